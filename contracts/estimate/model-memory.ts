@@ -20,10 +20,13 @@ const MAX_LOGITS_BYTES = 16 * 1024 * 1024;
 const MAX_LOGIT_GRADIENT_BYTES = 64 * 1024 * 1024;
 /** Rows of both are made in multiples of this. */
 const LOGIT_ROWS = 64;
-/** Query rows that attention works on at once. */
+/** Query rows of a block of attention, and its blocks that one thread works on at once. */
 const QUERY_ROWS = 64;
+const STEP_BLOCKS = 2;
 /** Keys of its blocks. */
 const KEY_ROWS = 256;
+/** Tokens of long heads, per thread, whose operands attention holds at once. */
+const TOKENS_PER_THREAD = 1024;
 /** Work space of a matrix product, per thread. */
 const GEMM_SCRATCH = 1_454_080;
 
@@ -43,7 +46,7 @@ export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemor
       layer.work +
       lossHead(sizes) +
       aroundLayers(sizes) +
-      (sizes.onGpu ? kernelMemory(sizes) : machine.threads * Math.max(GEMM_SCRATCH, attentionScratch(sizes))),
+      (sizes.onGpu ? kernelMemory(sizes) : kernelScratch(sizes, machine.threads)),
   };
 }
 
@@ -77,31 +80,51 @@ function aroundLayers(sizes: Sizes): number {
   return 3 * sizes.tensor(hidden) + normKept(sizes) + positions + 4 * vocab_size * hidden + routed;
 }
 
-/** Work space of the backward pass of attention, per thread. */
-function attentionScratch(sizes: Sizes): number {
+/** One kernel works at a time; the operands of attention's heads are shared by all threads. */
+function kernelScratch(sizes: Sizes, threads: number): number {
+  const { micro_batch_size, sequence_length } = sizes.spec.train;
+  const heads = Math.min(
+    micro_batch_size * sizes.model.num_key_value_heads,
+    threads,
+    Math.ceil((threads * TOKENS_PER_THREAD) / sequence_length) + 1,
+  );
+  return threads * Math.max(GEMM_SCRATCH, attentionRows(sizes)) + heads * attentionHead(sizes);
+}
+
+const inLines = (words: number[]) =>
+  words.reduce((sum, count) => sum + roundUp(4 * count, CACHE_LINE), 0);
+
+/** What the backward pass of attention holds of a key/value head. */
+function attentionHead(sizes: Sizes): number {
   const length = sizes.spec.train.sequence_length;
   const dim = sizes.model.head_dim;
   const [lengthPanels, dimPanels] = [roundUp(length, PANEL), roundUp(dim, PANEL)];
-  const blockPanels = roundUp(Math.min(length, KEY_ROWS), PANEL);
-  const scores = QUERY_ROWS * (blockPanels + 32);
-  const words = [
+  return inLines([
     lengthPanels * sizes.steps(dim),
     lengthPanels * sizes.steps(dim),
     dimPanels * sizes.steps(length),
+    length * dim,
+    length * dim,
+    Math.ceil(length / KEY_ROWS),
+  ]);
+}
+
+/** Work space of the backward pass of attention, per thread. */
+function attentionRows(sizes: Sizes): number {
+  const length = sizes.spec.train.sequence_length;
+  const dim = sizes.model.head_dim;
+  const dimPanels = roundUp(dim, PANEL);
+  const blockPanels = roundUp(Math.min(length, KEY_ROWS), PANEL);
+  const scores = QUERY_ROWS * (blockPanels + 32);
+  const block = [
     QUERY_ROWS * sizes.steps(dim),
     QUERY_ROWS * sizes.steps(dim),
     dimPanels * sizes.steps(QUERY_ROWS),
     dimPanels * sizes.steps(QUERY_ROWS),
     blockPanels * sizes.steps(QUERY_ROWS),
     blockPanels * sizes.steps(QUERY_ROWS),
-    scores,
-    scores,
-    scores,
-    scores,
-    length * dim,
-    length * dim,
     QUERY_ROWS * dim,
     QUERY_ROWS,
   ];
-  return words.reduce((sum, count) => sum + roundUp(4 * count, CACHE_LINE), 0);
+  return STEP_BLOCKS * inLines(block) + inLines([scores, scores, scores, scores]);
 }

@@ -7,7 +7,7 @@
 namespace zerofleet {
 namespace {
 
-constexpr int kKernelVersion = 3;  // 3: rates and bias corrections by core/portable_math.h
+constexpr int kKernelVersion = 3;  // 3: rates and bias corrections by core/portable_math.h, no subnormal numbers in states
 constexpr std::array kBuiltIn{
     CpuIsa::kGeneric,
 #ifdef ZF_HAS_AVX2

@@ -11,7 +11,8 @@ namespace zerofleet {
 /// Adam with L2 regularisation (Kingma and Ba, "Adam: a method for stochastic optimization", 2015). In one pass over
 /// memory, for every element, with m and v in states[0] and states[1] and the scalars of the segment's group:
 ///   g = grad × grad_factor + master × weight_decay
-///   m += (g - m)(1 - beta1);  v = v × beta2 + g × g × (1 - beta2)
+///   m = flushed(m + (g - m)(1 - beta1));
+///   v = flushed(v × beta2 + g × g × (1 - beta2))
 ///   master -= step_size × m / (sqrt(v) × inv_sqrt_correction2 + eps);  params = round(master)
 /// Only correctly rounded operations in a fixed order and no fused ones: every instruction-set path gives equal bits.
 /// Throws Error{"invalid_argument"} for eps <= 0 and as check_segments() does.

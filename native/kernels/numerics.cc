@@ -9,7 +9,7 @@ namespace zerofleet {
 namespace {
 
 /// Raised whenever the result of a CUDA kernel, or of what the host computes for it, changes in any bit.
-constexpr int kCudaKernelVersion = 4;  // 4: rates and bias corrections by core/portable_math.h
+constexpr int kCudaKernelVersion = 4;  // 4: as 3 of the CPU (core/cpu_isa.cc)
 
 /// Lower-case letters and digits, with hyphens for what is between them.
 std::string slug(const std::string& name) {

@@ -15,8 +15,8 @@ struct KernelState {
   virtual ~KernelState() = default;
 };
 
-/// Temporary memory of kernels, one area per worker of the context's pool. It grows to the largest request and is kept,
-/// so that steps after the first allocate nothing. Contents never outlive one kernel call.
+/// Temporary memory of kernels: one area per worker of the context's pool, and one that all of them share. It grows to the
+/// largest request and is kept, so that steps after the first allocate nothing. Contents never outlive one kernel call.
 class Scratch {
  public:
   explicit Scratch(const Context& ctx);
@@ -28,16 +28,18 @@ class Scratch {
     return static_cast<State&>(*state_);
   }
 
-  /// Makes room for `num_bytes` per worker. Not inside a parallel section.
-  void reserve(std::size_t num_bytes);
-  /// Of all workers together.
-  std::size_t num_bytes() const { return areas_.size() * num_bytes_; }
+  /// Makes room for `num_bytes` per worker and `num_shared_bytes` for all. Not inside a parallel section.
+  void reserve(std::size_t num_bytes, std::size_t num_shared_bytes = 0);
+  /// Of all workers together, with what they share.
+  std::size_t num_bytes() const { return areas_.size() * num_bytes_ + shared_.num_bytes(); }
   std::byte* of(int worker) { return areas_[static_cast<std::size_t>(worker)].data(); }
+  std::byte* shared() { return shared_.data(); }
 
  private:
   Device device_;
   std::size_t num_bytes_ = 0;  // of each area
   std::vector<Buffer> areas_;
+  Buffer shared_;
   std::unique_ptr<KernelState> state_;
 };
 

@@ -13,10 +13,9 @@
 #include "kernels/cpu/simd/gemm.h"
 #include "kernels/cpu/simd/pack.h"
 #include "kernels/packed_matrix.h"
-#include "kernels/scratch.h"
 
 // What the forward and the backward of attention share: the kernels of one path, how matrices become operands of
-// gemm_block(), the sizes of scratch arrays, the two products with a triangle of zeros, and how the work is cut.
+// gemm_block(), the sizes of scratch arrays, and the two products with a triangle of zeros.
 namespace zerofleet::cpu {
 
 /// Query rows and keys that are worked on at once. Blocks of keys begin at multiples of kKeyRows, which is a multiple
@@ -116,11 +115,30 @@ struct KeyBlock {
   std::int64_t key, keys;
 };
 
-/// The products of a block of query rows with a block of keys; a query sees those up to itself.
-struct QueryProducts {
+/// Blocks of a head's keys or values as operands, and their products with a block of query rows; a query sees the keys up
+/// to itself.
+struct HeadProducts {
   const AttentionKernels& kernels;
   const AttentionShape& shape;
   const Words& words;
+
+  /// Where a block's columns stand in a packed (head_dim, T), and its rows in a packed (T, head_dim).
+  std::int64_t columns_at(const KeyBlock& keys) const { return keys.key * words.steps(shape.head_dim); }
+  std::int64_t rows_at(const KeyBlock& keys) const { return keys.key / words.per_word() * kPanel; }
+
+  /// A block of the keys or values that begin at `col`, packed into (head_dim, T).
+  void pack_by_dim(const ConstMatrix& qkv, const HeadPlace& place, std::int64_t col, const KeyBlock& keys,
+                   std::uint32_t* target) const {
+    const HeadRows rows{&qkv, place.first_row + keys.key, col, keys.keys, shape.head_dim};
+    kernels.pack_k_cols(rows.to(target + columns_at(keys), words.steps(shape.head_dim) * kPanel, words));
+  }
+
+  /// The same into (T, head_dim).
+  void pack_by_row(const ConstMatrix& qkv, const HeadPlace& place, std::int64_t col, const KeyBlock& keys,
+                   std::uint32_t* target) const {
+    const HeadRows rows{&qkv, place.first_row + keys.key, col, keys.keys, shape.head_dim};
+    kernels.pack_k_rows(rows.to(target + rows_at(keys), words.steps(shape.sequence_length) * kPanel, words));
+  }
 
   /// c (rows, keys) = a (rows, head_dim) · b (head_dim, T). Elements beyond a row's own key keep what stands there.
   void against_keys(const std::uint32_t* a, const std::uint32_t* b, float* c, const QueryBlock& queries,
@@ -129,7 +147,7 @@ struct QueryProducts {
     GemmBlock block;
     set_row_major_a(block, a, head_steps);
     block.b_panel_stride = head_steps * kPanel;
-    block.b = b + keys.key / kPanel * block.b_panel_stride;
+    block.b = b + columns_at(keys);
     block.c = c;
     block.c_stride = scores_stride(shape);
     block.rows = queries.rows;
@@ -147,7 +165,7 @@ struct QueryProducts {
                  const KeyBlock& keys, bool first) const {
     GemmBlock block;
     set_row_major_a(block, a, scores_stride(shape) / words.per_word());
-    block.b = b + keys.key / words.per_word() * kPanel;
+    block.b = b + rows_at(keys);
     block.b_panel_stride = words.steps(shape.sequence_length) * kPanel;
     block.c = sums;
     block.c_stride = shape.head_dim;
@@ -162,24 +180,26 @@ struct QueryProducts {
   }
 };
 
-/// The first key that each row of a block of queries sees, by the window and the documents.
+/// The first key that the query at `place` of the sequence whose first row is `first_row` sees, by the window and the
+/// documents. It never falls with the place.
+inline std::int64_t first_key_of(const AttentionOptions& options, std::int64_t first_row, std::int64_t place) {
+  const std::int64_t first = options.window == 0 ? 0 : std::max<std::int64_t>(0, place + 1 - options.window);
+  if (options.document_starts.empty()) return first;
+  return std::max<std::int64_t>(first, options.document_starts[static_cast<std::size_t>(first_row + place)]);
+}
+
+/// The first key that each row of a block of queries sees.
 class FirstKeys {
  public:
   FirstKeys(const AttentionOptions& options, const QueryBlock& queries)
       : all_zero_(options.window == 0 && options.document_starts.empty()) {
     if (all_zero_) return;
     for (std::int64_t i = 0; i < queries.rows; ++i) {
-      const std::int64_t place = queries.row + i;
-      std::int64_t first = options.window == 0 ? 0 : std::max<std::int64_t>(0, place + 1 - options.window);
-      if (!options.document_starts.empty()) {
-        const auto token = static_cast<std::size_t>(queries.place.first_row + place);
-        first = std::max<std::int64_t>(first, options.document_starts[token]);
-      }
-      keys_[static_cast<std::size_t>(i)] = first;
+      keys_[static_cast<std::size_t>(i)] = first_key_of(options, queries.place.first_row, queries.row + i);
     }
   }
 
-  std::int64_t lowest() const { return keys_[0]; }  // they never fall
+  std::int64_t lowest() const { return keys_[0]; }
   const std::int64_t* data() const { return all_zero_ ? nullptr : keys_.data(); }
 
  private:
@@ -187,15 +207,10 @@ class FirstKeys {
   std::array<std::int64_t, kQueryRows> keys_{};
 };
 
-/// Calls body(keys) for each block of the keys that some row of the queries sees, in rising order.
-template <class Body>
-void for_key_blocks(const QueryBlock& queries, const FirstKeys& first_keys, const Body& body) {
-  const std::int64_t end = queries.row + queries.rows;
-  for (std::int64_t key = first_keys.lowest() / kPanel * kPanel; key < end;) {
-    const std::int64_t next = std::min((key / kKeyRows + 1) * kKeyRows, end);
-    body(KeyBlock{key, next - key});
-    key = next;
-  }
+/// Of a block of keys what some row of the queries sees, from a whole panel on; may be empty.
+inline KeyBlock seen_of(const KeyBlock& keys, const QueryBlock& queries, const FirstKeys& first_keys) {
+  const std::int64_t begin = std::max(keys.key, first_keys.lowest() / kPanel * kPanel);
+  return {begin, std::max<std::int64_t>(0, std::min(keys.key + keys.keys, queries.row + queries.rows) - begin)};
 }
 
 /// What the element-wise kernels must know of a block.
@@ -248,32 +263,5 @@ class AttentionDropout {
   DropoutRule rule_;
   bool active_;
 };
-
-/// Calls body(queries) for each query head that uses the key/value head, and each block of its query rows.
-template <class Body>
-void for_query_blocks(const AttentionShape& shape, std::int64_t batch, std::int64_t kv_head, const Body& body) {
-  const std::int64_t group = shape.num_heads / shape.num_kv_heads;
-  for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    for (std::int64_t row = 0; row < shape.sequence_length; row += kQueryRows) {
-      body(QueryBlock{place_of(shape, batch, head), row, std::min(kQueryRows, shape.sequence_length - row)});
-    }
-  }
-}
-
-/// Runs one Task per (batch, key/value head), in parallel, each with Task::Areas in its worker's scratch memory.
-template <class Task, class Args>
-void run_attention(const Context& ctx, Scratch& scratch, const Args& args) {
-  const AttentionKernels kernels(ctx.cpu_isa);
-  const Words words{packs_pairs(ctx, args.qkv.dtype)};
-  Carver measure;
-  typename Task::Areas(measure, args.shape, words);
-  scratch.reserve(measure.used());
-  const std::int64_t kv_heads = args.shape.num_kv_heads;
-  ctx.pool->parallel_for(args.shape.batch * kv_heads, [&](std::int64_t task, int worker) {
-    Carver carver(scratch.of(worker));
-    const typename Task::Areas areas(carver, args.shape, words);
-    Task(kernels, args, words, areas).run(task / kv_heads, task % kv_heads);
-  });
-}
 
 }  // namespace zerofleet::cpu

@@ -21,6 +21,9 @@ struct Element {
   float grad;
 };
 
+/// Zero for subnormal numbers, which states do not hold (kernels/optimizer_segment.h).
+ZF_HOST_DEVICE inline float flushed(float x) { return fabsf(x) < 0x1p-126F ? 0.0F : x; }
+
 // Every rule has: Scalars; kNumStates, states that it reads; kReadsGrad; kWritesStates; apply().
 
 struct AdamWRule {
@@ -30,8 +33,8 @@ struct AdamWRule {
 
   ZF_HOST_DEVICE static void apply(Element& e, const Scalars& k) {
     const float g = e.grad * k.grad_factor;
-    const float m = e.states[0] + (g - e.states[0]) * k.one_minus_beta1;
-    const float v = e.states[1] * k.beta2 + g * g * k.one_minus_beta2;
+    const float m = flushed(e.states[0] + (g - e.states[0]) * k.one_minus_beta1);
+    const float v = flushed(e.states[1] * k.beta2 + g * g * k.one_minus_beta2);
     const float denominator = sqrtf(v) * k.inv_sqrt_correction2 + k.eps;
     e.master = e.master * k.decay_factor - k.step_size * m / denominator;
     e.states[0] = m;
@@ -46,8 +49,8 @@ struct AdamRule {
 
   ZF_HOST_DEVICE static void apply(Element& e, const Scalars& k) {
     const float g = e.grad * k.grad_factor + e.master * k.weight_decay;
-    const float m = e.states[0] + (g - e.states[0]) * k.one_minus_beta1;
-    const float v = e.states[1] * k.beta2 + g * g * k.one_minus_beta2;
+    const float m = flushed(e.states[0] + (g - e.states[0]) * k.one_minus_beta1);
+    const float v = flushed(e.states[1] * k.beta2 + g * g * k.one_minus_beta2);
     const float denominator = sqrtf(v) * k.inv_sqrt_correction2 + k.eps;
     e.master = e.master - k.step_size * m / denominator;
     e.states[0] = m;
@@ -58,8 +61,8 @@ struct AdamRule {
 /// The moments of LAMB's first pass. The master stays.
 ZF_HOST_DEVICE inline void move_lamb_moments(Element& e, const LambScalars& k) {
   const float g = e.grad * k.grad_factor;
-  e.states[0] = e.states[0] + (g - e.states[0]) * k.one_minus_beta1;
-  e.states[1] = e.states[1] * k.beta2 + g * g * k.one_minus_beta2;
+  e.states[0] = flushed(e.states[0] + (g - e.states[0]) * k.one_minus_beta1);
+  e.states[1] = flushed(e.states[1] * k.beta2 + g * g * k.one_minus_beta2);
 }
 
 ZF_HOST_DEVICE inline float raw_lamb_update(const Element& e, const LambScalars& k) {
@@ -87,7 +90,7 @@ struct LionRule {
     const float m = e.states[0];
     const float g = e.grad * k.grad_factor;
     const float c = m + (g - m) * k.one_minus_beta1;
-    e.states[0] = m + (g - m) * k.one_minus_beta2;
+    e.states[0] = flushed(m + (g - m) * k.one_minus_beta2);
     const float change = c > 0 ? k.lr : c < 0 ? -k.lr : 0.0F;
     e.master = e.master * k.decay_factor - change;
   }
@@ -100,7 +103,7 @@ struct AdagradRule {
 
   ZF_HOST_DEVICE static void apply(Element& e, const Scalars& k) {
     const float g = e.grad * k.grad_factor + e.master * k.weight_decay;
-    const float sum = e.states[0] + g * g;
+    const float sum = flushed(e.states[0] + g * g);
     e.states[0] = sum;
     e.master = e.master - k.step_size * g / (sqrtf(sum) + k.eps);
   }
@@ -124,7 +127,7 @@ struct SgdMomentumRule {
 
   ZF_HOST_DEVICE static void apply(Element& e, const Scalars& k) {
     const float g = e.grad * k.grad_factor + e.master * k.weight_decay;
-    const float buffer = e.states[0] * k.momentum + g * k.one_minus_dampening;
+    const float buffer = flushed(e.states[0] * k.momentum + g * k.one_minus_dampening);
     e.states[0] = buffer;
     e.master = e.master - k.lr * (k.nesterov ? g + buffer * k.momentum : buffer);
   }

@@ -283,39 +283,34 @@ DEVICE_TEST_CASE("attention gives the same bits in any batch") {
   });
 }
 
-TEST_CASE("attention gives the same bits with one, two and three threads") {
+TEST_CASE("attention gives the same bits with one to eight threads, which share heads where there are fewer") {
+  const std::vector<AttentionCase> shared{two_sequences(),
+                                          {{2, 300, 4, 2, 10}, 0, {}, 0.3},
+                                          {{1, 700, 2, 1, 10}},
+                                          {{1, 800, 2, 1, 9}, 300},
+                                          with_documents({{1, 900, 1, 1, 9}, 0, {}, 0.1})};
   for (const CpuIsa isa : available_isas()) {
-    Machine one(isa, 1), two(isa, 2), three(isa, 3);
     for (const DType dtype : kAllDTypes) {
-      const AttentionCase c = two_sequences();
-      std::mt19937 random(31);
-      const HostMatrix qkv = HostMatrix::random(dtype, 140, c.shape.qkv_size(), random);
-      const HostMatrix dout = HostMatrix::random(dtype, 140, c.shape.query_size(), random);
-      const AttentionResults expected = attention_results(one.ctx, c, qkv, dout, dtype);
-      CHECK(attention_results(two.ctx, c, qkv, dout, dtype) == expected);
-      CHECK(attention_results(three.ctx, c, qkv, dout, dtype) == expected);
+      for (const AttentionCase& c : shared) {
+        CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype) + " " + c.name());
+        const std::int64_t rows = c.shape.batch * c.shape.sequence_length;
+        std::mt19937 random(31);
+        const HostMatrix qkv = HostMatrix::random(dtype, rows, c.shape.qkv_size(), random);
+        const HostMatrix dout = HostMatrix::random(dtype, rows, c.shape.query_size(), random);
+        Machine one(isa, 1);
+        const AttentionResults expected = attention_results(one.ctx, c, qkv, dout, dtype);
+        for (int threads = 2; threads <= 8; ++threads) {
+          Machine machine(isa, threads);
+          CHECK(attention_results(machine.ctx, c, qkv, dout, dtype) == expected);
+        }
+      }
     }
   }
 }
 
-TEST_CASE("attention with dropout gives the same bits with one, two and three threads") {
-  for (const CpuIsa isa : available_isas()) {
-    Machine one(isa, 1), two(isa, 2), three(isa, 3);
-    for (const DType dtype : kAllDTypes) {
-      const AttentionCase c{{2, 300, 4, 2, 10}, 0, {}, 0.3};
-      std::mt19937 random(41);
-      const HostMatrix qkv = HostMatrix::random(dtype, 600, c.shape.qkv_size(), random);
-      const HostMatrix dout = HostMatrix::random(dtype, 600, c.shape.query_size(), random);
-      const AttentionResults expected = attention_results(one.ctx, c, qkv, dout, dtype);
-      CHECK(attention_results(two.ctx, c, qkv, dout, dtype) == expected);
-      CHECK(attention_results(three.ctx, c, qkv, dout, dtype) == expected);
-    }
-  }
-}
-
-TEST_CASE("attention holds scores of one block only: its scratch memory does not grow with the square of T") {
-  Machine machine(best_cpu_isa(), 1);
-  const auto scratch_of = [&](std::int64_t length) {
+TEST_CASE("attention holds scores of one block only, and the operands of a head once for all threads") {
+  const auto scratch_of = [&](std::int64_t length, int threads) {
+    Machine machine(best_cpu_isa(), threads);
     const AttentionShape shape{1, length, 1, 1, 2};
     HostMatrix qkv(DType::kF32, length, 6), out(DType::kF32, length, 2), dqkv(DType::kF32, length, 6);
     std::vector<float> lse(static_cast<std::size_t>(length));
@@ -324,8 +319,9 @@ TEST_CASE("attention holds scores of one block only: its scratch memory does not
     attention_backward(machine.ctx, scratch, {shape, qkv.view(), out.view(), lse, out.view(), dqkv.view()});
     return scratch.num_bytes();
   };
-  // Per token: keys, values and their gradients, of which the packed ones are padded to panels.
-  CHECK(scratch_of(1024) - scratch_of(512) <= 512 * 4 * (2 * 2 + 32 + 2 * 2));
+  // Per token: keys, values and their gradients, of which the packed ones are padded to panels; and a turn for 256 tokens.
+  CHECK(scratch_of(1024, 1) - scratch_of(512, 1) <= 512 * 4 * (2 * 2 + 32 + 2 * 2) + 64);
+  CHECK(scratch_of(1024, 8) - scratch_of(1024, 1) == scratch_of(512, 8) - scratch_of(512, 1));
 }
 
 DEVICE_TEST_CASE("attention refuses shapes that do not fit") {

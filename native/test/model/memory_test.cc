@@ -57,14 +57,23 @@ struct Formulas {
     return (use == WeightUse::kInPlace ? 0 : c.num_hidden_layers) * (forward + backward) + packed(d, c.vocab_size);
   }
 
-  std::int64_t scratch(const ModelConfig& c, std::int64_t length) const {
-    const std::int64_t d = c.head_dim, wide = rounded_up(length, 32), narrow = rounded_up(d, 32),
+  static std::int64_t line(std::int64_t words) { return rounded_up(4 * words, 64); }
+
+  /// Of one key/value head in attention's backward pass.
+  std::int64_t attention_head(const ModelConfig& c, std::int64_t length) const {
+    const std::int64_t d = c.head_dim;
+    return 2 * line(rounded_up(length, 32) * steps(d)) + line(rounded_up(d, 32) * steps(length)) + 2 * line(length * d) +
+           line((length + 255) / 256);
+  }
+
+  std::int64_t scratch(const ModelConfig& c, std::int64_t batch, std::int64_t length, std::int64_t threads) const {
+    const std::int64_t d = c.head_dim, narrow = rounded_up(d, 32),
                        block = rounded_up(std::min<std::int64_t>(length, 256), 32);
-    const auto line = [](std::int64_t words) { return rounded_up(4 * words, 64); };
-    const std::int64_t attention = 2 * line(wide * steps(d)) + line(narrow * steps(length)) + 2 * line(64 * steps(d)) +
-                                   2 * line(narrow * steps(64)) + 2 * line(block * steps(64)) +
-                                   4 * line(64 * (block + 32)) + 2 * line(length * d) + line(64 * d) + line(64);
-    return std::max<std::int64_t>(attention, 1'454'080);
+    const std::int64_t rows = 2 * line(64 * steps(d)) + 2 * line(narrow * steps(64)) + 2 * line(block * steps(64)) +
+                              line(64 * d) + line(64);
+    const std::int64_t attention = 2 * rows + 4 * line(64 * (block + 32));
+    const std::int64_t heads = std::min({batch * c.num_key_value_heads, threads, (1024 * threads + length - 1) / length + 1});
+    return threads * std::max<std::int64_t>(attention, 1'454'080) + heads * attention_head(c, length);
   }
 
   std::int64_t head(const ModelConfig& c, std::int64_t m) const {
@@ -114,7 +123,7 @@ struct Formulas {
     const std::int64_t positions = c.positions == PositionType::kRope ? 4 * shape.length * c.head_dim
                                                                       : 4 * m + 4 * c.max_position_embeddings * d;
     return layers * m * row(d) + (checkpointing ? 1 : layers) * kept(c, m) + work(c, m) + head(c, m) + 3 * m * row(d) +
-           4 * m * norm_values(c) + positions + 4 * c.vocab_size * d + shape.threads * scratch(c, shape.length);
+           4 * m * norm_values(c) + positions + 4 * c.vocab_size * d + scratch(c, shape.batch, shape.length, shape.threads);
   }
 };
 
@@ -147,7 +156,8 @@ TEST_CASE("a model's bytes are those of the formulas, from its first backward on
       {config_of(24, 40, 4, 2, 6, 50), 2, 9, 1},
       {config_of(128, 352, 4, 4, 32, 512), 2, 65, 2},  // rows of 2 KiB
       {config_of(8, 16, 2, 1, 4, 280'000), 2, 35, 1},  // gradients of logits in two chunks, the second shorter
-      {config_of(32, 64, 1, 1, 32, 100), 1, 700, 3},   // the work space of attention is the larger one
+      {config_of(32, 64, 1, 1, 32, 100), 1, 700, 3},   // one head for three threads
+      {config_of(16, 32, 4, 2, 160, 100), 2, 700, 2},  // the work space of attention is the larger one
   };
   for (const auto& [name, config] : family_configs()) {
     if (config.num_experts == 0) shapes.push_back({config, 2, 19, 2});

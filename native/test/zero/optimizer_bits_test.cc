@@ -1,8 +1,10 @@
 // Rules and kernels of all optimizers against their plain scalar form, bit for bit: one rank with all features off.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "test/sanitized.h"
@@ -45,12 +47,13 @@ std::vector<OptimizerOptions> all_forms() {
   return forms;
 }
 
-/// Numbers of many magnitudes, within fp16.
+/// Numbers of many magnitudes, within fp16; every 16th so small that a state made of it is subnormal, or 0 in fp16.
 std::vector<float> numbers(std::uint64_t key) {
   std::vector<float> values(kNumel);
   for (std::uint32_t i = 0; i < values.size(); ++i) {
     const auto bits = philox(key, {i, 0, 0, 0});
-    values[i] = static_cast<float>((uniform_open(bits[0]) - 0.5) * std::exp2(static_cast<double>(bits[1] % 16) - 12));
+    const double exponent = i % 16 == 0 ? -static_cast<double>(bits[2] % 100) - 50 : static_cast<double>(bits[1] % 16) - 12;
+    values[i] = static_cast<float>((uniform_open(bits[0]) - 0.5) * std::exp2(exponent));
   }
   return values;
 }
@@ -173,5 +176,24 @@ TEST_CASE("element-wise optimizers may be cut anywhere, with odd lengths and una
         check_equal(rule_result(*rule, context, dtypes, cuts, true), expected, true);
       });
     }
+  }
+}
+
+TEST_CASE("states that would be subnormal are zero, on all paths and devices") {
+  constexpr float kSmallest = std::numeric_limits<float>::min();
+  ThreadPool pool(2);
+  for (const OptimizerOptions& options : all_forms()) {
+    CAPTURE(name_of(options.type));
+    const auto rule = make_optimizer_rule(options);
+    const auto check = [&](const Context& context) {
+      OptimizerArrays arrays(*rule, {}, std::vector<float>(kBlockNumel));
+      for (auto& state : arrays.states) std::ranges::fill(state, kSmallest);
+      const std::vector<UpdateSegment> segments{arrays.segment({0, kBlockNumel})};
+      run_rule(*rule, context, segments, {}, {kGroups, kGradFactor, 2});
+      const float left = options.type == OptimizerType::kAdagrad ? kSmallest : 0.0F;  // its sums never fall
+      for (const auto& state : arrays.states) CHECK(state == std::vector<float>(kBlockNumel, left));
+    };
+    for (const CpuIsa isa : available_isas()) check({Device{}, &pool, isa});
+    on_cuda_devices(check);
   }
 }

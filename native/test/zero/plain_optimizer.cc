@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace zerofleet::test {
 namespace {
@@ -10,10 +11,13 @@ float narrow(double value) { return static_cast<float>(value); }
 
 double to_the(double base, std::int64_t exponent) { return std::pow(base, static_cast<double>(exponent)); }
 
+/// States hold no subnormal numbers.
+float flushed(float x) { return std::abs(x) < std::numeric_limits<float>::min() ? 0.0F : x; }
+
 /// Moments of the gradient and of its square.
 void move_moments(const OptimizerOptions& o, float g, float& m, float& v) {
-  m = m + (g - m) * narrow(1 - o.beta1);
-  v = v * narrow(o.beta2) + g * g * narrow(1 - o.beta2);
+  m = flushed(m + (g - m) * narrow(1 - o.beta1));
+  v = flushed(v * narrow(o.beta2) + g * g * narrow(1 - o.beta2));
 }
 
 void adam(const OptimizerOptions& o, const PlainUpdate& u, PlainTensor& t) {
@@ -34,7 +38,7 @@ void lion(const OptimizerOptions& o, const PlainUpdate& u, PlainTensor& t) {
   for (std::size_t i = 0; i < t.master.size(); ++i) {
     const float g = t.grad[i] * u.grad_factor;
     const float direction = t.first[i] + (g - t.first[i]) * narrow(1 - o.beta1);
-    t.first[i] = t.first[i] + (g - t.first[i]) * narrow(1 - o.beta2);
+    t.first[i] = flushed(t.first[i] + (g - t.first[i]) * narrow(1 - o.beta2));
     const float sign = direction > 0 ? 1.0F : direction < 0 ? -1.0F : 0.0F;
     t.master[i] = t.master[i] * narrow(1 - u.lr * u.weight_decay) - narrow(u.lr) * sign;
   }
@@ -44,7 +48,7 @@ void adagrad(const OptimizerOptions& o, const PlainUpdate& u, PlainTensor& t) {
   const float step_size = narrow(u.lr / (1 + static_cast<double>(u.step - 1) * o.lr_decay));
   for (std::size_t i = 0; i < t.master.size(); ++i) {
     const float g = t.grad[i] * u.grad_factor + t.master[i] * narrow(u.weight_decay);
-    t.first[i] = t.first[i] + g * g;
+    t.first[i] = flushed(t.first[i] + g * g);
     t.master[i] = t.master[i] - step_size * g / (std::sqrt(t.first[i]) + narrow(o.eps));
   }
 }
@@ -55,7 +59,7 @@ void sgd(const OptimizerOptions& o, const PlainUpdate& u, PlainTensor& t) {
   for (std::size_t i = 0; i < t.master.size(); ++i) {
     float g = t.grad[i] * u.grad_factor + t.master[i] * narrow(u.weight_decay);
     if (o.momentum > 0) {
-      t.first[i] = t.first[i] * momentum + g * taken;
+      t.first[i] = flushed(t.first[i] * momentum + g * taken);
       g = o.nesterov ? g + t.first[i] * momentum : t.first[i];
     }
     t.master[i] = t.master[i] - narrow(u.lr) * g;

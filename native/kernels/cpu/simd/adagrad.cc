@@ -9,7 +9,7 @@ void adagrad_tile(const OptimizerTile& tile, const AdagradScalars& scalars) {
   sweep_tile<kWithStates<1>>(tile, [&k](Elements& e) {
     vf& sum = e.states[0];
     const vf g = e.grad * k.grad_factor + e.master * k.weight_decay;
-    sum = sum + g * g;
+    sum = flushed(sum + g * g);
     e.master = e.master - k.step_size * g / (root(sum) + k.eps);
   });
 }

@@ -10,8 +10,8 @@ void adam_tile(const OptimizerTile& tile, const AdamScalars& scalars) {
     vf& m = e.states[0];
     vf& v = e.states[1];
     const vf g = e.grad * k.grad_factor + e.master * k.weight_decay;
-    m = m + (g - m) * k.one_minus_beta1;
-    v = v * k.beta2 + g * g * k.one_minus_beta2;
+    m = flushed(m + (g - m) * k.one_minus_beta1);
+    v = flushed(v * k.beta2 + g * g * k.one_minus_beta2);
     const vf denominator = root(v) * k.inv_sqrt_correction2 + k.eps;
     e.master = e.master - k.step_size * m / denominator;
   });

@@ -23,8 +23,8 @@ LambTileSums lamb_prepare_tile(const OptimizerTile& tile, const LambScalars& sca
       const vf g = load(tile.grad + i + j) * k.grad_factor;
       vf m = load(tile.states[0] + i + j);
       vf v = load(tile.states[1] + i + j);
-      m = m + (g - m) * k.one_minus_beta1;
-      v = v * k.beta2 + g * g * k.one_minus_beta2;
+      m = flushed(m + (g - m) * k.one_minus_beta1);
+      v = flushed(v * k.beta2 + g * g * k.one_minus_beta2);
       store(tile.states[0] + i + j, m);
       store(tile.states[1] + i + j, v);
       store(update + j, raw_update(load(tile.master + i + j), m, v, k));

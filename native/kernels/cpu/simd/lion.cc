@@ -10,7 +10,7 @@ void lion_tile(const OptimizerTile& tile, const LionScalars& scalars) {
     vf& m = e.states[0];
     const vf g = e.grad * k.grad_factor;
     const vf c = m + (g - m) * k.one_minus_beta1;
-    m = m + (g - m) * k.one_minus_beta2;
+    m = flushed(m + (g - m) * k.one_minus_beta2);
     const vf change = select(c > zero(), set1(k.lr), select(c < zero(), set1(-k.lr), zero()));
     e.master = e.master * k.decay_factor - change;
   });

@@ -24,6 +24,17 @@ ZF_INLINE vf root(vf x) {
 #endif
 }
 
+/// Zero for subnormal numbers, which states do not hold (kernels/optimizer_segment.h).
+ZF_INLINE vf flushed(vf x) {
+#if defined(__AVX512F__)
+  const __m512i exponent = _mm512_set1_epi32(0x7f800000);
+  return _mm512_maskz_mov_ps(_mm512_test_epi32_mask(reinterpret_cast<__m512i>(x), exponent), x);
+#else
+  const vu bits = as_bits(x);
+  return from_bits(bits & ~reinterpret_cast<vu>((bits & 0x7f800000U) == 0U));
+#endif
+}
+
 /// One vector of every array of a tile.
 struct Elements {
   vf master = zero();

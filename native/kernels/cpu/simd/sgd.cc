@@ -20,7 +20,7 @@ void sgd_momentum_tile(const OptimizerTile& tile, const SgdScalars& scalars) {
   const SgdScalars k = scalars;
   sweep_tile<kWithStates<1>>(tile, [&k](Elements& e) {
     vf& buffer = e.states[0];
-    buffer = buffer * k.momentum + decayed_grad(e, k) * k.one_minus_dampening;
+    buffer = flushed(buffer * k.momentum + decayed_grad(e, k) * k.one_minus_dampening);
     e.master = e.master - k.lr * buffer;
   });
 }
@@ -30,7 +30,7 @@ void sgd_nesterov_tile(const OptimizerTile& tile, const SgdScalars& scalars) {
   sweep_tile<kWithStates<1>>(tile, [&k](Elements& e) {
     vf& buffer = e.states[0];
     const vf g = decayed_grad(e, k);
-    buffer = buffer * k.momentum + g * k.one_minus_dampening;
+    buffer = flushed(buffer * k.momentum + g * k.one_minus_dampening);
     e.master = e.master - k.lr * (g + buffer * k.momentum);
   });
 }
