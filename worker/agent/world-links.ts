@@ -117,6 +117,7 @@ async function prepareMember(membership: Membership): Promise<MemberJob> {
     object_store: deps.object_store,
     device: deps.gpus ? 'cuda' : 'cpu',
     threads,
+    local_ranks: ranks,
     comm: { bind_address: links.address, timeout_ms: timing.comm_timeout_ms },
     heartbeat_ms: timing.heartbeat_ms,
     agent_silence_ms: agentSilenceMs(timing),
