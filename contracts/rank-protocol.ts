@@ -86,6 +86,8 @@ export interface StartMessage {
   /** What it computes on: the CPU, or the one GPU that CUDA shows it. */
   device: 'cpu' | 'cuda';
   threads: number;
+  /** Ranks of the job on this machine; their numbers follow one another. */
+  local_ranks: number;
   spec: ResolvedJobSpec;
   /** Absolute path of the tokens to train on; contracts/token-file.ts has the layout. */
   token_file: string;

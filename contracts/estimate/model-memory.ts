@@ -91,8 +91,7 @@ function kernelScratch(sizes: Sizes, threads: number): number {
   return threads * Math.max(GEMM_SCRATCH, attentionRows(sizes)) + heads * attentionHead(sizes);
 }
 
-const inLines = (words: number[]) =>
-  words.reduce((sum, count) => sum + roundUp(4 * count, CACHE_LINE), 0);
+const inLines = (words: number[]) => words.reduce((sum, count) => sum + roundUp(4 * count, CACHE_LINE), 0);
 
 /** What the backward pass of attention holds of a key/value head. */
 function attentionHead(sizes: Sizes): number {

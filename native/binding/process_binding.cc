@@ -1,5 +1,7 @@
 #include "binding/process_binding.h"
 
+#include "core/numa.h"
+
 #if defined(__linux__)
 #include <sys/prctl.h>
 
@@ -16,6 +18,12 @@ Napi::Value end_with_parent(const Napi::CallbackInfo& info) {
   const bool asked = false;
 #endif
   return Napi::Boolean::New(info.Env(), asked);
+}
+
+Napi::Value stay_on_node(const Napi::CallbackInfo& info) {
+  const auto number = [&](std::size_t i) { return info[i].As<Napi::Number>().Int32Value(); };
+  const Cpus cpus = cpus_of_rank(numa_nodes(allowed_cpus()), number(0), number(1), number(2));
+  return Napi::Boolean::New(info.Env(), !cpus.empty() && stay_on(cpus));
 }
 
 }  // namespace zerofleet::binding

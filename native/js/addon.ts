@@ -49,6 +49,7 @@ export interface Addon {
   cudaDevices(): CudaDevice[] | null;
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
   endWithParent(): boolean;
+  stayOnNode(localRank: number, localRanks: number, threads: number): boolean;
   measureOptimizer(options: object): Promise<OptimizerSeconds>;
   measureZeroMemory(options: object): Promise<ZeroMemory>;
   measureGemm(options: object): Promise<number[]>;

@@ -9,6 +9,7 @@ export {
   type ParamInfo,
   paramTable,
   stateNames,
+  stayOnNode,
   watchGpu,
 } from './info.js';
 export {

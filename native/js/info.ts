@@ -66,3 +66,11 @@ export function castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array {
 export function endWithParent(): boolean {
   return native(() => addon().endWithParent());
 }
+
+/**
+ * From now on all threads of this process stay on the processors of one NUMA node, so that its memory is next to them: where a machine
+ * has several, each has ranks, and this rank's threads fit. Says whether they do.
+ */
+export function stayOnNode(local_rank: number, local_ranks: number, threads: number): boolean {
+  return native(() => addon().stayOnNode(local_rank, local_ranks, threads));
+}

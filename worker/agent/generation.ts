@@ -299,6 +299,7 @@ function startMessage(
     world_size,
     device: deps.gpus ? 'cuda' : 'cpu',
     threads: threadsPerRank(ctx),
+    local_ranks: ctx.places[0]?.slots ?? 1,
     spec: job.spec,
     token_file,
     validation_file,

@@ -126,6 +126,7 @@ async function memberJob(membership: Membership, tokens: PreparedData): Promise<
     object_store: deps.object_store,
     device: deps.gpus ? 'cuda' : 'cpu',
     threads,
+    local_ranks: ranks,
     comm: { bind_address: links.address, timeout_ms: timing.comm_timeout_ms },
     heartbeat_ms: timing.heartbeat_ms,
     agent_silence_ms: agentSilenceMs(timing),

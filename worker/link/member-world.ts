@@ -28,6 +28,7 @@ export interface MemberJob {
   object_store: ObjectStoreLocation;
   device: StartMessage['device'];
   threads: number;
+  local_ranks: number;
   comm: StartMessage['comm'];
   heartbeat_ms: number;
   agent_silence_ms: number;

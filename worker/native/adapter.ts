@@ -20,6 +20,7 @@ import {
   Sampler,
   type StateName,
   stateNames,
+  stayOnNode,
   Trainer,
   type TrainerConfig,
   watchGpu,
@@ -58,6 +59,8 @@ export interface NativeCore {
   sharding(zero: ResolvedJobSpec['zero']): Sharding;
   /** Scope of bit-exactness of a rank on this machine. */
   fingerprint(device: DeviceKind): string;
+  /** Keeps this process on the memory and processors of one NUMA node; see native/js. */
+  stayOnNode(local_rank: number, local_ranks: number, threads: number): boolean;
   /** GPUs of this machine, as the driver tells of them. */
   gpus(): Gpu[];
   /** Listens to what the driver reports of a GPU. The function returns the XIDs since its last call. */
@@ -75,6 +78,7 @@ export const nativeCore: NativeCore = {
   stateNames,
   sharding: shardingOf,
   fingerprint,
+  stayOnNode,
   gpus,
   watchGpu,
   cudaDevices,

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
-import type { AgentMessage, LocalMessage, RankMessage } from '../../contracts/rank-protocol.js';
+import type { AgentMessage, LocalMessage, RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
 import { fakeCore } from '../testing/fake-core.js';
 import { startMessage } from '../testing/start-message.js';
 import type { RankChannel } from './channel.js';
@@ -28,10 +28,11 @@ class Agent implements RankChannel {
   }
 }
 
-async function run(t: Test, core: ReturnType<typeof fakeCore>) {
+async function run(t: Test, core: ReturnType<typeof fakeCore>, start: Partial<StartMessage> = {}) {
   const agent = new Agent();
   const code = runRank(agent, core);
-  agent.tell(startMessage({ object_store: { url: pathToFileURL(t.testdir()).href, s3_endpoint: null } }));
+  const object_store = { url: pathToFileURL(t.testdir()).href, s3_endpoint: null };
+  agent.tell(startMessage({ object_store, ...start }));
   return { code: await code, heard: agent.heard };
 }
 
@@ -55,3 +56,23 @@ t.test('a rank that is done says so and goes when it is told to', async (t) => {
   t.equal(code, 0);
   t.match(heard.at(-1), { kind: 'stopped', step: 20, flags: 0 });
 });
+
+t.test(
+  'a rank on the CPU stays on the node of its number on this machine, before it has a trainer',
+  async (t) => {
+    const calls: unknown[] = [];
+    const core = {
+      ...fakeCore(),
+      stayOnNode: (...place: number[]) => calls.push(place) > 0,
+      createTrainer: () => {
+        calls.push('trainer');
+        throw new Error('no more of it');
+      },
+    };
+    await run(t, core, { rank: 5, world_size: 8, local_ranks: 4, threads: 3 });
+    t.strictSame(calls, [[1, 4, 3], 'trainer']);
+    calls.length = 0;
+    await run(t, core, { device: 'cuda' });
+    t.notOk(calls.some(Array.isArray), 'a GPU has a node of its own');
+  },
+);

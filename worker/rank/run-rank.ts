@@ -93,6 +93,9 @@ async function train(ctx: RankContext): Promise<void> {
   const publish = (key: string, value: Uint8Array) => void channel.send({ kind: 'publish', key, value });
   const config = trainerConfig(start);
   const state = trainedState(core, config, start.spec);
+  // Before there is memory of its own that would lie elsewhere.
+  if (start.device === 'cpu')
+    core.stayOnNode(start.rank % start.local_ranks, start.local_ranks, start.threads);
   const trainer = core.createTrainer(config, publish);
   try {
     const trained = trainWith(trainer, state, ctx);

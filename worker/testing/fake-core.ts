@@ -49,6 +49,7 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
     stateNames: ({ type }) => [...STATES_OF[type]],
     sharding: () => FAKE_SHARDING,
     fingerprint: (device) => (device === 'cpu' ? 'fake/1' : 'fake-gpu/1'),
+    stayOnNode: () => false,
     gpus: fakeGpus,
     watchGpu: fakeXids,
     cudaDevices: () =>

@@ -30,7 +30,8 @@ export const TOKENS_DIGEST = `sha256:${'0'.repeat(64)}`;
 
 /** What a member knows of a job whose ranks are scripted. */
 export function scriptedJob(): MemberJob {
-  const { trace, token_file, validation_file, object_store, threads, comm, save } = startMessage();
+  const { trace, token_file, validation_file, object_store, threads, local_ranks, comm, save } =
+    startMessage();
   const { device, heartbeat_ms, agent_silence_ms } = startMessage();
   return {
     trace,
@@ -41,6 +42,7 @@ export function scriptedJob(): MemberJob {
     object_store,
     device,
     threads,
+    local_ranks,
     comm,
     heartbeat_ms,
     agent_silence_ms,

@@ -79,6 +79,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     world_size: 1,
     device: 'cpu',
     threads: 1,
+    local_ranks: 1,
     spec: testSpec(),
     token_file: '',
     validation_file: null,

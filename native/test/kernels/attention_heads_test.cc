@@ -8,7 +8,6 @@
 #include "test/sanitized.h"
 
 using namespace zerofleet;
-using namespace zerofleet::cpu;
 using namespace zerofleet::test;
 
 namespace {
@@ -21,19 +20,19 @@ AttentionShape shape_of(std::int64_t batch, std::int64_t length, std::int64_t he
 
 TEST_CASE("attention has work for many threads in few long heads, and memory for no more heads than threads") {
   const AttentionShape few = shape_of(1, 4096, 8, 8);
-  CHECK(few.num_kv_heads * (key_blocks(few) + row_steps(few)) == 384);
-  CHECK(heads_at_once(few, 96) == 8);
-  CHECK(heads_at_once(shape_of(4, 4096, 32, 8), 96) == 25);
-  CHECK(heads_at_once(shape_of(4, 4096, 32, 8), 2) == 2);
-  CHECK(heads_at_once(shape_of(4, 32'768, 32, 8), 8) == 2);
-  CHECK(heads_at_once(shape_of(4, 256, 32, 8), 8) == 8);
-  CHECK(heads_at_once(shape_of(4, 32'768, 32, 8), 1) == 1);
-  CHECK(row_steps(shape_of(1, 1, 6, 2)) == 3);
-  CHECK(row_steps(shape_of(1, 300, 6, 2)) == 9);
+  CHECK(few.num_kv_heads * (cpu::key_blocks(few) + cpu::row_steps(few)) == 384);
+  CHECK(cpu::heads_at_once(few, 96) == 8);
+  CHECK(cpu::heads_at_once(shape_of(4, 4096, 32, 8), 96) == 25);
+  CHECK(cpu::heads_at_once(shape_of(4, 4096, 32, 8), 2) == 2);
+  CHECK(cpu::heads_at_once(shape_of(4, 32'768, 32, 8), 8) == 2);
+  CHECK(cpu::heads_at_once(shape_of(4, 256, 32, 8), 8) == 8);
+  CHECK(cpu::heads_at_once(shape_of(4, 32'768, 32, 8), 1) == 1);
+  CHECK(cpu::row_steps(shape_of(1, 1, 6, 2)) == 3);
+  CHECK(cpu::row_steps(shape_of(1, 300, 6, 2)) == 9);
 }
 
 TEST_CASE("threads share a head where there is no other one, after its keys were packed") {
-  HeadQueue queue({1, 2, 4}, 1, 3);
+  cpu::HeadQueue queue({1, 2, 4}, 1, 3);
   const auto first = queue.take(0), second = queue.take(2);
   CHECK(first->numbers == Range{0, 1});
   CHECK(second->numbers == Range{1, 2});
@@ -45,7 +44,7 @@ TEST_CASE("threads share a head where there is no other one, after its keys were
 }
 
 TEST_CASE("a thread gets whole heads while every one has another to begin") {
-  HeadQueue queue({5, 1, 3}, 2, 2);
+  cpu::HeadQueue queue({5, 1, 3}, 2, 2);
   const auto first = queue.take(0), second = queue.take(1);
   CHECK(first->numbers == Range{0, 4});
   CHECK(second->numbers == Range{0, 4});
@@ -60,13 +59,13 @@ TEST_CASE("a thread gets whole heads while every one has another to begin") {
 }
 
 TEST_CASE("threads get every step of every head once, and a head begins where all of another one has ended") {
-  constexpr HeadQueue::Size kSize{37, 3, 10};
+  constexpr cpu::HeadQueue::Size kSize{37, 3, 10};
   constexpr std::int64_t kSteps = kSize.packs + kSize.rows;
   constexpr int kThreads = 6, kSlots = 3;
   const int rounds = kSanitized ? 5 : 50;
   ThreadPool pool(kThreads);
   for (int round = 0; round < rounds; ++round) {
-    HeadQueue queue(kSize, kSlots, kThreads);
+    cpu::HeadQueue queue(kSize, kSlots, kThreads);
     std::array<std::atomic<int>, kSize.heads * kSteps> seen{};
     std::array<std::atomic<std::int64_t>, kSize.heads> done{};
     std::array<std::atomic<std::int64_t>, kSlots> head_in{-1, -1, -1};

@@ -33,7 +33,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-const Context& cpu() {
+const Context& cpu_context() {
   static DeviceMachine machine(Device{});
   return machine.ctx;
 }
@@ -51,7 +51,7 @@ std::vector<float> random_floats(std::size_t numel, std::uint64_t key) {
 
 Bytes random_array(std::size_t numel, DType dtype, std::uint64_t key) {
   Bytes bytes(numel * size_of(dtype));
-  cast_from_f32(cpu(), random_floats(numel, key), dtype, bytes);
+  cast_from_f32(cpu_context(), random_floats(numel, key), dtype, bytes);
   return bytes;
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("a device thread's cast gives the CPU kernel's bits") {
       for (const bool aligned : {true, false}) {
         const std::size_t width = size_of(dtype);
         Bytes expected(source.size() * width), target(source.size() * width);
-        cast_from_f32(cpu(), source, dtype, expected, factor);
+        cast_from_f32(cpu_context(), source, dtype, expected, factor);
         const auto numel = static_cast<std::int64_t>(source.size());
         const cuda::CastArrays narrow{std::as_bytes(std::span(source)).data(), DType::kF32, target.data(), dtype, numel,
                                       factor, aligned};
@@ -79,8 +79,8 @@ TEST_CASE("a device thread's cast gives the CPU kernel's bits") {
         } else {
           // The bits of a NaN that arithmetic makes are the machine's own.
           std::vector<float> wide(source.size()), wide_expected(source.size());
-          cast_to_f32(cpu(), target, dtype, wide);
-          cast_to_f32(cpu(), expected, dtype, wide_expected);
+          cast_to_f32(cpu_context(), target, dtype, wide);
+          cast_to_f32(cpu_context(), expected, dtype, wide_expected);
           std::size_t num_wrong = 0;
           for (std::size_t i = 0; i < wide.size(); ++i) {
             num_wrong += !(wide[i] == wide_expected[i] || (wide[i] != wide[i] && wide_expected[i] != wide_expected[i]));
@@ -88,7 +88,7 @@ TEST_CASE("a device thread's cast gives the CPU kernel's bits") {
           CHECK(num_wrong == 0);
         }
         std::vector<float> back(source.size()), back_expected(source.size());
-        cast_to_f32(cpu(), expected, dtype, back_expected);
+        cast_to_f32(cpu_context(), expected, dtype, back_expected);
         const cuda::CastArrays widen{expected.data(), dtype, std::as_writable_bytes(std::span(back)).data(), DType::kF32,
                                      numel, 1.0F, aligned};
         for (std::int64_t first = 0; first < numel; first += 4) cuda::cast4(widen, first);
@@ -105,7 +105,7 @@ TEST_CASE("a device thread's fold gives the CPU kernel's bits") {
         for (const bool restart : {true, false}) {
           const Bytes pieces = random_array(3 * numel, piece_dtype, 2);
           Bytes expected = random_array(numel, sum_dtype, 3), sum = expected;
-          fold_pieces(cpu(), {pieces, piece_dtype, 3, expected, sum_dtype, restart});
+          fold_pieces(cpu_context(), {pieces, piece_dtype, 3, expected, sum_dtype, restart});
           const auto count = static_cast<std::int64_t>(numel);
           const cuda::FoldArrays arrays{pieces.data(), piece_dtype, 3, sum.data(), sum_dtype, count, restart,
                                         numel % 4 == 0};
@@ -137,7 +137,7 @@ TEST_CASE("a warp's block statistics are the CPU kernel's bits") {
       std::vector<double> sums(kBlocks);
       std::vector<float> max_abs(kBlocks);
       const auto numel = static_cast<std::int64_t>(block_numel);
-      block_stats(cpu(), values, dtype, numel, sums, max_abs);
+      block_stats(cpu_context(), values, dtype, numel, sums, max_abs);
       for (std::size_t block = 0; block < kBlocks; ++block) {
         std::vector<double> lanes;
         std::uint32_t magnitude = 0;
@@ -161,7 +161,7 @@ TEST_CASE("a warp's hash of a block is XXH3-128 as the xxhash library has it") {
   }
   for (const std::uint64_t first_seed : {std::uint64_t{0}, std::uint64_t{1} << 56 | 12345, ~std::uint64_t{0} - 3}) {
     std::vector<Hash128> expected(kBlocks);
-    hash_blocks(cpu(), blocks, first_seed, expected);
+    hash_blocks(cpu_context(), blocks, first_seed, expected);
     for (std::size_t block = 0; block < kBlocks; ++block) {
       std::vector<std::uint64_t> words(kHashedBlockBytes / 8);
       std::memcpy(words.data(), blocks.data() + block * kHashedBlockBytes, kHashedBlockBytes);
@@ -271,7 +271,7 @@ void check_equal_updates(const std::function<void(Segments, const OptimizerDType
 
 template <class Rule, class Entry>
 void check_rule(const Entry& entry, const std::vector<typename Rule::Scalars>& groups) {
-  check_equal_updates([&](Segments segments, const OptimizerDTypes& dtypes) { entry(cpu(), segments, dtypes, groups); },
+  check_equal_updates([&](Segments segments, const OptimizerDTypes& dtypes) { entry(cpu_context(), segments, dtypes, groups); },
                       [&](Segments segments, const OptimizerDTypes& dtypes) {
                         update_on_host<Rule>(
                             segments, dtypes, [&](std::size_t i) { return groups[segments[i].group]; },
@@ -297,7 +297,7 @@ TEST_CASE("a device thread's SGD gives the CPU kernel's bits, with groups with a
   for (const bool nesterov : {true, false}) {
     const std::vector<SgdScalars> groups{{0.37F, 0.1F, 0.02F, 0.9F, 0.5F, nesterov}, {0.37F, 0.1F, 0.02F, 0, 1, false}};
     check_equal_updates(
-        [&](Segments segments, const OptimizerDTypes& dtypes) { sgd(cpu(), segments, dtypes, groups); },
+        [&](Segments segments, const OptimizerDTypes& dtypes) { sgd(cpu_context(), segments, dtypes, groups); },
         [&](Segments segments, const OptimizerDTypes& dtypes) {
           const auto scalars_of = [&](std::size_t i) { return groups[segments[i].group]; };
           const auto has_momentum = [&](std::size_t i) { return scalars_of(i).momentum != 0; };
@@ -313,7 +313,7 @@ TEST_CASE("a device thread's second LAMB pass gives the CPU kernel's bits") {
       [&](Segments segments, const OptimizerDTypes& dtypes) {
         std::vector<float> ratios;
         for (std::size_t i = 0; i < segments.size(); ++i) ratios.push_back(ratio_of(i));
-        lamb_update(cpu(), segments, dtypes, kLambGroups, ratios);
+        lamb_update(cpu_context(), segments, dtypes, kLambGroups, ratios);
       },
       [&](Segments segments, const OptimizerDTypes& dtypes) {
         update_on_host<cuda::LambUpdateRule>(
@@ -339,7 +339,7 @@ TEST_CASE("a warp's first LAMB pass moves the moments and sums the squares as th
   on_all_dtypes([&](const OptimizerDTypes& dtypes) {
     OptimizerArrays a(cuts.back(), dtypes), b(cuts.back(), dtypes);
     std::vector<double> weights(num_blocks), updates(num_blocks);
-    lamb_prepare(cpu(), a.segments(cuts), dtypes, kLambGroups, {kBlock, first_stats, weights, updates});
+    lamb_prepare(cpu_context(), a.segments(cuts), dtypes, kLambGroups, {kBlock, first_stats, weights, updates});
     const auto segments = b.segments(cuts);
     std::size_t next = 0, num_wrong = 0;
     const auto run = [&](const cuda::SegmentBatch<LambScalars>& batch, std::span<const std::size_t>) {

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace zerofleet {
+
+/// Where Linux tells which processors are next to which memory.
+inline constexpr const char* kNumaFolder = "/sys/devices/system/node";
+
+using Cpus = std::vector<int>;  // rising numbers
+
+/// Those that this process may use; empty where the system does not tell.
+Cpus allowed_cpus();
+
+/// The `allowed` CPUs of each node that has some, as `folder` tells (node0/cpulist, …). Empty where it tells nothing.
+std::vector<Cpus> numa_nodes(const Cpus& allowed, const std::string& folder = kNumaFolder);
+
+/// The CPUs that rank number `local_rank` of `local_ranks` on this machine should stay on: those of one node, so that all
+/// memory that it is the first to touch is next to it, with neighbouring ranks on one node. Empty where it should stay on
+/// none: there are fewer ranks than nodes, or one node, or a node has fewer CPUs than the rank has threads.
+Cpus cpus_of_rank(const std::vector<Cpus>& nodes, int local_rank, int local_ranks, int threads);
+
+/// Keeps all threads of this process, and those that they start, on some CPUs. False where the system refuses.
+bool stay_on(const Cpus& cpus);
+
+}  // namespace zerofleet
