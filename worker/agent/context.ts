@@ -15,6 +15,7 @@ import type {
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { usableCores } from '../../platform/usable-cores.js';
+import type { ChildProcesses } from '../child-processes.js';
 import type { JobSession } from '../credentials/job-session.js';
 import type { Sessions } from '../credentials/sessions.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
@@ -46,8 +47,7 @@ export interface AgentDeps {
   object_store: ObjectStoreLocation;
   /** Where child processes get credentials of their own; null: they have this agent's. */
   sessions: Sessions | null;
-  /** Absolute paths of the main modules of child processes. */
-  programs: { rank: string; task: string };
+  processes: ChildProcesses;
   /** Absolute; token files by digest. */
   cache_dir: string;
   /** Ranks that it could run at once when it started. */

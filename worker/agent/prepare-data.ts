@@ -89,13 +89,13 @@ export function tokenRequest(spec: ResolvedJobSpec, dataset: Dataset) {
 }
 
 async function runPreparation(
-  { programs, object_store, log }: AgentDeps,
+  { processes, object_store, log }: AgentDeps,
   request: TokenRequest,
   { signal, session, onProgress }: PrepareOptions,
 ): Promise<PreparedTokens> {
   try {
     return await runTask(
-      programs.task,
+      processes,
       { kind: 'prepare_data', object_store, ...request },
       { signal, session, log, onProgress },
     );

@@ -126,10 +126,9 @@ async function prepareMember(membership: Membership): Promise<MemberJob> {
 }
 
 function localHost(
-  { programs, timing, metrics, gpus, log }: AgentDeps,
+  { processes, timing, metrics, gpus, log }: AgentDeps,
   session: () => JobSession | null,
 ): LocalRankHost {
   const onStart = () => metrics.rankStarted();
-  const { rank: program } = programs;
-  return new LocalRankHost({ program, silence_ms: timing.silence_ms, onStart, session, gpus, log });
+  return new LocalRankHost({ processes, silence_ms: timing.silence_ms, onStart, session, gpus, log });
 }
