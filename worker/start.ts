@@ -11,6 +11,7 @@ import type { GpuPool } from './agent/gpu-pool.js';
 import { GpuWatch } from './agent/gpu-watch.js';
 import { DEFAULT_TIMING, type Timing, timingOf } from './agent/timing.js';
 import type { WorldLinks } from './agent/world-links.js';
+import { ChildProcesses, type Fork } from './child-processes.js';
 import { openSessions, type Sessions } from './credentials/sessions.js';
 import { LinkServer } from './link/link-server.js';
 import { AgentMetrics } from './metrics/agent-metrics.js';
@@ -30,6 +31,8 @@ export interface StartWorkerOptions {
   preemption?: PreemptionSource;
   /** Other main modules for the child processes; tests run ranks without the native core. */
   programs?: { rank: string; task: string };
+  /** What starts child processes, where it is not Node.js itself. */
+  fork?: Fork;
 }
 
 export interface RunningWorker {
@@ -55,8 +58,9 @@ const PROGRAMS = {
  */
 export async function startWorker(options: StartWorkerOptions): Promise<RunningWorker> {
   const { config, redisUrl, objectStoreUrl, log } = options;
-  const programs = options.programs ?? PROGRAMS;
-  const compute = await findCompute(config, programs.task, log);
+  const { programs = PROGRAMS, fork, timing = timingOf(config) } = options;
+  const processes = new ChildProcesses({ programs, kill_ms: timing.kill_ms, log, ...(fork && { fork }) });
+  const compute = await findCompute(config, processes, log);
   const { slots, gpus } = compute;
   const objects = await openObjectStore(objectStoreUrl, {
     s3Endpoint: config.s3_endpoint,
@@ -81,7 +85,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     objects,
     sessions: parts.sessions,
     object_store: { url: objectStoreUrl, s3_endpoint: config.s3_endpoint },
-    programs,
+    processes,
     cache_dir: join(config.data_dir, 'cache', 'tokens'),
     cache_bytes: config.cache_bytes,
     ...compute,
@@ -89,7 +93,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     machine: parts.machine,
     threads_per_rank: config.threads_per_rank,
     price_per_rank_hour: config.price_per_rank_hour,
-    timing: options.timing ?? timingOf(config),
+    timing,
     metrics,
     departure: new Departure(),
     log,
@@ -100,15 +104,20 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const { numerics } = compute;
   log.info({ worker: agent.id, pool: config.pool, slots, numerics }, 'taking jobs');
   if (parts.metrics_url !== null) log.info({ url: parts.metrics_url }, 'metrics');
-  const watch = gpus && watchGpus(gpus, metrics, programs.task, log);
+  const watch = gpus && watchGpus(gpus, metrics, processes, log);
+  const closing = new AbortController();
+  // Where somebody brings another machine in its place.
+  processes.onChange(() => {
+    if (processes.problem !== null) void askForEnd(store, parts.machine, log, closing.signal);
+  });
   const stopWatching = leaveOnNotice(agent, options, (signal) =>
     askForEnd(store, parts.machine, log, signal),
   );
   let closed: Promise<void> | null = null;
   const close = async () => {
+    closing.abort();
     await stopWatching();
-    await watch?.close();
-    await agent.close();
+    await Promise.all([watch?.close(), agent.close()]);
     await closeOpened();
   };
   return {
@@ -124,11 +133,11 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
 /** How often GPUs are looked at that nobody complains about. */
 const GPU_WATCH_MS = 60_000;
 
-function watchGpus(gpus: GpuPool, metrics: AgentMetrics, program: string, log: Logger): GpuWatch {
+function watchGpus(gpus: GpuPool, metrics: AgentMetrics, processes: ChildProcesses, log: Logger): GpuWatch {
   const watch = new GpuWatch({
     gpus,
     interval_ms: GPU_WATCH_MS,
-    look: (signal) => lookByTask(program, { gpus: true, cuda: false }, { log, signal }),
+    look: (signal) => lookByTask(processes, { gpus: true, cuda: false }, { log, signal }),
     log,
   });
   const tell = () => metrics.gpus(gpus);

@@ -38,13 +38,14 @@ async function listWorkers(context: Context): Promise<void> {
     `${worker.used_slots}/${worker.slots}`,
     worker.gpus.length === 0 ? 'CPU' : gpuText(countByName(worker.gpus.map(({ name }) => name))),
     worker.numerics ?? '–',
-    worker.draining ? 'leaving' : '',
+    worker.problem !== null ? 'withdrawn' : worker.draining ? 'leaving' : '',
     age(worker.last_seen),
   ]);
   const head = ['WORKER', 'POOL', 'HOST', 'ADDRESS', 'SLOTS', 'ON', 'NUMERICS', '', 'SEEN'];
-  const problems = workers.flatMap(({ id, gpus }) =>
-    gpus.flatMap(({ uuid, problem }) => (problem === null ? [] : `${uuid} of ${id}: ${problem}`)),
-  );
+  const problems = workers.flatMap(({ id, problem, gpus }) => [
+    ...(problem === null ? [] : [`${id}: ${problem}`]),
+    ...gpus.flatMap(({ uuid, problem }) => (problem === null ? [] : `${uuid} of ${id}: ${problem}`)),
+  ]);
   context.show(workers, () =>
     [table(head, rows, `no workers${COME}`), ...problems.map(plainText)].join('\n'),
   );

@@ -4682,6 +4682,7 @@ export interface components {
          *       "address": "10.0.0.7",
          *       "machine": null,
          *       "draining": false,
+         *       "problem": null,
          *       "numerics": "cpu-avx2/2",
          *       "memory_bytes": 68719476736,
          *       "gpus": [],
@@ -4706,8 +4707,10 @@ export interface components {
             address: string;
             /** @description The machine that it runs on, by its id where machines come from (of EC2, the id of the instance); null where the worker was not told. */
             machine: string | null;
-            /** @description It is about to leave and takes nothing new. */
+            /** @description It takes nothing new: it is about to leave, or has a problem. */
             draining: boolean;
+            /** @description What is wrong with it, in words, such as a process that can not be killed; null for a healthy one. */
+            problem: string | null;
             /** @description What decides the bits of what its ranks compute (their fingerprint of numerics, such as `cpu-avx2/2`); null where it is not known. */
             numerics: string | null;
             /** @description The GPUs of its slots, one rank each; empty where ranks run on the CPU. */

@@ -32,8 +32,10 @@ export interface WorkerAnnouncement {
   address: string;
   /** The machine that it runs on, as those call it who start and end machines; null where it was not told. */
   machine: string | null;
-  /** It is about to leave: nothing new begins on it. */
+  /** It is about to leave, or has a problem: nothing new begins on it. */
   draining: boolean;
+  /** What is wrong with it, in words; null for a healthy one. */
+  problem: string | null;
   /** What decides the bits of what its ranks compute, their fingerprint of numerics; null where it is not known. */
   numerics: string | null;
   /** Those of its slots, one rank each; empty where ranks run on the CPU. */

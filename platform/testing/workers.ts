@@ -23,6 +23,7 @@ export function testWorker(id: string, slots: number, changes: Partial<WorkerAnn
     address: '127.0.0.1',
     machine: null,
     draining: false,
+    problem: null,
     numerics: null,
     gpus: [],
     memory_bytes: 2 ** 40,

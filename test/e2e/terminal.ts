@@ -79,7 +79,8 @@ export class Terminal {
     for (const deadline = Date.now() + TIMEOUT_MS; ; await sleep(POLL_MS)) {
       const shown = this.text();
       if (holds(shown)) return shown;
-      if (Date.now() > deadline) throw new Error(`waited in vain for ${what}; the terminal shows\n${shown}`);
+      // Beside the message, which is the name of what failed, and one line.
+      if (Date.now() > deadline) throw Object.assign(new Error(`waited in vain for ${what}`), { shown });
     }
   }
 

@@ -64,6 +64,7 @@ export class Agent {
     this.samples = new SampleServer(options);
     this.announcer = new Announcer(options, this.id);
     options.gpus?.onChange(() => this.announcer.refresh());
+    options.processes.onChange(() => this.announcer.refresh());
     this.exports = new ExportServer(options);
     this.members = watchWorlds(options, this.id);
   }

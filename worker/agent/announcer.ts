@@ -6,7 +6,10 @@ import { PROGRAM_VERSION } from '../version.js';
 import type { AgentDeps } from './context.js';
 
 export interface AnnouncerOptions
-  extends Pick<AgentDeps, 'store' | 'slots' | 'numerics' | 'gpus' | 'links' | 'machine' | 'timing' | 'log'> {
+  extends Pick<
+    AgentDeps,
+    'store' | 'slots' | 'numerics' | 'gpus' | 'processes' | 'links' | 'machine' | 'timing' | 'log'
+  > {
   pool: string;
 }
 
@@ -74,8 +77,9 @@ export class Announcer {
   }
 
   private announcement(): WorkerAnnouncement {
-    const { pool, slots, numerics, gpus, links, machine } = this.options;
-    const { worker_id: id, draining } = this;
+    const { pool, slots, numerics, gpus, processes, links, machine } = this.options;
+    const { worker_id: id } = this;
+    const { problem } = processes;
     return {
       id,
       pool,
@@ -85,7 +89,8 @@ export class Announcer {
       version: PROGRAM_VERSION,
       address: links.address,
       machine,
-      draining,
+      draining: this.draining || problem !== null,
+      problem,
       numerics,
       gpus: gpus?.gpus ?? [],
       memory_bytes: usableMemory(),

@@ -103,6 +103,7 @@ export class Attempt {
   /** Where the next generation runs. Null: the job can't go on here. */
   private async placed(): Promise<Omit<GenerationContext, 'session'> | null> {
     const { claim, ctx, world_size: before } = this;
+    if (ctx.deps.processes.problem !== null) return null;
     const places = before === null ? claim.places : await ctx.resizer.place();
     if (!places) return null;
     const world_size = countRanks(places);

@@ -1,6 +1,7 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { type Config, CPU_SLOTS } from '../../platform/config.js';
 import type { Logger } from '../../platform/logging.js';
+import type { ChildProcesses } from '../child-processes.js';
 import type { LookOptions, MachineGpu, MachineReport } from '../tasks/look-at-machine.js';
 import { runTask } from '../tasks/task-runner.js';
 import { GpuPool } from './gpu-pool.js';
@@ -22,7 +23,7 @@ const LOOK_MS = 60_000;
  * @throws ZerofleetError `device_unavailable` where the driver does not work, or does not answer in time
  */
 export async function lookByTask(
-  program: string,
+  processes: ChildProcesses,
   options: LookOptions,
   { log, signal }: { log: Logger; signal?: AbortSignal },
 ): Promise<MachineReport> {
@@ -30,7 +31,7 @@ export async function lookByTask(
   const signals = AbortSignal.any(signal ? [late, signal] : [late]);
   try {
     return await runTask(
-      program,
+      processes,
       { kind: 'look_at_machine', ...options },
       { signal: signals, session: null, log },
     );
@@ -49,11 +50,11 @@ export async function lookByTask(
  */
 export async function findCompute(
   { device, slots }: Pick<Config, 'device' | 'slots'>,
-  program: string,
+  processes: ChildProcesses,
   log: Logger,
 ): Promise<Compute> {
   const wanted = device !== 'cpu';
-  const report = await lookByTask(program, { gpus: wanted, cuda: wanted }, { log }).catch(
+  const report = await lookByTask(processes, { gpus: wanted, cuda: wanted }, { log }).catch(
     (error: unknown) => {
       if (!wanted || !(error instanceof ZerofleetError) || error.code !== 'device_unavailable') throw error;
       throw new ZerofleetError(

@@ -16,6 +16,7 @@ import type {
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { usableCores } from '../../platform/usable-cores.js';
+import type { ChildProcesses } from '../child-processes.js';
 import type { JobSession } from '../credentials/job-session.js';
 import type { Sessions } from '../credentials/sessions.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
@@ -48,8 +49,7 @@ export interface AgentDeps {
   object_store: ObjectStoreLocation;
   /** Where child processes get credentials of their own; null: they have this agent's. */
   sessions: Sessions | null;
-  /** Absolute paths of the main modules of child processes. */
-  programs: { rank: string; task: string };
+  processes: ChildProcesses;
   /** Absolute; prepared data by the digest of what it is made from. */
   cache_dir: string;
   /** Of what is there and not used, and what is. */

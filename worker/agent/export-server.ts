@@ -100,7 +100,7 @@ export class ExportServer {
   }
 
   private async write({ job_id, checkpoint, format, dtype, prefix }: ExportPayload): Promise<void> {
-    const { store, objects, object_store, programs, timing, log } = this.options;
+    const { store, objects, object_store, processes, timing, log } = this.options;
     if ((await readExportRecord(objects, prefix)) !== null) return;
     // The API held it for the time in the queue. What is not recorded may still be there.
     await store.holdCheckpoint(checkpoint.id, exportName({ checkpoint: checkpoint.id, format, dtype }));
@@ -109,7 +109,7 @@ export class ExportServer {
     const { signal } = this.closing;
     const written = await withSession(this.options, job, { purpose: 'export', signal }, (session) =>
       runTask(
-        programs.task,
+        processes,
         {
           kind: 'export',
           object_store,

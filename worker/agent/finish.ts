@@ -31,7 +31,7 @@ async function runExport(ctx: GenerationContext, last: ResumePoint, signal: Abor
   const { format, dtype } = job.spec.export;
   logs.say(`all steps are done; exporting ${format}, ${dtype}`);
   const exported = await runTask(
-    deps.programs.task,
+    deps.processes,
     {
       kind: 'export',
       object_store: deps.object_store,

@@ -100,13 +100,13 @@ export function tokenRequest(spec: ResolvedJobSpec, dataset: Dataset) {
 }
 
 async function runPreparation(
-  { programs, object_store, log }: AgentDeps,
+  { processes, object_store, log }: AgentDeps,
   request: TokenRequest,
   { signal, session, onProgress }: PrepareOptions,
 ): Promise<PreparedTokens & Pick<PreparedData, 'use'>> {
   try {
     const tokens = await runTask(
-      programs.task,
+      processes,
       { kind: 'prepare_data', object_store, ...request },
       { signal, session, log, onProgress },
     );

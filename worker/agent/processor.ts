@@ -103,8 +103,8 @@ export class Processor {
 
   private async run(payload: QueuePayload): Promise<void> {
     const { store, timing, price_per_rank_hour } = this.deps;
-    // The scheduler takes back what was allocated to a worker that drains.
-    if (this.draining) return;
+    // The scheduler takes back what was allocated to a worker that takes nothing new.
+    if (this.draining || this.deps.processes.problem !== null) return;
     const claimed_at = performance.now();
     const { job_id, attempt } = payload;
     const options = { allocated: true, price_per_rank_hour };

@@ -60,7 +60,7 @@ export class SampleServer {
   }
 
   private async draw({ job_id, checkpoint, request, expires_at }: SamplePayload) {
-    const { store, object_store, programs, threads_per_rank, timing, log } = this.options;
+    const { store, object_store, processes, threads_per_rank, timing, log } = this.options;
     const left_ms = expires_at - (await store.now());
     if (left_ms <= 0) throw new ZerofleetError('sample_timeout', 'the request waited for too long');
     const job = await store.getJob(job_id);
@@ -68,7 +68,7 @@ export class SampleServer {
     const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(left_ms)]);
     return withSession(this.options, job, { purpose: 'sample', signal }, (session) =>
       runTask(
-        programs.task,
+        processes,
         {
           kind: 'sample',
           object_store,

@@ -15,6 +15,8 @@ export interface Timing {
   join_ms: number;
   /** From a cancellation to the killing of ranks that did not stop at a step. */
   cancel_grace_ms: number;
+  /** From SIGKILL until a process that is still there counts as one that can't be killed; one with much memory takes a while. */
+  kill_ms: number;
   /** How long a draining agent lets its jobs save before it abandons them. */
   drain_ms: number;
   /** Metrics are written at least this often. */
@@ -38,6 +40,7 @@ export const DEFAULT_TIMING: Timing = {
   comm_timeout_ms: 120_000,
   join_ms: 15_000,
   cancel_grace_ms: 20_000,
+  kill_ms: 60_000,
   drain_ms: 50_000,
   report_interval_ms: 500,
   hand_back_ms: 2_000,

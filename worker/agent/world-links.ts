@@ -116,7 +116,7 @@ async function prepareMember(membership: Membership): Promise<PreparedData> {
 async function memberJob(membership: Membership, tokens: PreparedData): Promise<MemberJob> {
   const { deps, job } = membership;
   const { store, timing, links } = deps;
-  const { threads } = sizeOf(membership);
+  const { ranks, threads } = sizeOf(membership);
   return {
     trace: traceHeaders(continueTrace(await store.getTrace(job.id))),
     spec: job.spec,
@@ -141,10 +141,9 @@ function sizeOf({ deps, world, worker_id, job }: Membership): { ranks: number; t
 }
 
 function localHost(
-  { programs, timing, metrics, gpus, log }: AgentDeps,
+  { processes, timing, metrics, gpus, log }: AgentDeps,
   session: () => JobSession | null,
 ): LocalRankHost {
   const onStart = () => metrics.rankStarted();
-  const { rank: program } = programs;
-  return new LocalRankHost({ program, silence_ms: timing.silence_ms, onStart, session, gpus, log });
+  return new LocalRankHost({ processes, silence_ms: timing.silence_ms, onStart, session, gpus, log });
 }

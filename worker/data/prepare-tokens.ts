@@ -271,7 +271,10 @@ async function isWhole(path: string): Promise<boolean> {
   if (!file) return false;
   try {
     // By options: without a length, Node.js 20.11 reads nothing.
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(TOKEN_FILE_HEADER_BYTES), position: 0 });
+    const { buffer, bytesRead } = await file.read({
+      buffer: Buffer.alloc(TOKEN_FILE_HEADER_BYTES),
+      position: 0,
+    });
     const header = decodeTokenFileHeader(buffer.subarray(0, bytesRead));
     return header !== null && tokenFileLayout(header).end === (await file.stat()).size;
   } finally {

@@ -129,6 +129,7 @@ const End = Type.Union([
   message('out_of_memory', { signal: Signal, evidence: Text, ...Last }),
   message('silent', { silent_ms: Count, ...Last }),
   message('not_started', { message: Text, ...Last }),
+  message('node_lost', { message: Text, ...Last }),
   message('killed', Last),
 ]);
 
@@ -210,10 +211,9 @@ export function agentFromWire(told: Static<typeof ToRank>): AgentMessage {
   return told.kind === 'deliver' ? { ...told, value: fromBase64(told.value) } : told;
 }
 
-/** Ends that a leader finds out by itself have no form on the wire; nor that this agent was stopped, for which nobody waited. */
+/** An end that a leader finds out by itself has no form on the wire. */
 export function endToWire(end: RankEnd): Static<typeof End> {
-  if (end.kind === 'stuck' || end.kind === 'node_lost')
-    return { kind: 'killed', step: end.step, output: end.output };
+  if (end.kind === 'stuck') return { kind: 'killed', step: end.step, output: end.output };
   return end;
 }
 

@@ -27,7 +27,7 @@ export async function machineOf({
   );
 }
 
-/** Asks for the end of a machine on which everything was handed back. */
+/** Asks for the end of a machine, as soon as no job is on it. */
 export async function askForEnd(
   store: Pick<JobStorePort, 'reportDrained'>,
   machine: string | null,
@@ -37,7 +37,7 @@ export async function askForEnd(
   if (machine === null) return;
   try {
     await retry(() => store.reportDrained(machine), REPORT, { retryable: () => true, signal });
-    log.info({ machine }, 'everything was handed back: the machine may end');
+    log.info({ machine }, 'the machine may end');
   } catch (error) {
     log.error({ err: error, machine }, 'nobody knows that the machine may end');
   }

@@ -48,7 +48,7 @@ t.test('without the time to save, a job is handed back at once', async (t) => {
   const f = await Fleet.start({ ranks: { slow: { from: 13, ms: HOUR_MS } } });
   t.teardown(() => f.close());
   const notice = deferred<PreemptionNotice | null>();
-  await f.agent(4, {}, {}, { watch: () => notice.promise });
+  await f.agent(4, {}, {}, { preemption: { watch: () => notice.promise } });
   const id = await f.submit({ steps: 200, every_steps: 10, ranks: 2, max_errors: 0 });
   await f.until(id, ({ progress, latest_checkpoint }) => latest_checkpoint !== null && progress.step === 12);
   notice.resolve({ cause: 'test', leaves_at: Date.now() });

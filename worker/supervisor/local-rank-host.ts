@@ -4,6 +4,7 @@ import { traceHeaders } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
+import type { ChildProcesses } from '../child-processes.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { gpuFaultOf } from './gpu-faults.js';
 import { workerLine } from './log-line.js';
@@ -19,8 +20,7 @@ export interface RankGpus {
 }
 
 export interface LocalRankHostOptions {
-  /** Absolute path of the rank's main module. */
-  program: string;
+  processes: ChildProcesses;
   /** Silence after which a rank counts as hanging. */
   silence_ms: number;
   /** Whose credentials the ranks get, asked when one starts; null: they have those of this process. */
@@ -44,7 +44,8 @@ export class LocalRankHost implements RankHost {
     const gpu = gpus.take();
     if (!gpu) return withoutGpu(start.rank, this.host, listener);
     const rank = this.startOn(gpu, start, listener);
-    void rank.ended.then((end) => gpus.release(gpu.uuid, gpuFaultOf(end)));
+    // One that can't be killed has its GPU to the end.
+    void rank.gone.then(async () => gpus.release(gpu.uuid, gpuFaultOf(await rank.ended)));
     return rank;
   }
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { type TraceContext, traceHeaders } from '../../contracts/index.js';
 import type {
   AgentMessage,
@@ -9,6 +9,7 @@ import type {
 } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
 import { childEnv } from '../child-env.js';
+import type { ChildProcesses } from '../child-processes.js';
 import { deferred } from '../deferred.js';
 import { isDeviceCode } from './gpu-faults.js';
 import type { LogLine } from './log-line.js';
@@ -20,8 +21,7 @@ import { SilenceWatch } from './silence-watch.js';
 
 export interface RankProcessOptions {
   rank: number;
-  /** Absolute path of the rank's main module. */
-  program: string;
+  processes: Pick<ChildProcesses, 'start' | 'kill'>;
   /** Without the credentials of this process: it gets its own by `give`. */
   confined: boolean;
   /** UUID of the GPU that it computes on; null: the CPU. */
@@ -45,32 +45,31 @@ const START_MS = 60_000;
 /** What V8 writes before it aborts a process whose JavaScript heap is full. */
 const HEAP_FULL = 'heap out of memory';
 
-/** One rank as a child process. `ended` resolves after the process is gone. */
+/** One rank as a child process. `ended` resolves after the process is gone, or when it can't be killed. */
 export class RankProcess implements Rank {
   readonly rank: number;
   readonly ended: Promise<RankEnd>;
+  /** Resolves when the process is gone. */
+  readonly gone: Promise<void>;
 
   private readonly child: ChildProcess;
   private readonly silence: SilenceWatch;
   private readonly pulse: Pulse;
   private readonly output: RankOutput;
   private readonly end = deferred<RankEnd>();
+  private readonly departure = deferred<void>();
   /** What happened first explains the end; the exit that follows is only its consequence. */
   private reason: RankCause | null = null;
   private step: number | null = null;
   private readonly oom_kills = readOomKills();
-  private gone = false;
+  private settled = false;
 
   constructor(private readonly options: RankProcessOptions) {
     this.rank = options.rank;
     this.ended = this.end.promise;
-    this.child = fork(options.program, [], {
-      env: { ...childEnv(options.confined, options.gpu), ...traceEnv(options.trace) },
-      serialization: 'advanced',
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // Inspector flags and test loaders of this process are none of a rank's business.
-      execArgv: [],
-    });
+    this.gone = this.departure.promise;
+    const env = { ...childEnv(options.confined, options.gpu), ...traceEnv(options.trace) };
+    this.child = options.processes.start('rank', env);
     this.silence = new SilenceWatch(options.silence_ms, START_MS, (silent_ms) =>
       this.stop({ kind: 'silent', silent_ms }),
     );
@@ -120,16 +119,19 @@ export class RankProcess implements Rank {
   }
 
   private stop(reason: RankCause): void {
-    if (this.gone) return;
+    if (this.settled) return;
     this.reason ??= reason;
-    // Not SIGTERM: a hanging or stopped process would not handle it, and nothing of value dies with a rank.
-    this.child.kill('SIGKILL');
+    // Nothing of value dies with a rank. One that does not die is lost with its machine.
+    this.options.processes.kill(this.child, `rank ${this.rank}`, (message) =>
+      this.settle({ kind: 'node_lost', message }),
+    );
   }
 
   private onError(error: Error): void {
     if (this.child.pid === undefined) {
       this.reason ??= { kind: 'not_started', message: error.message };
       this.settle(this.reason);
+      this.departure.resolve();
     } else {
       this.options.log.warn({ rank: this.rank, err: error }, 'channel to rank');
     }
@@ -137,6 +139,7 @@ export class RankProcess implements Rank {
 
   private onClose(code: number | null, signal: NodeJS.Signals | null): void {
     this.settle(this.reason ?? (signal ? this.explain(signal) : { kind: 'exited', code: code ?? 0 }));
+    this.departure.resolve();
   }
 
   /** A signal that this agent did not send. */
@@ -153,7 +156,8 @@ export class RankProcess implements Rank {
   }
 
   private settle(cause: RankCause): void {
-    this.gone = true;
+    if (this.settled) return;
+    this.settled = true;
     this.silence.close();
     this.pulse.close();
     this.output.close();

@@ -17,7 +17,7 @@ export type RankCause =
   | { kind: 'stuck'; waiting: number }
   /** The operating system could not start it. */
   | { kind: 'not_started'; message: string }
-  /** The agent on whose machine it ran is gone, or can't be reached any more. */
+  /** The agent on whose machine it ran is gone, or can't be reached any more; or its process can't be killed. */
   | { kind: 'node_lost'; message: string }
   /** An agent killed it, for another reason. */
   | { kind: 'killed' };
@@ -36,7 +36,7 @@ export interface Rank {
   readonly ended: Promise<RankEnd>;
   /** Sends when the rank is still there; a message to one that is gone is lost, its end will be told. */
   send(message: AgentMessage): void;
-  /** Kills the rank and waits until it is gone. Idempotent. */
+  /** Kills the rank and waits for its end. Idempotent. */
   kill(): Promise<void>;
 }
 

@@ -2,6 +2,8 @@ import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { createLogger } from '../../platform/logging.js';
+import type { ChildProcessesOptions } from '../child-processes.js';
+import { testProcesses, undeadProcesses } from '../testing/child-processes.js';
 import { startMessage } from '../testing/start-message.js';
 import { LocalRankHost } from './local-rank-host.js';
 import { World, type WorldEnd, type WorldListener } from './world.js';
@@ -21,8 +23,9 @@ const deaf: WorldListener = {
 };
 
 /** Two ranks that follow one script each. */
-function world(scripts: string[], silence_ms = 20_000): World {
-  const host = new LocalRankHost({ program, silence_ms, session: () => null, gpus: null, log });
+function world(scripts: string[], silence_ms = 20_000, changes: Partial<ChildProcessesOptions> = {}): World {
+  const processes = testProcesses({ programs: { rank: program, task: '' }, ...changes });
+  const host = new LocalRankHost({ processes, silence_ms, session: () => null, gpus: null, log });
   const ranks = scripts.map((job_id, rank) => ({
     start: startMessage({ job_id, rank, world_size: scripts.length }),
     host,
@@ -106,4 +109,47 @@ t.test('kill leaves no process and says so, once or twice', async (t) => {
   const running = world(['wait', 'wait']);
   await Promise.all([running.kill(), running.kill()]);
   t.strictSame(await running.ended, { kind: 'killed' });
+});
+
+t.test('a rank that can not be killed is lost with its machine, and holds up nobody', async (t) => {
+  const { fork, release } = undeadProcesses();
+  t.teardown(release);
+  const changes = { fork, kill_ms: 100 };
+  const message = /^rank 1, process \d+, is there 0.1 s after SIGKILL/;
+  t.match(lost(await world(['wait', 'hang'], 3000, changes).ended), {
+    rank: 1,
+    end: { kind: 'node_lost', message },
+  });
+  const stuck = lost(await world(['impatient', 'stuck', 'impatient'], 20_000, changes).ended);
+  t.match(stuck, { rank: 1, end: { kind: 'node_lost', message, step: 3, output: ['thinking'] } });
+  const killed = world(['wait', 'wait'], 20_000, changes);
+  await killed.kill();
+  t.strictSame(await killed.ended, { kind: 'killed' });
+});
+
+t.test('a rank that can not be killed has its GPU until it is gone', async (t) => {
+  const { fork, release } = undeadProcesses();
+  const processes = testProcesses({ programs: { rank: program, task: '' }, fork, kill_ms: 50 });
+  const released: string[] = [];
+  const given = new Promise<void>((resolve) => {
+    const gpus = {
+      take: () => ({ uuid: 'GPU-1', name: 'a GPU' }),
+      release: (uuid: string) => {
+        released.push(uuid);
+        resolve();
+      },
+    };
+    const host = new LocalRankHost({ processes, silence_ms: 20_000, session: () => null, gpus, log });
+    const rank = host.start(startMessage({ job_id: 'wait' }), {
+      onMessage: () => undefined,
+      onLine: () => undefined,
+    });
+    void rank.kill().then(async () => {
+      t.match(await rank.ended, { kind: 'node_lost' });
+      t.strictSame(released, []);
+      release();
+    });
+  });
+  await given;
+  t.strictSame(released, ['GPU-1']);
 });

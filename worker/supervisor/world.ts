@@ -89,7 +89,7 @@ export class World {
     this.broadcast({ kind: 'flags', flags, save_request });
   }
 
-  /** Kills every rank and waits until all are gone. Idempotent. */
+  /** Kills every rank and waits until all are gone or lost. Idempotent. */
   async kill(): Promise<void> {
     await this.finish({ kind: 'killed' });
     await this.ended;
@@ -166,8 +166,10 @@ export class World {
     if (this.ending) return;
     this.ending = true;
     await this.ranks[rank]?.kill();
-    const { step = null, output = [] } = (await this.ranks[rank]?.ended) ?? {};
-    const end: RankEnd = { kind: 'stuck', ...culprit.stuck, step, output };
+    const killed = await this.ranks[rank]?.ended;
+    const { step = null, output = [] } = killed ?? {};
+    const end: RankEnd =
+      killed?.kind === 'node_lost' ? killed : { kind: 'stuck', ...culprit.stuck, step, output };
     await this.clear({ kind: 'lost', rank, host, end });
   }
 

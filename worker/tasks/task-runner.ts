@@ -1,6 +1,6 @@
-import { fork } from 'node:child_process';
 import type { Logger } from '../../platform/logging.js';
 import { childEnv } from '../child-env.js';
+import type { ChildProcesses } from '../child-processes.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { fromRankError } from '../errors.js';
 import type {
@@ -21,36 +21,32 @@ export interface TaskOptions {
 }
 
 /**
- * Runs one task in a child process of its own and waits for it. An aborted `signal` kills the child.
+ * Runs one task in a child process of its own and waits for it. An aborted `signal` kills the child; one that can't be killed is not
+ * waited for.
  * @throws ZerofleetError what the task threw; `internal_error` when it died without a word; the signal's reason
  */
 export async function runTask<R extends TaskRequest>(
-  program: string,
+  processes: Pick<ChildProcesses, 'start' | 'kill'>,
   request: R,
   options: TaskOptions,
 ): Promise<TaskResults[R['kind']]> {
   options.signal.throwIfAborted();
-  const reply = await forkTask(program, request, options);
+  const reply = await forkTask(processes, request, options);
   options.signal.throwIfAborted();
   if (!reply.ok) throw fromRankError(reply.error);
   return reply.result as TaskResults[R['kind']];
 }
 
 function forkTask(
-  program: string,
+  processes: Pick<ChildProcesses, 'start' | 'kill'>,
   request: TaskRequest,
   { signal, session, log, onProgress }: TaskOptions,
 ): Promise<TaskReply> {
   return new Promise((resolve) => {
-    const child = fork(program, [], {
-      env: childEnv(session !== null, null),
-      serialization: 'advanced',
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      execArgv: [],
-    });
+    const child = processes.start('task', childEnv(session !== null, null));
     let reply: TaskReply | null = null;
     let output = '';
-    const kill = () => child.kill('SIGKILL');
+    const kill = () => processes.kill(child, `${request.kind}`, finish);
     const tell = (order: TaskOrder) => void (child.connected && child.send(order, () => undefined));
     const unwatch = session?.watch((credentials) => tell({ kind: 'credentials', credentials }));
     const finish = (fallback: string) => {

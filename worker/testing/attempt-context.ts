@@ -12,6 +12,7 @@ import { StopRequests } from '../agent/stop-requests.js';
 import { LinkServer } from '../link/link-server.js';
 import { AgentMetrics } from '../metrics/agent-metrics.js';
 import { Departure } from '../preemption/departure.js';
+import { testProcesses } from './child-processes.js';
 import { TEST_TIMING } from './fleet.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
@@ -57,7 +58,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     objects,
     object_store: { url: objects.url, s3_endpoint: null },
     sessions: null,
-    programs: { rank: '', task: '' },
+    processes: testProcesses(),
     cache_dir: '',
     cache_bytes: 0,
     slots: 1,

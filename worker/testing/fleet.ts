@@ -17,8 +17,7 @@ import { startScheduler } from '../../platform/scheduling/start.js';
 import { noteExecutions } from '../../platform/testing/executions.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import type { Timing } from '../agent/timing.js';
-import type { PreemptionSource } from '../preemption/source.js';
-import { type RunningWorker, startWorker } from '../start.js';
+import { type RunningWorker, type StartWorkerOptions, startWorker } from '../start.js';
 import type { RankFaults } from './fake-rank-main.js';
 import { type TestSpec, testSpec } from './start-message.js';
 
@@ -39,6 +38,7 @@ export const TEST_TIMING: Timing = {
   comm_timeout_ms: 20_000,
   join_ms: 15_000,
   cancel_grace_ms: 3_000,
+  kill_ms: 60_000,
   drain_ms: 20_000,
   report_interval_ms: 50,
   hand_back_ms: 200,
@@ -107,7 +107,7 @@ export class Fleet {
     slots = 4,
     timing: Partial<Timing> = {},
     env: Record<string, string> = {},
-    preemption?: PreemptionSource,
+    parts: Pick<StartWorkerOptions, 'preemption' | 'fork'> = {},
   ): Promise<RunningWorker> {
     const worker = await startWorker({
       config: loadConfig({
@@ -120,7 +120,7 @@ export class Fleet {
       log: this.agentLog(),
       timing: { ...TEST_TIMING, ...timing },
       programs: this.programs,
-      ...(preemption && { preemption }),
+      ...parts,
     });
     this.closers.unshift(() => worker.close());
     return worker;

@@ -3,12 +3,14 @@ import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import type { SealedWorld, WorldPlan } from '../../platform/job-store/index.js';
 import { createLogger } from '../../platform/logging.js';
+import type { ChildProcessesOptions } from '../child-processes.js';
 import { type Assembly, assemble, type RankPlace } from '../link/assemble.js';
 import { LinkServer } from '../link/link-server.js';
 import { type MemberJob, MemberWorld } from '../link/member-world.js';
 import { LocalRankHost } from '../supervisor/local-rank-host.js';
 import type { RankHost } from '../supervisor/rank.js';
 import { World, type WorldListener } from '../supervisor/world.js';
+import { testProcesses } from './child-processes.js';
 import { startMessage, testSpec } from './start-message.js';
 
 export const SCRIPTED_RANK = fileURLToPath(new URL('scripted-rank.js', import.meta.url));
@@ -50,9 +52,9 @@ export function scriptedJob(): MemberJob {
   };
 }
 
-export function scriptedHost(silence_ms = 20_000): RankHost {
+export function scriptedHost(silence_ms = 20_000, changes: Partial<ChildProcessesOptions> = {}): RankHost {
   return new LocalRankHost({
-    program: SCRIPTED_RANK,
+    processes: testProcesses({ programs: { rank: SCRIPTED_RANK, task: '' }, ...changes }),
     silence_ms,
     session: () => null,
     gpus: null,
