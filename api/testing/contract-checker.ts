@@ -2,6 +2,9 @@ import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Contract } from '../operations.js';
 import { ContractReader, type Message } from './contract-reader.js';
 
+/** Characters of what is wrong that are shown, with the reply. */
+const SHOWN = 4000;
+
 /** As `inject` answers, or what is made of an answer over a connection. */
 export type CheckedReply = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'body'> & {
   json(): unknown;
@@ -48,7 +51,7 @@ export class ContractChecker {
       throw new Error(`${where}: the contract does not name the media type ${mediaType}`);
     if (content.schema === undefined || !mediaType.endsWith('json')) return;
     const problems = this.#reader.problems(content.schema, reply.json());
-    if (problems !== null) throw new Error(`${where}: ${problems}\n${reply.body}`);
+    if (problems !== null) throw new Error(`${where}: ${problems}\n${reply.body}`.slice(0, SHOWN));
   }
 
   #checkHeaders(where: string, { headers = {} }: Message, reply: CheckedReply): void {

@@ -4,6 +4,7 @@ import type { QueuePayload } from '../../contracts/index.js';
 import type { ClaimResult } from '../../platform/job-store/port.js';
 import { createLogger } from '../../platform/logging.js';
 import { deferred } from '../deferred.js';
+import { testProcesses } from '../testing/child-processes.js';
 import { TEST_TIMING } from '../testing/fleet.js';
 import type { AgentDeps } from './context.js';
 import { Processor } from './processor.js';
@@ -29,7 +30,7 @@ t.test('an entry that comes again changes nothing, a later attempt waits for the
     },
   };
   const log = createLogger({ level: 'silent', name: 'processor' });
-  const deps = { store, log, timing: TEST_TIMING } as unknown as AgentDeps;
+  const deps = { store, log, timing: TEST_TIMING, processes: testProcesses() } as unknown as AgentDeps;
   const processor = new Processor(deps, 'worker-1');
 
   const first = entryOf('job_a');
@@ -56,7 +57,8 @@ t.test(
     const log = createLogger({ level: 'silent', name: 'processor' });
     const store = { claimAttempt: () => Promise.reject(new Error('Connection is closed.')) };
     const timing = { ...TEST_TIMING, hand_back_ms: 5 };
-    const processor = new Processor({ store, log, timing } as unknown as AgentDeps, 'worker-1');
+    const processes = testProcesses();
+    const processor = new Processor({ store, log, timing, processes } as unknown as AgentDeps, 'worker-1');
     const refusing = (answers: string[]) => {
       const moveToDelayed = async () => {
         const answer = answers.shift();
