@@ -1,15 +1,15 @@
 // npm run generate: makes the generated files again; see bootstrap/generators.mjs.
 import { writeFileSync } from 'node:fs';
 import { runMain } from './bootstrap/errors.mjs';
-import { generators } from './bootstrap/generators.mjs';
+import { contractGenerators, generators } from './bootstrap/generators.mjs';
 import { inRoot } from './bootstrap/paths.mjs';
 import { ensureNpmPackages, ensureTypescript } from './bootstrap/setup.mjs';
 
 await runMain(async () => {
   await ensureNpmPackages();
   for (const [index, { file, make }] of generators.entries()) {
-    // The contract's types come first: what uses a new one does not compile before.
-    if (index > 0) await ensureTypescript();
+    // The contract comes first: what uses a new type of it does not compile before.
+    if (index >= contractGenerators.length) await ensureTypescript();
     writeFileSync(inRoot(file), await make());
     console.log(`  ${file}`);
   }

@@ -1518,51 +1518,35 @@ export interface components {
          */
         JobId: string;
         /**
-         * @description `ds_` and a ULID; identifiers sort by time of creation.
-         * @example ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         * @description A name for people.
+         * @example book
          */
-        DatasetId: string;
+        Name: string;
         /**
-         * @description `mdl_` and a ULID; identifiers sort by time of creation.
-         * @example mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         * @description `cancelled`, `succeeded` and `failed` are final: a job never leaves them, unless a person has a failed one tried again.
+         * @enum {string}
          */
-        ModelId: string;
-        /**
-         * @description `ckpt_` and a ULID.
-         * @example ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F
-         */
-        CheckpointId: string;
-        /**
-         * @description The place of a checkpoint in its job's list, which is ordered by step.
-         * @example 000000000100:ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F
-         */
-        CheckpointCursor: string;
+        JobState: "queued" | "provisioning" | "starting" | "running" | "recovering" | "pausing" | "paused" | "cancelling" | "cancelled" | "succeeded" | "failed";
+        /** @description The name of a pool. */
+        PoolName: string;
         /**
          * Format: date-time
          * @description RFC 3339, UTC.
          * @example 2026-11-21T09:00:00.000Z
          */
         Time: string;
-        /**
-         * @description A name for people.
-         * @example book
-         */
-        Name: string;
-        /** @description A remark for people; empty at first. */
-        Description: string;
+        /** @description One entry of a job's history. */
+        StateChange: {
+            state: components["schemas"]["JobState"];
+            /** @description Why. */
+            reason: string | null;
+            at: components["schemas"]["Time"];
+        };
         /**
          * @description The project that it belongs to. Keys of other projects can't see it.
          * @example default
          */
         ProjectName: string;
-        /**
-         * @description 128-bit digest of the whole training state (master parameters and moments). It does not depend on the number of
-         *     ranks: equal digests mean equal training.
-         * @example 9f2c41d07be5a6318c0d4e7fb2a95613
-         */
-        StateDigest: string;
-        /** @description A seed of the counter-based random numbers. */
-        Seed: number;
         /**
          * @description Free `name=value` pairs to find jobs by.
          * @example {
@@ -1578,939 +1562,48 @@ export interface components {
          * @default 0
          */
         Priority: number;
-        /**
-         * @description A number format.
-         * @enum {string}
-         */
-        Precision: "bf16" | "fp16" | "fp32";
-        /**
-         * @description What to train, on what, and how. Everything but `model`, `data` and `train.steps` has a default. With a
-         *     `deepspeed_config` the number of steps may stand in its scheduler.
-         */
-        JobSpec: {
-            name?: components["schemas"]["Name"];
-            /** @description The project of the API key, which is also the default; any other name is refused. */
-            project?: components["schemas"]["ProjectName"];
-            labels?: components["schemas"]["Labels"];
-            priority?: components["schemas"]["Priority"];
-            model: components["schemas"]["ModelSpec"];
-            data: components["schemas"]["DataSpec"];
-            train?: components["schemas"]["TrainSpec"];
-            zero?: components["schemas"]["ZeroSpec"];
-            resources?: components["schemas"]["ResourcesSpec"];
-            checkpoint?: components["schemas"]["CheckpointSpec"];
-            limits?: components["schemas"]["LimitsSpec"];
-            retry?: components["schemas"]["RetrySpec"];
-            export?: components["schemas"]["ExportSpec"];
-            notify?: components["schemas"]["NotifySpec"];
-            deepspeed_config?: components["schemas"]["DeepspeedConfig"];
-        };
-        /**
-         * @description Exactly one of `preset` and `config`, and where the first weights come from. With `init_from.model` or `init_from.uri` both may
-         *     be absent: then the configuration is that model's.
-         */
-        ModelSpec: {
-            preset?: components["schemas"]["PresetName"];
-            config?: components["schemas"]["ModelConfig"];
-            init_from?: components["schemas"]["InitFromSpec"];
-        };
-        /**
-         * @description Begins with the state of a committed checkpoint, of this job's model, or with the weights of an uploaded model, or of one in a
-         *     bucket, instead of fresh weights. Exactly one of `checkpoint`, `model` and `uri`; or just the text that it would have, where there is
-         *     nothing more to say.
-         */
-        InitFromSpec: {
-            checkpoint?: components["schemas"]["CheckpointId"];
-            model?: components["schemas"]["ModelId"];
-            /**
-             * @description The folder of a Hugging Face model in a bucket that the operator allows, `s3://bucket/folder`, as `uri` of `POST /v1/models`;
-             *     the key needs the scope `models`. It is copied before the job is recorded, unless the project has a model that was copied from
-             *     it as it is now (same names, sizes and ETags of its files). The resolved document names the model.
-             * @example s3://my-data/models/mine
-             */
-            uri?: components["schemas"]["S3Uri"];
-            restore?: components["schemas"]["Restore"];
-        } | string;
-        /**
-         * @description How much of the checkpoint is taken over. A model has weights only, unless it was uploaded as a DeepSpeed universal checkpoint: then `full` takes the state of the optimizer, too. `full`: the fp32 master weights, the state of the optimizer and its count
-         *     of steps; the `type` of the optimizer and the frozen parameters must be the same. `weights`: the fp32 master weights; the optimizer begins anew.
-         *     `weights_16bit`: the weights as `train.precision` rounds them, as if only a 16-bit export were left. In each of these cases
-         *     the job counts its own steps from 0. `continue`: as `full`, and the job goes on after the checkpoint's step as if it had made it.
-         * @default weights
-         * @enum {string}
-         */
-        Restore: "full" | "weights" | "weights_16bit" | "continue";
-        /**
-         * @description An existing DeepSpeed configuration, instead of the fields of `train` and `zero` that it defines. It is translated
-         *     when the job is created and is not part of the resolved document. A key that has no meaning here is refused by name;
-         *     `docs/deepspeed.md` has the table.
-         * @example {
-         *       "train_batch_size": 16,
-         *       "train_micro_batch_size_per_gpu": 4,
-         *       "optimizer": {
-         *         "type": "AdamW",
-         *         "params": {
-         *           "lr": 0.001,
-         *           "betas": [
-         *             0.9,
-         *             0.95
-         *           ],
-         *           "weight_decay": 0.1
-         *         }
-         *       },
-         *       "bf16": {
-         *         "enabled": true
-         *       },
-         *       "zero_optimization": {
-         *         "stage": 2
-         *       }
-         *     }
-         */
-        DeepspeedConfig: {
-            [key: string]: unknown;
-        };
-        /**
-         * @description `llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size 512, grouped-query
-         *     attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million
-         *     parameters, without dropout, vocabulary 50304. `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which each
-         *     token is sent to 2, vocabulary 256.
-         * @enum {string}
-         */
-        PresetName: "llama-tiny" | "llama-small" | "gpt2" | "mixtral-tiny";
-        /**
-         * @description A Hugging Face `config.json`, as transformers 4 or 5 writes it, of one of the families that `model_type` names. A field
-         *     that is absent has the default of transformers; a field that changes nothing here is accepted; a field that would
-         *     change the mathematics in a way that is not computed here, or that nobody knows, is refused by name. `docs/models.md` has the fields of each
-         *     family.
-         * @example {
-         *       "model_type": "llama",
-         *       "hidden_size": 256,
-         *       "intermediate_size": 704,
-         *       "num_hidden_layers": 4,
-         *       "num_attention_heads": 8,
-         *       "vocab_size": 256
-         *     }
-         */
-        ModelConfig: {
-            model_type: components["schemas"]["ModelType"];
-        } & {
-            [key: string]: unknown;
-        };
-        /**
-         * @description The model family.
-         * @enum {string}
-         */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral";
-        /** @description What to train on. Exactly one of `dataset` and `uri`. */
-        DataSpec: {
-            dataset?: components["schemas"]["DatasetId"];
-            /**
-             * @description An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST /v1/datasets`; the key needs the scope
-             *     `datasets`. It is copied before the job is recorded, unless the project has a dataset that was copied from it as it is now (same
-             *     ETag, size and `format`). The resolved document names the dataset.
-             */
-            uri?: components["schemas"]["S3Uri"];
-            /** @description How the object that `uri` names is read; `text` by default. A dataset has its own. */
-            format?: components["schemas"]["DatasetFormat"];
-            /**
-             * @description `bytes`: one token for each byte, 256 in all. The id of an uploaded model: its `tokenizer.json`. `s3://bucket/key`: a
-             *     `tokenizer.json` in a bucket that the operator allows; the key needs the scope `models`. It is copied before the job is
-             *     recorded, unless the project has a copy of the same content, and the resolved document has the id of the copy. `null`: that of the
-             *     model that the job begins with (of a checkpoint: the one that its job had), else `bytes`. A dataset of
-             *     `format=tokens` needs none, and the resolved document says `null`.
-             * @default null
-             * @example bytes
-             * @example s3://my-data/tokenizers/mine/tokenizer.json
-             */
-            tokenizer?: string | null;
-            /**
-             * @description A Jinja template, as Hugging Face tokenizers have it, that turns the messages of a chat into a text. `null`: the
-             *     template of the tokenizer's model. The resolved document has the template itself, and `null` where the dataset has no
-             *     chats.
-             * @default null
-             */
-            chat_template?: string | null;
-            /**
-             * @description Whether special tokens that stand in texts, messages and prompts, such as `<|im_end|>`, are read as those tokens. By default they
-             *     are read as the letters that they consist of, so that a text can't end a turn or a document. What a chat template writes is always
-             *     read as tokens. Set it where texts were rendered by a template before they were uploaded.
-             * @default false
-             */
-            parse_special_tokens?: boolean;
-            /**
-             * Format: date
-             * @description The day that `strftime_now` of the template tells, at 00:00 UTC, so that the tokens do not depend on when a worker makes them.
-             *     `null`: the day on which the job is created (UTC); of a job that begins with a checkpoint and has the template of the
-             *     checkpoint's job, the day of that job. The resolved document has the day itself, and `null` where the template has no `strftime_now`.
-             * @default null
-             * @example 2026-11-25
-             */
-            template_date?: string | null;
-            /**
-             * @description How documents are cut into sequences. `split`: one after the other, cut every `sequence_length` tokens. `whole`: as many
-             *     whole documents as have room in a sequence, the rest of it padded; one that is too long is cut. In both, a token sees its own document
-             *     only, and none is trained to foretell another document. `whole` by default for `format=jsonl`, else `split`.
-             * @enum {string}
-             */
-            packing?: "split" | "whole";
-            /**
-             * @description The part of the data that is set aside and evaluated on while the job trains: so many of the documents, or of the
-             *     sequences where there is only one document, at least one, chosen by `seed`.
-             * @default 0
-             */
-            validation_fraction?: number;
-            /**
-             * @description Seed of the order of the samples, and of what is set aside.
-             * @default 1
-             */
-            seed?: components["schemas"]["Seed"];
-        } & (unknown | unknown);
-        /** @description The training loop. */
-        TrainSpec: {
-            /** @description Number of optimizer steps. Required, unless the scheduler of a `deepspeed_config` says it. */
-            steps?: number;
-            /**
-             * @description Tokens of one sample.
-             * @default 128
-             */
-            sequence_length?: number;
-            /**
-             * @description Samples of one step.
-             * @default 16
-             */
-            global_batch_size?: number;
-            /**
-             * @description Samples of one micro-batch; it divides `global_batch_size`. The quotient is the number of leaves, and the
-             *     most ranks that the job can use.
-             * @default 4
-             */
-            micro_batch_size?: number;
-            /**
-             * @description Seed of the initial weights and of dropout.
-             * @default 1
-             */
-            seed?: components["schemas"]["Seed"];
-            optimizer?: components["schemas"]["OptimizerSpec"];
-            lr_schedule?: components["schemas"]["LrScheduleSpec"];
-            /**
-             * @description The largest global gradient norm; 0 turns clipping off.
-             * @default 1
-             */
-            gradient_clipping?: number;
-            /**
-             * @description The norm that is clipped and reported, over all parameters. `max` is the largest absolute value.
-             * @default l2
-             * @enum {string}
-             */
-            gradient_clipping_norm?: "l2" | "max";
-            /**
-             * @description Format of parameters, activations and gradients. Sums of matrix products and the states of the optimizer are fp32
-             *     whatever it is.
-             * @default bf16
-             */
-            precision?: components["schemas"]["Precision"];
-            loss_scale?: components["schemas"]["LossScaleSpec"];
-            /** @default [] */
-            overrides?: components["schemas"]["Overrides"];
-            /**
-             * @description Keeps the input of each layer only, and computes the layer again before its backward pass; the copies of
-             *     weights that matrix products read are made for one layer at a time (but those of experts). Less memory for a
-             *     third more work, and the same bits.
-             * @default false
-             */
-            activation_checkpointing?: boolean;
-            /**
-             * @description Steps between evaluations on what `data.validation_fraction` sets aside, by default 100; the last step is always
-             *     followed by one.
-             */
-            eval_every_steps?: number;
-        };
-        /**
-         * @description The optimizer. `type` decides which of the other fields there are and what their defaults are; a field of another
-         *     type is refused.
-         */
-        OptimizerSpec: {
-            /**
-             * @description The update rule.
-             * @default adamw
-             * @enum {string}
-             */
-            type?: "adamw" | "adam" | "lamb" | "lion" | "adagrad" | "sgd";
-            /**
-             * @description Peak learning rate.
-             * @default 0.001
-             */
-            lr?: number;
-            /**
-             * @description Decay of the matrices; norms and biases have none unless `param_groups` says so. `adamw`, `lion`: decoupled.
-             *     `lamb`: part of the update that the trust ratio scales. `adam`, `adagrad`, `sgd`: added to the gradient (L2).
-             *     By default 0.1 for the first three and 0 for the others.
-             */
-            weight_decay?: number;
-            /**
-             * @description Decay rates of the first and the second moment, each in [0, 1). `adamw`, `adam`, `lamb`: by default
-             *     `[0.9, 0.95]`. `lion`: rates of the update and of the momentum, by default `[0.9, 0.99]`.
-             */
-            betas?: [
-                number,
-                number
-            ];
-            /**
-             * @description Added to the root of the second moment. By default 1e-8 for `adamw` and `adam`, 1e-6 for `lamb`, 1e-10 for
-             *     `adagrad`.
-             */
-            eps?: number;
-            /** @description `sgd`: factor of the momentum; by default 0.9. */
-            momentum?: number;
-            /** @description `sgd`: dampening of the momentum; by default 0. */
-            dampening?: number;
-            /** @description `sgd`: Nesterov momentum, which needs a `momentum` and no `dampening`; by default false. */
-            nesterov?: boolean;
-            /** @description `adagrad`: decay of the rate with the steps; by default 0. */
-            lr_decay?: number;
-            /** @description `adagrad`: what the sum of squares begins with; by default 0. */
-            initial_accumulator_value?: number;
-            /** @description `lamb`: the least trust ratio; by default 0.01. */
-            min_coeff?: number;
-            /** @description `lamb`: the greatest trust ratio; by default 10. */
-            max_coeff?: number;
-            /**
-             * @description `lamb`: what is corrected for moments that begin with zeros. `update`: the moments in the update, of which the
-             *     trust ratio is taken, as in the paper. `step_size`: the size of the step, after the trust ratio of an update
-             *     that is not corrected, as DeepSpeed has it. By default `update`.
-             * @enum {string}
-             */
-            bias_correction?: "update" | "step_size" | "none";
-            /**
-             * @description Settings for some of the parameters, by name. The first entry that matches a parameter is the one that counts.
-             * @default []
-             */
-            param_groups?: components["schemas"]["ParamGroupSpec"][];
-        };
-        /** @description Settings of the parameters whose names match. */
-        ParamGroupSpec: {
-            /**
-             * @description A pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` stands for any run of characters, `?`
-             *     for one.
-             * @example model.layers.*.input_layernorm.weight
-             */
-            match: string;
-            /**
-             * @description Peak learning rate of the group; the schedule scales it as it scales `optimizer.lr`, which is the default
-             *     (`null`).
-             */
-            lr?: number | null;
-            /** @description Weight decay of the whole group; by default (`null`) as without the group. */
-            weight_decay?: number | null;
-            /**
-             * @description The parameters stay as they are. They have no gradient and no state of the optimizer.
-             * @default false
-             */
-            frozen?: boolean;
-        };
-        /**
-         * @description What the loss is multiplied with, so that small gradients do not vanish in fp16; it is divided out again before the
-         *     update. A step whose gradients are not finite is skipped.
-         */
-        LossScaleSpec: {
-            /**
-             * @description `dynamic` halves the scale when gradients overflow and doubles it after `window` steps without one. By default
-             *     `dynamic` for `precision: fp16`, else `none`. Only where precision, `reduce_dtype` or `grad_accum_dtype` is fp16
-             *     may it be something else than `none`.
-             * @enum {string}
-             */
-            type?: "none" | "static" | "dynamic";
-            /** @description The scale, or the one to begin with; by default 65536. */
-            initial_scale?: number;
-            /** @description `dynamic`: steps without overflow before the scale is doubled; by default 1000. */
-            window?: number;
-            /** @description `dynamic`: overflows before the scale is halved; by default 2. */
-            hysteresis?: number;
-            /** @description `dynamic`: a step without overflow gives all of `hysteresis` back; by default false. */
-            consecutive_hysteresis?: boolean;
-            /** @description `dynamic`: the scale never falls below it; by default 1. */
-            min_scale?: number;
-            /**
-             * @description So many skipped steps in a row fail the job as `diverged`, or as `no_targets` where they had no targets; so does an
-             *     overflow at `min_scale`. `null`: training goes on whatever is skipped.
-             * @default 100
-             */
-            max_skipped_steps?: number | null;
-        };
-        /** @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`. */
-        Overrides: components["schemas"]["OverrideSpec"][];
-        /**
-         * @description From the boundary after `step` steps on. Each value stays until a later entry changes it; `null` goes back to the
-         *     schedule, or to the loss scaler.
-         */
-        OverrideSpec: {
-            /** @description Steps done; below `steps`. */
-            step: number;
-            /** @description The rate of the steps from here on. */
-            lr?: number | null;
-            /** @description The loss scale from here on. */
-            loss_scale?: number | null;
-        };
-        /** @description The learning rate over the steps. */
-        LrScheduleSpec: {
-            /**
-             * @description How the rate goes from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak. `wsd` (warm-up,
-             *     stable, decay) stays at the peak until the last `decay_steps`, in which it falls linearly.
-             * @default cosine
-             * @enum {string}
-             */
-            type?: "constant" | "linear" | "cosine" | "wsd";
-            /**
-             * @description Steps of warm-up, at most `steps`.
-             * @default 0
-             */
-            warmup_steps?: number;
-            /**
-             * @description The form of the rise from `warmup_start_lr` to the peak; `log` rises fast first.
-             * @default linear
-             * @enum {string}
-             */
-            warmup_type?: "linear" | "log";
-            /**
-             * @description The rate that the warm-up begins with.
-             * @default 0
-             */
-            warmup_start_lr?: number;
-            /**
-             * @description What the decay falls to. The step after the last one would have it.
-             * @default 0
-             */
-            min_lr?: number;
-            /** @description `wsd`: length of the last decay; by default a tenth of `steps`, rounded up. */
-            decay_steps?: number;
-        };
-        /**
-         * @description How the optimizer is sharded over the ranks. The number formats, `lanes` and `gradient_predivide_factor` change the
-         *     result, by rounding; `stage` alone, `bucket_bytes` and `offload` do not.
-         */
-        ZeroSpec: {
-            /**
-             * @description 2: the optimizer's state and the gradients are sharded; every leaf's gradients are exchanged. 1: each rank sums
-             *     the gradients of its leaves first and exchanges the sums, once per step when it has one lane: less traffic, more
-             *     memory.
-             * @default 2
-             * @enum {integer}
-             */
-            stage?: 1 | 2;
-            /**
-             * @description Stage 1 only: partial sums of a step, from `resources.ranks.max` (the default) to the number of leaves. Leaf v
-             *     belongs to lane v mod `lanes`; the result depends on it and not on the number of ranks, which it bounds.
-             */
-            lanes?: number;
-            /**
-             * @description Size of the gradient buckets that are exchanged while the backward pass runs. A model may have 16,384 of them.
-             * @default 16777216
-             */
-            bucket_bytes?: number;
-            /** @description Format of gradients on the wire; by default `train.precision`. */
-            reduce_dtype?: components["schemas"]["Precision"];
-            /**
-             * @description Format in which the gradients of a step are summed.
-             * @default fp32
-             */
-            grad_accum_dtype?: components["schemas"]["Precision"];
-            /**
-             * @description Format of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`.
-             * @default fp32
-             * @enum {string}
-             */
-            master_dtype?: "fp32" | "fp16";
-            /**
-             * @description Gradients are divided by it before they travel and multiplied with it after their sum, against overflow of a
-             *     16-bit `reduce_dtype`.
-             * @default 1
-             */
-            gradient_predivide_factor?: number;
-            /**
-             * @description `cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory, and updates there.
-             *     On a CPU worker both are the same.
-             * @default none
-             * @enum {string}
-             */
-            offload?: "none" | "cpu";
-            /**
-             * @description Ranks over which the experts of a mixture-of-experts model are spread: each keeps this part of them, and tokens
-             *     travel to their experts. It divides the experts, the leaves of a step, `lanes`, and every number of ranks. It is
-             *     part of what decides the result; the number of ranks is not.
-             * @default 1
-             */
-            expert_parallel_size?: number;
-        };
-        /** @description Where the job runs. */
-        ResourcesSpec: {
-            /**
-             * @description The pool of workers that takes the job.
-             * @default default
-             */
-            pool?: string;
-            ranks?: components["schemas"]["RanksSpec"];
-        };
-        /**
-         * @description How many ranks the job may run on; `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of
-         *     `zero.expert_parallel_size`, which is the default of `min`.
-         */
-        RanksSpec: {
-            /**
-             * @description The fewest ranks.
-             * @default 1
-             */
-            min?: number;
-            /** @description The most ranks; by default `preferred`. */
-            max?: number;
-            /**
-             * @description The number to start with.
-             * @default 1
-             */
-            preferred?: number;
-        };
-        /** @description When checkpoints are written and how many are kept. */
-        CheckpointSpec: {
-            /** @description Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is given; 100 steps without any. */
-            every_steps?: number;
-            /** @description Seconds of training between checkpoints. */
-            every_seconds?: number;
-            /**
-             * @description The interval that loses least (Young and Daly), from the measured time that a save costs and the rate of failures.
-             * @enum {boolean}
-             */
-            auto?: true;
-            /**
-             * @description When a checkpoint is due and two before it are still being stored: `skip` leaves it out, `wait` lets the training wait.
-             * @default skip
-             * @enum {string}
-             */
-            on_busy?: "skip" | "wait";
-            /**
-             * @description How many of the newest are kept.
-             * @default 3
-             */
-            keep_last?: number;
-            /** @description Checkpoints of every so many steps are kept beside the newest, for ever. */
-            keep_every?: number;
-        };
-        /** @description What the job may use. A limit that is reached stops it, with the reason `budget_reached`. `resume` gives it as much again. */
-        LimitsSpec: {
-            /** @description Seconds in which it may hold slots. */
-            max_runtime?: number;
-            /** @description Seconds that it may wait for slots at a stretch. */
-            max_wait?: number;
-            /** @description What its slots may cost, at the price of a rank-hour that the workers announce. */
-            max_cost?: number;
-            /**
-             * @description A job that pauses saves first; one that is cancelled keeps the checkpoints that it has.
-             * @default pause
-             * @enum {string}
-             */
-            on_limit?: "pause" | "cancel";
-        };
-        /** @description What to do about errors and preemptions. */
-        RetrySpec: {
-            /**
-             * @description Errors in a row, without a new checkpoint between them, that the job survives.
-             * @default 3
-             */
-            max_errors?: number;
-            /**
-             * @description Preemptions (a spot notice, a scale-in, a job of higher priority) that the job survives; at the next one it is paused at
-             *     its checkpoint, with the reason `preemption_limit`. `resume` begins the count anew. null: any number.
-             * @default null
-             */
-            preemptions?: number | null;
-        };
-        /** @description The weights that a finished job leaves. */
-        ExportSpec: {
-            /**
-             * @description A Hugging Face model folder.
-             * @default safetensors
-             * @enum {string}
-             */
-            format?: "safetensors";
-            /**
-             * @description Format of the exported weights.
-             * @default bf16
-             * @enum {string}
-             */
-            dtype?: "bf16" | "fp16" | "fp32";
-        };
-        /** @description Who is told of what happens to the job, besides the webhooks that are told of every job. */
-        NotifySpec: {
-            /**
-             * @description Webhooks of the project with `jobs` `named`; one that is told of every job hears of this one only once.
-             * @default []
-             */
-            webhooks?: components["schemas"]["WebhookId"][];
-        };
-        /**
-         * @description `safetensors`: the weights as a Hugging Face model folder. `deepspeed_universal`: weights, state of the optimizer and its count
-         *     of steps in DeepSpeed's universal checkpoint layout.
-         * @default safetensors
-         * @enum {string}
-         */
-        ExportFormat: "safetensors" | "deepspeed_universal";
-        /** @description What is to be fetched. */
-        DownloadRequest: {
-            /**
-             * @description Of the export; absent for the checkpoint itself.
-             * @enum {string}
-             */
-            format?: "safetensors" | "deepspeed_universal";
-            /**
-             * @description Of the export; by default that of `export.dtype` of the job, and fp32 of a `deepspeed_universal`.
-             * @enum {string}
-             */
-            dtype?: "bf16" | "fp16" | "fp32";
-            /**
-             * @description How long presigned URLs are good, and how long the retention rule waits.
-             * @default 3600
-             */
-            expires_seconds?: number;
-            /**
-             * @description `api`: paths of this API also where there could be presigned URLs, for clients that do not reach the object store.
-             * @default auto
-             * @enum {string}
-             */
-            via?: "auto" | "api";
-        };
-        /** @description Files and where they can be fetched. */
-        Download: {
-            checkpoint_id: components["schemas"]["CheckpointId"];
-            /**
-             * @description The export's; null of the checkpoint itself.
-             * @enum {string|null}
-             */
-            format: "safetensors" | "deepspeed_universal" | null;
-            /**
-             * @description The export's; null of the checkpoint itself.
-             * @enum {string|null}
-             */
-            dtype: "bf16" | "fp16" | "fp32" | null;
-            state_digest: components["schemas"]["StateDigest"];
-            /** @description Until when the URLs are good; null of paths of this API. */
-            expires_at: components["schemas"]["Time"] | null;
-            /** @description All files that belong to it. */
-            files: components["schemas"]["DownloadFile"][];
-        };
-        /** @description One file. */
-        DownloadFile: {
-            /** @description Name in the folder, with slashes for folders in it. */
-            name: string;
-            /** @description Size. */
-            bytes: number;
-            /** @description SHA-256 of the content. */
-            sha256: string;
-            /**
-             * Format: uri-reference
-             * @description A presigned URL, or a path of this API, which needs the API key.
-             */
-            url: string;
-        };
-        /** @description What to write. */
-        ExportRequest: {
-            format?: components["schemas"]["ExportFormat"];
-            /**
-             * @description Of the weights; by default that of `export.dtype` of the job. A `deepspeed_universal` export is fp32.
-             * @enum {string}
-             */
-            dtype?: "bf16" | "fp16" | "fp32";
-        };
-        /**
-         * @description A checkpoint in another program's format.
-         * @example {
-         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
-         *       "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
-         *       "format": "safetensors",
-         *       "dtype": "bf16",
-         *       "state": "succeeded",
-         *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/exports/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F/safetensors-bf16",
-         *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
-         *       "files": [
-         *         {
-         *           "name": "config.json",
-         *           "bytes": 642,
-         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
-         *         },
-         *         {
-         *           "name": "model.safetensors",
-         *           "bytes": 6692544,
-         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
-         *         }
-         *       ],
-         *       "error": null
-         *     }
-         */
-        CheckpointExport: {
-            checkpoint_id: components["schemas"]["CheckpointId"];
-            job_id: components["schemas"]["JobId"];
-            format: components["schemas"]["ExportFormat"];
-            /**
-             * @description Format of the weights.
-             * @enum {string}
-             */
-            dtype: "bf16" | "fp16" | "fp32";
-            /**
-             * @description How far it is.
-             * @enum {string}
-             */
-            state: "queued" | "running" | "succeeded" | "failed";
-            /** @description Folder of the files in the object store. */
-            prefix: string;
-            /** @description Digest of the checkpoint's state; null until it succeeded. */
-            state_digest: string | null;
-            /** @description What was written; empty until it succeeded. */
-            files: components["schemas"]["ExportFile"][];
-            /** @description Why it failed; null otherwise. */
-            error: {
-                /** @description Stable code of the error. */
-                code: string;
-                /** @description What happened, for people. */
-                message: string;
-            } | null;
-        };
-        /** @description How many ranks the job should run on. */
-        ResizeRequest: {
-            /** @description Number of ranks. */
-            ranks: number;
-        };
-        /** @description What to change of a job; at least one field. */
-        JobPatch: {
-            /** @description Jobs of a higher one come first. */
-            priority?: number;
-            /** @description Labels to set; `null` takes one away. */
-            labels?: {
-                [key: string]: string | null;
-            };
-            /** @description Where the job runs. The pool can't be changed. */
-            resources?: {
-                ranks: components["schemas"]["RanksPatch"];
-            };
-            limits?: components["schemas"]["LimitsPatch"];
-            /** @description What may change of the training. */
-            train?: {
-                overrides: components["schemas"]["Overrides"];
-            };
-        };
-        /** @description How many ranks the job may run on; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max` ≤ lanes. */
-        RanksPatch: {
-            /** @description The fewest ranks. */
-            min?: number;
-            /** @description The most ranks. */
-            max?: number;
-            /** @description The number that it asks for. */
-            preferred?: number;
-        };
-        /** @description What the job may use; `null` takes a limit away. */
-        LimitsPatch: {
-            /** @description Seconds in which it may hold slots. */
-            max_runtime?: number | null;
-            /** @description Seconds that it may wait for slots at a stretch. */
-            max_wait?: number | null;
-            /** @description What its slots may cost. */
-            max_cost?: number | null;
-            /**
-             * @description What happens when one is reached.
-             * @enum {string}
-             */
-            on_limit?: "pause" | "cancel";
-        };
-        /** @description How to go on. */
-        ResumeRequest: {
-            /** @description Number of ranks; by default as before. */
-            ranks?: number;
-        };
-        /** @description The job document with every default filled in. Training is a function of it alone. */
-        ResolvedJobSpec: {
-            /** @description A name for people; empty when none was given. */
-            name: string;
-            project: components["schemas"]["ProjectName"];
-            labels: components["schemas"]["Labels"];
-            priority: components["schemas"]["Priority"];
-            model: components["schemas"]["ResolvedModel"];
-            data: components["schemas"]["ResolvedData"];
-            train: components["schemas"]["ResolvedTrain"];
-            zero: components["schemas"]["ResolvedZero"];
-            resources: components["schemas"]["ResolvedResources"];
-            checkpoint: components["schemas"]["ResolvedCheckpoint"];
-            limits: components["schemas"]["ResolvedLimits"];
-            retry: components["schemas"]["ResolvedRetry"];
-            export: components["schemas"]["ResolvedExport"];
-            notify: components["schemas"]["ResolvedNotify"];
-        };
-        /**
-         * @description The document that the job would have. `data` and `model.init_from` name an object and a folder by their `uri` where creating the
-         *     job would copy them first; what depends on their content is checked then. So does `data.tokenizer`, whose content is checked already.
-         * @example {
-         *       "name": "readme-bytes",
-         *       "project": "default",
-         *       "labels": {
-         *         "team": "docs"
-         *       },
-         *       "priority": 0,
-         *       "model": {
-         *         "config": {
-         *           "model_type": "llama",
-         *           "hidden_size": 256,
-         *           "intermediate_size": 704,
-         *           "num_hidden_layers": 4,
-         *           "num_attention_heads": 8,
-         *           "num_key_value_heads": 8,
-         *           "head_dim": 32,
-         *           "vocab_size": 256,
-         *           "max_position_embeddings": 2048,
-         *           "rms_norm_eps": 0.00001,
-         *           "rope_theta": 10000,
-         *           "rope_scaling": null,
-         *           "tie_word_embeddings": false,
-         *           "initializer_range": 0.02,
-         *           "hidden_act": "silu",
-         *           "attention_dropout": 0,
-         *           "attention_bias": false,
-         *           "mlp_bias": false
-         *         },
-         *         "preset": "llama-tiny",
-         *         "init_from": null
-         *       },
-         *       "data": {
-         *         "validation_fraction": 0,
-         *         "seed": 1,
-         *         "packing": "split",
-         *         "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
-         *         "tokenizer": "bytes",
-         *         "chat_template": null,
-         *         "template_date": null,
-         *         "parse_special_tokens": false
-         *       },
-         *       "train": {
-         *         "sequence_length": 128,
-         *         "global_batch_size": 16,
-         *         "micro_batch_size": 4,
-         *         "seed": 1,
-         *         "gradient_clipping": 1,
-         *         "gradient_clipping_norm": "l2",
-         *         "steps": 400,
-         *         "optimizer": {
-         *           "lr": 0.001,
-         *           "weight_decay": 0.1,
-         *           "betas": [
-         *             0.9,
-         *             0.95
-         *           ],
-         *           "eps": 1e-8,
-         *           "type": "adamw",
-         *           "param_groups": []
-         *         },
-         *         "lr_schedule": {
-         *           "type": "cosine",
-         *           "warmup_steps": 20,
-         *           "warmup_type": "linear",
-         *           "warmup_start_lr": 0,
-         *           "min_lr": 0.0001
-         *         },
-         *         "precision": "bf16",
-         *         "loss_scale": {
-         *           "max_skipped_steps": 100,
-         *           "type": "none"
-         *         },
-         *         "overrides": [],
-         *         "activation_checkpointing": false
-         *       },
-         *       "zero": {
-         *         "stage": 2,
-         *         "bucket_bytes": 16777216,
-         *         "reduce_dtype": "bf16",
-         *         "grad_accum_dtype": "fp32",
-         *         "master_dtype": "fp32",
-         *         "gradient_predivide_factor": 1,
-         *         "offload": "none",
-         *         "expert_parallel_size": 1
-         *       },
-         *       "resources": {
-         *         "pool": "default",
-         *         "ranks": {
-         *           "min": 1,
-         *           "max": 4,
-         *           "preferred": 2
-         *         }
-         *       },
-         *       "checkpoint": {
-         *         "on_busy": "skip",
-         *         "keep_last": 3,
-         *         "every_steps": 50
-         *       },
-         *       "limits": {
-         *         "on_limit": "pause"
-         *       },
-         *       "retry": {
-         *         "max_errors": 3,
-         *         "preemptions": null
-         *       },
-         *       "export": {
-         *         "format": "safetensors",
-         *         "dtype": "bf16"
-         *       },
-         *       "notify": {
-         *         "webhooks": []
-         *       }
-         *     }
-         */
-        PlannedJobSpec: {
-            /** @description A name for people; empty when none was given. */
-            name: string;
-            project: components["schemas"]["ProjectName"];
-            labels: components["schemas"]["Labels"];
-            priority: components["schemas"]["Priority"];
-            model: components["schemas"]["PlannedModel"];
-            data: components["schemas"]["PlannedData"];
-            train: components["schemas"]["ResolvedTrain"];
-            zero: components["schemas"]["ResolvedZero"];
-            resources: components["schemas"]["ResolvedResources"];
-            checkpoint: components["schemas"]["ResolvedCheckpoint"];
-            limits: components["schemas"]["ResolvedLimits"];
-            retry: components["schemas"]["ResolvedRetry"];
-            export: components["schemas"]["ResolvedExport"];
-            notify: components["schemas"]["ResolvedNotify"];
-        };
-        /** @description The model's configuration, the preset that it came from, and where its first weights come from. */
-        ResolvedModel: {
-            config: components["schemas"]["ResolvedModelConfig"];
-            preset: components["schemas"]["PresetName"] | null;
-            init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | null;
-        };
-        /** @description As in the document of a job, but with the `uri` of a folder that was not copied yet. Its `config.json` was read; the weights were not. */
-        PlannedModel: {
-            config: components["schemas"]["ResolvedModelConfig"];
-            preset: components["schemas"]["PresetName"] | null;
-            init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | components["schemas"]["PlannedInitFolder"] | null;
-        };
-        /** @description The folder that becomes the model to begin with. */
-        PlannedInitFolder: {
-            uri: components["schemas"]["S3Uri"];
-        };
-        /** @description The checkpoint to begin with, and where it lies. */
-        ResolvedInitCheckpoint: {
-            checkpoint: components["schemas"]["CheckpointId"];
-            job: components["schemas"]["JobId"];
-            /** @description Where the checkpoint lies in the object store. */
-            prefix: string;
-            restore: components["schemas"]["Restore"];
-        };
-        /** @description The uploaded model to begin with. */
-        ResolvedInitModel: {
-            model: components["schemas"]["ModelId"];
-            /**
-             * @description With the state of the optimizer that was uploaded with it.
-             * @enum {string}
-             */
-            restore?: "full";
-        };
-        /** @description The configuration with every field that its family has, in the spelling of transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"];
         /** @description The id of a special token, several or none; kept for the exported model. */
         TokenIds: number | number[] | null;
+        /** @description GPT-2, with LayerNorm, learned positions, biases and GELU. */
+        ResolvedGpt2Config: {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "gpt2";
+            /** @description Number of tokens. */
+            vocab_size: number;
+            /** @description The longest sequence; every position has an embedding. */
+            n_positions: number;
+            /** @description Width of the residual stream. */
+            n_embd: number;
+            /** @description Number of transformer layers. */
+            n_layer: number;
+            /** @description Number of heads. */
+            n_head: number;
+            /** @description Width inside the MLP; even. */
+            n_inner: number;
+            /**
+             * @description The activation of the MLP. `gelu` is exact, `gelu_new` its approximation by tanh.
+             * @enum {string}
+             */
+            activation_function: "gelu" | "gelu_new";
+            /** @description Share of what a block adds to the residual stream that is dropped in training. */
+            resid_pdrop: number;
+            /** @description Share of the embeddings that is dropped in training. */
+            embd_pdrop: number;
+            /** @description Share of the attention probabilities that are dropped in training. */
+            attn_pdrop: number;
+            /** @description Epsilon of LayerNorm. */
+            layer_norm_epsilon: number;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description One matrix for input and output embedding. */
+            tie_word_embeddings: boolean;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
+        };
         /**
          * @description How rotary frequencies are stretched. `linear`: divided by `factor`. `llama3`, `yarn`: low frequencies are, high ones are not, those between
          *     in part.
@@ -2576,46 +1669,6 @@ export interface components {
             hidden_act: "silu";
             /** @description Share of the attention probabilities that are dropped in training. */
             attention_dropout: number;
-            bos_token_id?: components["schemas"]["TokenIds"];
-            eos_token_id?: components["schemas"]["TokenIds"];
-            pad_token_id?: components["schemas"]["TokenIds"];
-        };
-        /** @description GPT-2, with LayerNorm, learned positions, biases and GELU. */
-        ResolvedGpt2Config: {
-            /**
-             * @description The model family.
-             * @enum {string}
-             */
-            model_type: "gpt2";
-            /** @description Number of tokens. */
-            vocab_size: number;
-            /** @description The longest sequence; every position has an embedding. */
-            n_positions: number;
-            /** @description Width of the residual stream. */
-            n_embd: number;
-            /** @description Number of transformer layers. */
-            n_layer: number;
-            /** @description Number of heads. */
-            n_head: number;
-            /** @description Width inside the MLP; even. */
-            n_inner: number;
-            /**
-             * @description The activation of the MLP. `gelu` is exact, `gelu_new` its approximation by tanh.
-             * @enum {string}
-             */
-            activation_function: "gelu" | "gelu_new";
-            /** @description Share of what a block adds to the residual stream that is dropped in training. */
-            resid_pdrop: number;
-            /** @description Share of the embeddings that is dropped in training. */
-            embd_pdrop: number;
-            /** @description Share of the attention probabilities that are dropped in training. */
-            attn_pdrop: number;
-            /** @description Epsilon of LayerNorm. */
-            layer_norm_epsilon: number;
-            /** @description Standard deviation of the initial weights. */
-            initializer_range: number;
-            /** @description One matrix for input and output embedding. */
-            tie_word_embeddings: boolean;
             bos_token_id?: components["schemas"]["TokenIds"];
             eos_token_id?: components["schemas"]["TokenIds"];
             pad_token_id?: components["schemas"]["TokenIds"];
@@ -2694,234 +1747,689 @@ export interface components {
             /** @description Factor of the auxiliary loss. */
             router_aux_loss_coef: number;
         };
+        /** @description The configuration with every field that its family has, in the spelling of transformers 4. */
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"];
+        /**
+         * @description `llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size 512, grouped-query
+         *     attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million
+         *     parameters, without dropout, vocabulary 50304. `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which each
+         *     token is sent to 2, vocabulary 256.
+         * @enum {string}
+         */
+        PresetName: "llama-tiny" | "llama-small" | "gpt2" | "mixtral-tiny";
+        /**
+         * @description `ckpt_` and a ULID.
+         * @example ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F
+         */
+        CheckpointId: string;
+        /**
+         * @description How much of the checkpoint is taken over. A model has weights only, unless it was uploaded as a DeepSpeed universal checkpoint: then `full` takes the state of the optimizer, too. `full`: the fp32 master weights, the state of the optimizer and its count
+         *     of steps; the `type` of the optimizer and the frozen parameters must be the same. `weights`: the fp32 master weights; the optimizer begins anew.
+         *     `weights_16bit`: the weights as `train.precision` rounds them, as if only a 16-bit export were left. In each of these cases
+         *     the job counts its own steps from 0. `continue`: as `full`, and the job goes on after the checkpoint's step as if it had made it.
+         * @default weights
+         * @enum {string}
+         */
+        Restore: "full" | "weights" | "weights_16bit" | "continue";
+        /** @description The checkpoint to begin with, and where it lies. */
+        ResolvedInitCheckpoint: {
+            checkpoint: components["schemas"]["CheckpointId"];
+            job: components["schemas"]["JobId"];
+            /** @description Where the checkpoint lies in the object store. */
+            prefix: string;
+            restore: components["schemas"]["Restore"];
+        };
+        /**
+         * @description `mdl_` and a ULID; identifiers sort by time of creation.
+         * @example mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         */
+        ModelId: string;
+        /** @description The uploaded model to begin with. */
+        ResolvedInitModel: {
+            model: components["schemas"]["ModelId"];
+            /**
+             * @description With the state of the optimizer that was uploaded with it.
+             * @enum {string}
+             */
+            restore?: "full";
+        };
+        /** @description The model's configuration, the preset that it came from, and where its first weights come from. */
+        ResolvedModel: {
+            config: components["schemas"]["ResolvedModelConfig"];
+            preset: components["schemas"]["PresetName"] | null;
+            init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | null;
+        };
+        /**
+         * @description `ds_` and a ULID; identifiers sort by time of creation.
+         * @example ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         */
+        DatasetId: string;
+        /**
+         * @description An object of S3, `s3://bucket/key`.
+         * @example s3://my-data/texts/shakespeare.txt
+         */
+        S3Uri: string;
+        /**
+         * @description How the content is read; `docs/data.md` describes each.
+         * @enum {string}
+         */
+        DatasetFormat: "text" | "jsonl" | "tokens";
+        /** @description A seed of the counter-based random numbers. */
+        Seed: number;
+        /** @description What to train on. Exactly one of `dataset` and `uri`. */
+        DataSpec: {
+            dataset?: components["schemas"]["DatasetId"];
+            /**
+             * @description An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST /v1/datasets`; the key needs the scope
+             *     `datasets`. It is copied before the job is recorded, unless the project has a dataset that was copied from it as it is now (same
+             *     ETag, size and `format`). The resolved document names the dataset.
+             */
+            uri?: components["schemas"]["S3Uri"];
+            /** @description How the object that `uri` names is read; `text` by default. A dataset has its own. */
+            format?: components["schemas"]["DatasetFormat"];
+            /**
+             * @description `bytes`: one token for each byte, 256 in all. The id of an uploaded model: its `tokenizer.json`. `s3://bucket/key`: a
+             *     `tokenizer.json` in a bucket that the operator allows; the key needs the scope `models`. It is copied before the job is
+             *     recorded, unless the project has a copy of the same content, and the resolved document has the id of the copy. `null`: that of the
+             *     model that the job begins with (of a checkpoint: the one that its job had), else `bytes`. A dataset of
+             *     `format=tokens` needs none, and the resolved document says `null`.
+             * @default null
+             * @example bytes
+             * @example s3://my-data/tokenizers/mine/tokenizer.json
+             */
+            tokenizer?: string | null;
+            /**
+             * @description A Jinja template, as Hugging Face tokenizers have it, that turns the messages of a chat into a text. `null`: the
+             *     template of the tokenizer's model. The resolved document has the template itself, and `null` where the dataset has no
+             *     chats.
+             * @default null
+             */
+            chat_template?: string | null;
+            /**
+             * @description Whether special tokens that stand in texts, messages and prompts, such as `<|im_end|>`, are read as those tokens. By default they
+             *     are read as the letters that they consist of, so that a text can't end a turn or a document. What a chat template writes is always
+             *     read as tokens. Set it where texts were rendered by a template before they were uploaded.
+             * @default false
+             */
+            parse_special_tokens?: boolean;
+            /**
+             * Format: date
+             * @description The day that `strftime_now` of the template tells, at 00:00 UTC, so that the tokens do not depend on when a worker makes them.
+             *     `null`: the day on which the job is created (UTC); of a job that begins with a checkpoint and has the template of the
+             *     checkpoint's job, the day of that job. The resolved document has the day itself, and `null` where the template has no `strftime_now`.
+             * @default null
+             * @example 2026-11-25
+             */
+            template_date?: string | null;
+            /**
+             * @description How documents are cut into sequences. `split`: one after the other, cut every `sequence_length` tokens. `whole`: as many
+             *     whole documents as have room in a sequence, the rest of it padded; one that is too long is cut. In both, a token sees its own document
+             *     only, and none is trained to foretell another document. `whole` by default for `format=jsonl`, else `split`.
+             * @enum {string}
+             */
+            packing?: "split" | "whole";
+            /**
+             * @description The part of the data that is set aside and evaluated on while the job trains: so many of the documents, or of the
+             *     sequences where there is only one document, at least one, chosen by `seed`.
+             * @default 0
+             */
+            validation_fraction?: number;
+            /**
+             * @description Seed of the order of the samples, and of what is set aside.
+             * @default 1
+             */
+            seed?: components["schemas"]["Seed"];
+        } & (unknown | unknown);
         /** @description The data, with every field. It names a dataset, also where the document that was sent has a `uri`. */
         ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
+        /** @description Settings of the parameters whose names match. */
+        ParamGroupSpec: {
+            /**
+             * @description A pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` stands for any run of characters, `?`
+             *     for one.
+             * @example model.layers.*.input_layernorm.weight
+             */
+            match: string;
+            /**
+             * @description Peak learning rate of the group; the schedule scales it as it scales `optimizer.lr`, which is the default
+             *     (`null`).
+             */
+            lr?: number | null;
+            /** @description Weight decay of the whole group; by default (`null`) as without the group. */
+            weight_decay?: number | null;
+            /**
+             * @description The parameters stay as they are. They have no gradient and no state of the optimizer.
+             * @default false
+             */
+            frozen?: boolean;
+        };
         /**
-         * @description As in the document of a job, but with `uri` and `format` of what was not copied yet. `tokenizer` is absent where it would be that of
-         *     a model that is copied first; `chat_template` is then as far as it is known.
+         * @description The optimizer. `type` decides which of the other fields there are and what their defaults are; a field of another
+         *     type is refused.
          */
-        PlannedData: WithRequired<components["schemas"]["DataSpec"], "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
+        OptimizerSpec: {
+            /**
+             * @description The update rule.
+             * @default adamw
+             * @enum {string}
+             */
+            type?: "adamw" | "adam" | "lamb" | "lion" | "adagrad" | "sgd";
+            /**
+             * @description Peak learning rate.
+             * @default 0.001
+             */
+            lr?: number;
+            /**
+             * @description Decay of the matrices; norms and biases have none unless `param_groups` says so. `adamw`, `lion`: decoupled.
+             *     `lamb`: part of the update that the trust ratio scales. `adam`, `adagrad`, `sgd`: added to the gradient (L2).
+             *     By default 0.1 for the first three and 0 for the others.
+             */
+            weight_decay?: number;
+            /**
+             * @description Decay rates of the first and the second moment, each in [0, 1). `adamw`, `adam`, `lamb`: by default
+             *     `[0.9, 0.95]`. `lion`: rates of the update and of the momentum, by default `[0.9, 0.99]`.
+             */
+            betas?: [
+                number,
+                number
+            ];
+            /**
+             * @description Added to the root of the second moment. By default 1e-8 for `adamw` and `adam`, 1e-6 for `lamb`, 1e-10 for
+             *     `adagrad`.
+             */
+            eps?: number;
+            /** @description `sgd`: factor of the momentum; by default 0.9. */
+            momentum?: number;
+            /** @description `sgd`: dampening of the momentum; by default 0. */
+            dampening?: number;
+            /** @description `sgd`: Nesterov momentum, which needs a `momentum` and no `dampening`; by default false. */
+            nesterov?: boolean;
+            /** @description `adagrad`: decay of the rate with the steps; by default 0. */
+            lr_decay?: number;
+            /** @description `adagrad`: what the sum of squares begins with; by default 0. */
+            initial_accumulator_value?: number;
+            /** @description `lamb`: the least trust ratio; by default 0.01. */
+            min_coeff?: number;
+            /** @description `lamb`: the greatest trust ratio; by default 10. */
+            max_coeff?: number;
+            /**
+             * @description `lamb`: what is corrected for moments that begin with zeros. `update`: the moments in the update, of which the
+             *     trust ratio is taken, as in the paper. `step_size`: the size of the step, after the trust ratio of an update
+             *     that is not corrected, as DeepSpeed has it. By default `update`.
+             * @enum {string}
+             */
+            bias_correction?: "update" | "step_size" | "none";
+            /**
+             * @description Settings for some of the parameters, by name. The first entry that matches a parameter is the one that counts.
+             * @default []
+             */
+            param_groups?: components["schemas"]["ParamGroupSpec"][];
+        };
+        /** @description The learning rate over the steps. */
+        LrScheduleSpec: {
+            /**
+             * @description How the rate goes from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak. `wsd` (warm-up,
+             *     stable, decay) stays at the peak until the last `decay_steps`, in which it falls linearly.
+             * @default cosine
+             * @enum {string}
+             */
+            type?: "constant" | "linear" | "cosine" | "wsd";
+            /**
+             * @description Steps of warm-up, at most `steps`.
+             * @default 0
+             */
+            warmup_steps?: number;
+            /**
+             * @description The form of the rise from `warmup_start_lr` to the peak; `log` rises fast first.
+             * @default linear
+             * @enum {string}
+             */
+            warmup_type?: "linear" | "log";
+            /**
+             * @description The rate that the warm-up begins with.
+             * @default 0
+             */
+            warmup_start_lr?: number;
+            /**
+             * @description What the decay falls to. The step after the last one would have it.
+             * @default 0
+             */
+            min_lr?: number;
+            /** @description `wsd`: length of the last decay; by default a tenth of `steps`, rounded up. */
+            decay_steps?: number;
+        };
+        /**
+         * @description A number format.
+         * @enum {string}
+         */
+        Precision: "bf16" | "fp16" | "fp32";
+        /**
+         * @description What the loss is multiplied with, so that small gradients do not vanish in fp16; it is divided out again before the
+         *     update. A step whose gradients are not finite is skipped.
+         */
+        LossScaleSpec: {
+            /**
+             * @description `dynamic` halves the scale when gradients overflow and doubles it after `window` steps without one. By default
+             *     `dynamic` for `precision: fp16`, else `none`. Only where precision, `reduce_dtype` or `grad_accum_dtype` is fp16
+             *     may it be something else than `none`.
+             * @enum {string}
+             */
+            type?: "none" | "static" | "dynamic";
+            /** @description The scale, or the one to begin with; by default 65536. */
+            initial_scale?: number;
+            /** @description `dynamic`: steps without overflow before the scale is doubled; by default 1000. */
+            window?: number;
+            /** @description `dynamic`: overflows before the scale is halved; by default 2. */
+            hysteresis?: number;
+            /** @description `dynamic`: a step without overflow gives all of `hysteresis` back; by default false. */
+            consecutive_hysteresis?: boolean;
+            /** @description `dynamic`: the scale never falls below it; by default 1. */
+            min_scale?: number;
+            /**
+             * @description So many skipped steps in a row fail the job as `diverged`, or as `no_targets` where they had no targets; so does an
+             *     overflow at `min_scale`. `null`: training goes on whatever is skipped.
+             * @default 100
+             */
+            max_skipped_steps?: number | null;
+        };
+        /**
+         * @description From the boundary after `step` steps on. Each value stays until a later entry changes it; `null` goes back to the
+         *     schedule, or to the loss scaler.
+         */
+        OverrideSpec: {
+            /** @description Steps done; below `steps`. */
+            step: number;
+            /** @description The rate of the steps from here on. */
+            lr?: number | null;
+            /** @description The loss scale from here on. */
+            loss_scale?: number | null;
+        };
+        /** @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`. */
+        Overrides: components["schemas"]["OverrideSpec"][];
+        /** @description The training loop. */
+        TrainSpec: {
+            /** @description Number of optimizer steps. Required, unless the scheduler of a `deepspeed_config` says it. */
+            steps?: number;
+            /**
+             * @description Tokens of one sample.
+             * @default 128
+             */
+            sequence_length?: number;
+            /**
+             * @description Samples of one step.
+             * @default 16
+             */
+            global_batch_size?: number;
+            /**
+             * @description Samples of one micro-batch; it divides `global_batch_size`. The quotient is the number of leaves, and the
+             *     most ranks that the job can use.
+             * @default 4
+             */
+            micro_batch_size?: number;
+            /**
+             * @description Seed of the initial weights and of dropout.
+             * @default 1
+             */
+            seed?: components["schemas"]["Seed"];
+            optimizer?: components["schemas"]["OptimizerSpec"];
+            lr_schedule?: components["schemas"]["LrScheduleSpec"];
+            /**
+             * @description The largest global gradient norm; 0 turns clipping off.
+             * @default 1
+             */
+            gradient_clipping?: number;
+            /**
+             * @description The norm that is clipped and reported, over all parameters. `max` is the largest absolute value.
+             * @default l2
+             * @enum {string}
+             */
+            gradient_clipping_norm?: "l2" | "max";
+            /**
+             * @description Format of parameters, activations and gradients. Sums of matrix products and the states of the optimizer are fp32
+             *     whatever it is.
+             * @default bf16
+             */
+            precision?: components["schemas"]["Precision"];
+            loss_scale?: components["schemas"]["LossScaleSpec"];
+            /** @default [] */
+            overrides?: components["schemas"]["Overrides"];
+            /**
+             * @description Keeps the input of each layer only, and computes the layer again before its backward pass; the copies of
+             *     weights that matrix products read are made for one layer at a time (but those of experts). Less memory for a
+             *     third more work, and the same bits.
+             * @default false
+             */
+            activation_checkpointing?: boolean;
+            /**
+             * @description Steps between evaluations on what `data.validation_fraction` sets aside, by default 100; the last step is always
+             *     followed by one.
+             */
+            eval_every_steps?: number;
+        };
+        /** @description Settings of some parameters, with every field. */
+        ResolvedParamGroup: WithRequired<components["schemas"]["ParamGroupSpec"], "match" | "lr" | "weight_decay" | "frozen">;
+        /** @description The optimizer, with every field that its type has. */
+        ResolvedOptimizer: WithRequired<components["schemas"]["OptimizerSpec"], "type" | "lr" | "weight_decay" | "param_groups"> & {
+            param_groups: components["schemas"]["ResolvedParamGroup"][];
+        };
+        /** @description The learning rate, with every field that its type has. */
+        ResolvedLrSchedule: WithRequired<components["schemas"]["LrScheduleSpec"], "type" | "warmup_steps" | "warmup_type" | "warmup_start_lr" | "min_lr">;
+        /** @description The loss scale, with every field that its type has. */
+        ResolvedLossScale: WithRequired<components["schemas"]["LossScaleSpec"], "type" | "max_skipped_steps">;
         /** @description The training loop, with every field; `eval_every_steps` only where data is set aside. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];
         };
-        /** @description The optimizer, with every field that its type has. */
-        ResolvedOptimizer: WithRequired<components["schemas"]["OptimizerSpec"], "type" | "lr" | "weight_decay" | "param_groups"> & {
-            param_groups: components["schemas"]["ResolvedParamGroup"][];
+        /**
+         * @description How the optimizer is sharded over the ranks. The number formats, `lanes` and `gradient_predivide_factor` change the
+         *     result, by rounding; `stage` alone, `bucket_bytes` and `offload` do not.
+         */
+        ZeroSpec: {
+            /**
+             * @description 2: the optimizer's state and the gradients are sharded; every leaf's gradients are exchanged. 1: each rank sums
+             *     the gradients of its leaves first and exchanges the sums, once per step when it has one lane: less traffic, more
+             *     memory.
+             * @default 2
+             * @enum {integer}
+             */
+            stage?: 1 | 2;
+            /**
+             * @description Stage 1 only: partial sums of a step, from `resources.ranks.max` (the default) to the number of leaves. Leaf v
+             *     belongs to lane v mod `lanes`; the result depends on it and not on the number of ranks, which it bounds.
+             */
+            lanes?: number;
+            /**
+             * @description Size of the gradient buckets that are exchanged while the backward pass runs. A model may have 16,384 of them.
+             * @default 16777216
+             */
+            bucket_bytes?: number;
+            /** @description Format of gradients on the wire; by default `train.precision`. */
+            reduce_dtype?: components["schemas"]["Precision"];
+            /**
+             * @description Format in which the gradients of a step are summed.
+             * @default fp32
+             */
+            grad_accum_dtype?: components["schemas"]["Precision"];
+            /**
+             * @description Format of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`.
+             * @default fp32
+             * @enum {string}
+             */
+            master_dtype?: "fp32" | "fp16";
+            /**
+             * @description Gradients are divided by it before they travel and multiplied with it after their sum, against overflow of a
+             *     16-bit `reduce_dtype`.
+             * @default 1
+             */
+            gradient_predivide_factor?: number;
+            /**
+             * @description `cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory, and updates there.
+             *     On a CPU worker both are the same.
+             * @default none
+             * @enum {string}
+             */
+            offload?: "none" | "cpu";
+            /**
+             * @description Ranks over which the experts of a mixture-of-experts model are spread: each keeps this part of them, and tokens
+             *     travel to their experts. It divides the experts, the leaves of a step, `lanes`, and every number of ranks. It is
+             *     part of what decides the result; the number of ranks is not.
+             * @default 1
+             */
+            expert_parallel_size?: number;
         };
-        /** @description Settings of some parameters, with every field. */
-        ResolvedParamGroup: WithRequired<components["schemas"]["ParamGroupSpec"], "match" | "lr" | "weight_decay" | "frozen">;
-        /** @description The loss scale, with every field that its type has. */
-        ResolvedLossScale: WithRequired<components["schemas"]["LossScaleSpec"], "type" | "max_skipped_steps">;
-        /** @description The learning rate, with every field that its type has. */
-        ResolvedLrSchedule: WithRequired<components["schemas"]["LrScheduleSpec"], "type" | "warmup_steps" | "warmup_type" | "warmup_start_lr" | "min_lr">;
         /** @description The sharding, with every field; `lanes` at stage 1 only. */
         ResolvedZero: WithRequired<components["schemas"]["ZeroSpec"], "stage" | "bucket_bytes" | "reduce_dtype" | "grad_accum_dtype" | "master_dtype" | "gradient_predivide_factor" | "offload" | "expert_parallel_size">;
+        /**
+         * @description How many ranks the job may run on; `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of
+         *     `zero.expert_parallel_size`, which is the default of `min`.
+         */
+        RanksSpec: {
+            /**
+             * @description The fewest ranks.
+             * @default 1
+             */
+            min?: number;
+            /** @description The most ranks; by default `preferred`. */
+            max?: number;
+            /**
+             * @description The number to start with.
+             * @default 1
+             */
+            preferred?: number;
+        };
+        /** @description Where the job runs. */
+        ResourcesSpec: {
+            /**
+             * @description The pool of workers that takes the job.
+             * @default default
+             */
+            pool?: string;
+            ranks?: components["schemas"]["RanksSpec"];
+        };
+        /** @description How many ranks, with every field. */
+        ResolvedRanks: WithRequired<components["schemas"]["RanksSpec"], "min" | "max" | "preferred">;
         /** @description Where the job runs, with every field. */
         ResolvedResources: WithRequired<components["schemas"]["ResourcesSpec"], "pool" | "ranks"> & {
             ranks: components["schemas"]["ResolvedRanks"];
         };
-        /** @description How many ranks, with every field. */
-        ResolvedRanks: WithRequired<components["schemas"]["RanksSpec"], "min" | "max" | "preferred">;
+        /** @description When checkpoints are written and how many are kept. */
+        CheckpointSpec: {
+            /** @description Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is given; 100 steps without any. */
+            every_steps?: number;
+            /** @description Seconds of training between checkpoints. */
+            every_seconds?: number;
+            /**
+             * @description The interval that loses least (Young and Daly), from the measured time that a save costs and the rate of failures.
+             * @enum {boolean}
+             */
+            auto?: true;
+            /**
+             * @description When a checkpoint is due and two before it are still being stored: `skip` leaves it out, `wait` lets the training wait.
+             * @default skip
+             * @enum {string}
+             */
+            on_busy?: "skip" | "wait";
+            /**
+             * @description How many of the newest are kept.
+             * @default 3
+             */
+            keep_last?: number;
+            /** @description Checkpoints of every so many steps are kept beside the newest, for ever. */
+            keep_every?: number;
+        };
         /** @description The checkpoints, with every field; one of the three that say when. */
         ResolvedCheckpoint: WithRequired<components["schemas"]["CheckpointSpec"], "on_busy" | "keep_last">;
+        /** @description What the job may use. A limit that is reached stops it, with the reason `budget_reached`. `resume` gives it as much again. */
+        LimitsSpec: {
+            /** @description Seconds in which it may hold slots. */
+            max_runtime?: number;
+            /** @description Seconds that it may wait for slots at a stretch. */
+            max_wait?: number;
+            /** @description What its slots may cost, at the price of a rank-hour that the workers announce. */
+            max_cost?: number;
+            /**
+             * @description A job that pauses saves first; one that is cancelled keeps the checkpoints that it has.
+             * @default pause
+             * @enum {string}
+             */
+            on_limit?: "pause" | "cancel";
+        };
         /** @description What the job may use, with every field; a limit that is absent does not exist. */
         ResolvedLimits: WithRequired<components["schemas"]["LimitsSpec"], "on_limit">;
+        /** @description What to do about errors and preemptions. */
+        RetrySpec: {
+            /**
+             * @description Errors in a row, without a new checkpoint between them, that the job survives.
+             * @default 3
+             */
+            max_errors?: number;
+            /**
+             * @description Preemptions (a spot notice, a scale-in, a job of higher priority) that the job survives; at the next one it is paused at
+             *     its checkpoint, with the reason `preemption_limit`. `resume` begins the count anew. null: any number.
+             * @default null
+             */
+            preemptions?: number | null;
+        };
         /** @description What to do about errors, with every field. */
         ResolvedRetry: WithRequired<components["schemas"]["RetrySpec"], "max_errors" | "preemptions">;
+        /** @description The weights that a finished job leaves. */
+        ExportSpec: {
+            /**
+             * @description A Hugging Face model folder.
+             * @default safetensors
+             * @enum {string}
+             */
+            format?: "safetensors";
+            /**
+             * @description Format of the exported weights.
+             * @default bf16
+             * @enum {string}
+             */
+            dtype?: "bf16" | "fp16" | "fp32";
+        };
         /** @description The exported weights, with every field. */
         ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype">;
+        /**
+         * @description Identifier of a webhook.
+         * @example wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         */
+        WebhookId: string;
+        /** @description Who is told of what happens to the job, besides the webhooks that are told of every job. */
+        NotifySpec: {
+            /**
+             * @description Webhooks of the project with `jobs` `named`; one that is told of every job hears of this one only once.
+             * @default []
+             */
+            webhooks?: components["schemas"]["WebhookId"][];
+        };
         /** @description Who is told, with every field. */
         ResolvedNotify: WithRequired<components["schemas"]["NotifySpec"], "webhooks">;
-        /** @description The job, and on what it would run. */
-        EstimateRequest: {
-            spec: components["schemas"]["JobSpec"];
-            /** @description Numbers of ranks; by default those that `resources.ranks` allows. */
-            world_sizes?: number[];
-            device?: components["schemas"]["EstimateDevice"];
-            /**
-             * @description Threads of one rank.
-             * @default 1
-             */
-            threads?: number;
-            instruction_set?: components["schemas"]["InstructionSet"];
+        /** @description The job document with every default filled in. Training is a function of it alone. */
+        ResolvedJobSpec: {
+            /** @description A name for people; empty when none was given. */
+            name: string;
+            project: components["schemas"]["ProjectName"];
+            labels: components["schemas"]["Labels"];
+            priority: components["schemas"]["Priority"];
+            model: components["schemas"]["ResolvedModel"];
+            data: components["schemas"]["ResolvedData"];
+            train: components["schemas"]["ResolvedTrain"];
+            zero: components["schemas"]["ResolvedZero"];
+            resources: components["schemas"]["ResolvedResources"];
+            checkpoint: components["schemas"]["ResolvedCheckpoint"];
+            limits: components["schemas"]["ResolvedLimits"];
+            retry: components["schemas"]["ResolvedRetry"];
+            export: components["schemas"]["ResolvedExport"];
+            notify: components["schemas"]["ResolvedNotify"];
         };
-        /**
-         * @description What ranks compute on. With `cuda` the bytes are those of the GPU's memory, without what the CUDA runtime and NCCL take for
-         *     themselves; with `offload: cpu` master weights, moments and sums of gradients are then 0, for they lie in the host's memory. `threads`
-         *     and `instruction_set` count for the CPU only.
-         * @default cpu
-         * @enum {string}
-         */
-        EstimateDevice: "cpu" | "cuda";
-        /**
-         * @description The path of instructions that the worker takes, as in the fingerprint of its numerics. The one that multiplies bf16
-         *     keeps its copies of weights in half the space. By default the best one of the machine that answers.
-         * @enum {string}
-         */
-        InstructionSet: "generic" | "avx2" | "avx512" | "avx512bf16";
-        /**
-         * @description What a job needs.
-         * @example {
-         *       "num_params": 3344640,
-         *       "device": "cpu",
-         *       "threads": 1,
-         *       "instruction_set": "avx512bf16",
-         *       "data": [
-         *         {
-         *           "world_size": 1,
-         *           "bytes": {
-         *             "params": 6758400,
-         *             "grad_shard": 13516800,
-         *             "master": 13516800,
-         *             "moments": 27033600,
-         *             "lane_accumulator": 0,
-         *             "staging": 6758400,
-         *             "packed_weights": 131072,
-         *             "activations": 28886016,
-         *             "total": 96601088,
-         *             "host": 0
-         *           }
-         *         },
-         *         {
-         *           "world_size": 2,
-         *           "bytes": {
-         *             "params": 6758400,
-         *             "grad_shard": 6766592,
-         *             "master": 6766592,
-         *             "moments": 13533184,
-         *             "lane_accumulator": 0,
-         *             "staging": 13524992,
-         *             "packed_weights": 131072,
-         *             "activations": 28886016,
-         *             "total": 76366848,
-         *             "host": 0
-         *           }
-         *         },
-         *         {
-         *           "world_size": 3,
-         *           "bytes": {
-         *             "params": 6758400,
-         *             "grad_shard": 4505600,
-         *             "master": 4505600,
-         *             "moments": 9011200,
-         *             "lane_accumulator": 0,
-         *             "staging": 13516800,
-         *             "packed_weights": 131072,
-         *             "activations": 28886016,
-         *             "total": 67314688,
-         *             "host": 0
-         *           }
-         *         },
-         *         {
-         *           "world_size": 4,
-         *           "bytes": {
-         *             "params": 6758400,
-         *             "grad_shard": 3391488,
-         *             "master": 3391488,
-         *             "moments": 6782976,
-         *             "lane_accumulator": 0,
-         *             "staging": 13541376,
-         *             "packed_weights": 131072,
-         *             "activations": 28886016,
-         *             "total": 62882816,
-         *             "host": 0
-         *           }
-         *         }
-         *       ]
-         *     }
-         */
-        Estimate: {
-            /** @description Elements of all parameters. */
-            num_params: number;
-            device: components["schemas"]["EstimateDevice"];
-            /** @description Threads of one rank. */
-            threads: number;
-            instruction_set: components["schemas"]["InstructionSet"];
-            /** @description One entry for each number of ranks. */
-            data: components["schemas"]["WorldEstimate"][];
-        };
-        /** @description What one rank of a world needs. */
-        WorldEstimate: {
-            /** @description Number of ranks. */
-            world_size: number;
-            bytes: components["schemas"]["RankMemory"];
-        };
-        /** @description Bytes of the rank that needs the most, by part; ranks differ by a block of 4096 elements at most. */
-        RankMemory: {
-            /** @description All parameters, in `train.precision`. */
-            params: number;
-            /** @description Sums of the gradients of what the rank owns, in `zero.grad_accum_dtype`. */
-            grad_shard: number;
-            /** @description Master weights of what the rank owns, in `zero.master_dtype`. */
-            master: number;
-            /** @description All other states of the optimizer, of what the rank owns, in fp32. */
-            moments: number;
-            /** @description Stage 1: the sum of the gradients of a lane of several leaves, of all parameters that are trained. */
-            lane_accumulator: number;
-            /** @description Buckets of gradients on their way between ranks. */
-            staging: number;
-            /** @description Activations, gradients before they enter a bucket, work space. */
-            activations: number;
-            /** @description Copies of the weights in the order in which products read them. */
-            packed_weights: number;
-            /** @description All parts together. */
-            total: number;
-            /** @description Of a GPU with `zero.offload: cpu`: what lies in the memory of its host besides. */
-            host: number;
-        };
-        /** @description What a job would be, and what it would need. */
-        DryRun: {
-            spec: components["schemas"]["PlannedJobSpec"];
-            estimate: components["schemas"]["Estimate"];
-            work: components["schemas"]["Work"];
-            /** @description What has no effect in the document. */
-            warnings: components["schemas"]["Warning"][];
-        };
-        /**
-         * @description What the steps of a job read, and how long that takes.
-         * @example {
-         *       "sequences": 6400,
-         *       "tokens": 819200,
-         *       "sequences_per_epoch": 671,
-         *       "epochs": 9.538002980625931,
-         *       "duration": null
-         *     }
-         */
-        Work: {
-            /** @description `steps` times `global_batch_size`. */
-            sequences: number;
-            /** @description The same, times `sequence_length`. */
+        /** @description How far the training is. */
+        Progress: {
+            /** @description Steps done. */
+            step: number;
+            /** @description Steps in all. */
+            total_steps: number;
+            /** @description Tokens read so far. */
             tokens: number;
-            /**
-             * @description Sequences of the data that are trained on; `null` as long as only their tokens tell, which the first job with these data
-             *     finds out.
-             */
-            sequences_per_epoch: number | null;
-            /** @description How often each sequence is read. */
-            epochs: number | null;
-            duration: components["schemas"]["WorkDuration"] | null;
+            /** @description `step` of `total_steps`. */
+            percent: number;
+            /** @description Mean loss of the last step, in nats per token. */
+            loss: number | null;
+            /** @description Loss scale of the last step; 1 without loss scaling. */
+            loss_scale?: number;
+            /** @description Steps so far whose gradients were not finite; they changed nothing. */
+            skipped_steps?: number;
+            /** @description Measured over the last steps. */
+            tokens_per_second: number | null;
+            /** @description Estimated time until the last step. */
+            eta_seconds: number | null;
         };
         /**
-         * @description Time of training on the preferred number of ranks, if each computes as much in a second as it did in the job of the pool and
-         *     project, among the newest 100, whose model is nearest in cost. `null` where none was measured with this precision.
+         * @description 128-bit digest of the whole training state (master parameters and moments). It does not depend on the number of
+         *     ranks: equal digests mean equal training.
+         * @example 9f2c41d07be5a6318c0d4e7fb2a95613
          */
-        WorkDuration: {
-            /** @description Without preparing data, saving and exporting. */
-            seconds: number;
-            /** @description Of all ranks together. */
-            tokens_per_second: number;
-            /** @description The preferred number. */
-            ranks: number;
-            measured_by: components["schemas"]["JobId"];
+        StateDigest: string;
+        /** @description The newest committed checkpoint. */
+        CheckpointRef: {
+            id: components["schemas"]["CheckpointId"];
+            /** @description Steps done when it was taken. */
+            step: number;
+            state_digest: components["schemas"]["StateDigest"];
+        };
+        /** @description What the job has used so far; brought up to date every few seconds while it holds slots. */
+        Usage: {
+            /** @description Time in which it held slots. */
+            run_seconds: number;
+            /** @description The same, times the slots. */
+            rank_seconds: number;
+            /** @description What they cost, at the price of a rank-hour that the workers announce. */
+            cost: number;
+        };
+        /** @description One file of the model folder. */
+        ExportFile: {
+            /** @description File name. */
+            name: string;
+            /** @description Size. */
+            bytes: number;
+            /** @description SHA-256 of the content. */
+            sha256: string;
+        };
+        /** @description The exported model. */
+        ExportResult: {
+            /** @description Where it lies in the object store. */
+            prefix: string;
+            state_digest: components["schemas"]["StateDigest"];
+            /** @description The files of the model folder. */
+            files: components["schemas"]["ExportFile"][];
         };
         /**
-         * @description `cancelled`, `succeeded` and `failed` are final: a job never leaves them, unless a person has a failed one tried again.
+         * @description Whose doing a failure is.
          * @enum {string}
          */
-        JobState: "queued" | "provisioning" | "starting" | "running" | "recovering" | "pausing" | "paused" | "cancelling" | "cancelled" | "succeeded" | "failed";
+        FailureCategory: "user" | "data" | "oom" | "diverged" | "hardware" | "preempted" | "capacity" | "limit" | "internal";
+        /** @description Why a job failed. */
+        Failure: {
+            category: components["schemas"]["FailureCategory"];
+            /** @description A stable code of the error catalogue. */
+            code: string;
+            /** @description For people. */
+            message: string;
+            /** @description The rank that failed, when it was one. */
+            rank: number | null;
+            /** @description The step at which it failed, when known. */
+            step: number | null;
+            /** @description Whether the same job may succeed when it is tried again. */
+            retryable: boolean;
+            /** @description Name of the machine on which the rank ran, when it was one. */
+            host?: string;
+            /** @description With which the rank exited; `null` when it did not exit by itself. */
+            exit_code?: number | null;
+            /** @description That ended the rank, e.g. `SIGKILL`; `null` when none did. */
+            signal?: string | null;
+            /** @description The last lines that the rank wrote to its standard output and error, oldest first. */
+            output?: string[];
+        };
+        /**
+         * @description Something that was accepted and has no effect.
+         * @example {
+         *       "pointer": "/deepspeed_config/comms_config",
+         *       "code": "field_without_effect",
+         *       "message": "This field of a DeepSpeed document has no effect here."
+         *     }
+         */
+        Warning: {
+            /** @description JSON pointer into the job document that was sent, or into the model that is answered. */
+            pointer: string;
+            /**
+             * @description A stable code
+             * @enum {string}
+             */
+            code: "field_without_effect" | "tokenizer_not_read";
+            /** @description What has no effect and why, for people. */
+            message: string;
+        };
         /**
          * @description A job as it is now.
          * @example {
@@ -3121,17 +2629,558 @@ export interface components {
             /** @description What has no effect in the document; only in the answer to the request that creates the job, and absent when there is nothing. */
             warnings?: components["schemas"]["Warning"][];
         };
-        /** @description One entry of a job's history. */
-        StateChange: {
-            state: components["schemas"]["JobState"];
-            /** @description Why. */
-            reason: string | null;
-            at: components["schemas"]["Time"];
-        };
-        /** @description A page of attempts. */
-        AttemptPage: {
-            data: components["schemas"]["Attempt"][];
+        /**
+         * @description To be sent as `after` for the next page; `null` on the last one.
+         * @example null
+         */
+        NextCursor: string | null;
+        /** @description A page of jobs. */
+        JobPage: {
+            data: components["schemas"]["Job"][];
             next_cursor: components["schemas"]["NextCursor"];
+        };
+        /** @description One bad field. */
+        FieldError: {
+            /**
+             * @description JSON pointer into the body, or `/query/…`, `/path/…`, `/header/…` for a parameter.
+             * @example /train/micro_batch_size
+             */
+            pointer: string;
+            /**
+             * @description A stable code
+             * @example unknown_field
+             */
+            code: string;
+            /** @description What is wrong, for people. */
+            message: string;
+            /** @description What was probably meant, or what would be right. */
+            suggestion?: string;
+        };
+        /** @description An error, as RFC 9457 describes it. */
+        Problem: {
+            /** @description `urn:zerofleet:error:` and the code. */
+            type: string;
+            /** @description The same for every error of this code. */
+            title: string;
+            /** @description The HTTP status. */
+            status: number;
+            /** @description What happened this time, for people. */
+            detail: string;
+            /** @description A stable code of the error catalogue. */
+            code: string;
+            /** @description Names the request in the server's log. */
+            request_id: string;
+            /** @description Whether the same request may succeed later. */
+            retryable: boolean;
+            /** @description The bad fields, all of them; empty when the error is not about fields. */
+            errors: components["schemas"]["FieldError"][];
+        };
+        /**
+         * @description The model family.
+         * @enum {string}
+         */
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral";
+        /**
+         * @description A Hugging Face `config.json`, as transformers 4 or 5 writes it, of one of the families that `model_type` names. A field
+         *     that is absent has the default of transformers; a field that changes nothing here is accepted; a field that would
+         *     change the mathematics in a way that is not computed here, or that nobody knows, is refused by name. `docs/models.md` has the fields of each
+         *     family.
+         * @example {
+         *       "model_type": "llama",
+         *       "hidden_size": 256,
+         *       "intermediate_size": 704,
+         *       "num_hidden_layers": 4,
+         *       "num_attention_heads": 8,
+         *       "vocab_size": 256
+         *     }
+         */
+        ModelConfig: {
+            model_type: components["schemas"]["ModelType"];
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * @description Begins with the state of a committed checkpoint, of this job's model, or with the weights of an uploaded model, or of one in a
+         *     bucket, instead of fresh weights. Exactly one of `checkpoint`, `model` and `uri`; or just the text that it would have, where there is
+         *     nothing more to say.
+         */
+        InitFromSpec: {
+            checkpoint?: components["schemas"]["CheckpointId"];
+            model?: components["schemas"]["ModelId"];
+            /**
+             * @description The folder of a Hugging Face model in a bucket that the operator allows, `s3://bucket/folder`, as `uri` of `POST /v1/models`;
+             *     the key needs the scope `models`. It is copied before the job is recorded, unless the project has a model that was copied from
+             *     it as it is now (same names, sizes and ETags of its files). The resolved document names the model.
+             * @example s3://my-data/models/mine
+             */
+            uri?: components["schemas"]["S3Uri"];
+            restore?: components["schemas"]["Restore"];
+        } | string;
+        /**
+         * @description Exactly one of `preset` and `config`, and where the first weights come from. With `init_from.model` or `init_from.uri` both may
+         *     be absent: then the configuration is that model's.
+         */
+        ModelSpec: {
+            preset?: components["schemas"]["PresetName"];
+            config?: components["schemas"]["ModelConfig"];
+            init_from?: components["schemas"]["InitFromSpec"];
+        };
+        /**
+         * @description An existing DeepSpeed configuration, instead of the fields of `train` and `zero` that it defines. It is translated
+         *     when the job is created and is not part of the resolved document. A key that has no meaning here is refused by name;
+         *     `docs/deepspeed.md` has the table.
+         * @example {
+         *       "train_batch_size": 16,
+         *       "train_micro_batch_size_per_gpu": 4,
+         *       "optimizer": {
+         *         "type": "AdamW",
+         *         "params": {
+         *           "lr": 0.001,
+         *           "betas": [
+         *             0.9,
+         *             0.95
+         *           ],
+         *           "weight_decay": 0.1
+         *         }
+         *       },
+         *       "bf16": {
+         *         "enabled": true
+         *       },
+         *       "zero_optimization": {
+         *         "stage": 2
+         *       }
+         *     }
+         */
+        DeepspeedConfig: {
+            [key: string]: unknown;
+        };
+        /**
+         * @description What to train, on what, and how. Everything but `model`, `data` and `train.steps` has a default. With a
+         *     `deepspeed_config` the number of steps may stand in its scheduler.
+         */
+        JobSpec: {
+            name?: components["schemas"]["Name"];
+            /** @description The project of the API key, which is also the default; any other name is refused. */
+            project?: components["schemas"]["ProjectName"];
+            labels?: components["schemas"]["Labels"];
+            priority?: components["schemas"]["Priority"];
+            model: components["schemas"]["ModelSpec"];
+            data: components["schemas"]["DataSpec"];
+            train?: components["schemas"]["TrainSpec"];
+            zero?: components["schemas"]["ZeroSpec"];
+            resources?: components["schemas"]["ResourcesSpec"];
+            checkpoint?: components["schemas"]["CheckpointSpec"];
+            limits?: components["schemas"]["LimitsSpec"];
+            retry?: components["schemas"]["RetrySpec"];
+            export?: components["schemas"]["ExportSpec"];
+            notify?: components["schemas"]["NotifySpec"];
+            deepspeed_config?: components["schemas"]["DeepspeedConfig"];
+        };
+        /** @description The folder that becomes the model to begin with. */
+        PlannedInitFolder: {
+            uri: components["schemas"]["S3Uri"];
+        };
+        /** @description As in the document of a job, but with the `uri` of a folder that was not copied yet. Its `config.json` was read; the weights were not. */
+        PlannedModel: {
+            config: components["schemas"]["ResolvedModelConfig"];
+            preset: components["schemas"]["PresetName"] | null;
+            init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | components["schemas"]["PlannedInitFolder"] | null;
+        };
+        /**
+         * @description As in the document of a job, but with `uri` and `format` of what was not copied yet. `tokenizer` is absent where it would be that of
+         *     a model that is copied first; `chat_template` is then as far as it is known.
+         */
+        PlannedData: WithRequired<components["schemas"]["DataSpec"], "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
+        /**
+         * @description The document that the job would have. `data` and `model.init_from` name an object and a folder by their `uri` where creating the
+         *     job would copy them first; what depends on their content is checked then. So does `data.tokenizer`, whose content is checked already.
+         * @example {
+         *       "name": "readme-bytes",
+         *       "project": "default",
+         *       "labels": {
+         *         "team": "docs"
+         *       },
+         *       "priority": 0,
+         *       "model": {
+         *         "config": {
+         *           "model_type": "llama",
+         *           "hidden_size": 256,
+         *           "intermediate_size": 704,
+         *           "num_hidden_layers": 4,
+         *           "num_attention_heads": 8,
+         *           "num_key_value_heads": 8,
+         *           "head_dim": 32,
+         *           "vocab_size": 256,
+         *           "max_position_embeddings": 2048,
+         *           "rms_norm_eps": 0.00001,
+         *           "rope_theta": 10000,
+         *           "rope_scaling": null,
+         *           "tie_word_embeddings": false,
+         *           "initializer_range": 0.02,
+         *           "hidden_act": "silu",
+         *           "attention_dropout": 0,
+         *           "attention_bias": false,
+         *           "mlp_bias": false
+         *         },
+         *         "preset": "llama-tiny",
+         *         "init_from": null
+         *       },
+         *       "data": {
+         *         "validation_fraction": 0,
+         *         "seed": 1,
+         *         "packing": "split",
+         *         "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *         "tokenizer": "bytes",
+         *         "chat_template": null,
+         *         "template_date": null,
+         *         "parse_special_tokens": false
+         *       },
+         *       "train": {
+         *         "sequence_length": 128,
+         *         "global_batch_size": 16,
+         *         "micro_batch_size": 4,
+         *         "seed": 1,
+         *         "gradient_clipping": 1,
+         *         "gradient_clipping_norm": "l2",
+         *         "steps": 400,
+         *         "optimizer": {
+         *           "lr": 0.001,
+         *           "weight_decay": 0.1,
+         *           "betas": [
+         *             0.9,
+         *             0.95
+         *           ],
+         *           "eps": 1e-8,
+         *           "type": "adamw",
+         *           "param_groups": []
+         *         },
+         *         "lr_schedule": {
+         *           "type": "cosine",
+         *           "warmup_steps": 20,
+         *           "warmup_type": "linear",
+         *           "warmup_start_lr": 0,
+         *           "min_lr": 0.0001
+         *         },
+         *         "precision": "bf16",
+         *         "loss_scale": {
+         *           "max_skipped_steps": 100,
+         *           "type": "none"
+         *         },
+         *         "overrides": [],
+         *         "activation_checkpointing": false
+         *       },
+         *       "zero": {
+         *         "stage": 2,
+         *         "bucket_bytes": 16777216,
+         *         "reduce_dtype": "bf16",
+         *         "grad_accum_dtype": "fp32",
+         *         "master_dtype": "fp32",
+         *         "gradient_predivide_factor": 1,
+         *         "offload": "none",
+         *         "expert_parallel_size": 1
+         *       },
+         *       "resources": {
+         *         "pool": "default",
+         *         "ranks": {
+         *           "min": 1,
+         *           "max": 4,
+         *           "preferred": 2
+         *         }
+         *       },
+         *       "checkpoint": {
+         *         "on_busy": "skip",
+         *         "keep_last": 3,
+         *         "every_steps": 50
+         *       },
+         *       "limits": {
+         *         "on_limit": "pause"
+         *       },
+         *       "retry": {
+         *         "max_errors": 3,
+         *         "preemptions": null
+         *       },
+         *       "export": {
+         *         "format": "safetensors",
+         *         "dtype": "bf16"
+         *       },
+         *       "notify": {
+         *         "webhooks": []
+         *       }
+         *     }
+         */
+        PlannedJobSpec: {
+            /** @description A name for people; empty when none was given. */
+            name: string;
+            project: components["schemas"]["ProjectName"];
+            labels: components["schemas"]["Labels"];
+            priority: components["schemas"]["Priority"];
+            model: components["schemas"]["PlannedModel"];
+            data: components["schemas"]["PlannedData"];
+            train: components["schemas"]["ResolvedTrain"];
+            zero: components["schemas"]["ResolvedZero"];
+            resources: components["schemas"]["ResolvedResources"];
+            checkpoint: components["schemas"]["ResolvedCheckpoint"];
+            limits: components["schemas"]["ResolvedLimits"];
+            retry: components["schemas"]["ResolvedRetry"];
+            export: components["schemas"]["ResolvedExport"];
+            notify: components["schemas"]["ResolvedNotify"];
+        };
+        /**
+         * @description What ranks compute on. With `cuda` the bytes are those of the GPU's memory, without what the CUDA runtime and NCCL take for
+         *     themselves; with `offload: cpu` master weights, moments and sums of gradients are then 0, for they lie in the host's memory. `threads`
+         *     and `instruction_set` count for the CPU only.
+         * @default cpu
+         * @enum {string}
+         */
+        EstimateDevice: "cpu" | "cuda";
+        /**
+         * @description The path of instructions that the worker takes, as in the fingerprint of its numerics. The one that multiplies bf16
+         *     keeps its copies of weights in half the space. By default the best one of the machine that answers.
+         * @enum {string}
+         */
+        InstructionSet: "generic" | "avx2" | "avx512" | "avx512bf16";
+        /** @description Bytes of the rank that needs the most, by part; ranks differ by a block of 4096 elements at most. */
+        RankMemory: {
+            /** @description All parameters, in `train.precision`. */
+            params: number;
+            /** @description Sums of the gradients of what the rank owns, in `zero.grad_accum_dtype`. */
+            grad_shard: number;
+            /** @description Master weights of what the rank owns, in `zero.master_dtype`. */
+            master: number;
+            /** @description All other states of the optimizer, of what the rank owns, in fp32. */
+            moments: number;
+            /** @description Stage 1: the sum of the gradients of a lane of several leaves, of all parameters that are trained. */
+            lane_accumulator: number;
+            /** @description Buckets of gradients on their way between ranks. */
+            staging: number;
+            /** @description Activations, gradients before they enter a bucket, work space. */
+            activations: number;
+            /** @description Copies of the weights in the order in which products read them. */
+            packed_weights: number;
+            /** @description All parts together. */
+            total: number;
+            /** @description Of a GPU with `zero.offload: cpu`: what lies in the memory of its host besides. */
+            host: number;
+        };
+        /** @description What one rank of a world needs. */
+        WorldEstimate: {
+            /** @description Number of ranks. */
+            world_size: number;
+            bytes: components["schemas"]["RankMemory"];
+        };
+        /**
+         * @description What a job needs.
+         * @example {
+         *       "num_params": 3344640,
+         *       "device": "cpu",
+         *       "threads": 1,
+         *       "instruction_set": "avx512bf16",
+         *       "data": [
+         *         {
+         *           "world_size": 1,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 13516800,
+         *             "master": 13516800,
+         *             "moments": 27033600,
+         *             "lane_accumulator": 0,
+         *             "staging": 6758400,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 96601088,
+         *             "host": 0
+         *           }
+         *         },
+         *         {
+         *           "world_size": 2,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 6766592,
+         *             "master": 6766592,
+         *             "moments": 13533184,
+         *             "lane_accumulator": 0,
+         *             "staging": 13524992,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 76366848,
+         *             "host": 0
+         *           }
+         *         },
+         *         {
+         *           "world_size": 3,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 4505600,
+         *             "master": 4505600,
+         *             "moments": 9011200,
+         *             "lane_accumulator": 0,
+         *             "staging": 13516800,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 67314688,
+         *             "host": 0
+         *           }
+         *         },
+         *         {
+         *           "world_size": 4,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 3391488,
+         *             "master": 3391488,
+         *             "moments": 6782976,
+         *             "lane_accumulator": 0,
+         *             "staging": 13541376,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 62882816,
+         *             "host": 0
+         *           }
+         *         }
+         *       ]
+         *     }
+         */
+        Estimate: {
+            /** @description Elements of all parameters. */
+            num_params: number;
+            device: components["schemas"]["EstimateDevice"];
+            /** @description Threads of one rank. */
+            threads: number;
+            instruction_set: components["schemas"]["InstructionSet"];
+            /** @description One entry for each number of ranks. */
+            data: components["schemas"]["WorldEstimate"][];
+        };
+        /**
+         * @description Time of training on the preferred number of ranks, if each computes as much in a second as it did in the job of the pool and
+         *     project, among the newest 100, whose model is nearest in cost. `null` where none was measured with this precision.
+         */
+        WorkDuration: {
+            /** @description Without preparing data, saving and exporting. */
+            seconds: number;
+            /** @description Of all ranks together. */
+            tokens_per_second: number;
+            /** @description The preferred number. */
+            ranks: number;
+            measured_by: components["schemas"]["JobId"];
+        };
+        /**
+         * @description What the steps of a job read, and how long that takes.
+         * @example {
+         *       "sequences": 6400,
+         *       "tokens": 819200,
+         *       "sequences_per_epoch": 671,
+         *       "epochs": 9.538002980625931,
+         *       "duration": null
+         *     }
+         */
+        Work: {
+            /** @description `steps` times `global_batch_size`. */
+            sequences: number;
+            /** @description The same, times `sequence_length`. */
+            tokens: number;
+            /**
+             * @description Sequences of the data that are trained on; `null` as long as only their tokens tell, which the first job with these data
+             *     finds out.
+             */
+            sequences_per_epoch: number | null;
+            /** @description How often each sequence is read. */
+            epochs: number | null;
+            duration: components["schemas"]["WorkDuration"] | null;
+        };
+        /** @description What a job would be, and what it would need. */
+        DryRun: {
+            spec: components["schemas"]["PlannedJobSpec"];
+            estimate: components["schemas"]["Estimate"];
+            work: components["schemas"]["Work"];
+            /** @description What has no effect in the document. */
+            warnings: components["schemas"]["Warning"][];
+        };
+        /** @description The job, and on what it would run. */
+        EstimateRequest: {
+            spec: components["schemas"]["JobSpec"];
+            /** @description Numbers of ranks; by default those that `resources.ranks` allows. */
+            world_sizes?: number[];
+            device?: components["schemas"]["EstimateDevice"];
+            /**
+             * @description Threads of one rank.
+             * @default 1
+             */
+            threads?: number;
+            instruction_set?: components["schemas"]["InstructionSet"];
+        };
+        /** @description How many ranks the job may run on; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max` ≤ lanes. */
+        RanksPatch: {
+            /** @description The fewest ranks. */
+            min?: number;
+            /** @description The most ranks. */
+            max?: number;
+            /** @description The number that it asks for. */
+            preferred?: number;
+        };
+        /** @description What the job may use; `null` takes a limit away. */
+        LimitsPatch: {
+            /** @description Seconds in which it may hold slots. */
+            max_runtime?: number | null;
+            /** @description Seconds that it may wait for slots at a stretch. */
+            max_wait?: number | null;
+            /** @description What its slots may cost. */
+            max_cost?: number | null;
+            /**
+             * @description What happens when one is reached.
+             * @enum {string}
+             */
+            on_limit?: "pause" | "cancel";
+        };
+        /** @description What to change of a job; at least one field. */
+        JobPatch: {
+            /** @description Jobs of a higher one come first. */
+            priority?: number;
+            /** @description Labels to set; `null` takes one away. */
+            labels?: {
+                [key: string]: string | null;
+            };
+            /** @description Where the job runs. The pool can't be changed. */
+            resources?: {
+                ranks: components["schemas"]["RanksPatch"];
+            };
+            limits?: components["schemas"]["LimitsPatch"];
+            /** @description What may change of the training. */
+            train?: {
+                overrides: components["schemas"]["Overrides"];
+            };
+        };
+        /** @description How to go on. */
+        ResumeRequest: {
+            /** @description Number of ranks; by default as before. */
+            ranks?: number;
+        };
+        /** @description Where a fork begins and what it changes. */
+        ForkRequest: {
+            /** @description A checkpoint of the job; by default its newest. */
+            from_checkpoint?: components["schemas"]["CheckpointId"];
+            /** @description A JSON merge patch (RFC 7396) of the job document; `model` stays. */
+            overrides?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description How many ranks the job should run on. */
+        ResizeRequest: {
+            /** @description Number of ranks. */
+            ranks: number;
+        };
+        /** @description The last error of an attempt, and whose it was. */
+        Blame: {
+            /** @description A stable code of the error catalogue. */
+            code: string;
+            /** @description For people. */
+            message: string;
+            /** @description The rank that failed, when it was one. */
+            rank: number | null;
+            /** @description The step at which it failed, when known. */
+            step: number | null;
+            /** @description The machine on which the rank ran. */
+            host?: string;
+        } & {
+            [key: string]: unknown;
         };
         /**
          * @description One time that a worker took the job.
@@ -3172,253 +3221,18 @@ export interface components {
             reason: string | null;
             blame: components["schemas"]["Blame"] | null;
         };
-        /** @description The last error of an attempt, and whose it was. */
-        Blame: {
-            /** @description A stable code of the error catalogue. */
-            code: string;
-            /** @description For people. */
-            message: string;
-            /** @description The rank that failed, when it was one. */
-            rank: number | null;
-            /** @description The step at which it failed, when known. */
-            step: number | null;
-            /** @description The machine on which the rank ran. */
-            host?: string;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description What the job has used so far; brought up to date every few seconds while it holds slots. */
-        Usage: {
-            /** @description Time in which it held slots. */
-            run_seconds: number;
-            /** @description The same, times the slots. */
-            rank_seconds: number;
-            /** @description What they cost, at the price of a rank-hour that the workers announce. */
-            cost: number;
-        };
-        /** @description How far the training is. */
-        Progress: {
-            /** @description Steps done. */
-            step: number;
-            /** @description Steps in all. */
-            total_steps: number;
-            /** @description Tokens read so far. */
-            tokens: number;
-            /** @description `step` of `total_steps`. */
-            percent: number;
-            /** @description Mean loss of the last step, in nats per token. */
-            loss: number | null;
-            /** @description Loss scale of the last step; 1 without loss scaling. */
-            loss_scale?: number;
-            /** @description Steps so far whose gradients were not finite; they changed nothing. */
-            skipped_steps?: number;
-            /** @description Measured over the last steps. */
-            tokens_per_second: number | null;
-            /** @description Estimated time until the last step. */
-            eta_seconds: number | null;
-        };
-        /** @description The newest committed checkpoint. */
-        CheckpointRef: {
-            id: components["schemas"]["CheckpointId"];
-            /** @description Steps done when it was taken. */
-            step: number;
-            state_digest: components["schemas"]["StateDigest"];
-        };
-        /**
-         * @description A committed checkpoint. It can be resumed on any number of ranks.
-         * @example {
-         *       "id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
-         *       "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
-         *       "step": 50,
-         *       "world_size": 2,
-         *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
-         *       "bytes": 40135680,
-         *       "committed_at": "2026-11-21T09:01:02.000Z",
-         *       "pinned": false,
-         *       "damaged": false,
-         *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/checkpoints/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F"
-         *     }
-         */
-        Checkpoint: {
-            id: components["schemas"]["CheckpointId"];
-            job_id: components["schemas"]["JobId"];
-            /** @description Steps done when it was taken. */
-            step: number;
-            /** @description Ranks that wrote it. */
-            world_size: number;
-            state_digest: components["schemas"]["StateDigest"];
-            /** @description Size of all its shards. */
-            bytes: number;
-            committed_at: components["schemas"]["Time"];
-            /** @description A pinned checkpoint is never removed by the retention rule. */
-            pinned: boolean;
-            /** @description Its job could not load it, and went on from the checkpoint before. It never counts as the newest, and goes as soon as there is another one, unless it is pinned. */
-            damaged: boolean;
-            /** @description Where it lies in the object store. */
-            prefix: string;
-        };
-        /**
-         * @description What to change of a checkpoint.
-         * @example {
-         *       "pinned": true
-         *     }
-         */
-        CheckpointPatch: {
-            /** @description Whether it is kept whatever the retention rule says. */
-            pinned: boolean;
-        };
-        /**
-         * @description Whether every byte of a checkpoint is the one that was saved.
-         * @example {
-         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
-         *       "valid": true,
-         *       "bytes": 40135680,
-         *       "problems": []
-         *     }
-         */
-        CheckpointVerdict: {
-            checkpoint_id: components["schemas"]["CheckpointId"];
-            /** @description Whether it can be loaded. */
-            valid: boolean;
-            /** @description Bytes of its shards that were compared and found right. */
-            bytes: number;
-            /** @description What is wrong, by object; empty when it is valid. */
-            problems: {
-                /** @description Key of the object, within the checkpoint. */
-                object: string;
-                /** @description Which kind of damage, from the catalogue of errors. */
-                code: string;
-                /** @description Which part of it. */
-                message: string;
-            }[];
-        };
-        /** @description Where a fork begins and what it changes. */
-        ForkRequest: {
-            /** @description A checkpoint of the job; by default its newest. */
-            from_checkpoint?: components["schemas"]["CheckpointId"];
-            /** @description A JSON merge patch (RFC 7396) of the job document; `model` stays. */
-            overrides?: {
-                [key: string]: unknown;
-            };
-        };
-        /** @description A text to go on with, or a chat to answer, and how tokens are drawn. */
-        SampleRequest: {
-            /** @description The text that the model goes on with. */
-            prompt?: string;
-            /** @description The chat that the model answers; for a job with a chat template. */
-            messages?: components["schemas"]["ChatMessage"][];
-            /**
-             * @description How many tokens are drawn.
-             * @default 128
-             */
-            max_tokens?: number;
-            /**
-             * @description Below 1 likely tokens come more often, above 1 less often; 0 takes the most likely one each time.
-             * @default 1
-             */
-            temperature?: number;
-            /**
-             * @description Draws among the k most likely tokens; 0 keeps all.
-             * @default 0
-             */
-            top_k?: number;
-            /**
-             * @description And of those among the fewest whose probabilities add up to this share; 1 keeps all.
-             * @default 1
-             */
-            top_p?: number;
-            seed?: components["schemas"]["Seed"];
-        } & (unknown | unknown);
-        /** @description A turn of a chat. */
-        ChatMessage: {
-            /**
-             * @description Whose turn it is, in the words of the template.
-             * @example user
-             */
-            role: string;
-            /** @description What is said. */
-            content: string;
-        };
-        /**
-         * @description What a checkpoint's model wrote.
-         * @example {
-         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
-         *       "step": 50,
-         *       "prompt": "To be, or not",
-         *       "completion": " to be, that is the question",
-         *       "num_tokens": 28
-         *     }
-         */
-        Sample: {
-            checkpoint_id: components["schemas"]["CheckpointId"];
-            /** @description Steps that were done when the checkpoint was taken. */
-            step: number;
-            /** @description As it was sent, or what the chat template makes of the messages. */
-            prompt: string;
-            /** @description What the model added. */
-            completion: string;
-            /** @description Tokens that were drawn. */
-            num_tokens: number;
-        };
-        /** @description The exported model. */
-        ExportResult: {
-            /** @description Where it lies in the object store. */
-            prefix: string;
-            state_digest: components["schemas"]["StateDigest"];
-            /** @description The files of the model folder. */
-            files: components["schemas"]["ExportFile"][];
-        };
-        /** @description One file of the model folder. */
-        ExportFile: {
-            /** @description File name. */
-            name: string;
-            /** @description Size. */
-            bytes: number;
-            /** @description SHA-256 of the content. */
-            sha256: string;
-        };
-        /**
-         * @description Whose doing a failure is.
-         * @enum {string}
-         */
-        FailureCategory: "user" | "data" | "oom" | "diverged" | "hardware" | "preempted" | "capacity" | "limit" | "internal";
-        /** @description Why a job failed. */
-        Failure: {
-            category: components["schemas"]["FailureCategory"];
-            /** @description A stable code of the error catalogue. */
-            code: string;
-            /** @description For people. */
-            message: string;
-            /** @description The rank that failed, when it was one. */
-            rank: number | null;
-            /** @description The step at which it failed, when known. */
-            step: number | null;
-            /** @description Whether the same job may succeed when it is tried again. */
-            retryable: boolean;
-            /** @description Name of the machine on which the rank ran, when it was one. */
-            host?: string;
-            /** @description With which the rank exited; `null` when it did not exit by itself. */
-            exit_code?: number | null;
-            /** @description That ended the rank, e.g. `SIGKILL`; `null` when none did. */
-            signal?: string | null;
-            /** @description The last lines that the rank wrote to its standard output and error, oldest first. */
-            output?: string[];
-        };
-        /** @description A page of jobs. */
-        JobPage: {
-            data: components["schemas"]["Job"][];
-            next_cursor: components["schemas"]["NextCursor"];
-        };
-        /** @description A page of checkpoints. */
-        CheckpointPage: {
-            data: components["schemas"]["Checkpoint"][];
+        /** @description A page of attempts. */
+        AttemptPage: {
+            data: components["schemas"]["Attempt"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description To be sent as `after` for the next page; `null` on the last one.
-         * @example null
+         * @description A position is the job's stream, which is another one after a loss of Redis, a hyphen and the `seq` of an item, such as `3fa91c0b-41`.
+         * @example 3fa91c0b-41
          */
-        NextCursor: string | null;
+        StreamPosition: string;
+        /** @description Number in the job's sequence of events, metrics and log lines; it only grows, and counts from 1 again after a loss of Redis. */
+        Seq: number;
         /**
          * @description Something that happened to a job.
          * @example {
@@ -3452,6 +3266,40 @@ export interface components {
             data: {
                 [key: string]: unknown;
             };
+        };
+        /** @description A page of events. */
+        EventPage: {
+            data: components["schemas"]["JobEvent"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /** @description Trust ratios of a group of parameters. */
+        TrustRatios: {
+            /** @description The least one. */
+            least: number;
+            /** @description The median. */
+            median: number;
+            /** @description The largest one. */
+            largest: number;
+        };
+        /**
+         * @description Where the time of a step went on rank 0, in seconds of wall time. Exchange and gathering run beside the rest; what is
+         *     here is how long the step waited for them.
+         */
+        StepSeconds: {
+            /** @description The whole step. */
+            total: number;
+            /** @description Reading of sequences. */
+            data: number;
+            /** @description Forward passes. */
+            forward: number;
+            /** @description Backward passes. */
+            backward: number;
+            /** @description Waiting for gradients and statistics of other ranks. */
+            exchange: number;
+            /** @description Statistics and the update of what the rank owns. */
+            optimizer: number;
+            /** @description Waiting for the new parameters of other ranks. */
+            gather: number;
         };
         /**
          * @description One optimizer step.
@@ -3523,34 +3371,10 @@ export interface components {
             /** @description Epoch of the attempt that did the step. */
             epoch: number;
         };
-        /** @description Trust ratios of a group of parameters. */
-        TrustRatios: {
-            /** @description The least one. */
-            least: number;
-            /** @description The median. */
-            median: number;
-            /** @description The largest one. */
-            largest: number;
-        };
-        /**
-         * @description Where the time of a step went on rank 0, in seconds of wall time. Exchange and gathering run beside the rest; what is
-         *     here is how long the step waited for them.
-         */
-        StepSeconds: {
-            /** @description The whole step. */
-            total: number;
-            /** @description Reading of sequences. */
-            data: number;
-            /** @description Forward passes. */
-            forward: number;
-            /** @description Backward passes. */
-            backward: number;
-            /** @description Waiting for gradients and statistics of other ranks. */
-            exchange: number;
-            /** @description Statistics and the update of what the rank owns. */
-            optimizer: number;
-            /** @description Waiting for the new parameters of other ranks. */
-            gather: number;
+        /** @description A page of metrics. */
+        MetricPage: {
+            data: components["schemas"]["JobMetric"][];
+            next_cursor: components["schemas"]["NextCursor"];
         };
         /**
          * @description One line that a rank wrote, or that its worker says about it.
@@ -3597,22 +3421,276 @@ export interface components {
             data: components["schemas"]["JobLog"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description Number in the job's sequence of events, metrics and log lines; it only grows, and counts from 1 again after a loss of Redis. */
-        Seq: number;
         /**
-         * @description A position is the job's stream, which is another one after a loss of Redis, a hyphen and the `seq` of an item, such as `3fa91c0b-41`.
-         * @example 3fa91c0b-41
+         * @description The place of a checkpoint in its job's list, which is ordered by step.
+         * @example 000000000100:ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F
          */
-        StreamPosition: string;
-        /** @description A page of events. */
-        EventPage: {
-            data: components["schemas"]["JobEvent"][];
+        CheckpointCursor: string;
+        /**
+         * @description A committed checkpoint. It can be resumed on any number of ranks.
+         * @example {
+         *       "id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *       "step": 50,
+         *       "world_size": 2,
+         *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
+         *       "bytes": 40135680,
+         *       "committed_at": "2026-11-21T09:01:02.000Z",
+         *       "pinned": false,
+         *       "damaged": false,
+         *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/checkpoints/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F"
+         *     }
+         */
+        Checkpoint: {
+            id: components["schemas"]["CheckpointId"];
+            job_id: components["schemas"]["JobId"];
+            /** @description Steps done when it was taken. */
+            step: number;
+            /** @description Ranks that wrote it. */
+            world_size: number;
+            state_digest: components["schemas"]["StateDigest"];
+            /** @description Size of all its shards. */
+            bytes: number;
+            committed_at: components["schemas"]["Time"];
+            /** @description A pinned checkpoint is never removed by the retention rule. */
+            pinned: boolean;
+            /** @description Its job could not load it, and went on from the checkpoint before. It never counts as the newest, and goes as soon as there is another one, unless it is pinned. */
+            damaged: boolean;
+            /** @description Where it lies in the object store. */
+            prefix: string;
+        };
+        /** @description A page of checkpoints. */
+        CheckpointPage: {
+            data: components["schemas"]["Checkpoint"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description A page of metrics. */
-        MetricPage: {
-            data: components["schemas"]["JobMetric"][];
-            next_cursor: components["schemas"]["NextCursor"];
+        /**
+         * @description What to change of a checkpoint.
+         * @example {
+         *       "pinned": true
+         *     }
+         */
+        CheckpointPatch: {
+            /** @description Whether it is kept whatever the retention rule says. */
+            pinned: boolean;
+        };
+        /**
+         * @description Whether every byte of a checkpoint is the one that was saved.
+         * @example {
+         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "valid": true,
+         *       "bytes": 40135680,
+         *       "problems": []
+         *     }
+         */
+        CheckpointVerdict: {
+            checkpoint_id: components["schemas"]["CheckpointId"];
+            /** @description Whether it can be loaded. */
+            valid: boolean;
+            /** @description Bytes of its shards that were compared and found right. */
+            bytes: number;
+            /** @description What is wrong, by object; empty when it is valid. */
+            problems: {
+                /** @description Key of the object, within the checkpoint. */
+                object: string;
+                /** @description Which kind of damage, from the catalogue of errors. */
+                code: string;
+                /** @description Which part of it. */
+                message: string;
+            }[];
+        };
+        /** @description A turn of a chat. */
+        ChatMessage: {
+            /**
+             * @description Whose turn it is, in the words of the template.
+             * @example user
+             */
+            role: string;
+            /** @description What is said. */
+            content: string;
+        };
+        /** @description A text to go on with, or a chat to answer, and how tokens are drawn. */
+        SampleRequest: {
+            /** @description The text that the model goes on with. */
+            prompt?: string;
+            /** @description The chat that the model answers; for a job with a chat template. */
+            messages?: components["schemas"]["ChatMessage"][];
+            /**
+             * @description How many tokens are drawn.
+             * @default 128
+             */
+            max_tokens?: number;
+            /**
+             * @description Below 1 likely tokens come more often, above 1 less often; 0 takes the most likely one each time.
+             * @default 1
+             */
+            temperature?: number;
+            /**
+             * @description Draws among the k most likely tokens; 0 keeps all.
+             * @default 0
+             */
+            top_k?: number;
+            /**
+             * @description And of those among the fewest whose probabilities add up to this share; 1 keeps all.
+             * @default 1
+             */
+            top_p?: number;
+            seed?: components["schemas"]["Seed"];
+        } & (unknown | unknown);
+        /**
+         * @description What a checkpoint's model wrote.
+         * @example {
+         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "step": 50,
+         *       "prompt": "To be, or not",
+         *       "completion": " to be, that is the question",
+         *       "num_tokens": 28
+         *     }
+         */
+        Sample: {
+            checkpoint_id: components["schemas"]["CheckpointId"];
+            /** @description Steps that were done when the checkpoint was taken. */
+            step: number;
+            /** @description As it was sent, or what the chat template makes of the messages. */
+            prompt: string;
+            /** @description What the model added. */
+            completion: string;
+            /** @description Tokens that were drawn. */
+            num_tokens: number;
+        };
+        /**
+         * @description `safetensors`: the weights as a Hugging Face model folder. `deepspeed_universal`: weights, state of the optimizer and its count
+         *     of steps in DeepSpeed's universal checkpoint layout.
+         * @default safetensors
+         * @enum {string}
+         */
+        ExportFormat: "safetensors" | "deepspeed_universal";
+        /** @description What to write. */
+        ExportRequest: {
+            format?: components["schemas"]["ExportFormat"];
+            /**
+             * @description Of the weights; by default that of `export.dtype` of the job. A `deepspeed_universal` export is fp32.
+             * @enum {string}
+             */
+            dtype?: "bf16" | "fp16" | "fp32";
+        };
+        /**
+         * @description A checkpoint in another program's format.
+         * @example {
+         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *       "format": "safetensors",
+         *       "dtype": "bf16",
+         *       "state": "succeeded",
+         *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/exports/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F/safetensors-bf16",
+         *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
+         *       "files": [
+         *         {
+         *           "name": "config.json",
+         *           "bytes": 642,
+         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *         },
+         *         {
+         *           "name": "model.safetensors",
+         *           "bytes": 6692544,
+         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *         }
+         *       ],
+         *       "error": null
+         *     }
+         */
+        CheckpointExport: {
+            checkpoint_id: components["schemas"]["CheckpointId"];
+            job_id: components["schemas"]["JobId"];
+            format: components["schemas"]["ExportFormat"];
+            /**
+             * @description Format of the weights.
+             * @enum {string}
+             */
+            dtype: "bf16" | "fp16" | "fp32";
+            /**
+             * @description How far it is.
+             * @enum {string}
+             */
+            state: "queued" | "running" | "succeeded" | "failed";
+            /** @description Folder of the files in the object store. */
+            prefix: string;
+            /** @description Digest of the checkpoint's state; null until it succeeded. */
+            state_digest: string | null;
+            /** @description What was written; empty until it succeeded. */
+            files: components["schemas"]["ExportFile"][];
+            /** @description Why it failed; null otherwise. */
+            error: {
+                /** @description Stable code of the error. */
+                code: string;
+                /** @description What happened, for people. */
+                message: string;
+            } | null;
+        };
+        /** @description What is to be fetched. */
+        DownloadRequest: {
+            /**
+             * @description Of the export; absent for the checkpoint itself.
+             * @enum {string}
+             */
+            format?: "safetensors" | "deepspeed_universal";
+            /**
+             * @description Of the export; by default that of `export.dtype` of the job, and fp32 of a `deepspeed_universal`.
+             * @enum {string}
+             */
+            dtype?: "bf16" | "fp16" | "fp32";
+            /**
+             * @description How long presigned URLs are good, and how long the retention rule waits.
+             * @default 3600
+             */
+            expires_seconds?: number;
+            /**
+             * @description `api`: paths of this API also where there could be presigned URLs, for clients that do not reach the object store.
+             * @default auto
+             * @enum {string}
+             */
+            via?: "auto" | "api";
+        };
+        /** @description One file. */
+        DownloadFile: {
+            /** @description Name in the folder, with slashes for folders in it. */
+            name: string;
+            /** @description Size. */
+            bytes: number;
+            /** @description SHA-256 of the content. */
+            sha256: string;
+            /**
+             * Format: uri-reference
+             * @description A presigned URL, or a path of this API, which needs the API key.
+             */
+            url: string;
+        };
+        /** @description Files and where they can be fetched. */
+        Download: {
+            checkpoint_id: components["schemas"]["CheckpointId"];
+            /**
+             * @description The export's; null of the checkpoint itself.
+             * @enum {string|null}
+             */
+            format: "safetensors" | "deepspeed_universal" | null;
+            /**
+             * @description The export's; null of the checkpoint itself.
+             * @enum {string|null}
+             */
+            dtype: "bf16" | "fp16" | "fp32" | null;
+            state_digest: components["schemas"]["StateDigest"];
+            /** @description Until when the URLs are good; null of paths of this API. */
+            expires_at: components["schemas"]["Time"] | null;
+            /** @description All files that belong to it. */
+            files: components["schemas"]["DownloadFile"][];
+        };
+        /** @description A remark for people; empty at first. */
+        Description: string;
+        /** @description The object that a dataset was copied from, as it was then. */
+        DatasetSource: {
+            uri: components["schemas"]["S3Uri"];
+            /** @description What the server called this version of the object. */
+            etag: string;
         };
         /**
          * @description What to train on.
@@ -3657,11 +3735,16 @@ export interface components {
             max_token: number | null;
             created_at: components["schemas"]["Time"];
         };
-        /**
-         * @description `upl_` and a ULID.
-         * @example upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F
-         */
-        UploadId: string;
+        /** @description A page of datasets. */
+        DatasetPage: {
+            data: components["schemas"]["Dataset"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /** @description What to change; at least one field. */
+        DatasetPatch: {
+            name?: components["schemas"]["Name"];
+            description?: components["schemas"]["Description"];
+        };
         /**
          * @description A dataset that will be sent in parts.
          * @example {
@@ -3685,6 +3768,11 @@ export interface components {
              */
             digest?: string | null;
         };
+        /**
+         * @description `upl_` and a ULID.
+         * @example upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         */
+        UploadId: string;
         /**
          * @description An upload that can be interrupted.
          * @example {
@@ -3741,6 +3829,22 @@ export interface components {
              */
             via?: "auto" | "api";
         };
+        /** @description A part and where it can be sent. */
+        UploadPart: {
+            /** @description Which part, from 1 on. */
+            part_number: number;
+            /** @description Its size. */
+            bytes: number;
+            /**
+             * Format: uri-reference
+             * @description For a PUT of the part: a presigned URL, or a path of this API, which needs the API key.
+             */
+            url: string;
+            /** @description Headers that the PUT must have. */
+            headers: {
+                [key: string]: string;
+            };
+        };
         /**
          * @description Where parts can be sent.
          * @example {
@@ -3769,47 +3873,12 @@ export interface components {
             /** @description In ascending order, or as they were asked for. */
             parts: components["schemas"]["UploadPart"][];
         };
-        /** @description A part and where it can be sent. */
-        UploadPart: {
-            /** @description Which part, from 1 on. */
-            part_number: number;
-            /** @description Its size. */
-            bytes: number;
-            /**
-             * Format: uri-reference
-             * @description For a PUT of the part: a presigned URL, or a path of this API, which needs the API key.
-             */
-            url: string;
-            /** @description Headers that the PUT must have. */
-            headers: {
-                [key: string]: string;
-            };
-        };
-        /**
-         * @description An object of S3, `s3://bucket/key`.
-         * @example s3://my-data/texts/shakespeare.txt
-         */
-        S3Uri: string;
-        /** @description What to change; at least one field. */
-        DatasetPatch: {
-            name?: components["schemas"]["Name"];
-            description?: components["schemas"]["Description"];
-        };
-        /** @description The object that a dataset was copied from, as it was then. */
-        DatasetSource: {
-            uri: components["schemas"]["S3Uri"];
-            /** @description What the server called this version of the object. */
-            etag: string;
-        };
-        /**
-         * @description How the content is read; `docs/data.md` describes each.
-         * @enum {string}
-         */
-        DatasetFormat: "text" | "jsonl" | "tokens";
-        /** @description A page of datasets. */
-        DatasetPage: {
-            data: components["schemas"]["Dataset"][];
-            next_cursor: components["schemas"]["NextCursor"];
+        /** @description A tokenizer that was uploaded with a model. */
+        ModelTokenizer: {
+            /** @description One more than the largest token, added tokens included. */
+            vocab_size: number;
+            /** @description The template of `chat_template.jinja`, or of `tokenizer_config.json`; null where there is none. */
+            chat_template: string | null;
         };
         /**
          * @description A Hugging Face model that was uploaded, or copied from a bucket; or a tokenizer alone, which a job named as `data.tokenizer`: that
@@ -3907,18 +3976,6 @@ export interface components {
             };
             created_at: components["schemas"]["Time"];
         };
-        /** @description What to change; at least one field. */
-        ModelPatch: {
-            name?: components["schemas"]["Name"];
-            description?: components["schemas"]["Description"];
-        };
-        /** @description A tokenizer that was uploaded with a model. */
-        ModelTokenizer: {
-            /** @description One more than the largest token, added tokens included. */
-            vocab_size: number;
-            /** @description The template of `chat_template.jinja`, or of `tokenizer_config.json`; null where there is none. */
-            chat_template: string | null;
-        };
         /** @description A page of models, and what can be trained without any of them. */
         ModelPage: {
             data: components["schemas"]["Model"][];
@@ -3928,19 +3985,156 @@ export interface components {
             /** @description Values of `model_type` that a `config.json` may have. */
             families: string[];
         };
+        /** @description What to change; at least one field. */
+        ModelPatch: {
+            name?: components["schemas"]["Name"];
+            description?: components["schemas"]["Description"];
+        };
+        /** @description GPUs of one kind. */
+        PoolGpus: {
+            /** @description Their model. */
+            name: string;
+            /** @description Memory of each. */
+            memory_bytes: number;
+            /** @description All of them. */
+            count: number;
+            /** @description Those that have a problem; `GET /v1/workers` says which. */
+            unhealthy: number;
+        };
+        /** @description Workers of a pool whose ranks compute the same bits. */
+        PoolGroup: {
+            /** @description Their fingerprint of numerics; null for those that do not say theirs. */
+            numerics: string | null;
+            /** @description Workers that are alive. */
+            workers: number;
+            /** @description Ranks that they can run at once. */
+            slots: number;
+            /** @description Slots that belong to jobs. */
+            used_slots: number;
+            /** @description Their GPUs by model and memory; empty where ranks run on CPUs. */
+            gpus: components["schemas"]["PoolGpus"][];
+        };
+        /**
+         * @description What a pool has and what is wanted of it.
+         * @example {
+         *       "name": "default",
+         *       "workers": 1,
+         *       "slots": 4,
+         *       "used_slots": 2,
+         *       "running": 1,
+         *       "waiting": 0,
+         *       "groups": [
+         *         {
+         *           "numerics": "cpu-avx2/2",
+         *           "workers": 1,
+         *           "slots": 4,
+         *           "used_slots": 2,
+         *           "gpus": []
+         *         }
+         *       ]
+         *     }
+         */
+        Pool: {
+            name: components["schemas"]["PoolName"];
+            /** @description Workers that are alive. */
+            workers: number;
+            /** @description Ranks that they can run at once. */
+            slots: number;
+            /** @description Slots that belong to jobs. */
+            used_slots: number;
+            /** @description Jobs that have slots. */
+            running: number;
+            /** @description Jobs that wait for slots. */
+            waiting: number;
+            /** @description Its workers by what they compute with, in the order of `numerics`. All ranks of a job are in one group. */
+            groups: components["schemas"]["PoolGroup"][];
+        };
+        /** @description All pools. */
+        PoolList: {
+            /** @description By name. */
+            data: components["schemas"]["Pool"][];
+        };
+        /** @description A GPU on which one rank of a worker runs. */
+        WorkerGpu: {
+            /** @description The name that stays with it, as nvidia-smi shows it. */
+            uuid: string;
+            /** @description Its model, such as "NVIDIA H100 80GB HBM3". */
+            name: string;
+            /** @description All of its memory. */
+            memory_bytes: number;
+            /** @description Version of its driver. */
+            driver: string;
+            /** @description What is wrong with it, in words; null for a healthy one. */
+            problem: string | null;
+        };
+        /**
+         * @description A worker machine, as it announced itself.
+         * @example {
+         *       "id": "worker-1",
+         *       "pool": "default",
+         *       "host": "train-1",
+         *       "pid": 4711,
+         *       "slots": 4,
+         *       "used_slots": 2,
+         *       "version": "0.1.0",
+         *       "address": "10.0.0.7",
+         *       "machine": null,
+         *       "draining": false,
+         *       "problem": null,
+         *       "numerics": "cpu-avx2/2",
+         *       "memory_bytes": 68719476736,
+         *       "gpus": [],
+         *       "last_seen": "2026-11-21T09:01:00.000Z"
+         *     }
+         */
+        Worker: {
+            /** @description A new one with each start of the worker. */
+            id: string;
+            pool: components["schemas"]["PoolName"];
+            /** @description Its host name. */
+            host: string;
+            /** @description The process of its agent. */
+            pid: number;
+            /** @description Ranks that it can run at once. */
+            slots: number;
+            /** @description Slots that belong to jobs. */
+            used_slots: number;
+            /** @description Of its program. */
+            version: string;
+            /** @description Where other workers reach it. */
+            address: string;
+            /** @description The machine that it runs on, by its id where machines come from (of EC2, the id of the instance); null where the worker was not told. */
+            machine: string | null;
+            /** @description It takes nothing new: it is about to leave, or has a problem. */
+            draining: boolean;
+            /** @description What is wrong with it, in words, such as a process that can not be killed; null for a healthy one. */
+            problem: string | null;
+            /** @description What decides the bits of what its ranks compute (their fingerprint of numerics, such as `cpu-avx2/2`); null where it is not known. */
+            numerics: string | null;
+            /** @description The GPUs of its slots, one rank each; empty where ranks run on the CPU. */
+            gpus: components["schemas"]["WorkerGpu"][];
+            /** @description Memory of its host that its processes may use, with the limit of its container. */
+            memory_bytes: number;
+            last_seen: components["schemas"]["Time"];
+        };
+        /** @description All workers. */
+        WorkerList: {
+            /** @description By pool and id. */
+            data: components["schemas"]["Worker"][];
+        };
         /**
          * @description Identifier of an API key. It is no secret.
          * @example key_01KAJX7Q1N3P5R7T9V1X3Z5B7D
          */
         ApiKeyId: string;
-        /** @description What the key may do. `admin` includes all others but `operator`. */
-        Scopes: components["schemas"]["Scope"][];
         /**
          * @description `jobs:read`, `jobs:write`, `datasets`, `models`: to see, to create and steer, to upload. `admin`: all of that, and the keys of the
          *     project. `operator`: what concerns the whole installation, such as keys of other projects, and quotas.
          * @enum {string}
          */
         Scope: "jobs:read" | "jobs:write" | "datasets" | "models" | "admin" | "operator";
+        /** @description What the key may do. `admin` includes all others but `operator`. */
+        Scopes: components["schemas"]["Scope"][];
         /** @description An API key without its secret. */
         ApiKey: {
             id: components["schemas"]["ApiKeyId"];
@@ -3965,6 +4159,21 @@ export interface components {
              * @example false
              */
             builtin: boolean;
+        };
+        /** @description A page of API keys. */
+        ApiKeyPage: {
+            data: components["schemas"]["ApiKey"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /** @description A key to make. */
+        ApiKeyRequest: {
+            name: components["schemas"]["Name"];
+            scopes: components["schemas"]["Scopes"];
+            /** @description Its project; by default that of the key which makes it. A project begins with its first key. */
+            project?: components["schemas"]["ProjectName"];
+            expires_at?: components["schemas"]["Time"];
+            /** @description How often it may ask in a minute; without it the limit of the server. */
+            requests_per_minute?: number;
         };
         /**
          * @description An API key with its secret, which is never answered again.
@@ -4013,21 +4222,6 @@ export interface components {
              * @example zf_example
              */
             secret: string;
-        };
-        /** @description A page of API keys. */
-        ApiKeyPage: {
-            data: components["schemas"]["ApiKey"][];
-            next_cursor: components["schemas"]["NextCursor"];
-        };
-        /** @description A key to make. */
-        ApiKeyRequest: {
-            name: components["schemas"]["Name"];
-            scopes: components["schemas"]["Scopes"];
-            /** @description Its project; by default that of the key which makes it. A project begins with its first key. */
-            project?: components["schemas"]["ProjectName"];
-            expires_at?: components["schemas"]["Time"];
-            /** @description How often it may ask in a minute; without it the limit of the server. */
-            requests_per_minute?: number;
         };
         /** @description What to change; at least one field. */
         ApiKeyPatch: {
@@ -4084,16 +4278,6 @@ export interface components {
             next_cursor: components["schemas"]["AuditEntryId"] | null;
         };
         /**
-         * @description Identifier of a webhook.
-         * @example wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F
-         */
-        WebhookId: string;
-        /**
-         * @description Identifier of a message that was sent to a webhook, or will be.
-         * @example dlv_01KAJX8W3Q5R7T9V1X3Z5B7D9F
-         */
-        DeliveryId: string;
-        /**
          * @description Where messages are POSTed. `http` and addresses that are not public are refused, unless the operator has allowed them; so are a
          *     user name, a password and a fragment.
          * @example https://hooks.example.com/zerofleet
@@ -4115,6 +4299,58 @@ export interface components {
          * @enum {string}
          */
         WebhookJobs: "all" | "named";
+        /**
+         * @description Whether anything is sent.
+         * @example true
+         */
+        WebhookEnabled: boolean;
+        /**
+         * @description `not_delivered`: the server has set `enabled` to false, because no message was taken for three days. `null`: the webhook is
+         *     enabled, or somebody has disabled it.
+         * @example null
+         * @enum {string|null}
+         */
+        WebhookDisabledReason: "not_delivered" | null;
+        /**
+         * @description Since when no message was taken; `null` when the last one was, or none was sent since the webhook was changed.
+         * @example null
+         */
+        WebhookFailingSince: components["schemas"]["Time"] | null;
+        /**
+         * @description Since when and until when a secret signs.
+         * @example {
+         *       "created_at": "2026-11-21T08:45:00.000Z",
+         *       "expires_at": null
+         *     }
+         */
+        WebhookSecretTimes: {
+            created_at: components["schemas"]["Time"];
+            /** @description When it stops signing; `null` for the newest. */
+            expires_at: components["schemas"]["Time"] | null;
+        };
+        /** @description What is sent where. */
+        Webhook: {
+            id: components["schemas"]["WebhookId"];
+            url: components["schemas"]["WebhookUrl"];
+            /**
+             * @description For people.
+             * @example to the chat
+             */
+            description: string;
+            events: components["schemas"]["WebhookEvents"];
+            jobs: components["schemas"]["WebhookJobs"];
+            enabled: components["schemas"]["WebhookEnabled"];
+            disabled_reason: components["schemas"]["WebhookDisabledReason"];
+            failing_since: components["schemas"]["WebhookFailingSince"];
+            created_at: components["schemas"]["Time"];
+            /** @description The secrets that sign now, the newest first; what they are is not told. */
+            secrets: components["schemas"]["WebhookSecretTimes"][];
+        };
+        /** @description A page of webhooks. */
+        WebhookPage: {
+            data: components["schemas"]["Webhook"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
         /** @description What is to be sent where. */
         WebhookSpec: {
             url: components["schemas"]["WebhookUrl"];
@@ -4133,50 +4369,6 @@ export interface components {
             jobs?: components["schemas"]["WebhookJobs"];
             /** @default true */
             enabled?: components["schemas"]["WebhookEnabled"];
-        };
-        /** @description What to change; at least one field. */
-        WebhookPatch: {
-            url?: components["schemas"]["WebhookUrl"];
-            /** @description For people. */
-            description?: string;
-            events?: components["schemas"]["WebhookEvents"];
-            jobs?: components["schemas"]["WebhookJobs"];
-            enabled?: components["schemas"]["WebhookEnabled"];
-        };
-        /**
-         * @description Whether anything is sent.
-         * @example true
-         */
-        WebhookEnabled: boolean;
-        /**
-         * @description `not_delivered`: the server has set `enabled` to false, because no message was taken for three days. `null`: the webhook is
-         *     enabled, or somebody has disabled it.
-         * @example null
-         * @enum {string|null}
-         */
-        WebhookDisabledReason: "not_delivered" | null;
-        /**
-         * @description Since when no message was taken; `null` when the last one was, or none was sent since the webhook was changed.
-         * @example null
-         */
-        WebhookFailingSince: components["schemas"]["Time"] | null;
-        /** @description What is sent where. */
-        Webhook: {
-            id: components["schemas"]["WebhookId"];
-            url: components["schemas"]["WebhookUrl"];
-            /**
-             * @description For people.
-             * @example to the chat
-             */
-            description: string;
-            events: components["schemas"]["WebhookEvents"];
-            jobs: components["schemas"]["WebhookJobs"];
-            enabled: components["schemas"]["WebhookEnabled"];
-            disabled_reason: components["schemas"]["WebhookDisabledReason"];
-            failing_since: components["schemas"]["WebhookFailingSince"];
-            created_at: components["schemas"]["Time"];
-            /** @description The secrets that sign now, the newest first; what they are is not told. */
-            secrets: components["schemas"]["WebhookSecretTimes"][];
         };
         /** @description A webhook with the secret that it was just given. */
         WebhookWithSecret: {
@@ -4201,17 +4393,14 @@ export interface components {
              */
             secret: string;
         };
-        /**
-         * @description Since when and until when a secret signs.
-         * @example {
-         *       "created_at": "2026-11-21T08:45:00.000Z",
-         *       "expires_at": null
-         *     }
-         */
-        WebhookSecretTimes: {
-            created_at: components["schemas"]["Time"];
-            /** @description When it stops signing; `null` for the newest. */
-            expires_at: components["schemas"]["Time"] | null;
+        /** @description What to change; at least one field. */
+        WebhookPatch: {
+            url?: components["schemas"]["WebhookUrl"];
+            /** @description For people. */
+            description?: string;
+            events?: components["schemas"]["WebhookEvents"];
+            jobs?: components["schemas"]["WebhookJobs"];
+            enabled?: components["schemas"]["WebhookEnabled"];
         };
         /** @description How the new secret takes over. */
         RotateSecretRequest: {
@@ -4221,11 +4410,11 @@ export interface components {
              */
             overlap_seconds?: number;
         };
-        /** @description A page of webhooks. */
-        WebhookPage: {
-            data: components["schemas"]["Webhook"][];
-            next_cursor: components["schemas"]["NextCursor"];
-        };
+        /**
+         * @description Identifier of a message that was sent to a webhook, or will be.
+         * @example dlv_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         */
+        DeliveryId: string;
         /**
          * @description The body that is POSTed to the URL.
          * @example {
@@ -4283,6 +4472,27 @@ export interface components {
                 webhook_id: components["schemas"]["WebhookId"];
             };
         };
+        /**
+         * @description One time that it was sent, or should have been.
+         * @example {
+         *       "at": "2026-11-21T09:00:06.000Z",
+         *       "status": 503,
+         *       "error": "refused_by_receiver",
+         *       "duration_ms": 31
+         *     }
+         */
+        DeliveryAttempt: {
+            at: components["schemas"]["Time"];
+            /** @description HTTP status of the answer; `null` when there was none. */
+            status: number | null;
+            /**
+             * @description Why it did not succeed; `null` when it did.
+             * @enum {string|null}
+             */
+            error: "address_refused" | "name_not_found" | "connection_failed" | "tls_failed" | "timeout" | "protocol_error" | "refused_by_receiver" | "webhook_disabled" | null;
+            /** @description How long it took. */
+            duration_ms: number;
+        };
         /** @description A message and how often it was sent. */
         Delivery: {
             id: components["schemas"]["DeliveryId"];
@@ -4321,27 +4531,6 @@ export interface components {
             /** @description The last attempts, oldest first. */
             attempts: components["schemas"]["DeliveryAttempt"][];
         };
-        /**
-         * @description One time that it was sent, or should have been.
-         * @example {
-         *       "at": "2026-11-21T09:00:06.000Z",
-         *       "status": 503,
-         *       "error": "refused_by_receiver",
-         *       "duration_ms": 31
-         *     }
-         */
-        DeliveryAttempt: {
-            at: components["schemas"]["Time"];
-            /** @description HTTP status of the answer; `null` when there was none. */
-            status: number | null;
-            /**
-             * @description Why it did not succeed; `null` when it did.
-             * @enum {string|null}
-             */
-            error: "address_refused" | "name_not_found" | "connection_failed" | "tls_failed" | "timeout" | "protocol_error" | "refused_by_receiver" | "webhook_disabled" | null;
-            /** @description How long it took. */
-            duration_ms: number;
-        };
         /** @description A page of messages. */
         DeliveryPage: {
             data: components["schemas"]["Delivery"][];
@@ -4364,28 +4553,6 @@ export interface components {
              * @default null
              */
             max_storage_bytes: number | null;
-        };
-        /** @description What a project may use; without a limit, or with `null`, as much as it likes. */
-        QuotaRequest: {
-            /**
-             * @description Jobs that have not ended.
-             * @default null
-             */
-            max_jobs?: number | null;
-            /**
-             * @description Ranks that jobs which have not ended, and are not paused, may ask for together.
-             * @default null
-             */
-            max_ranks?: number | null;
-            /**
-             * @description Datasets, models and checkpoints together. Checkpoints of jobs that run are written even beyond it.
-             * @default null
-             */
-            max_storage_bytes?: number | null;
-        };
-        /** @description What to set of a project. */
-        ProjectRequest: {
-            quota: components["schemas"]["QuotaRequest"];
         };
         /**
          * @description A project.
@@ -4416,14 +4583,36 @@ export interface components {
                 storage_bytes: number;
             };
         };
+        /** @description All projects. */
+        ProjectList: {
+            data: components["schemas"]["Project"][];
+        };
+        /** @description What a project may use; without a limit, or with `null`, as much as it likes. */
+        QuotaRequest: {
+            /**
+             * @description Jobs that have not ended.
+             * @default null
+             */
+            max_jobs?: number | null;
+            /**
+             * @description Ranks that jobs which have not ended, and are not paused, may ask for together.
+             * @default null
+             */
+            max_ranks?: number | null;
+            /**
+             * @description Datasets, models and checkpoints together. Checkpoints of jobs that run are written even beyond it.
+             * @default null
+             */
+            max_storage_bytes?: number | null;
+        };
+        /** @description What to set of a project. */
+        ProjectRequest: {
+            quota: components["schemas"]["QuotaRequest"];
+        };
         /** @description The key of the request and its project. */
         Me: {
             api_key: components["schemas"]["ApiKey"];
             project: components["schemas"]["Project"];
-        };
-        /** @description All projects. */
-        ProjectList: {
-            data: components["schemas"]["Project"][];
         };
         /** @description What was used. */
         UsageSums: {
@@ -4543,195 +4732,6 @@ export interface components {
             };
             quota: components["schemas"]["ProjectQuota"];
         };
-        /** @description An error, as RFC 9457 describes it. */
-        Problem: {
-            /** @description `urn:zerofleet:error:` and the code. */
-            type: string;
-            /** @description The same for every error of this code. */
-            title: string;
-            /** @description The HTTP status. */
-            status: number;
-            /** @description What happened this time, for people. */
-            detail: string;
-            /** @description A stable code of the error catalogue. */
-            code: string;
-            /** @description Names the request in the server's log. */
-            request_id: string;
-            /** @description Whether the same request may succeed later. */
-            retryable: boolean;
-            /** @description The bad fields, all of them; empty when the error is not about fields. */
-            errors: components["schemas"]["FieldError"][];
-        };
-        /** @description One bad field. */
-        FieldError: {
-            /**
-             * @description JSON pointer into the body, or `/query/…`, `/path/…`, `/header/…` for a parameter.
-             * @example /train/micro_batch_size
-             */
-            pointer: string;
-            /**
-             * @description A stable code
-             * @example unknown_field
-             */
-            code: string;
-            /** @description What is wrong, for people. */
-            message: string;
-            /** @description What was probably meant, or what would be right. */
-            suggestion?: string;
-        };
-        /**
-         * @description Something that was accepted and has no effect.
-         * @example {
-         *       "pointer": "/deepspeed_config/comms_config",
-         *       "code": "field_without_effect",
-         *       "message": "This field of a DeepSpeed document has no effect here."
-         *     }
-         */
-        Warning: {
-            /** @description JSON pointer into the job document that was sent, or into the model that is answered. */
-            pointer: string;
-            /**
-             * @description A stable code
-             * @enum {string}
-             */
-            code: "field_without_effect" | "tokenizer_not_read";
-            /** @description What has no effect and why, for people. */
-            message: string;
-        };
-        /** @description The name of a pool. */
-        PoolName: string;
-        /** @description All pools. */
-        PoolList: {
-            /** @description By name. */
-            data: components["schemas"]["Pool"][];
-        };
-        /**
-         * @description What a pool has and what is wanted of it.
-         * @example {
-         *       "name": "default",
-         *       "workers": 1,
-         *       "slots": 4,
-         *       "used_slots": 2,
-         *       "running": 1,
-         *       "waiting": 0,
-         *       "groups": [
-         *         {
-         *           "numerics": "cpu-avx2/2",
-         *           "workers": 1,
-         *           "slots": 4,
-         *           "used_slots": 2,
-         *           "gpus": []
-         *         }
-         *       ]
-         *     }
-         */
-        Pool: {
-            name: components["schemas"]["PoolName"];
-            /** @description Workers that are alive. */
-            workers: number;
-            /** @description Ranks that they can run at once. */
-            slots: number;
-            /** @description Slots that belong to jobs. */
-            used_slots: number;
-            /** @description Jobs that have slots. */
-            running: number;
-            /** @description Jobs that wait for slots. */
-            waiting: number;
-            /** @description Its workers by what they compute with, in the order of `numerics`. All ranks of a job are in one group. */
-            groups: components["schemas"]["PoolGroup"][];
-        };
-        /** @description Workers of a pool whose ranks compute the same bits. */
-        PoolGroup: {
-            /** @description Their fingerprint of numerics; null for those that do not say theirs. */
-            numerics: string | null;
-            /** @description Workers that are alive. */
-            workers: number;
-            /** @description Ranks that they can run at once. */
-            slots: number;
-            /** @description Slots that belong to jobs. */
-            used_slots: number;
-            /** @description Their GPUs by model and memory; empty where ranks run on CPUs. */
-            gpus: components["schemas"]["PoolGpus"][];
-        };
-        /** @description GPUs of one kind. */
-        PoolGpus: {
-            /** @description Their model. */
-            name: string;
-            /** @description Memory of each. */
-            memory_bytes: number;
-            /** @description All of them. */
-            count: number;
-            /** @description Those that have a problem; `GET /v1/workers` says which. */
-            unhealthy: number;
-        };
-        /** @description All workers. */
-        WorkerList: {
-            /** @description By pool and id. */
-            data: components["schemas"]["Worker"][];
-        };
-        /**
-         * @description A worker machine, as it announced itself.
-         * @example {
-         *       "id": "worker-1",
-         *       "pool": "default",
-         *       "host": "train-1",
-         *       "pid": 4711,
-         *       "slots": 4,
-         *       "used_slots": 2,
-         *       "version": "0.1.0",
-         *       "address": "10.0.0.7",
-         *       "machine": null,
-         *       "draining": false,
-         *       "problem": null,
-         *       "numerics": "cpu-avx2/2",
-         *       "memory_bytes": 68719476736,
-         *       "gpus": [],
-         *       "last_seen": "2026-11-21T09:01:00.000Z"
-         *     }
-         */
-        Worker: {
-            /** @description A new one with each start of the worker. */
-            id: string;
-            pool: components["schemas"]["PoolName"];
-            /** @description Its host name. */
-            host: string;
-            /** @description The process of its agent. */
-            pid: number;
-            /** @description Ranks that it can run at once. */
-            slots: number;
-            /** @description Slots that belong to jobs. */
-            used_slots: number;
-            /** @description Of its program. */
-            version: string;
-            /** @description Where other workers reach it. */
-            address: string;
-            /** @description The machine that it runs on, by its id where machines come from (of EC2, the id of the instance); null where the worker was not told. */
-            machine: string | null;
-            /** @description It takes nothing new: it is about to leave, or has a problem. */
-            draining: boolean;
-            /** @description What is wrong with it, in words, such as a process that can not be killed; null for a healthy one. */
-            problem: string | null;
-            /** @description What decides the bits of what its ranks compute (their fingerprint of numerics, such as `cpu-avx2/2`); null where it is not known. */
-            numerics: string | null;
-            /** @description The GPUs of its slots, one rank each; empty where ranks run on the CPU. */
-            gpus: components["schemas"]["WorkerGpu"][];
-            /** @description Memory of its host that its processes may use, with the limit of its container. */
-            memory_bytes: number;
-            last_seen: components["schemas"]["Time"];
-        };
-        /** @description A GPU on which one rank of a worker runs. */
-        WorkerGpu: {
-            /** @description The name that stays with it, as nvidia-smi shows it. */
-            uuid: string;
-            /** @description Its model, such as "NVIDIA H100 80GB HBM3". */
-            name: string;
-            /** @description All of its memory. */
-            memory_bytes: number;
-            /** @description Version of its driver. */
-            driver: string;
-            /** @description What is wrong with it, in words; null for a healthy one. */
-            problem: string | null;
-        };
         /**
          * @description The process is alive.
          * @example {
@@ -4747,6 +4747,13 @@ export interface components {
             status: "ok";
             /** @description Version of the program. */
             version: string;
+        };
+        /** @description One thing that was asked. */
+        ReadinessCheck: {
+            /** @description It answered. */
+            ok: boolean;
+            /** @description A code of the error catalogue when it did not. */
+            code: string | null;
         };
         /**
          * @description What the process needs, and whether it answers.
@@ -4776,30 +4783,8 @@ export interface components {
                 object_store: components["schemas"]["ReadinessCheck"];
             };
         };
-        /** @description One thing that was asked. */
-        ReadinessCheck: {
-            /** @description It answered. */
-            ok: boolean;
-            /** @description A code of the error catalogue when it did not. */
-            code: string | null;
-        };
     };
     responses: {
-        /** @description The request is recorded; the job as it is now. */
-        JobAccepted: {
-            headers: {
-                "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
-                ETag: components["headers"]["ETag"];
-                "X-Request-Id": components["headers"]["XRequestId"];
-                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
-                "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Job"];
-            };
-        };
         /** @description The request could not be read (`malformed_json`, `body_required`) or has a bad parameter (`invalid_parameter`). */
         BadRequest: {
             headers: {
@@ -4843,9 +4828,38 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description There is no such thing (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `webhook_not_found`, `delivery_not_found`, `upload_not_found`). */
-        NotFound: {
+        /** @description The key has asked too often in this minute (`rate_limited`). */
+        RateLimited: {
             headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                "X-Request-Id": components["headers"]["XRequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description An unexpected error (`internal_error`). The server's log has the details under `request_id`. */
+        InternalError: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Redis or the object store does not answer (`job_store_unavailable`, `object_store_unavailable`, `shutting_down`, …). */
+        Unavailable: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
                 "X-Request-Id": components["headers"]["XRequestId"];
                 "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                 "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
@@ -4863,19 +4877,6 @@ export interface components {
         Conflict: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
-                "X-Request-Id": components["headers"]["XRequestId"];
-                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
-                "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description It has changed since it had the ETag that `If-Match` names (`version_mismatch`). */
-        PreconditionFailed: {
-            headers: {
                 "X-Request-Id": components["headers"]["XRequestId"];
                 "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                 "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
@@ -4930,51 +4931,64 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description The object store has no room left (`disk_full`). */
+        InsufficientStorage: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description There is no such thing (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `webhook_not_found`, `delivery_not_found`, `upload_not_found`). */
+        NotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description It has changed since it had the ETag that `If-Match` names (`version_mismatch`). */
+        PreconditionFailed: {
+            headers: {
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The request is recorded; the job as it is now. */
+        JobAccepted: {
+            headers: {
+                "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                ETag: components["headers"]["ETag"];
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Job"];
+            };
+        };
         /** @description What happened to the job up to `after` was lost with Redis (`position_lost`). Begin anew, without `after`. */
         Gone: {
             headers: {
-                "X-Request-Id": components["headers"]["XRequestId"];
-                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
-                "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description The key has asked too often in this minute (`rate_limited`). */
-        RateLimited: {
-            headers: {
-                "Retry-After": components["headers"]["RetryAfter"];
-                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
-                "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                "X-Request-Id": components["headers"]["XRequestId"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description An unexpected error (`internal_error`). The server's log has the details under `request_id`. */
-        InternalError: {
-            headers: {
-                "Retry-After": components["headers"]["RetryAfter"];
-                "X-Request-Id": components["headers"]["XRequestId"];
-                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
-                "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Redis or the object store does not answer (`job_store_unavailable`, `object_store_unavailable`, `shutting_down`, …). */
-        Unavailable: {
-            headers: {
-                "Retry-After": components["headers"]["RetryAfter"];
                 "X-Request-Id": components["headers"]["XRequestId"];
                 "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                 "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
@@ -4999,40 +5013,12 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The object store has no room left (`disk_full`). */
-        InsufficientStorage: {
-            headers: {
-                "Retry-After": components["headers"]["RetryAfter"];
-                "X-Request-Id": components["headers"]["XRequestId"];
-                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
-                "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
     };
     parameters: {
-        /** @description Identifier of the job. */
-        JobId: components["schemas"]["JobId"];
-        /** @description Identifier of the dataset. */
-        DatasetId: components["schemas"]["DatasetId"];
-        /** @description Identifier of the upload. */
-        UploadId: components["schemas"]["UploadId"];
-        /** @description Identifier of the model. */
-        ModelId: components["schemas"]["ModelId"];
-        /** @description The checkpoint. */
-        CheckpointId: components["schemas"]["CheckpointId"];
-        /** @description Identifier of the API key. */
-        ApiKeyId: components["schemas"]["ApiKeyId"];
-        /** @description Identifier of the webhook. */
-        WebhookId: components["schemas"]["WebhookId"];
-        /** @description Identifier of the message in the log. */
-        DeliveryId: components["schemas"]["DeliveryId"];
-        /** @description Name of the project. */
-        ProjectName: components["schemas"]["ProjectName"];
+        /** @description The most items that a page may have. */
+        Limit: number;
+        /** @description Only those with exactly this name. */
+        NameFilter: components["schemas"]["Name"];
         /**
          * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
          *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
@@ -5041,6 +5027,8 @@ export interface components {
          *     else for seven days.
          */
         IdempotencyKey: string;
+        /** @description Identifier of the job. */
+        JobId: components["schemas"]["JobId"];
         /** @description The `ETag` of a reply that the client still has. */
         IfNoneMatch: string;
         /**
@@ -5049,42 +5037,54 @@ export interface components {
          */
         IfMatch: string;
         /**
-         * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
-         *     what changes by itself, such as the last use of a key, does not count.
-         */
-        IfMatchRecord: string;
-        /** @description The most items that a page may have. */
-        Limit: number;
-        /** @description Only those with exactly this name. */
-        NameFilter: components["schemas"]["Name"];
-        /**
          * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
          *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
          */
         AfterPosition: components["schemas"]["StreamPosition"];
         /** @description The most items that a page may have. */
         StreamLimit: number;
+        /** @description The checkpoint. */
+        CheckpointId: components["schemas"]["CheckpointId"];
+        /** @description Identifier of the dataset. */
+        DatasetId: components["schemas"]["DatasetId"];
+        /**
+         * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
+         *     what changes by itself, such as the last use of a key, does not count.
+         */
+        IfMatchRecord: string;
+        /** @description Identifier of the upload. */
+        UploadId: components["schemas"]["UploadId"];
+        /** @description Identifier of the model. */
+        ModelId: components["schemas"]["ModelId"];
+        /** @description Identifier of the API key. */
+        ApiKeyId: components["schemas"]["ApiKeyId"];
+        /** @description Identifier of the webhook. */
+        WebhookId: components["schemas"]["WebhookId"];
+        /** @description Identifier of the message in the log. */
+        DeliveryId: components["schemas"]["DeliveryId"];
+        /** @description Name of the project. */
+        ProjectName: components["schemas"]["ProjectName"];
     };
     requestBodies: never;
     headers: {
-        /** @description The path of what was created. */
-        Location: string;
-        /** @description Names this version of the reply; it changes whenever the body does. Of a job it begins with the job's `state_version`. */
-        ETag: string;
-        /** @description `true` when this is the stored reply to an earlier request with the same `Idempotency-Key`. */
-        IdempotentReplayed: "true";
+        /** @description Names the request in the server's log, and in `request_id` of a problem document. */
+        XRequestId: string;
         /** @description Requests that the key, or an address without a key, may make in a minute. */
         RateLimitLimit: number;
         /** @description Requests that are left in this minute. */
         RateLimitRemaining: number;
         /** @description Seconds until the next minute begins. */
         RateLimitReset: number;
-        /** @description Names the request in the server's log, and in `request_id` of a problem document. */
-        XRequestId: string;
-        /** @description Seconds after which it is worth trying again; of a `retryable` error. */
-        RetryAfter: number;
         /** @description How to authenticate. */
         WwwAuthenticate: string;
+        /** @description Seconds after which it is worth trying again; of a `retryable` error. */
+        RetryAfter: number;
+        /** @description The path of what was created. */
+        Location: string;
+        /** @description Names this version of the reply; it changes whenever the body does. Of a job it begins with the job's `state_version`. */
+        ETag: string;
+        /** @description `true` when this is the stored reply to an earlier request with the same `Idempotency-Key`. */
+        IdempotentReplayed: "true";
     };
     pathItems: never;
 }

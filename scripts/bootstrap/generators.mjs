@@ -5,7 +5,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runLogged } from './command.mjs';
+import { SetupError } from './errors.mjs';
 import { inRoot } from './paths.mjs';
+
+const CONTRACT = 'contracts/openapi/openapi.yaml';
+
+/** The HTTP contract in one file, made of those in contracts/openapi/. */
+async function openapiDocument() {
+  const { bundle, createConfig, stringifyYaml } = await import('@redocly/openapi-core');
+  const options = { ref: inRoot(CONTRACT), config: await createConfig({}) };
+  const { bundle: document, problems } = await bundle(options).catch((error) => {
+    throw new SetupError(`${CONTRACT}: ${error.message}`);
+  });
+  const [first] = problems;
+  if (first) throw new SetupError(`${CONTRACT}: ${first.message} (${first.location[0]?.source.absoluteRef})`);
+  const text = stringifyYaml(document.parsed, { lineWidth: 140, noRefs: true });
+  return `# Generated from contracts/openapi/ by \`npm run generate\`; change it there.\n${text}`;
+}
 
 /** TypeScript types of the HTTP contract. A property with a default is optional in a request, hence the option. */
 async function openapiTypes() {
@@ -34,9 +50,15 @@ const documentation = (page, module, render) => ({
   make: () => markedPart(page, module, render),
 });
 
-/** Each generated file and how its whole content is made. All but the first need a compiled dist/. */
-export const generators = [
+/** The HTTP contract and its types, each made from the one before. */
+export const contractGenerators = [
+  { file: 'openapi.yaml', make: openapiDocument },
   { file: 'contracts/generated/openapi.ts', make: openapiTypes },
+];
+
+/** Each generated file and how its whole content is made. All but those of the contract need a compiled dist/. */
+export const generators = [
+  ...contractGenerators,
   documentation('docs/configuration.md', 'platform/config.js', 'renderSettings'),
   documentation('docs/errors.md', 'scripts/docs/error-table.js', 'renderErrorTables'),
   documentation('docs/deepspeed.md', 'scripts/docs/deepspeed-tables.js', 'renderDeepspeedTables'),

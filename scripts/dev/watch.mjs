@@ -1,17 +1,16 @@
-// The loop of `npm run dev`. Changed TypeScript, C++ and openapi.yaml are compiled, and the stack is restarted on the same data: jobs that
+// The loop of `npm run dev`. Changed TypeScript, C++ and contracts/openapi/ are compiled, and the stack is restarted on the same data: jobs that
 // run are saved and continue. Sources that do not compile are reported, and the running stack stays. Pages of web/ are read at each request.
 import { spawn } from 'node:child_process';
 import { EventEmitter, on, once } from 'node:events';
 import { readFileSync, watch, writeFileSync } from 'node:fs';
 import { SetupError } from '../bootstrap/errors.mjs';
-import { generators } from '../bootstrap/generators.mjs';
+import { contractGenerators } from '../bootstrap/generators.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
 import { ensureNative, ensureTypescript } from '../bootstrap/setup.mjs';
 
 /** Editors write a file in several steps, and several files are saved at once. */
 const SETTLE_MS = 150;
-const SOURCE = /(\.(ts|cc|h|cu|cuh|cmake)|CMakeLists\.txt|CMakePresets\.json|openapi\.yaml)$/;
-const [contractTypes] = generators;
+const SOURCE = /(\.(ts|cc|h|cu|cuh|cmake)|CMakeLists\.txt|CMakePresets\.json|^openapi\/.+\.yaml)$/;
 
 /**
  * Calls `onChange` when sources have changed and none did for a moment.
@@ -35,21 +34,27 @@ function watchSources(onChange) {
   };
 }
 
-const readContract = () => readFileSync(inRoot('openapi.yaml'), 'utf8');
+/** @returns {Promise<boolean>} whether the contract has changed */
+async function updateContract() {
+  let changed = false;
+  for (const { file, make } of contractGenerators) {
+    const text = await make();
+    if (text === readFileSync(inRoot(file), 'utf8')) return changed;
+    writeFileSync(inRoot(file), text);
+    changed = true;
+  }
+  return changed;
+}
 
 /**
  * @returns {() => Promise<boolean>} compiles what has changed since the last call; resolves to whether the stack has to be restarted: not
  * when nothing changed, and not when something does not compile
  */
 function rebuilder() {
-  let contract = readContract();
   return async () => {
     try {
-      const newContract = readContract();
-      const hasNewContract = newContract !== contract;
-      if (hasNewContract) writeFileSync(inRoot(contractTypes.file), await contractTypes.make());
+      const hasNewContract = await updateContract();
       const built = [await ensureNative('release', 'native core: building'), await ensureTypescript()];
-      contract = newContract;
       return hasNewContract || built.includes(true);
     } catch (error) {
       if (!(error instanceof SetupError)) throw error;
