@@ -104,7 +104,7 @@ t.test('sources are changed while the stack runs', async (t) => {
   t.match(await health(second.found), { version: /-changed$/ });
 
   t.comment('so is another contract');
-  change('openapi.yaml', 'title: ', 'title: Another ');
+  change('contracts/openapi/openapi.yaml', 'title: ', 'title: Another ');
   const third = await stack.see(READY, second.printed);
   t.match(await (await fetch(`${third.found}/openapi.yaml`)).text(), /title: Another /);
   t.equal(await stack.stop(), 0, 'it ends in order');
