@@ -38,6 +38,12 @@ t.test('the longest unused goes first, until all that is there fits', async (t) 
   await evict(join(cache, 'none'), 0);
 });
 
+t.test('what does not fit goes although the clock was set back since it was used', async (t) => {
+  const cache = await cacheOf(t, { a: -1 });
+  await evict(cache, 0);
+  t.same(await readdir(cache), []);
+});
+
 t.test('what nobody has used for 30 days goes, however much room there is', async (t) => {
   const cache = await cacheOf(t, { old: 31, young: 29 });
   await evict(cache, 1e9);

@@ -115,8 +115,9 @@ export async function evict(cache: string, max_bytes: number): Promise<void> {
   const parts = found.filter((part) => part !== null).sort((a, b) => a.used_at - b.used_at);
   let bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
   for (const part of parts) {
-    const patience_ms = part.temporary ? STALE_TEMP_MS : bytes > max_bytes ? 0 : UNUSED_MS;
-    if (part.used || now - part.used_at < patience_ms) continue;
+    const overdue = now - part.used_at >= (part.temporary ? STALE_TEMP_MS : UNUSED_MS);
+    const unaffordable = !part.temporary && bytes > max_bytes;
+    if (part.used || !(overdue || unaffordable)) continue;
     const removing = part.temporary ? removeAll(part.path) : remove(part.path, now);
     if (await removing.catch(() => false)) bytes -= part.bytes;
   }
