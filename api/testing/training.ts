@@ -16,7 +16,7 @@ export async function claimAndTrain(
   jobId: string,
   { steps, finish }: TrainedSteps,
 ): Promise<Execution> {
-  const claim = await store.claimAttempt(jobId, 1, 'test-worker', 60_000);
+  const claim = await store.claimAttempt(jobId, 1, 'test-worker', 600_000);
   if (!claim.granted) throw new Error(claim.code);
   const { execution } = claim;
   await store.transition(jobId, execution, 'starting');

@@ -281,7 +281,7 @@ t.test('a job is changed, tried again and taken away', async (t) => {
     out: `${id}  queued  [{"step":0,"lr":0.0001},{"step":1,"lr":null}]`,
   });
   t.match(await zerofleet(['attempts', id]), { code: 0, out: 'no worker has taken it yet' });
-  const claim = await stack.store.claimAttempt(id, 1, 'worker-a', 60_000);
+  const claim = await stack.store.claimAttempt(id, 1, 'worker-a', 600_000);
   if (!claim.granted) throw new Error(claim.code);
   t.match(await zerofleet(['delete', id]), { code: 1, err: /409 invalid_state: .*cancel it first/ });
   const failure = { category: 'oom', code: 'oom_killed', message: 'gone', rank: 1, step: 2 } as const;

@@ -9,8 +9,8 @@ t.test('pools and workers say what they compute with, and what is wrong with it'
   const { stack, zerofleet } = await start(t);
   const gpus = [testGpu('GPU-1'), testGpu('GPU-2', { problem: 'uncorrected memory errors' })];
   const worker = testWorker('w1', 2, { pool: 'gpu', numerics: 'cuda-sm90/1', gpus });
-  await stack.store.announceWorker(worker, 60_000);
-  await stack.store.announceWorker(testWorker('w2', 4), 60_000);
+  await stack.store.announceWorker(worker, 600_000);
+  await stack.store.announceWorker(testWorker('w2', 4), 600_000);
   const on = '2 × NVIDIA H100 80GB HBM3';
   t.match(await zerofleet(['pools']), {
     out: new RegExp(`default .* CPU +–\ngpu .* ${on} \\(1 with a problem\\) +cuda-sm90/1$`),

@@ -141,7 +141,7 @@ t.test('all methods', async (t) => {
     await t.rejects(client.jobs.update(third, { priority: 4 }, { ifMatch: '"1"' }), {
       code: 'version_mismatch',
     });
-    const claim = await store.claimAttempt(third, 1, 'worker-a', 60_000);
+    const claim = await store.claimAttempt(third, 1, 'worker-a', 600_000);
     if (!claim.granted) throw new Error(claim.code);
     await store.finishJob(third, claim.execution, 'failed', { reason: 'rank_lost' });
     t.match(await client.jobs.retry(third), { state: 'queued', attempt: 2 });

@@ -9,8 +9,8 @@ import { Zerofleet } from '../../client/index.js';
 import { projectRoot } from '../../platform/root.js';
 
 const API_KEY = 'end-to-end-test-key-0123456789';
-const START_TIMEOUT_MS = 60_000;
-const STOP_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = 240_000;
+const STOP_TIMEOUT_MS = 240_000;
 const KEPT_LINES = 200;
 
 export interface TestStack {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
 
 const POLL_MS = 50;
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 240_000;
 const PROMPT = 'you@here:';
 const CTRL_C = '\u0003';
 const ESC = String.fromCharCode(0x1b);

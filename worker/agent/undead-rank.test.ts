@@ -17,7 +17,7 @@ t.test('its job goes on at another worker, and its own is withdrawn until it is 
   const workerOf = async () => (await f.store.listWorkers()).find((worker) => worker.id === first.id);
   const problem = /^rank [01], process \d+, is there 0.2 s after SIGKILL/;
   t.match(await workerOf(), { draining: true, problem });
-  t.match((await f.store.getJob(id))?.state, 'queued', 'nobody else is there');
+  await f.untilState(id, 'queued');
   const lost = (await f.events(id)).find(({ type }) => type === 'node.lost');
   t.match(lost?.data, { code: 'node_lost', worker_id: first.id, message: /after SIGKILL/ });
 
