@@ -1,7 +1,8 @@
 /** Waiting for what happens elsewhere, with patience: the machine may be slow, or have other things to do. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const WAIT_MS = 240_000;
+/** How long a test waits for what has to come, in milliseconds. */
+export const WAIT_MS = 240_000;
 const POLL_MS = 5;
 const RETRY_MS = 50;
 

@@ -7,10 +7,9 @@ import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
 import { Zerofleet } from '../../client/index.js';
 import { projectRoot } from '../../platform/root.js';
+import { WAIT_MS } from '../../platform/testing/waiting.js';
 
 const API_KEY = 'end-to-end-test-key-0123456789';
-const START_TIMEOUT_MS = 240_000;
-const STOP_TIMEOUT_MS = 240_000;
 const KEPT_LINES = 200;
 
 export interface TestStack {
@@ -44,7 +43,7 @@ export function cleanEnvironment(): Record<string, string | undefined> {
 
 function waitForReady(child: ChildProcess, onLine: (line: string) => void): Promise<string> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('the stack was not ready in time')), START_TIMEOUT_MS);
+    const timer = setTimeout(() => reject(new Error('the stack was not ready in time')), WAIT_MS);
     child.once('exit', (code, signal) =>
       reject(new Error(`the stack ended at its start: ${code ?? signal}`)),
     );
@@ -65,7 +64,7 @@ function stopper(child: ChildProcess): () => Promise<number | null> {
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
   return async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
-    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    const timer = setTimeout(() => child.kill('SIGKILL'), WAIT_MS);
     const code = await exited;
     clearTimeout(timer);
     return code;

@@ -4,9 +4,9 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
+import { WAIT_MS } from '../../platform/testing/waiting.js';
 
 const POLL_MS = 50;
-const TIMEOUT_MS = 240_000;
 const PROMPT = 'you@here:';
 const CTRL_C = '\u0003';
 const ESC = String.fromCharCode(0x1b);
@@ -76,7 +76,7 @@ export class Terminal {
 
   /** Waits until it holds for what the terminal has shown since the last command. */
   async seeThat(holds: (shown: string) => boolean, what = String(holds)): Promise<string> {
-    for (const deadline = Date.now() + TIMEOUT_MS; ; await sleep(POLL_MS)) {
+    for (const deadline = Date.now() + WAIT_MS; ; await sleep(POLL_MS)) {
       const shown = this.text();
       if (holds(shown)) return shown;
       // Beside the message, which is the name of what failed, and one line.
