@@ -15,7 +15,7 @@ interface Line {
 
 /**
  * A line of the log as people read it at a terminal: time of day, level, who says so, what, and the other fields. An error that has
- * no code was not foreseen, so its stack follows.
+ * no code was not foreseen, so its stack follows, unless it is a warning: the program goes on by itself.
  * @param json the line as pino makes it
  */
 export function lineForPeople(json: string): string {
@@ -27,6 +27,7 @@ export function lineForPeople(json: string): string {
     .map(([field, value]) => `${field}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
   const shown = [time.slice(11, 19), level.padEnd(5), `${part}: ${what.join(': ')}`, ...fields].join('  ');
   // Messages come from anybody: nothing in them is a command to this terminal.
-  const stack = err?.stack && err.code === undefined ? err.stack.split('\n').slice(1) : [];
+  const unforeseen = level !== 'warn' && err?.code === undefined;
+  const stack = err?.stack && unforeseen ? err.stack.split('\n').slice(1) : [];
   return `${[shown, ...stack].map(plainText).join('\n')}\n`;
 }

@@ -45,6 +45,7 @@ t.test('a terminal gets lines for people, and nothing in them is a command to it
   });
   log.child({ part: 'api' }).error({ err: refused }, 'Redis is away');
   log.error(new TypeError('hunter22 is not a function'));
+  log.warn({ err: new Error('Command timed out') }, 'not read, will be tried again');
   const time = '\\d\\d:\\d\\d:\\d\\d  ';
   t.match(lines[0], new RegExp(`^${time}warn   stack: the worker ended  job_id=job_1  ranks=\\[0,2\\]\n$`));
   t.match(lines[1], new RegExp(`^${time}error  api: Redis is away: no answer of redis://u:.redacted.@h\\n$`));
@@ -54,5 +55,10 @@ t.test('a terminal gets lines for people, and nothing in them is a command to it
     new RegExp(`^${time}error  stack: .redacted. is not a function\n +at `),
     'another has its stack',
   );
-  t.equal(lines.length, 3);
+  t.match(
+    lines[3],
+    /^\S+ {2}warn {3}stack: not read, will be tried again: Command timed out\n$/,
+    'a warning is one line',
+  );
+  t.equal(lines.length, 4);
 });

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { REDIS_PREFIX } from '../../contracts/index.js';
 import type { Logger } from '../logging.js';
-import { connectRedis, disconnectRedis } from '../redis/connect.js';
+import { connectRedis, disconnectRedis, redisError } from '../redis/connect.js';
 
 const GROUP = 'relay';
 // All relays share one name: a name of its own for each process would leave one behind with every restart.
@@ -176,7 +176,8 @@ class Relay<T> {
       await this.redis.xgroup('CREATE', this.key, GROUP, '0', 'MKSTREAM').catch(() => undefined);
       return;
     }
-    this.options.log.warn({ err: error, stream: this.stream.name }, 'outbox relay');
+    const err = redisError(error);
+    this.options.log.warn({ err, stream: this.stream.name }, 'outbox not read, will be tried again');
     await sleep(MAX_BLOCK_MS, undefined, { signal: this.stopping.signal }).catch(() => undefined);
   }
 }
