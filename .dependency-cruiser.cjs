@@ -1,17 +1,20 @@
 // The layering of the TypeScript rooms: which may import which. The table is docs/architecture.md's; the native folders have
-// the same kind of check in scripts/lint/native-layers.mjs.
+// the same kind of check in tools/lint/native-layers.mjs.
 const mayImport = {
   contracts: [],
-  platform: ['contracts', 'scheduler'],
-  api: ['contracts', 'platform'],
-  worker: ['contracts', 'platform', 'native/js'],
+  spec: ['contracts'],
   scheduler: [],
-  autoscaler: ['contracts', 'platform'],
+  platform: ['contracts', 'spec'],
+  state: ['contracts', 'spec', 'scheduler', 'platform'],
+  control: ['contracts', 'spec', 'scheduler', 'platform', 'state'],
+  api: ['contracts', 'spec', 'platform', 'state', 'control'],
+  worker: ['contracts', 'spec', 'platform', 'state', 'control', 'native/js'],
+  autoscaler: ['contracts', 'spec', 'platform', 'state', 'control'],
   'native/js': [],
   client: ['contracts'],
-  cli: ['contracts', 'client'],
+  cli: ['contracts', 'spec', 'client'],
 };
-const everywhere = ['bench', 'test', 'scripts'];
+const everywhere = ['bench', 'test', 'tools', 'stack', 'ops'];
 
 const rooms = Object.keys(mayImport);
 const below = (names) => `^(${names.join('|')})/`;
@@ -40,17 +43,17 @@ module.exports = {
       to: { path: '^native/js/' },
     },
     {
-      name: 'contracts-without-io',
-      comment: 'contracts/ is types, tables and pure functions',
+      name: 'contracts-and-spec-without-io',
+      comment: 'contracts/ and spec/ are types, tables and pure functions',
       severity: 'error',
-      from: { path: '^contracts/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^(contracts|spec)/', pathNot: '\\.test\\.ts$' },
       to: { dependencyTypes: ['core'], pathNot: '^(node:)?(crypto|util)$' },
     },
     {
       name: 'no-test-code-in-products',
       comment: 'only tests may import tests and test helpers',
       severity: 'error',
-      from: { pathNot: '(\\.test\\.ts$|/testing/|^(test|bench|scripts)/)' },
+      from: { pathNot: '(\\.test\\.ts$|/testing/|^(test|bench|tools)/)' },
       to: { path: '(\\.test\\.ts$|/testing/)' },
     },
     {

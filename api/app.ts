@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { DatasetSources } from '../platform/dataset-sources.js';
-import type { JobStorePort } from '../platform/job-store/port.js';
-import type { ObjectStore } from '../platform/object-store/port.js';
+import type { ObjectStore } from '../platform/object-store/common/port.js';
 import { traceFields } from '../platform/tracing.js';
+import type { JobStorePort } from '../state/port.js';
 import { answerClientError } from './http/client-error.js';
 import { RequestLog } from './http/request-log.js';
 import { traceOf } from './http/request-trace.js';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../platform/config.js';
-import type { ApiKeys } from '../platform/job-store/port.js';
+import type { Config } from '../platform/config/config.js';
+import type { ApiKeys } from '../state/port.js';
 
 /** File below the data directory that keeps the first key; only its owner can read it. */
 const KEY_FILE = 'api-key';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import openapiTS, { astToString } from 'openapi-typescript';
 import t from 'tap';
 import { SCOPES } from '../contracts/index.js';
-import { projectRoot } from '../platform/root.js';
+import { projectRoot } from '../platform/process/root.js';
 import { handlers } from './handlers/index.js';
 import { loadContract } from './operations.js';
 import { ContractReader } from './testing/contract-reader.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { type FieldError, type OperationId, SCOPES, type Scope } from '../contracts/index.js';
-import { projectRoot } from '../platform/root.js';
+import { projectRoot } from '../platform/process/root.js';
 import { toFieldErrors } from './http/field-errors.js';
 import { compileComponent } from './http/validators.js';
 

@@ -6,11 +6,11 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { type Dataset, type Job, queueName, REDIS_PREFIX } from '../contracts/index.js';
-import { loadConfig } from '../platform/config.js';
-import { openJobStore } from '../platform/job-store/index.js';
-import { createLogger } from '../platform/logging.js';
+import { loadConfig } from '../platform/config/config.js';
+import { createLogger } from '../platform/logging/logging.js';
 import { startTestRedis } from '../platform/testing/redis.js';
-import { testWorker } from '../platform/testing/workers.js';
+import { openJobStore } from '../state/index.js';
+import { testWorker } from '../state/testing/workers.js';
 import { startApi } from './server.js';
 import { smallSpec } from './testing/stack.js';
 

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Config } from '../platform/config.js';
+import { startSchedulerThread } from '../control/scheduling/thread.js';
+import type { Config } from '../platform/config/config.js';
 import { refuseOwnStore, S3DatasetSources } from '../platform/dataset-sources.js';
-import { openJobStore, startWebhookRelay } from '../platform/job-store/index.js';
-import type { Logger } from '../platform/logging.js';
+import type { Logger } from '../platform/logging/logging.js';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/index.js';
 import { keepsCreateOnly } from '../platform/object-store/probe.js';
-import { startSchedulerThread } from '../platform/scheduling/thread.js';
+import { openJobStore, startWebhookRelay } from '../state/index.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey } from './first-key.js';
 import { finishDeletions } from './jobs/deletions.js';

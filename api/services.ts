@@ -1,7 +1,7 @@
 import type { ApiKey, ExportPayload, SamplePayload, SampleReply, TraceContext } from '../contracts/index.js';
 import type { DatasetSources } from '../platform/dataset-sources.js';
-import type { JobStorePort } from '../platform/job-store/port.js';
-import type { ObjectStore } from '../platform/object-store/port.js';
+import type { ObjectStore } from '../platform/object-store/common/port.js';
+import type { JobStorePort } from '../state/port.js';
 import type { ProjectRecords } from './access/project-records.js';
 import type { DatasetCopies } from './datasets/copies.js';
 import type { KeyWatch } from './http/key-watch.js';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { openJobStore } from '../platform/job-store/index.js';
-import { createLogger } from '../platform/logging.js';
+import { createLogger } from '../platform/logging/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
-import { testDataset } from '../platform/testing/jobs.js';
 import { startTestRedis } from '../platform/testing/redis.js';
+import { openJobStore } from '../state/index.js';
+import { testDataset } from '../state/testing/jobs.js';
 import { sweepPeriodically } from './sweeper.js';
 
 t.test('servers sweep their store again and again until they are closed', async (t) => {

@@ -1,8 +1,8 @@
-import type { JobStorePort } from '../platform/job-store/port.js';
-import type { Logger } from '../platform/logging.js';
-import type { ObjectStore } from '../platform/object-store/port.js';
-import { DEFAULT_GRACE_MS, sweep } from '../platform/sweep/sweep.js';
-import { Periodic } from './periodic.js';
+import { DEFAULT_GRACE_MS, sweep } from '../control/sweep/sweep.js';
+import type { Logger } from '../platform/logging/logging.js';
+import type { ObjectStore } from '../platform/object-store/common/port.js';
+import { Periodic } from '../platform/process/periodic.js';
+import type { JobStorePort } from '../state/port.js';
 
 /** Between two sweeps, of whichever server. */
 const SWEEP_INTERVAL_MS = 3_600_000;

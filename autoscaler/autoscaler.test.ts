@@ -1,12 +1,12 @@
 /** The loop on a real job store, with machines that are only named. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import type { PoolPolicy } from '../platform/autoscale-pools.js';
-import { createLogger } from '../platform/logging.js';
-import { executionAt } from '../platform/testing/executions.js';
-import { TestPool } from '../platform/testing/pools.js';
+import type { PoolPolicy } from '../platform/config/autoscale-pools.js';
+import { createLogger } from '../platform/logging/logging.js';
 import { startTestRedis } from '../platform/testing/redis.js';
-import { testWorker } from '../platform/testing/workers.js';
+import { executionAt } from '../state/testing/executions.js';
+import { TestPool } from '../state/testing/pools.js';
+import { testWorker } from '../state/testing/workers.js';
 import { Autoscaler, type AutoscalerOptions } from './autoscaler.js';
 import type { Capacity, CapacityView } from './capacity/port.js';
 import type { PoolReport } from './controller/types.js';

@@ -6,9 +6,9 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PoolPolicy } from '../platform/autoscale-pools.js';
-import type { JobStorePort } from '../platform/job-store/index.js';
-import type { Logger } from '../platform/logging.js';
+import type { PoolPolicy } from '../platform/config/autoscale-pools.js';
+import type { Logger } from '../platform/logging/logging.js';
+import type { JobStorePort } from '../state/index.js';
 import type { Capacity, CapacityView } from './capacity/port.js';
 import { decide } from './controller/decide.js';
 import {

@@ -1,7 +1,7 @@
 import { type ConnectionOptions, Queue } from 'bullmq';
 import t from 'tap';
 import { exportQueueName, REDIS_PREFIX, sampleQueueName } from '../contracts/index.js';
-import { createLogger } from '../platform/logging.js';
+import { createLogger } from '../platform/logging/logging.js';
 import { redisOptions } from '../platform/redis/connect.js';
 import { startTestRedis } from '../platform/testing/redis.js';
 import { Errands } from './errands.js';

@@ -1,6 +1,6 @@
 import { type ConnectionOptions, Queue } from 'bullmq';
 import { exportQueueName, REDIS_PREFIX, sampleQueueName } from '../contracts/index.js';
-import type { Logger } from '../platform/logging.js';
+import type { Logger } from '../platform/logging/logging.js';
 import { redisOptions } from '../platform/redis/connect.js';
 
 /** Counts what a pool is asked to do beside training: samples and exports, which some agent has to come for. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t from 'tap';
-import { projectRoot } from '../platform/root.js';
+import { projectRoot } from '../platform/process/root.js';
 import { startTestRedis } from '../platform/testing/redis.js';
 
 const PROGRAM = join(projectRoot(), 'dist', 'autoscaler', 'main.js');

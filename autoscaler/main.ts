@@ -1,7 +1,7 @@
 /** The autoscaler as a program of its own: configuration from the environment, until SIGTERM or SIGINT. */
 import { ZerofleetError } from '../contracts/index.js';
-import { loadConfig } from '../platform/config.js';
-import { createLogger } from '../platform/logging.js';
+import { loadConfig } from '../platform/config/config.js';
+import { createLogger } from '../platform/logging/logging.js';
 import { startAutoscaler } from './start.js';
 
 async function main(): Promise<void> {

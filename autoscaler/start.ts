@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ZerofleetError } from '../contracts/index.js';
-import type { PoolPolicy } from '../platform/autoscale-pools.js';
-import { type Config, CPU_SLOTS } from '../platform/config.js';
-import { openJobStore } from '../platform/job-store/index.js';
-import type { Logger } from '../platform/logging.js';
-import { projectRoot } from '../platform/root.js';
+import type { PoolPolicy } from '../platform/config/autoscale-pools.js';
+import { type Config, CPU_SLOTS } from '../platform/config/config.js';
+import type { Logger } from '../platform/logging/logging.js';
+import { projectRoot } from '../platform/process/root.js';
+import { openJobStore } from '../state/index.js';
 import { Autoscaler } from './autoscaler.js';
 import { openAwsCapacity, openCloudWatch } from './aws/open.js';
 import { LocalCapacity } from './capacity/local.js';

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { type JobStorePort, openJobStore } from '../platform/job-store/index.js';
+import { projectRoot } from '../platform/process/root.js';
 import { startEmbeddedRedis } from '../platform/redis/embedded.js';
-import { projectRoot } from '../platform/root.js';
-import { ChildProgram } from '../scripts/embedded/child-program.js';
+import { ChildProgram } from '../stack/child-program.js';
+import { type JobStorePort, openJobStore } from '../state/index.js';
 
 export interface ApiStack {
   url: string;

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/index.js';
-import { S3Store } from '../platform/object-store/s3-store.js';
+import { S3Store } from '../platform/object-store/s3/store.js';
 import { startRadosgw, whyNoRadosgw } from '../platform/testing/radosgw.js';
 
 /** Somewhere to put bytes, and the plainest parallel client of the same place beside it. */

@@ -6,9 +6,9 @@
  * - `recovery` (not with `--no-recovery`): from SIGKILL of a rank of a running job to the end of its first new step.
  */
 import { randomFillSync } from 'node:crypto';
-import { presets } from '../contracts/presets.js';
 import { checkpointKey, MANIFEST_FILE } from '../platform/checkpoint/layout.js';
 import { encodeManifest } from '../platform/checkpoint/manifest.js';
+import { presets } from '../spec/presets.js';
 import { buildManifest } from '../worker/checkpoint/commit.js';
 import { verifyLoadedRanges } from '../worker/checkpoint/verify-load.js';
 import { nativeCore } from '../worker/native/adapter.js';

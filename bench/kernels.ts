@@ -7,7 +7,7 @@
  * fit into caches stay there from run to run, as they do between the operations of a step: against the bandwidth of the
  * memory such a share can pass 1.
  */
-import { presets } from '../contracts/presets.js';
+
 import {
   type KernelTimes,
   kernelNames,
@@ -15,6 +15,7 @@ import {
   measureGemm,
   measureKernel,
 } from '../native/js/index.js';
+import { presets } from '../spec/presets.js';
 import { modelConfig } from '../worker/rank/trainer-config.js';
 import { benchOptions, count, oneOf, someOf } from './options.js';
 import { median, report } from './report.js';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { projectRoot } from '../platform/root.js';
+import { projectRoot } from '../platform/process/root.js';
 import { LEAVES_PER_STEP, microBatchOf, type Training } from './training.js';
 
 /** What another trainer measured of itself. */

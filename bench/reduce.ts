@@ -5,8 +5,8 @@
  * for.
  */
 import { readFileSync } from 'node:fs';
-import { presets } from '../contracts/presets.js';
 import { paramTable, type StepResult } from '../native/js/index.js';
+import { presets } from '../spec/presets.js';
 import { modelConfig } from '../worker/rank/trainer-config.js';
 import { benchOptions, count, oneOf } from './options.js';
 import { median, report } from './report.js';

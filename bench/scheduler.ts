@@ -10,15 +10,15 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Execution } from '../contracts/execution.js';
-import { type JobStorePort, openJobStore } from '../platform/job-store/index.js';
-import { createLogger } from '../platform/logging.js';
+import { SchedulerLoop } from '../control/scheduling/scheduler-loop.js';
+import { createLogger } from '../platform/logging/logging.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
-import { SchedulerLoop } from '../platform/scheduling/scheduler-loop.js';
-import { createTestJob } from '../platform/testing/jobs.js';
-import { decide } from '../platform/testing/pools.js';
 import { startTestRedis } from '../platform/testing/redis.js';
-import { testWorker } from '../platform/testing/workers.js';
 import { place } from '../scheduler/place.js';
+import { type JobStorePort, openJobStore } from '../state/index.js';
+import { createTestJob } from '../state/testing/jobs.js';
+import { decide } from '../state/testing/pools.js';
+import { testWorker } from '../state/testing/workers.js';
 import { benchOptions, count } from './options.js';
 import { median, report } from './report.js';
 

@@ -2,7 +2,6 @@ import { randomFillSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type PresetName, presets } from '../contracts/presets.js';
 import {
   type Precision,
   paramTable,
@@ -11,6 +10,7 @@ import {
   type ZeroConfig,
 } from '../native/js/index.js';
 import { tokenFile } from '../native/js/testing.js';
+import { type PresetName, presets } from '../spec/presets.js';
 import { modelConfig } from '../worker/rank/trainer-config.js';
 
 /** Batch shapes of the published comparison: tokens per sequence, sequences per leaf. */

@@ -1,16 +1,8 @@
 import t from 'tap';
-import {
-  canTransition,
-  datasetKey,
-  isActive,
-  isErrorCode,
-  isFinal,
-  JOB_STATES,
-  JOB_TRANSITIONS,
-  queueJobId,
-  queueName,
-  ZerofleetError,
-} from './index.js';
+import { isErrorCode, ZerofleetError } from './errors.js';
+import { canTransition, isActive, isFinal, JOB_STATES, JOB_TRANSITIONS } from './job-states.js';
+import { datasetKey } from './object-keys.js';
+import { queueJobId, queueName } from './queue.js';
 
 t.test('a final state is left by nothing', async (t) => {
   t.same(JOB_STATES.filter(isFinal), ['cancelled', 'succeeded', 'failed']);

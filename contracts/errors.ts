@@ -1,4 +1,4 @@
-import type { FailureCategory, FieldError } from './index.js';
+import type { FailureCategory, FieldError } from './types.js';
 
 /** What is the same for every error of one code. */
 export interface ErrorKind {

@@ -17,18 +17,12 @@ export const SCOPES = [
 ] as const satisfies readonly Scope[];
 
 export * from './errors.js';
-export * from './estimate/index.js';
 export * from './job-states.js';
 export * from './merge-patch.js';
-export * from './model/index.js';
 export * from './nearest-name.js';
 export * from './object-keys.js';
-export * from './overrides.js';
 export * from './plain-text.js';
-export * from './presets.js';
 export * from './projects.js';
 export * from './queue.js';
-export * from './resolve-spec/index.js';
 export * from './s3-uri.js';
 export * from './trace-context.js';
-export * from './warnings/index.js';

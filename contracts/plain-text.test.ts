@@ -1,5 +1,5 @@
 import t from 'tap';
-import { plainText } from './index.js';
+import { plainText } from './plain-text.js';
 
 t.test('escape sequences go, other controls are seen', async (t) => {
   t.equal(plainText('\u001b[1;31mred\u001b[0m'), 'red');

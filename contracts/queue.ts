@@ -1,4 +1,5 @@
-import type { Checkpoint, ExportRequest, Sample, SampleRequest, TraceHeaders } from './index.js';
+import type { TraceHeaders } from './trace-context.js';
+import type { Checkpoint, ExportRequest, Sample, SampleRequest } from './types.js';
 
 /** Every Redis key begins with this; the braces put all of them into one hash slot, so scripts may touch several. */
 export const REDIS_PREFIX = '{zf}';

@@ -7,7 +7,6 @@
  * shard … → stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
  */
 import type { Execution } from './execution.js';
-import type { ResolvedJobSpec, StepSeconds, TraceHeaders, TrustRatios } from './index.js';
 import type {
   ParamRecord,
   RangeChecksum,
@@ -16,6 +15,8 @@ import type {
   StateName,
   TrainingPosition,
 } from './state-records.js';
+import type { TraceHeaders } from './trace-context.js';
+import type { ResolvedJobSpec, StepSeconds, TrustRatios } from './types.js';
 
 export type * from './state-records.js';
 

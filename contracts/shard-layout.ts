@@ -3,8 +3,8 @@
  * estimate, a shard and a reader of a checkpoint need no list of them.
  */
 
-import type { Precision, ResolvedJobSpec } from './index.js';
 import type { Sharding } from './state-records.js';
+import type { Precision, ResolvedJobSpec } from './types.js';
 
 /** Elements of one block. */
 export const BLOCK_NUMEL = 4096;

@@ -3,9 +3,21 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { projectRoot } from './root.js';
+import { projectRoot } from './process/root.js';
 
-const ROOMS = ['api', 'autoscaler', 'cli', 'client', 'platform', 'scripts', 'worker'];
+const ROOMS = [
+  'api',
+  'autoscaler',
+  'cli',
+  'client',
+  'control',
+  'ops',
+  'platform',
+  'stack',
+  'state',
+  'tools',
+  'worker',
+];
 const IMPORT = /^import \{([^}]*)\} from '(@aws-sdk\/client-[a-z0-9-]+)';$/gm;
 const DIST = join(projectRoot(), 'dist');
 

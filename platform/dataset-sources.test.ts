@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { bucketList } from './config-values.js';
+import { bucketList } from './config/config-values.js';
 import { refuseOwnStore, S3DatasetSources } from './dataset-sources.js';
 
 process.env.AWS_ACCESS_KEY_ID = 'test';

@@ -3,8 +3,8 @@
  * names. A URI is compared with the list as it was written, letter by letter, and says nothing of the server to ask.
  */
 import { parseS3Uri, type S3Uri, ZerofleetError } from '../contracts/index.js';
-import { s3Server } from './object-store/s3-server.js';
-import type { S3Source, SourceObject } from './object-store/s3-source.js';
+import { s3Server } from './object-store/s3/server.js';
+import type { S3Source, SourceObject } from './object-store/s3/source.js';
 
 /** A bucket, or the keys of one that begin with a folder. */
 export interface AllowedBucket {
@@ -68,7 +68,7 @@ export class S3DatasetSources implements DatasetSources {
 
   private open(): Promise<S3Source> {
     // The SDK is large; programs that read no bucket do without it.
-    this.source ??= import('./object-store/s3-source.js').then(
+    this.source ??= import('./object-store/s3/source.js').then(
       ({ S3Source }) => new S3Source(s3Server(this.options.s3Endpoint)),
     );
     return this.source;

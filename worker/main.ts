@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ZerofleetError } from '../contracts/index.js';
-import { type Config, loadConfig } from '../platform/config.js';
-import { createLogger } from '../platform/logging.js';
+import { type Config, loadConfig } from '../platform/config/config.js';
+import { createLogger } from '../platform/logging/logging.js';
 import { startWorker } from './start.js';
 
 /** Time for what is still being written, the log for one. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../platform/root.js';
+import { projectRoot } from '../platform/process/root.js';
 
 /** Version of this program, as package.json has it. */
 export const PROGRAM_VERSION: string = JSON.parse(

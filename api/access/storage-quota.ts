@@ -1,6 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import type { Projects } from '../../platform/job-store/port.js';
-import { storedBytes } from '../../platform/job-store/projects-port.js';
+import { storedBytes } from '../../state/access/projects-port.js';
+import type { Projects } from '../../state/port.js';
 
 /**
  * Refuses an upload that would not fit, before it is sent: the record would be refused only after it. One of unknown length is refused

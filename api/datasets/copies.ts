@@ -1,5 +1,5 @@
 import type { Dataset } from '../../contracts/index.js';
-import type { DatasetRecords, Projects } from '../../platform/job-store/port.js';
+import type { DatasetRecords, Projects } from '../../state/port.js';
 import { requireStorage } from '../access/storage-quota.js';
 import { untilAborted } from '../http/long-request.js';
 import { type Copies, nameOf } from '../jobs/copies.js';

@@ -1,8 +1,8 @@
 import { type Dataset, datasetDocumentKey, datasetKey } from '../../contracts/index.js';
-import type { DatasetRecords } from '../../platform/job-store/port.js';
-import type { Logger } from '../../platform/logging.js';
+import { putDatasetDocument } from '../../control/recovery/documents.js';
+import type { Logger } from '../../platform/logging/logging.js';
 import { newUlid } from '../../platform/random.js';
-import { putDatasetDocument } from '../../platform/recovery/documents.js';
+import type { DatasetRecords } from '../../state/port.js';
 import { mayBeRecorded } from '../jobs/may-be-recorded.js';
 import type { ApiLimits } from '../services.js';
 import { type StoreContentDeps, storeContent } from './upload.js';

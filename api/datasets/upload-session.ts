@@ -16,15 +16,15 @@ import {
   type UploadRequest,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { parser, putDocument } from '../../control/recovery/documents.js';
+import { uploadDocumentKey, uploadKey, uploadOutcomeKey } from '../../control/recovery/uploads.js';
 import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
-import type { UploadSpace } from '../../platform/job-store/port.js';
-import { ObjectStoreError } from '../../platform/object-store/errors.js';
-import { getIfThere } from '../../platform/object-store/get-if-there.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
+import { ObjectStoreError } from '../../platform/object-store/common/errors.js';
+import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { newUlid } from '../../platform/random.js';
-import { parser, putDocument } from '../../platform/recovery/documents.js';
-import { uploadDocumentKey, uploadKey, uploadOutcomeKey } from '../../platform/recovery/uploads.js';
 import { type Static, Type } from '../../platform/schema.js';
+import type { UploadSpace } from '../../state/port.js';
 
 const Announced = Type.Object({
   id: Type.String(),

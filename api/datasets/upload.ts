@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Dataset, ZerofleetError } from '../../contracts/index.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import type { Inspector } from '../inspection/inspector.js';
 import type { ContentCheck, ContentSummary } from './content-check.js';
 import { JsonlCheck } from './jsonl-check.js';

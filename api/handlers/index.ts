@@ -1,25 +1,25 @@
 import type { OperationId } from '../../contracts/index.js';
-import * as apiKeys from './api-keys.js';
-import { listAuditLog } from './audit-log.js';
-import * as checkpoints from './checkpoints.js';
-import * as control from './control.js';
-import * as datasets from './datasets.js';
-import * as downloads from './downloads.js';
-import { estimateMemory } from './estimate.js';
-import * as exports from './exports.js';
-import * as history from './history.js';
-import * as changes from './job-changes.js';
-import * as jobs from './jobs.js';
-import * as models from './models.js';
-import * as pools from './pools.js';
-import * as projects from './projects.js';
-import { sampleCheckpoint } from './samples.js';
-import * as service from './service.js';
-import * as stream from './stream.js';
+import * as apiKeys from './access/api-keys.js';
+import { listAuditLog } from './access/audit-log.js';
+import * as projects from './access/projects.js';
+import { getUsage } from './access/usage.js';
+import * as pools from './fleet/pools.js';
+import * as service from './fleet/service.js';
+import * as webhooks from './fleet/webhooks.js';
+import * as control from './jobs/control.js';
+import { estimateMemory } from './jobs/estimate.js';
+import * as history from './jobs/history.js';
+import * as changes from './jobs/job-changes.js';
+import * as jobs from './jobs/jobs.js';
+import * as stream from './jobs/stream.js';
+import * as datasets from './records/datasets.js';
+import * as models from './records/models.js';
+import * as uploads from './records/uploads.js';
+import * as checkpoints from './results/checkpoints.js';
+import * as downloads from './results/downloads.js';
+import * as exports from './results/exports.js';
+import { sampleCheckpoint } from './results/samples.js';
 import type { OperationHandler } from './types.js';
-import * as uploads from './uploads.js';
-import { getUsage } from './usage.js';
-import * as webhooks from './webhooks.js';
 
 /** One handler for each operation of the contract; the two sets are compared by a test. */
 export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { RequestLog } from './request-log.js';
 
 function logged(level: 'info' | 'warn' = 'info') {

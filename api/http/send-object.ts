@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { ByteRange } from '../../platform/object-store/port.js';
+import type { ByteRange } from '../../platform/object-store/common/port.js';
 
 /** An object that never changes. */
 export interface SentObject {

@@ -1,6 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
+import { usableCores } from '../../platform/process/usable-cores.js';
 import { ThreadPool } from '../../platform/threads/thread-pool.js';
-import { usableCores } from '../../platform/usable-cores.js';
 import type { ApiLimits } from '../services.js';
 import type { InspectionTasks } from './tasks.js';
 

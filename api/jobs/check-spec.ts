@@ -1,11 +1,10 @@
 import {
   type FieldError,
-  initFromOf,
   type JobSpec,
   type ResolvedJobSpec,
-  resolveSpec,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { initFromOf, resolveSpec } from '../../spec/index.js';
 import { fieldSummary } from '../http/problem.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';

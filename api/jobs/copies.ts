@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KeyedRequest, RequestRepeats } from '../../platform/job-store/port.js';
-import type { Logger } from '../../platform/logging.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import type { KeyedRequest, RequestRepeats } from '../../state/port.js';
 
 export interface CopiesDeps {
   store: RequestRepeats;

@@ -1,9 +1,9 @@
 /** Deletions of checkpoints that are cut off, and deletions beside one that can't be finished. */
 import t, { type Test } from 'tap';
 import type { Checkpoint } from '../../contracts/index.js';
-import { createLogger } from '../../platform/logging.js';
+import { recover } from '../../control/recovery/recover.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { type ObjectStore, ObjectStoreError } from '../../platform/object-store/index.js';
-import { recover } from '../../platform/recovery/recover.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 import { startTestStack, type TestStack } from '../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../testing/training.js';

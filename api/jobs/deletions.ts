@@ -1,16 +1,11 @@
 import { ZerofleetError } from '../../contracts/index.js';
+import { removeJobObjects } from '../../control/recovery/deletion.js';
 import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
-import type {
-  Condition,
-  DeletedCheckpoint,
-  DeletedJob,
-  JobStorePort,
-} from '../../platform/job-store/port.js';
-import type { Logger } from '../../platform/logging.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
-import { removeJobObjects } from '../../platform/recovery/deletion.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import { Periodic } from '../../platform/process/periodic.js';
+import type { Condition, DeletedCheckpoint, DeletedJob, JobStorePort } from '../../state/port.js';
 import type { ProjectRecords } from '../access/project-records.js';
-import { Periodic } from '../periodic.js';
 
 const INTERVAL_MS = 60_000;
 

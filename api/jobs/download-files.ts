@@ -9,9 +9,9 @@ import {
   MANIFEST_FILE,
 } from '../../platform/checkpoint/layout.js';
 import { parseManifest } from '../../platform/checkpoint/manifest.js';
-import { DOWNLOAD_HOLDER } from '../../platform/job-store/holds-port.js';
-import type { CheckpointHolds, JobRequests } from '../../platform/job-store/port.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import { DOWNLOAD_HOLDER } from '../../state/jobs/holds-port.js';
+import type { CheckpointHolds, JobRequests } from '../../state/port.js';
 import { resolveExport } from './resolve-export.js';
 
 interface Stores {

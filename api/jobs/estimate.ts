@@ -1,13 +1,7 @@
-import {
-  architectureOf,
-  type Estimate,
-  estimateWorld,
-  feasibleWorldSizes,
-  type Machine,
-  type ResolvedJobSpec,
-} from '../../contracts/index.js';
-import { numParams } from '../../contracts/model-params.js';
-import { bestInstructionSet } from '../../platform/cpu.js';
+import type { Estimate, ResolvedJobSpec } from '../../contracts/index.js';
+import { bestInstructionSet } from '../../platform/process/cpu.js';
+import { architectureOf, estimateWorld, feasibleWorldSizes, type Machine } from '../../spec/index.js';
+import { numParams } from '../../spec/model/params.js';
 
 /** The memory that a job needs, for each number of ranks; without `sizes` for each that is possible. */
 export function estimateOf(

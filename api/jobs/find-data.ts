@@ -1,5 +1,5 @@
 import type { Dataset, FieldError, JobSpec } from '../../contracts/index.js';
-import type { SourceObject } from '../../platform/object-store/s3-source.js';
+import type { SourceObject } from '../../platform/object-store/s3/source.js';
 import { objectFault } from './bucket-faults.js';
 
 /** An object that has to become a dataset before a job can be recorded. */

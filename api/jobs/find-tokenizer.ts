@@ -1,12 +1,5 @@
-import {
-  type Dataset,
-  type FieldError,
-  type InitSource,
-  type JobSpec,
-  type Model,
-  resolveTokenizer,
-  tokenizerModel,
-} from '../../contracts/index.js';
+import type { Dataset, FieldError, JobSpec, Model } from '../../contracts/index.js';
+import { type InitSource, resolveTokenizer, tokenizerModel } from '../../spec/index.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
 import { tokenizerFault } from './bucket-faults.js';

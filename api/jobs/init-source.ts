@@ -1,13 +1,8 @@
-import type {
-  CheckpointSource,
-  FieldError,
-  FieldErrorCode,
-  InitFrom,
-  InitSource,
-} from '../../contracts/index.js';
+import type { FieldError, FieldErrorCode } from '../../contracts/index.js';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
-import type { JobStorePort } from '../../platform/job-store/port.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import type { CheckpointSource, InitFrom, InitSource } from '../../spec/index.js';
+import type { JobStorePort } from '../../state/port.js';
 
 /** What a job may begin with, or why not. */
 export interface InitLookup<Source extends InitSource = InitSource> {

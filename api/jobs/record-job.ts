@@ -1,10 +1,10 @@
 import { type ResolvedJobSpec, type TraceHeaders, ZerofleetError } from '../../contracts/index.js';
+import { putAccepted, putSpec } from '../../control/recovery/documents.js';
 import { specKey } from '../../platform/checkpoint/layout.js';
-import { idempotencyEntry } from '../../platform/job-store/idempotency.js';
-import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
 import { type ObjectStore, ObjectStoreError } from '../../platform/object-store/index.js';
 import { newUlid } from '../../platform/random.js';
-import { putAccepted, putSpec } from '../../platform/recovery/documents.js';
+import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../state/port.js';
+import { idempotencyEntry } from '../../state/repeats/idempotency.js';
 
 export interface RecordJobInput {
   spec: ResolvedJobSpec;

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
-import { misfitOf } from '../../platform/gpu-fit.js';
+import { misfitOf } from '../../control/scheduling/gpu-fit.js';
 
 /**
  * Refuses a job that fits on none of the GPUs of its pool, as far as workers are there to say.

@@ -1,13 +1,8 @@
-import {
-  type Job,
-  type JobPatch,
-  patchSpec,
-  type ResolvedJobSpec,
-  ZerofleetError,
-} from '../../contracts/index.js';
-import type { Condition, JobStorePort } from '../../platform/job-store/port.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
-import { keepDesired, replaceSpec } from '../../platform/recovery/documents.js';
+import { type Job, type JobPatch, type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
+import { keepDesired, replaceSpec } from '../../control/recovery/documents.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import { patchSpec } from '../../spec/index.js';
+import type { Condition, JobStorePort } from '../../state/port.js';
 import { invalidDocument } from './check-spec.js';
 
 /** The job is read, changed and written only if nobody changed it in between; so often at most. */

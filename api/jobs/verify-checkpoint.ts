@@ -7,7 +7,7 @@ import {
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import { type Manifest, type ManifestShard, parseManifest } from '../../platform/checkpoint/manifest.js';
 import { verifyShards } from '../../platform/checkpoint/verify.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
 
 type Problem = CheckpointVerdict['problems'][number];
 

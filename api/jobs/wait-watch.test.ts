@@ -2,10 +2,10 @@
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
 import { desiredKey } from '../../platform/checkpoint/layout.js';
-import { initialJob } from '../../platform/job-store/record.js';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
-import { testSpec } from '../../platform/testing/jobs.js';
+import { initialJob } from '../../state/jobs/record.js';
+import { testSpec } from '../../state/testing/jobs.js';
 import { watchWaits } from './wait-watch.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });

@@ -1,8 +1,8 @@
-import type { JobStorePort } from '../../platform/job-store/port.js';
-import type { Logger } from '../../platform/logging.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
-import { keepLimits } from '../../platform/recovery/keep-limits.js';
-import { Periodic } from '../periodic.js';
+import { keepLimits } from '../../control/recovery/keep-limits.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import { Periodic } from '../../platform/process/periodic.js';
+import type { JobStorePort } from '../../state/port.js';
 
 const INTERVAL_MS = 2_000;
 

@@ -1,11 +1,5 @@
-import {
-  type DryRun,
-  flopsPerToken,
-  type Job,
-  type JobEvent,
-  type ResolvedJobSpec,
-  sequencesPerEpoch,
-} from '../../contracts/index.js';
+import type { DryRun, Job, JobEvent, ResolvedJobSpec } from '../../contracts/index.js';
+import { flopsPerToken, sequencesPerEpoch } from '../../spec/index.js';
 import type { ProjectRecords } from '../access/project-records.js';
 
 type Work = DryRun['work'];

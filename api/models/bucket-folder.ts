@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Model, ZerofleetError } from '../../contracts/index.js';
 import { type DatasetSources, folderUri } from '../../platform/dataset-sources.js';
 import { CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
-import type { SourceObject } from '../../platform/object-store/s3-source.js';
+import type { SourceObject } from '../../platform/object-store/s3/source.js';
 import { untilAborted } from '../http/long-request.js';
 import type { Inspector } from '../inspection/inspector.js';
 import { missing } from './contents.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Model } from '../../contracts/index.js';
 import type { DatasetSources } from '../../platform/dataset-sources.js';
 import { TOKENIZER_FILE } from '../../platform/models/documents.js';
-import type { SourceObject } from '../../platform/object-store/s3-source.js';
+import type { SourceObject } from '../../platform/object-store/s3/source.js';
 import type { Inspector } from '../inspection/inspector.js';
 import { versionOf } from './bucket-folder.js';
 import { requireDocumentSize } from './documents.js';

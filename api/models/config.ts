@@ -1,5 +1,6 @@
-import { architectureOf, type FieldError, importConfig, ZerofleetError } from '../../contracts/index.js';
-import { type ModelParam, modelParams } from '../../contracts/model-params.js';
+import { type FieldError, ZerofleetError } from '../../contracts/index.js';
+import { architectureOf, importConfig } from '../../spec/index.js';
+import { type ModelParam, modelParams } from '../../spec/model/params.js';
 
 /** What a `config.json` says about the weights. */
 export interface ModelShape {

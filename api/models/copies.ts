@@ -1,5 +1,5 @@
 import type { Model } from '../../contracts/index.js';
-import type { ModelRecords } from '../../platform/job-store/port.js';
+import type { ModelRecords } from '../../state/port.js';
 import { type Copies, nameOf } from '../jobs/copies.js';
 import type { BucketModel } from './bucket-folder.js';
 import type { BucketTokenizer } from './bucket-tokenizers.js';

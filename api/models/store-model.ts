@@ -1,9 +1,9 @@
 import { type Model, modelDocumentKey, ZerofleetError } from '../../contracts/index.js';
-import type { ModelRecords, Projects } from '../../platform/job-store/port.js';
-import type { Logger } from '../../platform/logging.js';
+import { putModelDocument } from '../../control/recovery/documents.js';
+import type { Logger } from '../../platform/logging/logging.js';
 import { TOKENIZER_FILE } from '../../platform/models/documents.js';
 import { newUlid } from '../../platform/random.js';
-import { putModelDocument } from '../../platform/recovery/documents.js';
+import type { ModelRecords, Projects } from '../../state/port.js';
 import { requireStorage } from '../access/storage-quota.js';
 import { untilAborted } from '../http/long-request.js';
 import { mayBeRecorded } from '../jobs/may-be-recorded.js';

@@ -4,7 +4,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
 import { CONFIG_FILE } from '../../platform/models/documents.js';
 import { modelFileKey, WEIGHTS_FILE } from '../../platform/models/weights.js';
-import type { ObjectStore, PutBody, PutOptions } from '../../platform/object-store/port.js';
+import type { ObjectStore, PutBody, PutOptions } from '../../platform/object-store/common/port.js';
 import type { Inspector } from '../inspection/inspector.js';
 import { requireDocumentSize } from './documents.js';
 import { digestOf, type FolderFile, MAX_IGNORED, ModelFolder } from './folder.js';

@@ -8,7 +8,7 @@ import {
   type Problem,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { openJobStore } from '../../platform/job-store/index.js';
+import { openJobStore } from '../../state/index.js';
 import { startTestStack, type TestStackOptions } from '../testing/stack.js';
 
 async function start(t: Test, options?: TestStackOptions) {

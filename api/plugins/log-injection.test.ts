@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
 
 t.test('log injection', async (t) => {

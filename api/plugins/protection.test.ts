@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { Problem } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { startTestStack } from '../testing/stack.js';
 
 t.test('a key that asks too often is told when to come back; others are not touched', async (t) => {

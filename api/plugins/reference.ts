@@ -4,7 +4,7 @@ import fastifySwagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 
 /** The page sets styles of its elements, and shows images that lie in its own style sheet. */
 const CONTENT_SECURITY_POLICY = {

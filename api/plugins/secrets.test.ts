@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import t from 'tap';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { ObjectStoreError } from '../../platform/object-store/index.js';
 import { ADMIN_KEY, startTestStack, withMethod } from '../testing/stack.js';
 

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Job, JobEvent } from '../../contracts/index.js';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { smallSpec, startTestStack } from '../testing/stack.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';

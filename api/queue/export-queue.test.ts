@@ -7,7 +7,7 @@ import {
   exportQueueName,
   REDIS_PREFIX,
 } from '../../contracts/index.js';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { ExportQueue } from './export-queue.js';

@@ -7,7 +7,7 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { exportName } from '../../platform/checkpoint/layout.js';
-import type { Logger } from '../../platform/logging.js';
+import type { Logger } from '../../platform/logging/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import type { ExportPort, ExportProgress } from '../services.js';
 import { PerPool } from './per-pool.js';

@@ -6,7 +6,7 @@ import {
   type SampleReply,
   sampleQueueName,
 } from '../../contracts/index.js';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { SampleQueue } from './sample-queue.js';

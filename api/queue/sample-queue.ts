@@ -6,7 +6,7 @@ import {
   sampleQueueName,
   ZerofleetError,
 } from '../../contracts/index.js';
-import type { Logger } from '../../platform/logging.js';
+import type { Logger } from '../../platform/logging/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import type { SamplePort } from '../services.js';
 import { PerPool } from './per-pool.js';

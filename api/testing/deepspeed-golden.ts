@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import tar from 'tar-stream';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { collect } from '../../platform/testing/byte-source.js';
 
 /** Files that DeepSpeed wrote: api/models/deepspeed/golden/make_golden.py. */

@@ -2,9 +2,9 @@
 import type { Test } from 'tap';
 import type { Model, Page } from '../../contracts/index.js';
 import { S3DatasetSources } from '../../platform/dataset-sources.js';
-import type { JobStorePort } from '../../platform/job-store/port.js';
 import { modelFolder } from '../../platform/testing/models.js';
 import { type Fate, S3StandIn } from '../../platform/testing/s3-stand-in.js';
+import type { JobStorePort } from '../../state/port.js';
 import { smallSpec, startTestStack, type TestStack } from './stack.js';
 
 process.env.AWS_ACCESS_KEY_ID = 'test';

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import t from 'tap';
 import type { Webhook, WebhookWithSecret } from '../../contracts/index.js';
-import type { WebhookEvent } from '../../platform/job-store/port.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
-import { createTestJob } from '../../platform/testing/jobs.js';
+import type { WebhookEvent } from '../../state/port.js';
+import { createTestJob } from '../../state/testing/jobs.js';
 import { attemptsUntil, setUp } from './testing/sending.js';
 
 const HOUR_MS = 3_600_000;

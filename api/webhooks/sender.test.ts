@@ -3,8 +3,8 @@
 import { Webhook as Verifier } from 'standardwebhooks';
 import t from 'tap';
 import type { Delivery, Problem, WebhookMessage, WebhookWithSecret } from '../../contracts/index.js';
-import { openJobStore, startWebhookRelay } from '../../platform/job-store/index.js';
-import { createTestJob } from '../../platform/testing/jobs.js';
+import { openJobStore, startWebhookRelay } from '../../state/index.js';
+import { createTestJob } from '../../state/testing/jobs.js';
 import { loadContract } from '../operations.js';
 import { ContractReader } from '../testing/contract-reader.js';
 import { AddressPolicy } from './addresses.js';

@@ -10,15 +10,10 @@ import {
   REDIS_PREFIX,
   webhookQueueNames,
 } from '../../contracts/index.js';
-import type {
-  DeliveryRound,
-  WebhookOutboxEntry,
-  Webhooks,
-  WebhookTarget,
-} from '../../platform/job-store/port.js';
-import type { Logger } from '../../platform/logging.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import { projectVersion } from '../../platform/process/version.js';
 import { redisOptions } from '../../platform/redis/connect.js';
-import { projectVersion } from '../version.js';
+import type { DeliveryRound, WebhookOutboxEntry, Webhooks, WebhookTarget } from '../../state/port.js';
 import type { AddressPolicy } from './addresses.js';
 import { deliveryOf, wants } from './messages.js';
 import { post, type Resolve, resolveByDns } from './post.js';

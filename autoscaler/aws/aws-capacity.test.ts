@@ -1,7 +1,7 @@
 /** The calls to AWS against a stand-in that speaks their protocol, throttles, and tells of changes late. */
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
 import t, { type Test } from 'tap';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { AutoScalingStandIn } from '../testing/autoscaling-stand-in.js';
 import { NOW, policyOf } from '../testing/world.js';
 import { AwsCapacity, CONSISTENCY_MS, MAX_HOLD_MS } from './aws-capacity.js';

@@ -1,6 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import type { MachineType, PoolPolicy } from '../../platform/autoscale-pools.js';
-import type { Logger } from '../../platform/logging.js';
+import type { MachineType, PoolPolicy } from '../../platform/config/autoscale-pools.js';
+import type { Logger } from '../../platform/logging/logging.js';
 import type { Capacity, CapacityView } from '../capacity/port.js';
 import type { Group, Groups, TerminationHook } from './groups.js';
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
 import t from 'tap';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { jobOf, NOW, policyOf, World } from '../testing/world.js';
 import { CloudWatchPublisher } from './cloudwatch.js';
 

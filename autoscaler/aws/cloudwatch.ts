@@ -1,5 +1,5 @@
 import { type CloudWatchClient, type MetricDatum, PutMetricDataCommand } from '@aws-sdk/client-cloudwatch';
-import type { Logger } from '../../platform/logging.js';
+import type { Logger } from '../../platform/logging/logging.js';
 import type { PoolReport } from '../controller/types.js';
 import type { AutoscalerMetrics } from '../metrics.js';
 import type { Publisher } from '../publisher.js';

@@ -1,7 +1,7 @@
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
 import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { Logger } from '../../platform/logging.js';
+import type { Logger } from '../../platform/logging/logging.js';
 import type { AutoscalerMetrics } from '../metrics.js';
 import { AwsCapacity } from './aws-capacity.js';
 import { CloudWatchPublisher } from './cloudwatch.js';

@@ -2,11 +2,11 @@
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
-import { createLogger } from '../../platform/logging.js';
-import { executionAt } from '../../platform/testing/executions.js';
-import { TestPool } from '../../platform/testing/pools.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { testWorker } from '../../platform/testing/workers.js';
+import { executionAt } from '../../state/testing/executions.js';
+import { TestPool } from '../../state/testing/pools.js';
+import { testWorker } from '../../state/testing/workers.js';
 import { Autoscaler } from '../autoscaler.js';
 import { AutoscalerMetrics } from '../metrics.js';
 import { AutoScalingStandIn } from '../testing/autoscaling-stand-in.js';

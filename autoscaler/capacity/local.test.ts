@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { policyOf } from '../testing/world.js';
 import { LocalCapacity } from './local.js';
 

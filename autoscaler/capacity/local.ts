@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { PoolPolicy } from '../../platform/autoscale-pools.js';
-import type { Logger } from '../../platform/logging.js';
+import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
+import type { Logger } from '../../platform/logging/logging.js';
 import { LocalAgent } from './local-agent.js';
 import type { Capacity, CapacityView } from './port.js';
 

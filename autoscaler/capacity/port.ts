@@ -1,4 +1,4 @@
-import type { PoolPolicy } from '../../platform/autoscale-pools.js';
+import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import type { Machine } from '../controller/types.js';
 
 /** The machines of one pool. */

@@ -1,5 +1,5 @@
 /** Which machines to add for some ranks. */
-import type { MachineType } from '../../platform/autoscale-pools.js';
+import type { MachineType } from '../../platform/config/autoscale-pools.js';
 
 /** A type, and how many more of it there may be. */
 export interface Supply {

@@ -1,6 +1,6 @@
 /** Which machines one decision asks for, and what it tells. */
 import t from 'tap';
-import type { PoolPolicy } from '../../platform/autoscale-pools.js';
+import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import {
   decided,
   idleFor,

@@ -1,6 +1,6 @@
 /** Which machines one decision ends. What comes of many in a row is in decide.test.ts. */
 import t from 'tap';
-import type { PoolPolicy } from '../../platform/autoscale-pools.js';
+import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import {
   decided,
   IDLE_S,

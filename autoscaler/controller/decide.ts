@@ -9,7 +9,7 @@
  * 4. What is too much goes: requests at once, machines when they have done nothing for their time. Whoever carries it out asks the
  *    job store first whether nothing runs there, in the same step that keeps new work away; so a machine with a lease is never taken.
  */
-import type { PoolPolicy } from '../../platform/autoscale-pools.js';
+import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import { affordablePerHour, charge } from './budget.js';
 import { affordable, chooseMachines, ranksOf, type Supply } from './choose.js';
 import { type Demand, demandOf } from './demand.js';

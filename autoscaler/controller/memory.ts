@@ -1,5 +1,5 @@
 /** What the controller learns of machines and of their types from one snapshot. */
-import type { MachineType, PoolPolicy } from '../../platform/autoscale-pools.js';
+import type { MachineType, PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import type { Machine, MachineMemory, PoolSnapshot, PoolState, TypeMemory, WorkerView } from './types.js';
 
 /**

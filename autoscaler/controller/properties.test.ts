@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { PoolPolicy } from '../../platform/autoscale-pools.js';
+import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import { jobOf, NOW, policyOf, World } from '../testing/world.js';
 import { chooseMachines } from './choose.js';
 import { decide } from './decide.js';

@@ -1,5 +1,5 @@
 /** One decision of the controller, from a snapshot that a test wrote. */
-import type { PoolPolicy } from '../../platform/autoscale-pools.js';
+import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import { decide } from '../controller/decide.js';
 import {
   EMPTY_STATE,

@@ -1,5 +1,5 @@
 /** A pool of a test: machines that start when they are wanted, agents on them, time that passes at once. */
-import { type PoolPolicy, poolPolicies } from '../../platform/autoscale-pools.js';
+import { type PoolPolicy, poolPolicies } from '../../platform/config/autoscale-pools.js';
 import { decide } from '../controller/decide.js';
 import {
   type Decision,

@@ -5,7 +5,7 @@ import {
   type PoolSnapshot,
   type PoolState,
 } from '../../autoscaler/controller/types.js';
-import { type PoolPolicy, poolPolicies } from '../../platform/autoscale-pools.js';
+import { type PoolPolicy, poolPolicies } from '../../platform/config/autoscale-pools.js';
 import type { Fleet, Scaler, SimJob } from './fleet.js';
 
 const INTERVAL_SECONDS = 10;

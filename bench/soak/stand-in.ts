@@ -12,10 +12,10 @@ import {
   queueName,
   REDIS_PREFIX,
 } from '../../contracts/index.js';
-import type { JobStorePort, MetricInput } from '../../platform/job-store/port.js';
 import { redisOptions } from '../../platform/redis/connect.js';
-import { testWorker } from '../../platform/testing/workers.js';
-import { deferred } from '../../worker/deferred.js';
+import type { JobStorePort, MetricInput } from '../../state/port.js';
+import { testWorker } from '../../state/testing/workers.js';
+import { deferred } from '../../worker/common/deferred.js';
 
 const LEASE_MS = 30_000;
 /** Of a worker that is killed: what it held is free again after this time. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { type EstimateDevice, GPU_RESERVE_BYTES, type Pool, plainText } from '../../contracts/index.js';
+import { type Pool, plainText } from '../../contracts/index.js';
+import { type EstimateDevice, GPU_RESERVE_BYTES } from '../../spec/index.js';
 import type { Context } from '../context.js';
 import { age, bytes, memoryTable, table } from '../format.js';
 import type { Run } from '../program.js';

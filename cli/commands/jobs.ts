@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { initFromOf, isFinal, JOB_STATES, type Job, type JobState } from '../../contracts/index.js';
+import { isFinal, JOB_STATES, type Job, type JobState } from '../../contracts/index.js';
+import { initFromOf } from '../../spec/index.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { age, jobDetails, lossOf, memoryTable, ranksOf, table, workDetails } from '../format.js';
 import { NamedArgument } from '../names.js';

@@ -6,8 +6,8 @@ import type { World } from '../context.js';
 
 /** Programs of this installation that the command only starts. */
 const PROGRAMS = {
-  up: fileURLToPath(new URL('../../scripts/embedded/main.js', import.meta.url)),
-  recover: fileURLToPath(new URL('../../scripts/recover/main.js', import.meta.url)),
+  up: fileURLToPath(new URL('../../stack/main.js', import.meta.url)),
+  recover: fileURLToPath(new URL('../../ops/recover/main.js', import.meta.url)),
 };
 
 /** The commands that run something on this machine, without the API. */

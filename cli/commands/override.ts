@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Overrides } from '../../contracts/index.js';
+import type { Overrides } from '../../spec/index.js';
 import { CliError, EXIT } from '../context.js';
 import { NamedArgument } from '../names.js';
 import type { Run } from '../program.js';

@@ -3,7 +3,7 @@
 # system with nothing but Node.js, and runs API, autoscaler and worker there as user 10001 without capabilities, on a root file system
 # that can't be written. A job has to succeed, and the health checks have to answer.
 #
-#   infra/images/prove.sh          (root, debootstrap; the last commit, as scripts/dev/fresh-machine.sh)
+#   infra/images/prove.sh          (root, debootstrap; the last commit, as tools/dev/fresh-machine.sh)
 #
 # Node.js is the one on PATH; to prove the images with theirs, put a Node.js of the Dockerfile's version there.
 set -euo pipefail
@@ -19,7 +19,7 @@ cleanup() {
 trap cleanup EXIT
 
 before=$(ls -d "$work"/run-* 2> /dev/null || true)
-scripts/dev/fresh-machine.sh --keep -- bash -c 'cp -r . /src && /src/infra/images/steps/build.sh /out'
+tools/dev/fresh-machine.sh --keep -- bash -c 'cp -r . /src && /src/infra/images/steps/build.sh /out'
 machine=$(comm -13 <(echo "$before" | sort) <(ls -d "$work"/run-* | sort) | head -n 1)
 
 echo "second root file system: the base, Node.js, and what was built"

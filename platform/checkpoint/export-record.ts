@@ -1,7 +1,7 @@
 /** EXPORT.json: the document that makes a folder an export; written once, last. */
 import { ZerofleetError } from '../../contracts/index.js';
-import { getIfThere } from '../object-store/get-if-there.js';
-import type { ObjectStore } from '../object-store/port.js';
+import { getIfThere } from '../object-store/common/get-if-there.js';
+import type { ObjectStore } from '../object-store/common/port.js';
 import { Check, type Static, Type } from '../schema.js';
 
 export const EXPORT_RECORD_FILE = 'EXPORT.json';

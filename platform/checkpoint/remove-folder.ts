@@ -1,4 +1,4 @@
-import type { ObjectStore } from '../object-store/port.js';
+import type { ObjectStore } from '../object-store/common/port.js';
 import { EXPORT_RECORD_FILE } from './export-record.js';
 import { MANIFEST_FILE } from './layout.js';
 

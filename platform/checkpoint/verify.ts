@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { crc32c } from '@node-rs/crc32';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { ObjectStore } from '../object-store/port.js';
+import type { ObjectStore } from '../object-store/common/port.js';
 import { CHUNK_BYTES, crcOfChunk, hexCrc, type Manifest, type ManifestShard } from './manifest.js';
 
 /**

@@ -1,7 +1,7 @@
 /** From "these elements will be mine" to "these bytes of these files", for the weights of an uploaded model. */
 import { ZerofleetError } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
-import type { ObjectStore } from '../object-store/port.js';
+import type { ObjectStore } from '../object-store/common/port.js';
 import { ELEMENT_BYTES } from '../safetensors/header.js';
 import {
   elementsOf,

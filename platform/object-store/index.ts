@@ -1,3 +1,3 @@
-export { type ObjectStoreCode, ObjectStoreError } from './errors.js';
+export { type ObjectStoreCode, ObjectStoreError } from './common/errors.js';
+export * from './common/port.js';
 export { openObjectStore } from './open.js';
-export * from './port.js';

@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { SessionCredentials } from '../../contracts/rank-protocol.js';
-import { FileStore } from './file-store.js';
-import { isKey } from './keys.js';
-import type { ObjectStore } from './port.js';
-import { s3Server } from './s3-server.js';
+import { isKey } from './common/keys.js';
+import type { ObjectStore } from './common/port.js';
+import { FileStore } from './file/store.js';
+import { s3Server } from './s3/server.js';
 
 export interface OpenObjectStoreOptions {
   /** Server that is not AWS (`ZEROFLEET_S3_ENDPOINT`); ignored for directories. */
@@ -35,7 +35,7 @@ export async function openObjectStore(
     const prefix = parsed.pathname.replace(/^\/+|\/+$/g, '');
     if (BUCKET.test(bucket) && (prefix === '' || isKey(prefix))) {
       // The SDK is large; programs that keep their objects in a directory start without it.
-      const { S3Store } = await import('./s3-store.js');
+      const { S3Store } = await import('./s3/store.js');
       const given = credentials ? { credentials: async () => sdkCredentials(credentials()) } : {};
       return new S3Store({ bucket, prefix, ...s3Server(s3Endpoint), ...given });
     }

@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { S3StandIn } from '../testing/s3-stand-in.js';
-import { FileStore } from './file-store.js';
+import { FileStore } from './file/store.js';
 import { keepsCreateOnly } from './probe.js';
-import { S3Store } from './s3-store.js';
+import { S3Store } from './s3/store.js';
 
 function open(t: Test, endpoint: string): S3Store {
   const store = new S3Store({

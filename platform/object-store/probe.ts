@@ -1,6 +1,6 @@
 import { newUlid } from '../random.js';
-import { ObjectStoreError } from './errors.js';
-import type { ObjectStore } from './port.js';
+import { ObjectStoreError } from './common/errors.js';
+import type { ObjectStore } from './common/port.js';
 
 /** Below a root that the sweep looks at, should the process end before the object is removed. */
 const FOLDER = 'uploads/_probe';

@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { Logger } from '../logging.js';
+import type { Logger } from '../logging/logging.js';
 
 /**
  * What a connection is for, which decides how it behaves while Redis is away:

@@ -8,7 +8,7 @@ import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { Logger } from '../logging.js';
+import type { Logger } from '../logging/logging.js';
 import { connectRedis, disconnectRedis } from './connect.js';
 import { endWithParent } from './end-with-parent.js';
 import { findRedisServer } from './server-program.js';

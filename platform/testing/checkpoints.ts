@@ -10,7 +10,7 @@ import {
 } from '../checkpoint/manifest.js';
 import { statesOf } from '../checkpoint/shard-contents.js';
 import { ChunkChecksums } from '../checkpoint/verify.js';
-import type { ObjectStore } from '../object-store/port.js';
+import type { ObjectStore } from '../object-store/common/port.js';
 
 /** Any header does: what reads a checkpoint goes by the manifest. */
 const HEADER_BYTES = 64;

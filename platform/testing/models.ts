@@ -1,8 +1,9 @@
 /** Small Hugging Face model folders with weights that are a function of their names. */
 import { createHash } from 'node:crypto';
 import tar from 'tar-stream';
-import { architectureOf, importConfig, type Model, modelKey } from '../../contracts/index.js';
-import { modelParams } from '../../contracts/model-params.js';
+import { type Model, modelKey } from '../../contracts/index.js';
+import { architectureOf, importConfig } from '../../spec/index.js';
+import { modelParams } from '../../spec/model/params.js';
 import { ChunkChecksums } from '../checkpoint/verify.js';
 import {
   encodeWeights,
@@ -11,7 +12,7 @@ import {
   WEIGHTS_FILE,
   type WeightDtype,
 } from '../models/weights.js';
-import type { ObjectStore } from '../object-store/port.js';
+import type { ObjectStore } from '../object-store/common/port.js';
 import { safetensorsHeader } from '../safetensors/header.js';
 import { parseSafetensorsHeader } from '../safetensors/read-header.js';
 

@@ -1,7 +1,7 @@
 /** What the object store port promises, as tests that run on every implementation. */
 import type { Test } from 'tap';
+import type { ByteRange, ObjectStore } from '../object-store/common/port.js';
 import { CREATE_ONLY_MAX_BYTES } from '../object-store/index.js';
-import type { ByteRange, ObjectStore } from '../object-store/port.js';
 import { collect, cut, digest, names, pattern, pieces, rejectsWith } from './object-store-checks.js';
 
 export interface ConformanceSubject {

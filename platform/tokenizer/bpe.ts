@@ -1,6 +1,6 @@
 import { type Component, refused } from './fields.js';
 import { MergeQueue } from './merge-queue.js';
-import type { TokenModel } from './models.js';
+import type { TokenModel } from './token-model.js';
 import { Vocabulary } from './vocabulary.js';
 
 /** Pairs are one number: ids are below it. */

@@ -1,15 +1,8 @@
 import { Bpe } from './bpe.js';
 import type { Component } from './fields.js';
+import type { TokenModel } from './token-model.js';
 import { Unigram } from './unigram.js';
-import type { Vocabulary } from './vocabulary.js';
 import { WordPiece } from './word-piece.js';
-
-/** Turns the pieces of a normalized text into tokens. */
-export interface TokenModel {
-  readonly vocabulary: Vocabulary;
-  /** @throws ZerofleetError `tokenizer_invalid` for a character that the model has no token for, unknown or not */
-  encode(piece: string): readonly number[];
-}
 
 /** @throws ZerofleetError `tokenizer_invalid` */
 export function modelOf(component: Component): TokenModel {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
-import { projectRoot } from '../root.js';
+import { projectRoot } from '../process/root.js';
 import { decoderOf } from './decoders.js';
 import { Component } from './fields.js';
 import { modelOf } from './models.js';

@@ -12,10 +12,11 @@ import {
 } from './added-tokens.js';
 import { type Decoder, decoderOf } from './decoders.js';
 import { Component } from './fields.js';
-import { modelOf, type TokenModel } from './models.js';
+import { modelOf } from './models.js';
 import { type Normalizer, normalizerOf } from './normalizers.js';
 import { type Around, aroundOf } from './post-processors.js';
 import { type PreTokenizer, prependScheme, preTokenizerOf } from './pre-tokenizers.js';
+import type { TokenModel } from './token-model.js';
 
 /**
  * Where special tokens are read from a text: everywhere, nowhere, or wherever none of these places (ascending, UTF-16 units) is

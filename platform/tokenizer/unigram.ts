@@ -1,6 +1,6 @@
 import { unitsAt } from './characters.js';
 import { type Component, refused } from './fields.js';
-import type { TokenModel } from './models.js';
+import type { TokenModel } from './token-model.js';
 import { Vocabulary } from './vocabulary.js';
 
 /** How much worse than the worst token an unknown character is. */

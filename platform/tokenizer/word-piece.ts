@@ -1,5 +1,5 @@
 import type { Component } from './fields.js';
-import type { TokenModel } from './models.js';
+import type { TokenModel } from './token-model.js';
 import { Vocabulary } from './vocabulary.js';
 
 /** The longest token that begins the rest of a word, again and again; a word that has such none is unknown as a whole. */

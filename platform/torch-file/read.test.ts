@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { projectRoot } from '../root.js';
+import { projectRoot } from '../process/root.js';
 import { memorySource } from '../testing/byte-source.js';
 import { readTorchFile, scalarOf } from './read.js';
 import { numberOf, PyFloat, PyRecord, PyTuple, TorchTensor, type TorchValue } from './values.js';

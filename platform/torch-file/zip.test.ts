@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { projectRoot } from '../root.js';
+import { projectRoot } from '../process/root.js';
 import { collect, memorySource } from '../testing/byte-source.js';
 import { readTorchFile } from './read.js';
 import { type NewEntry, zipArchive } from './zip-write.js';

@@ -1,9 +1,9 @@
 /** A worker agent with short periods, so that in a minute of chaos many leases run out. Everything else is the real one. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { loadConfig } from '../../platform/config.js';
-import { createLogger } from '../../platform/logging.js';
-import { DEFAULT_TIMING } from '../../worker/agent/timing.js';
+import { loadConfig } from '../../platform/config/config.js';
+import { createLogger } from '../../platform/logging/logging.js';
+import { DEFAULT_TIMING } from '../../worker/attempt/timing.js';
 import { startWorker } from '../../worker/start.js';
 
 const quick = { attempts: 8, first_delay_ms: 50, max_delay_ms: 1_000 };

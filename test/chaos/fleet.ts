@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Zerofleet } from '../../client/index.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../platform/redis/embedded.js';
-import { projectRoot } from '../../platform/root.js';
 import { freePort } from '../../platform/testing/free-port.js';
 import { untilDone } from '../../platform/testing/waiting.js';
-import { cleanEnvironment } from '../e2e/stack.js';
+import { cleanEnvironment } from '../support/stack.js';
 import { MARK, type MarkedProcess, markedProcesses } from './marked-processes.js';
 
 export interface FleetOptions {

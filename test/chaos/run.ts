@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startRadosgw, whyNoRadosgw } from '../../platform/testing/radosgw.js';
-import { sampleText } from '../e2e/stack.js';
+import { sampleText } from '../support/stack.js';
 import { auditJobs, countSpread, type Findings, strayObjects } from './audit.js';
 import { Disturber } from './disturber.js';
 import { FaultyS3, NO_TROUBLE } from './faulty-s3.js';

@@ -1,7 +1,7 @@
 import { ApiError, type Zerofleet } from '../../client/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { isFinal } from '../../contracts/index.js';
-import { smallJob } from '../e2e/specs.js';
+import { smallJob } from '../support/specs.js';
 import { patiently } from './patient-client.js';
 import type { Random } from './random.js';
 

@@ -9,7 +9,7 @@ import t from 'tap';
 import { ADMIN_KEY, smallSpec } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
 import type { Job } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 import { until } from '../../platform/testing/waiting.js';
 import { commandLine, start } from './command-line.js';
@@ -164,7 +164,7 @@ t.test('a reader that leaves early ends the command, without a word', async (t) 
   const at = '2026-03-01T12:00:00.123Z';
   const line = { rank: 0, at, stream: 'stdout', message: 'a line', truncated: false, dropped: 0 } as const;
   for (const options of [['-f'], ['-f', '--json']]) {
-    const program = join(projectRoot(), 'scripts', 'zerofleet.mjs');
+    const program = join(projectRoot(), 'tools', 'zerofleet.mjs');
     const child = spawn(process.execPath, [program, 'logs', id, ...options], {
       env: { ...process.env, ZEROFLEET_URL: url, ZEROFLEET_API_KEY: ADMIN_KEY },
     });
@@ -310,7 +310,7 @@ t.test('the documentation lists just the commands that there are', async (t) => 
 });
 
 t.test('the program: exit codes, an API that is not there', async (t) => {
-  const program = join(projectRoot(), 'scripts/zerofleet.mjs');
+  const program = join(projectRoot(), 'tools/zerofleet.mjs');
   const run = (...args: string[]) =>
     spawnSync(process.execPath, [program, '--url', 'http://127.0.0.1:1', '--api-key', 'k', ...args], {
       encoding: 'utf8',

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import t from 'tap';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { commandLine, start } from './command-line.js';
 
 const offline = commandLine({ ZEROFLEET_URL: 'http://127.0.0.1:1', ZEROFLEET_API_KEY: 'k' });

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { smallSpec } from '../../api/testing/stack.js';
 import type { Estimate } from '../../contracts/index.js';
-import { testGpu, testWorker } from '../../platform/testing/workers.js';
+import { testGpu, testWorker } from '../../state/testing/workers.js';
 import { start } from './command-line.js';
 
 t.test('pools and workers say what they compute with, and what is wrong with it', async (t) => {

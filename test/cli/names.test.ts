@@ -7,7 +7,7 @@ import { ulid } from 'ulid';
 import { smallSpec } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
 import type { Checkpoint, Job } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { start } from './command-line.js';
 
 /** The shortest beginning that no other id has. */

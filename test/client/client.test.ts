@@ -6,7 +6,7 @@ import { ADMIN_KEY, smallSpec, startTestStack } from '../../api/testing/stack.js
 import { checkpointOf, claimAndTrain } from '../../api/testing/training.js';
 import { ApiError, collect, Zerofleet } from '../../client/index.js';
 import type { Checkpoint } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 
 const TEXT = 'to be or not to be, that is the question. '.repeat(40);

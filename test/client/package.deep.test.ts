@@ -4,8 +4,8 @@ import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { projectRoot } from '../../platform/root.js';
-import { startStack } from '../e2e/stack.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { startStack } from '../support/stack.js';
 
 const run = promisify(execFile);
 const inRoot = (...parts: string[]) => join(projectRoot(), ...parts);
@@ -43,7 +43,7 @@ t.test('the packed client compiles and runs where nothing else of zerofleet is',
   const modules = join(dir, 'node_modules');
   const folder = join(modules, '@zerofleet', 'client');
   await mkdir(folder, { recursive: true });
-  await run(process.execPath, [inRoot('scripts', 'pack-client.mjs'), '--out', dir]);
+  await run(process.execPath, [inRoot('tools', 'pack-client.mjs'), '--out', dir]);
   const archive = (await readdir(dir)).find((name) => name.endsWith('.tgz')) ?? '';
   await run('tar', ['-xzf', join(dir, archive), '-C', folder, '--strip-components=1']);
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;

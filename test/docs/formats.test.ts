@@ -4,10 +4,10 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { Manifest } from '../../platform/checkpoint/manifest.js';
-import { projectRoot } from '../../platform/root.js';
-import { pythonWith } from '../e2e/python.js';
-import { smallJob } from '../e2e/specs.js';
-import { sampleText, startStack } from '../e2e/stack.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { pythonWith } from '../support/python.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack } from '../support/stack.js';
 import { digestOf, readCheckpoint, sequenceAt } from './twins.js';
 
 const page = (name: string) => readFileSync(join(projectRoot(), 'docs', name), 'utf8');

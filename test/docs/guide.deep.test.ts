@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { projectRoot } from '../../platform/root.js';
-import { smallJob } from '../e2e/specs.js';
-import { cleanEnvironment, sampleText } from '../e2e/stack.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { smallJob } from '../support/specs.js';
+import { cleanEnvironment, sampleText } from '../support/stack.js';
 import { cannotRead, startReading } from './reader.js';
 import { type Block, blocksOf, expectation, type Outcome, runBlocks } from './session.js';
 

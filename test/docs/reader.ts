@@ -2,9 +2,9 @@ import { copyFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import type { Zerofleet } from '../../client/index.js';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { ensurePrograms } from '../../platform/testing/programs.js';
-import { startStack } from '../e2e/stack.js';
+import { startStack } from '../support/stack.js';
 
 /** Why the commands of a page can't be run here, or false. */
 export const cannotRead = (await ensurePrograms(['curl'], ['curl', 'ca-certificates'])) ?? false;
@@ -16,7 +16,7 @@ export async function startReading(t: Test): Promise<{ client: Zerofleet; cwd: s
   const [cwd, tmp] = [join(dir, 'clone'), join(dir, 'tmp')];
   symlinkSync(data_dir, join(cwd, '.zerofleet'));
   writeFileSync(join(data_dir, 'api-key'), client.options.apiKey);
-  symlinkSync(join(projectRoot(), 'scripts'), join(cwd, 'scripts'));
+  symlinkSync(join(projectRoot(), 'tools'), join(cwd, 'tools'));
   copyFileSync(join(projectRoot(), 'README.md'), join(cwd, 'README.md'));
   return { client, cwd, tmp };
 }

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/root.js';
-import { cleanEnvironment } from '../e2e/stack.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { cleanEnvironment } from '../support/stack.js';
 import { cannotRead, startReading } from './reader.js';
 import { blocksOf, runBlocks } from './session.js';
 

@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { collect } from '../../client/index.js';
-import { programsOf, startAutoscaledStack } from './autoscaled-stack.js';
-import { largerSteps, smallJob } from './specs.js';
-import { sampleText } from './stack.js';
+import { programsOf, startAutoscaledStack } from '../support/autoscaled-stack.js';
+import { largerSteps, smallJob } from '../support/specs.js';
+import { sampleText } from '../support/stack.js';
 
 const POLL_MS = 100;
 

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { collect, type Zerofleet } from '../../client/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
-import { programsOf, startAutoscaledStack } from './autoscaled-stack.js';
-import { smallJob } from './specs.js';
-import { sampleText, startStack, type TestStack } from './stack.js';
+import { programsOf, startAutoscaledStack } from '../support/autoscaled-stack.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack, type TestStack } from '../support/stack.js';
 
 const POLL_MS = 100;
 const SLOTS = 2;

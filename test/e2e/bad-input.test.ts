@@ -3,8 +3,8 @@ import { ApiError, collect } from '../../client/index.js';
 import type { JobSpec } from '../../contracts/index.js';
 import { LARGE_TOKENIZER, modelFolder, tarOf } from '../../platform/testing/models.js';
 import { tokenFile } from '../../platform/testing/tokens.js';
-import { smallJob } from './specs.js';
-import { sampleText, startStack, type TestStack } from './stack.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack, type TestStack } from '../support/stack.js';
 
 const CHAT = {
   messages: [

@@ -10,7 +10,7 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import { type Dataset, type Job, queueName, REDIS_PREFIX } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 
 const KEY = 'zf_crash_before_queue_0123456789abcdef';
@@ -67,7 +67,7 @@ async function post(url: string, type: string, body: string, key?: string): Prom
 t.test('one job, and it runs once', { timeout: 180_000 }, async (t) => {
   const { redis, launch, serve } = await programs(t);
   launch('worker/main.js', 'worker');
-  const dying = new URL('./crash-on-delivery.js', import.meta.url).href;
+  const dying = new URL('../support/crash-on-delivery.js', import.meta.url).href;
   const doomed = await serve('first', ['--import', dying]);
   const died = once(doomed.child, 'exit');
   const text = 'to be or not to be, that is the question. '.repeat(50);

@@ -1,8 +1,8 @@
 /** A job from a DeepSpeed configuration trains as the same job in this service's own words. */
 import t from 'tap';
 import type { JobSpec } from '../../contracts/index.js';
-import { smallJob } from './specs.js';
-import { sampleText, startStack } from './stack.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack } from '../support/stack.js';
 
 t.test('LAMB in fp16 with a dynamic scale and ZeRO-1: equal digests', async (t) => {
   const { client } = await startStack(t, { env: { ZEROFLEET_THREADS_PER_RANK: '1' } });

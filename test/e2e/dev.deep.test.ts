@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
-import { projectRoot } from '../../platform/root.js';
-import { cleanEnvironment } from './stack.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { cleanEnvironment } from '../support/stack.js';
 
 /** A compiler runs for each change. */
 const TIMEOUT_MS = 600_000;
@@ -49,7 +49,7 @@ class DevelopmentStack {
       ZEROFLEET_DATA_DIR: join(dir, 'data'),
       ZEROFLEET_LOG_LEVEL: 'warn',
     };
-    const child = spawn(process.execPath, [join(dir, 'scripts', 'dev.mjs')], {
+    const child = spawn(process.execPath, [join(dir, 'tools', 'dev.mjs')], {
       cwd: dir,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -93,13 +93,13 @@ t.test('sources are changed while the stack runs', async (t) => {
   t.match(await health(first.found), { status: 'ok' });
 
   t.comment('what does not compile is reported, and the stack goes on');
-  change('api/handlers/service.ts', 'version: projectVersion(),', 'version: projectVersion(1),');
+  change('api/handlers/fleet/service.ts', 'version: projectVersion(),', 'version: projectVersion(1),');
   const refused = await stack.see(/(error TS2554)[\s\S]*restarted once this compiles/, first.printed);
   t.equal(refused.found, 'error TS2554');
   t.match(await health(first.found), { status: 'ok' });
 
   t.comment('what does is served');
-  change('api/handlers/service.ts', 'projectVersion(1)', "projectVersion().concat('-changed')");
+  change('api/handlers/fleet/service.ts', 'projectVersion(1)', "projectVersion().concat('-changed')");
   const second = await stack.see(READY, refused.printed);
   t.match(await health(second.found), { version: /-changed$/ });
 

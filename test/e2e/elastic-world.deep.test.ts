@@ -2,9 +2,9 @@
 import t, { type Test } from 'tap';
 import { collect } from '../../client/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
-import { Cluster, type TestAgent } from './cluster.js';
-import { largerSteps, smallJob } from './specs.js';
-import { sampleText } from './stack.js';
+import { Cluster, type TestAgent } from '../support/cluster.js';
+import { largerSteps, smallJob } from '../support/specs.js';
+import { sampleText } from '../support/stack.js';
 
 const STEPS = 60;
 const STEPS_BETWEEN = 3;

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { collect } from '../../client/index.js';
-import { smallJob } from './specs.js';
-import { sampleText, startStack } from './stack.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack } from '../support/stack.js';
 
 const STEPS = 24;
 const EVERY = 5;

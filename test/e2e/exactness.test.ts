@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { collect } from '../../client/index.js';
-import { smallJob } from './specs.js';
-import { sampleText, startStack } from './stack.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack } from '../support/stack.js';
 
 const STEPS = 20;
 const RANKS = [1, 2, 3, 4];

@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { collect } from '../../client/index.js';
-import { architectureOf, type JobSpec } from '../../contracts/index.js';
-import { modelParams } from '../../contracts/model-params.js';
-import { presets } from '../../contracts/presets.js';
-import { sampleText, startStack, type TestStack } from './stack.js';
-import { StoredState } from './stored-state.js';
+import type { JobSpec } from '../../contracts/index.js';
+import { architectureOf } from '../../spec/index.js';
+import { modelParams } from '../../spec/model/params.js';
+import { presets } from '../../spec/presets.js';
+import { sampleText, startStack, type TestStack } from '../support/stack.js';
+import { StoredState } from '../support/stored-state.js';
 
 const STEPS = 4;
 const PARAMS = modelParams(architectureOf(presets['mixtral-tiny']));

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { JobExport, JobSpec } from '../../contracts/index.js';
-import { smallJob } from './specs.js';
-import { sampleText, startStack, type TestStack } from './stack.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack, type TestStack } from '../support/stack.js';
 
 interface TensorEntry {
   dtype: string;

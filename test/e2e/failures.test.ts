@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { ApiError } from '../../client/index.js';
 import type { Job } from '../../contracts/index.js';
-import { reference, runningJob } from './disturbed-job.js';
-import { agentProcess, descendants, isAlive, rankProcesses } from './processes.js';
-import { startStack, type TestStack } from './stack.js';
+import { reference, runningJob } from '../support/disturbed-job.js';
+import { agentProcess, descendants, isAlive, rankProcesses } from '../support/processes.js';
+import { startStack, type TestStack } from '../support/stack.js';
 
 const never = () => false;
 

@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { collect } from '../../client/index.js';
-import { architectureOf, importConfig, type JobSpec, type ModelConfig } from '../../contracts/index.js';
-import { modelParams } from '../../contracts/model-params.js';
-import { smallJob } from './specs.js';
-import { sampleText, startStack, type TestStack } from './stack.js';
+import type { JobSpec, ModelConfig } from '../../contracts/index.js';
+import { architectureOf, importConfig } from '../../spec/index.js';
+import { modelParams } from '../../spec/model/params.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack, type TestStack } from '../support/stack.js';
 
 const STEPS = 4;
 const SIZES = {

@@ -8,7 +8,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { Fleet } from '../../worker/testing/fleet.js';
 
 const built = (path: string) => join(projectRoot(), 'native', 'build', path);

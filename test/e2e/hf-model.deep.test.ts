@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import t from 'tap';
 import { ApiError, collect } from '../../client/index.js';
 import type { JobExport, JobSpec } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/root.js';
+import { sampleText as continueText } from '../../ops/sample/sample-text.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { tarOf } from '../../platform/testing/models.js';
-import { sampleText as continueText } from '../../scripts/sample/sample-text.js';
-import { pythonWith, runPython } from './python.js';
-import { sampleText, startStack, type TestStack } from './stack.js';
+import { pythonWith, runPython } from '../support/python.js';
+import { sampleText, startStack, type TestStack } from '../support/stack.js';
 
 const HERE = join(projectRoot(), 'test', 'e2e', 'hf-llama');
 const FOLDER = join(HERE, 'model');

@@ -1,9 +1,9 @@
 /** What real ranks of two agents write, as it is read over HTTP: while they train, when one of them is killed, and afterwards. */
 import t from 'tap';
 import type { JobLog } from '../../contracts/index.js';
-import { Cluster } from './cluster.js';
-import { largerSteps, smallJob } from './specs.js';
-import { sampleText } from './stack.js';
+import { Cluster } from '../support/cluster.js';
+import { largerSteps, smallJob } from '../support/specs.js';
+import { sampleText } from '../support/stack.js';
 
 const STEPS = 30;
 

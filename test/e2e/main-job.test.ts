@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import t from 'tap';
 import { collect, type Zerofleet } from '../../client/index.js';
 import type { Job } from '../../contracts/index.js';
-import { sampleText as continueText } from '../../scripts/sample/sample-text.js';
-import { rankProcesses } from './processes.js';
-import { largerSteps, smallJob } from './specs.js';
-import { sampleText, startStack, type TestStack } from './stack.js';
+import { sampleText as continueText } from '../../ops/sample/sample-text.js';
+import { rankProcesses } from '../support/processes.js';
+import { largerSteps, smallJob } from '../support/specs.js';
+import { sampleText, startStack, type TestStack } from '../support/stack.js';
 
 const STEPS = 60;
 

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import t from 'tap';
 import { startRadosgw, whyNoRadosgw } from '../../platform/testing/radosgw.js';
-import { smallJob } from './specs.js';
-import { sampleText, startStack } from './stack.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack } from '../support/stack.js';
 
 const STEPS = 60;
 const BUCKET = 'zerofleet-e2e';

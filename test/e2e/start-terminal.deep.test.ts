@@ -3,11 +3,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { until } from '../../platform/testing/waiting.js';
-import { descendants } from './processes.js';
-import { cleanEnvironment } from './stack.js';
-import { Terminal, whyNoTerminal } from './terminal.js';
+import { descendants } from '../support/processes.js';
+import { cleanEnvironment } from '../support/stack.js';
+import { Terminal, whyNoTerminal } from '../support/terminal.js';
 
 t.setTimeout(300_000);
 

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { ApiError } from '../../client/index.js';
-import { reference, runningJob } from './disturbed-job.js';
-import { startStack } from './stack.js';
+import { reference, runningJob } from '../support/disturbed-job.js';
+import { startStack } from '../support/stack.js';
 
 /** Room for the checkpoints and exports of two small jobs. */
 const SMALL_DISK_BYTES = 24 * 1024 * 1024;

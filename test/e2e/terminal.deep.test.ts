@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { stringify } from 'yaml';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { freePort } from '../../platform/testing/free-port.js';
-import { largerSteps, smallJob } from './specs.js';
-import { cleanEnvironment, sampleText } from './stack.js';
-import { Terminal, whyNoTerminal } from './terminal.js';
+import { largerSteps, smallJob } from '../support/specs.js';
+import { cleanEnvironment, sampleText } from '../support/stack.js';
+import { Terminal, whyNoTerminal } from '../support/terminal.js';
 
 t.setTimeout(600_000);
 
@@ -29,7 +29,7 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
   // As `npm link` puts it there.
   mkdirSync(join(dir, 'bin'));
-  symlinkSync(join(projectRoot(), 'scripts', 'zerofleet.mjs'), join(dir, 'bin', 'zerofleet'));
+  symlinkSync(join(projectRoot(), 'tools', 'zerofleet.mjs'), join(dir, 'bin', 'zerofleet'));
   writeFileSync(join(dir, 'corpus.txt'), sampleText());
   const spec = (name: string, steps: number) =>
     largerSteps(smallJob({ name, dataset: 'DATASET', steps, ranks: 2, every_steps: 60 }));

@@ -6,8 +6,8 @@ import { collect } from '../../client/index.js';
 import type { JobSpec } from '../../contracts/index.js';
 import { TINY_TOKENIZER } from '../../platform/testing/models.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
-import { smallJob } from './specs.js';
-import { startStack } from './stack.js';
+import { smallJob } from '../support/specs.js';
+import { startStack } from '../support/stack.js';
 
 const TOKENIZER = Buffer.from(JSON.stringify(TINY_TOKENIZER));
 const LETTERS = Array.from({ length: 4000 }, (_, index) =>

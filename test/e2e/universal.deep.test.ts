@@ -8,8 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import type { JobSpec } from '../../contracts/index.js';
 import { tarOf } from '../../platform/testing/models.js';
-import { smallJob } from './specs.js';
-import { sampleText, startStack } from './stack.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack } from '../support/stack.js';
 
 const STEPS = 4;
 

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { Zerofleet } from '../../client/index.js';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { until } from '../../platform/testing/waiting.js';
-import { largerSteps, smallJob } from './specs.js';
-import { cleanEnvironment, sampleText } from './stack.js';
-import { Terminal, whyNoTerminal } from './terminal.js';
+import { largerSteps, smallJob } from '../support/specs.js';
+import { cleanEnvironment, sampleText } from '../support/stack.js';
+import { Terminal, whyNoTerminal } from '../support/terminal.js';
 
 t.setTimeout(600_000);
 
@@ -32,7 +32,7 @@ t.test(
     const dir = mkdtempSync(join(tmpdir(), 'zf-terminal-'));
     t.teardown(() => rmSync(dir, { recursive: true, force: true }));
     mkdirSync(join(dir, 'bin'));
-    symlinkSync(join(projectRoot(), 'scripts', 'zerofleet.mjs'), join(dir, 'bin', 'zerofleet'));
+    symlinkSync(join(projectRoot(), 'tools', 'zerofleet.mjs'), join(dir, 'bin', 'zerofleet'));
     const pools = [{ pool: 'default', types: [{ name: 'local', slots: 2, max: 2 }], idle_seconds: 3 }];
     const env = {
       ...cleanEnvironment(),

@@ -2,10 +2,10 @@
 import t, { type Test } from 'tap';
 import { collect, type Zerofleet } from '../../client/index.js';
 import type { Checkpoint, Job, JobEvent, JobSpec } from '../../contracts/index.js';
-import { smallJob } from './specs.js';
-import { sampleText, startStack, type TestStack } from './stack.js';
-import { roundedToBf16, StoredState } from './stored-state.js';
-import { DIVERGING, FEATURES, STEPS, tinyJob } from './zero-specs.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack, type TestStack } from '../support/stack.js';
+import { roundedToBf16, StoredState } from '../support/stored-state.js';
+import { DIVERGING, FEATURES, STEPS, tinyJob } from '../support/zero-specs.js';
 
 let stack: TestStack;
 let client: Zerofleet;

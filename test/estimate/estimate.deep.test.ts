@@ -1,13 +1,8 @@
 import t from 'tap';
-import {
-  estimateRank,
-  feasibleWorldSizes,
-  type InstructionSet,
-  type ResolvedJobSpec,
-  resolveSpec,
-} from '../../contracts/index.js';
+import type { InstructionSet, ResolvedJobSpec } from '../../contracts/index.js';
 import { fingerprint } from '../../native/js/index.js';
 import { connectWorld, tinyTokens } from '../../native/js/testing.js';
+import { estimateRank, feasibleWorldSizes, resolveSpec } from '../../spec/index.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
 import { JOBS, MODEL } from './jobs.js';

@@ -1,8 +1,8 @@
 /** That the contract's table of parameters is the native core's, for each naming and option. */
 import t from 'tap';
-import { architectureOf, importConfig } from '../../contracts/index.js';
-import { modelParams } from '../../contracts/model-params.js';
 import { paramTable } from '../../native/js/index.js';
+import { architectureOf, importConfig } from '../../spec/index.js';
+import { modelParams } from '../../spec/model/params.js';
 
 const SIZES = {
   hidden_size: 48,

@@ -9,13 +9,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
+import { projectRoot } from '../../platform/process/root.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { findRedisServer } from '../../platform/redis/server-program.js';
-import { projectRoot } from '../../platform/root.js';
 import { freePort } from '../../platform/testing/free-port.js';
 import { untilDone } from '../../platform/testing/waiting.js';
-import { smallJob } from '../e2e/specs.js';
-import { sampleText, startStack } from '../e2e/stack.js';
+import { smallJob } from '../support/specs.js';
+import { sampleText, startStack } from '../support/stack.js';
 
 const PASSWORD = 'not-a-secret-0123456789';
 const source = readFileSync(join(projectRoot(), 'infra/terraform/modules/queue/access.tf'), 'utf8');

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 
 const read = (path: string) => readFileSync(join(projectRoot(), path), 'utf8');
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, word]) => word ?? '');
@@ -17,7 +17,7 @@ const sources = (folder: string) =>
 t.test('filters look for what the worker logs', (t) => {
   const messages = all(read('infra/terraform/modules/observability/logs.tf'), /\$\.msg = \\"([^"\\]+)\\"/g);
   t.equal(messages.length, 2);
-  const logged = [read('worker/agent/generation.ts'), read('worker/credentials/sessions.ts')].join('\n');
+  const logged = [read('worker/attempt/generation.ts'), read('worker/credentials/sessions.ts')].join('\n');
   for (const message of messages) t.ok(logged.includes(`'${message}'`), `the worker logs ${message}`);
   t.end();
 });

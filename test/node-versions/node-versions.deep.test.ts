@@ -11,15 +11,15 @@ import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { collect } from '../../client/index.js';
 import type { Dataset, Job } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
-import { agentProcess } from '../e2e/processes.js';
-import { smallJob } from '../e2e/specs.js';
-import { cleanEnvironment, sampleText, startStack } from '../e2e/stack.js';
+import { agentProcess } from '../support/processes.js';
+import { smallJob } from '../support/specs.js';
+import { cleanEnvironment, sampleText, startStack } from '../support/stack.js';
 import { type NodeRelease, nodeRelease } from './node-releases.js';
 
 const run = promisify(execFile);
-const script = (name: string) => join(projectRoot(), 'scripts', name);
+const script = (name: string) => join(projectRoot(), 'tools', name);
 
 const bootstrap = (await import(pathToFileURL(script('bootstrap/node-version.mjs')).href)) as {
   oldestVersion(): string;

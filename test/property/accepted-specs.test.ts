@@ -2,10 +2,11 @@
 import fc, { type Arbitrary } from 'fast-check';
 import t from 'tap';
 import { loadContract } from '../../api/operations.js';
-import { type JobSpec, type ModelConfig, resolveSpec } from '../../contracts/index.js';
+import type { JobSpec, ModelConfig } from '../../contracts/index.js';
 import { Trainer } from '../../native/js/index.js';
 import { tinyTokens } from '../../native/js/testing.js';
 import { TINY_CONFIG } from '../../platform/testing/models.js';
+import { resolveSpec } from '../../spec/index.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
 import type { ApiDocument } from './requests.js';

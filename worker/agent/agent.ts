@@ -2,17 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type ConnectionOptions, Worker } from 'bullmq';
 import { type QueuePayload, queueName, REDIS_PREFIX, ZerofleetError } from '../../contracts/index.js';
+import { waitOrAbort } from '../../platform/process/retry.js';
 import { redisOptions } from '../../platform/redis/connect.js';
+import type { AgentDeps } from '../attempt/context.js';
+import { watchWorlds } from '../attempt/world-links.js';
+import { within } from '../common/within.js';
 import type { Members } from '../link/members.js';
 import type { PreemptionNotice } from '../preemption/source.js';
-import { waitOrAbort } from '../retry.js';
-import { within } from '../within.js';
 import { Announcer } from './announcer.js';
-import type { AgentDeps } from './context.js';
 import { ExportServer } from './export-server.js';
 import { Processor } from './processor.js';
 import { SampleServer } from './sample-server.js';
-import { watchWorlds } from './world-links.js';
 
 export interface AgentOptions extends AgentDeps {
   redis_url: string;

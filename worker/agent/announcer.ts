@@ -1,9 +1,9 @@
 import { hostname, totalmem } from 'node:os';
-import type { WorkerAnnouncement } from '../../platform/job-store/index.js';
-import { deferred } from '../deferred.js';
-import { waitOrAbort } from '../retry.js';
+import { waitOrAbort } from '../../platform/process/retry.js';
+import type { WorkerAnnouncement } from '../../state/index.js';
+import type { AgentDeps } from '../attempt/context.js';
+import { deferred } from '../common/deferred.js';
 import { PROGRAM_VERSION } from '../version.js';
-import type { AgentDeps } from './context.js';
 
 export interface AnnouncerOptions
   extends Pick<

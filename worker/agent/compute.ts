@@ -1,10 +1,10 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { type Config, CPU_SLOTS } from '../../platform/config.js';
-import type { Logger } from '../../platform/logging.js';
-import type { ChildProcesses } from '../child-processes.js';
+import { type Config, CPU_SLOTS } from '../../platform/config/config.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import type { ChildProcesses } from '../common/child-processes.js';
+import { GpuPool } from '../gpus/gpu-pool.js';
 import type { LookOptions, MachineGpu, MachineReport } from '../tasks/look-at-machine.js';
 import { runTask } from '../tasks/task-runner.js';
-import { GpuPool } from './gpu-pool.js';
 
 /** What the ranks of a worker compute on. */
 export interface Compute {

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { resultKey } from '../../platform/checkpoint/layout.js';
-import { testGpu, testWorker } from '../../platform/testing/workers.js';
+import { testGpu, testWorker } from '../../state/testing/workers.js';
 import { Fleet } from '../testing/fleet.js';
 
 const SMALL = [testGpu('GPU-1', { memory_bytes: 2 ** 30 })];

@@ -8,12 +8,12 @@ import {
   REDIS_PREFIX,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { until } from '../../platform/testing/waiting.js';
+import { MAX_LOST_WORKERS } from '../attempt/failure.js';
 import { Fleet, TEST_TIMING } from '../testing/fleet.js';
 import { ExportServer, type ExportServerOptions } from './export-server.js';
-import { MAX_LOST_WORKERS } from './failure.js';
 
 const POOL = 'default';
 const UNKNOWN: ExportPayload = {

@@ -8,13 +8,13 @@ import {
 } from '../../contracts/index.js';
 import { putExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
 import { exportName } from '../../platform/checkpoint/layout.js';
+import { backoffMs, waitOrAbort } from '../../platform/process/retry.js';
 import { redisOptions } from '../../platform/redis/connect.js';
+import type { AgentDeps } from '../attempt/context.js';
+import { MAX_LOST_WORKERS } from '../attempt/failure.js';
+import { codeOf, isRetryable, toRankError } from '../common/errors.js';
 import { withSession } from '../credentials/sessions.js';
-import { codeOf, isRetryable, toRankError } from '../errors.js';
-import { backoffMs, waitOrAbort } from '../retry.js';
 import { runTask } from '../tasks/task-runner.js';
-import type { AgentDeps } from './context.js';
-import { MAX_LOST_WORKERS } from './failure.js';
 
 export interface ExportServerOptions extends AgentDeps {
   redis_url: string;

@@ -1,12 +1,12 @@
 import { DelayedError, type Job as QueueJob } from 'bullmq';
 import t from 'tap';
 import type { QueuePayload } from '../../contracts/index.js';
-import type { ClaimResult } from '../../platform/job-store/port.js';
-import { createLogger } from '../../platform/logging.js';
-import { deferred } from '../deferred.js';
+import { createLogger } from '../../platform/logging/logging.js';
+import type { ClaimResult } from '../../state/port.js';
+import type { AgentDeps } from '../attempt/context.js';
+import { deferred } from '../common/deferred.js';
 import { testProcesses } from '../testing/child-processes.js';
 import { TEST_TIMING } from '../testing/fleet.js';
-import type { AgentDeps } from './context.js';
 import { Processor } from './processor.js';
 
 /** A queue entry that counts how often it was handed back. */

@@ -1,16 +1,16 @@
 import { DelayedError, type Job as QueueJob } from 'bullmq';
 import { type QueuePayload, type TraceContext, ZerofleetError } from '../../contracts/index.js';
-import type { Control, GrantedClaim } from '../../platform/job-store/port.js';
+import { retry } from '../../platform/process/retry.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
-import { retry } from '../retry.js';
-import { Attempt } from './attempt.js';
-import type { AgentDeps, AttemptContext } from './context.js';
-import { isLeaseLoss, MAX_LOST_WORKERS } from './failure.js';
-import { Lease } from './lease.js';
-import { LogReporter } from './log-reporter.js';
-import { ProgressReporter } from './progress-reporter.js';
-import { Resizer } from './resizer.js';
-import { StopRequests } from './stop-requests.js';
+import type { Control, GrantedClaim } from '../../state/port.js';
+import { Attempt } from '../attempt/attempt.js';
+import type { AgentDeps, AttemptContext } from '../attempt/context.js';
+import { isLeaseLoss, MAX_LOST_WORKERS } from '../attempt/failure.js';
+import { Resizer } from '../attempt/resizer.js';
+import { StopRequests } from '../attempt/stop-requests.js';
+import { Lease } from '../lease/lease.js';
+import { LogReporter } from '../reporting/log-reporter.js';
+import { ProgressReporter } from '../reporting/progress-reporter.js';
 
 /** What became of a queue entry: nothing is left to do for it here, or it must be looked at again after a while. */
 export type EntryOutcome = { kind: 'done' } | { kind: 'later'; after_ms: number };

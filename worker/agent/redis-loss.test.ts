@@ -1,5 +1,5 @@
 import t from 'tap';
-import { recover } from '../../platform/recovery/recover.js';
+import { recover } from '../../control/recovery/recover.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 

@@ -7,10 +7,10 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { redisOptions } from '../../platform/redis/connect.js';
+import type { AgentDeps } from '../attempt/context.js';
+import { toRankError } from '../common/errors.js';
 import { withSession } from '../credentials/sessions.js';
-import { toRankError } from '../errors.js';
 import { runTask } from '../tasks/task-runner.js';
-import type { AgentDeps } from './context.js';
 
 export interface SampleServerOptions extends AgentDeps {
   redis_url: string;

@@ -1,8 +1,8 @@
 /** What becomes of the ranks of an agent that is stopped and does not end. */
 import t from 'tap';
+import { agentSilenceMs } from '../attempt/timing.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, SHORT_SILENCES, TEST_TIMING } from '../testing/fleet.js';
-import { agentSilenceMs } from './timing.js';
 
 const STEP_MS = 20;
 /** In so many steps a rank without the word of its agent would have ended. */

@@ -1,13 +1,14 @@
-import { leafCount, overridesBefore, type ResolvedJobSpec } from '../../contracts/index.js';
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { ConnectedMessage, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { sumDigests } from '../../platform/checkpoint/digest.js';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import { encodeManifest, FORMAT_VERSION, type Manifest } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { retry } from '../../platform/process/retry.js';
 import { newUlid } from '../../platform/random.js';
-import { codeOf, isRetryable } from '../errors.js';
-import { retry } from '../retry.js';
+import { leafCount, overridesBefore } from '../../spec/index.js';
+import { codeOf, isRetryable } from '../common/errors.js';
 import { PROGRAM_VERSION } from '../version.js';
 import type { CompleteSave } from './save-collector.js';
 

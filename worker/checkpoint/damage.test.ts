@@ -8,10 +8,10 @@ import { CHUNK_BYTES, encodeManifest } from '../../platform/checkpoint/manifest.
 import { verifyShards } from '../../platform/checkpoint/verify.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
-import { isBadCheckpoint } from '../agent/failure.js';
-import { codeOf } from '../errors.js';
+import { isBadCheckpoint } from '../attempt/failure.js';
+import { codeOf } from '../common/errors.js';
 import type { RankTrainer } from '../native/adapter.js';
-import { loadCheckpoint } from '../rank/load-checkpoint.js';
+import { loadCheckpoint } from '../rank/load/load-checkpoint.js';
 import { fakeCore } from '../testing/fake-core.js';
 import { LocalWorld } from '../testing/local-ranks.js';
 import { testSpec } from '../testing/start-message.js';

@@ -1,7 +1,7 @@
 import type { Checkpoint, ResolvedJobSpec } from '../../contracts/index.js';
 import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
-import type { AttemptContext } from '../agent/context.js';
-import { codeOf } from '../errors.js';
+import type { AttemptContext } from '../attempt/context.js';
+import { codeOf } from '../common/errors.js';
 import { listSaves, mayRemove, removeSave, type StoredSave } from './leftovers.js';
 import { outsideLineage } from './lineage.js';
 

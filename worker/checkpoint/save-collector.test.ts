@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { SaveRef, ShardMessage } from '../../contracts/rank-protocol.js';
-import { deferred } from '../deferred.js';
+import { deferred } from '../common/deferred.js';
 import { type CompleteSave, SaveCollector } from './save-collector.js';
 
 function ref(step: number, directory = `step-${step}`): SaveRef {

@@ -4,11 +4,11 @@
  */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
-import { openJobStore } from '../../platform/job-store/index.js';
-import { S3Store } from '../../platform/object-store/s3-store.js';
-import { testDataset } from '../../platform/testing/jobs.js';
+import { S3Store } from '../../platform/object-store/s3/store.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
+import { openJobStore } from '../../state/index.js';
+import { testDataset } from '../../state/testing/jobs.js';
 import { lifeAfter, live, spec } from '../testing/saving-process.js';
 
 /** Of a shard there are several. */

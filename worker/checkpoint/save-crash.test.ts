@@ -6,11 +6,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
-import { openJobStore } from '../../platform/job-store/index.js';
-import { FileStore } from '../../platform/object-store/file-store.js';
-import { nodeFileSystem } from '../../platform/object-store/file-system.js';
-import { testDataset } from '../../platform/testing/jobs.js';
+import { nodeFileSystem } from '../../platform/object-store/file/file-system.js';
+import { FileStore } from '../../platform/object-store/file/store.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
+import { openJobStore } from '../../state/index.js';
+import { testDataset } from '../../state/testing/jobs.js';
 import { Crash, type CrashMoment, crashingFileSystem, crashingObjects } from '../testing/crashing.js';
 import { end, lifeAfter, live, newest, type Stores, spec } from '../testing/saving-process.js';
 

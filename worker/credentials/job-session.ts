@@ -1,5 +1,5 @@
 import type { RetryPolicy, SessionCredentials } from '../../contracts/rank-protocol.js';
-import { backoffMs, retry, waitOrAbort } from '../retry.js';
+import { backoffMs, retry, waitOrAbort } from '../../platform/process/retry.js';
 import { isRefusal } from './refusal.js';
 import { SESSION_SECONDS } from './session-time.js';
 

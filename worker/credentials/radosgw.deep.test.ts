@@ -1,7 +1,7 @@
 /** What a session of the role really may do, by the judgement of a server that has STS and session policies: Ceph's radosgw. */
 import t from 'tap';
 import { openObjectStore } from '../../platform/object-store/index.js';
-import { S3Store } from '../../platform/object-store/s3-store.js';
+import { S3Store } from '../../platform/object-store/s3/store.js';
 import { startRadosgw, whyNoRadosgw } from '../../platform/testing/radosgw.js';
 import { testSpec } from '../testing/start-message.js';
 import { AttemptRole } from './attempt-role.js';

@@ -1,7 +1,8 @@
 /** What one job's child processes may do in the object store, in the words of IAM. */
 import { dirname } from 'node:path/posix';
-import { datasetKey, type Job, modelKey, tokenizerModel } from '../../contracts/index.js';
+import { datasetKey, type Job, modelKey } from '../../contracts/index.js';
 import { checkpointsPrefix, exportsPrefix, jobKey } from '../../platform/checkpoint/layout.js';
+import { tokenizerModel } from '../../spec/index.js';
 
 /** Folders of an object store, each with a slash at its end. */
 export interface Reach {

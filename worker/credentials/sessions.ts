@@ -1,7 +1,7 @@
 import { type Job, ZerofleetError } from '../../contracts/index.js';
 import type { RetryPolicy, SessionCredentials } from '../../contracts/rank-protocol.js';
-import type { Config } from '../../platform/config.js';
-import type { Logger } from '../../platform/logging.js';
+import type { Config } from '../../platform/config/config.js';
+import type { Logger } from '../../platform/logging/logging.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import { JobSession } from './job-session.js';
 

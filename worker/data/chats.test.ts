@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { ChatMessage } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/root.js';
-import { BytesTokenizer } from './bytes-tokenizer.js';
-import { ChatTemplate } from './chat-template.js';
-import { DocumentEncoder } from './document-encoder.js';
-import { HfTokenizer } from './hf-tokenizer.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
+import { ChatTemplate } from '../encoding/chat-template.js';
+import { DocumentEncoder } from '../encoding/document-encoder.js';
+import { HfTokenizer } from '../encoding/hf-tokenizer.js';
 import { textPieces } from './text-pieces.js';
 
 interface Golden {

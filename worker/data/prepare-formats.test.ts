@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type Dataset, modelKey } from '../../contracts/index.js';
 import { encodeTokenFileHeader, tokenFileLayout } from '../../contracts/token-file.js';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { BatchEncoder } from '../encoding/encode-batch.js';
 import { prepared, readTokenFile } from '../testing/prepared.js';
-import { BatchEncoder } from './encode-batch.js';
 import { prepareTokens } from './prepare-tokens.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';

@@ -2,21 +2,22 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Dataset, type ResolvedJobSpec, tokenizerModel, ZerofleetError } from '../../contracts/index.js';
+import { type Dataset, type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
 import {
   decodeTokenFileHeader,
   TOKEN_FILE_HEADER_BYTES,
   tokenFileLayout,
 } from '../../contracts/token-file.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
-import { codeOf } from '../errors.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import { tokenizerModel } from '../../spec/index.js';
+import { codeOf } from '../common/errors.js';
+import type { TokenizerFiles } from '../encoding/hf-tokenizer.js';
+import { readTokenizer } from '../encoding/tokenizer-store.js';
 import { DataCounts, type DataSummary } from './data-summary.js';
-import type { TokenizerFiles } from './hf-tokenizer.js';
 import { type OnSequence, type Packer, SplitPacker, WholePacker } from './packing.js';
 import { type SequenceCounts, SequenceFiles } from './sequence-files.js';
 import { evict, makingOf, markUse, putEntry, removeMaking, sealOf } from './token-cache.js';
 import { tokenSource } from './token-source.js';
-import { readTokenizer } from './tokenizer-store.js';
 
 export interface TokenRequest {
   dataset: Dataset;

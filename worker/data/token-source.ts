@@ -1,7 +1,7 @@
 import type { Dataset } from '../../contracts/index.js';
 import { lineBatches } from '../../platform/datasets/line-batches.js';
-import type { Batch, EncodedBatch, EncoderSetup } from './encode-batch.js';
-import { EncoderPool } from './encoder-pool.js';
+import type { Batch, EncodedBatch, EncoderSetup } from '../encoding/encode-batch.js';
+import { EncoderPool } from '../encoding/encoder-pool.js';
 import { textPieces, withLineFeeds } from './text-pieces.js';
 import type { Tokens } from './token-file-writer.js';
 import { uploadedTokens } from './uploaded-tokens.js';

@@ -1,10 +1,10 @@
 import type { JobExport } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { retry } from '../../platform/process/retry.js';
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
-import { isRetryable } from '../errors.js';
+import { isRetryable } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
-import { retry } from '../retry.js';
 import type { TaskRequest } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
 import { TensorReader } from './tensor-reader.js';

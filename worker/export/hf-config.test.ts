@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import { type ModelConfig, modelKey } from '../../contracts/index.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import { testSpec } from '../testing/start-message.js';
 import { parseExactly, stringifyExactly } from './exact-json.js';
 import { hfConfig } from './hf-config.js';
@@ -13,7 +13,7 @@ import { sourceConfig } from './model-source.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';
 /** What transformers wrote, one configuration of each family and more. */
-const MODELS = readFileSync(join(projectRoot(), 'contracts/testing/hf/models.json'), 'utf8');
+const MODELS = readFileSync(join(projectRoot(), 'spec/testing/hf/models.json'), 'utf8');
 const CONFIGS = [...MODELS.matchAll(/"config": (\{[\s\S]*?\n\})/g)].map(([, text = '']) =>
   // As many as bytes, for the spec of the job.
   text.replace('"vocab_size": 96', '"vocab_size": 256'),

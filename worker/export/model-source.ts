@@ -1,6 +1,6 @@
 /** What an export takes over from the uploaded models that its job used. */
 import { isDeepStrictEqual } from 'node:util';
-import { importConfig, modelKey, type ResolvedJobSpec, tokenizerModel } from '../../contracts/index.js';
+import { modelKey, type ResolvedJobSpec } from '../../contracts/index.js';
 import {
   CHAT_TEMPLATE_FILE,
   COMPANION_FILES,
@@ -11,7 +11,8 @@ import {
 import { documentText, jsonObject } from '../../platform/models/read-document.js';
 import { chatTemplateOf } from '../../platform/models/tokenizer.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { readText } from '../data/tokenizer-store.js';
+import { importConfig, tokenizerModel } from '../../spec/index.js';
+import { readText } from '../encoding/tokenizer-store.js';
 import { parseExactly } from './exact-json.js';
 
 /** A file of an export that is not made of the job's weights. */

@@ -11,8 +11,8 @@ import {
 import { planReads } from '../../platform/checkpoint/read-plan.js';
 import { ShardContents } from '../../platform/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { isRetryable } from '../errors.js';
-import { retry } from '../retry.js';
+import { retry } from '../../platform/process/retry.js';
+import { isRetryable } from '../common/errors.js';
 
 /** Chunks of this many shards stay in memory: parameters are read in order, each shard's pieces follow each other. */
 const CACHED_CHUNKS = 8;

@@ -1,8 +1,8 @@
 /** What stands beside the tensors in DeepSpeed's universal layout. */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
-import { groupOf } from '../../contracts/resolve-spec/param-groups.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { PyFloat, PyTuple, type TorchDict, type TorchValue } from '../../platform/torch-file/values.js';
+import { groupOf } from '../../spec/resolve/param-groups.js';
 
 /** DeepSpeed asks which of its versions a file is from; this is one whose readers know everything that is written here. */
 const DS_VERSION = '0.16.0';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { WorldMember, WorldPlan, WorldRendezvous } from '../../platform/job-store/index.js';
+import { waitOrAbort } from '../../platform/process/retry.js';
+import type { WorldMember, WorldPlan, WorldRendezvous } from '../../state/index.js';
 import { requireSameTokens } from '../data/same-tokens.js';
-import { waitOrAbort } from '../retry.js';
 import type { RankHost } from '../supervisor/rank.js';
 import type { LinkServer } from './link-server.js';
 import { RemoteRankHost } from './remote-rank-host.js';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import type { Logger } from '../../platform/logging.js';
-import { type Deferred, deferred } from '../deferred.js';
-import { waitOrAbort } from '../retry.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import { waitOrAbort } from '../../platform/process/retry.js';
+import { type Deferred, deferred } from '../common/deferred.js';
 import { admitMember, type Names } from './handshake.js';
 import { Link } from './link.js';
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { deferred } from '../deferred.js';
+import { deferred } from '../common/deferred.js';
 import { SilenceWatch } from '../supervisor/silence-watch.js';
 import { encodeFrame, FrameReader } from './frames.js';
 

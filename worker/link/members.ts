@@ -1,6 +1,6 @@
-import type { SealedWorld, Unsubscribe, WorldRendezvous } from '../../platform/job-store/index.js';
-import type { Logger } from '../../platform/logging.js';
-import { waitOrAbort } from '../retry.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import { waitOrAbort } from '../../platform/process/retry.js';
+import type { SealedWorld, Unsubscribe, WorldRendezvous } from '../../state/index.js';
 import type { MemberWorld } from './member-world.js';
 
 export interface MembersOptions {

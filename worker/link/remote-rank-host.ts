@@ -1,7 +1,7 @@
 import { plainText, ZerofleetError } from '../../contracts/index.js';
 import type { AgentMessage, StartMessage } from '../../contracts/rank-protocol.js';
-import { type Deferred, deferred } from '../deferred.js';
-import { fromRankError } from '../errors.js';
+import { type Deferred, deferred } from '../common/deferred.js';
+import { fromRankError } from '../common/errors.js';
 import { workerLine } from '../supervisor/log-line.js';
 import type { Rank, RankEnd, RankHost, RankListener } from '../supervisor/rank.js';
 import { endText } from '../supervisor/rank-end.js';

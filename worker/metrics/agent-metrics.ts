@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ShardMessage, SteppedMessage } from '../../contracts/rank-protocol.js';
-import type { GpuPool } from '../agent/gpu-pool.js';
+import type { GpuPool } from '../gpus/gpu-pool.js';
 
 const PREFIX = 'zerofleet_worker_';
 /** From a tiny model on a CPU to minutes. */

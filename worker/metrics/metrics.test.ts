@@ -1,8 +1,8 @@
 import t from 'tap';
+import { serveMetrics } from '../../platform/process/metrics-server.js';
 import { Fleet } from '../testing/fleet.js';
 import { STEP_SECONDS } from '../testing/stepped.js';
 import { AgentMetrics } from './agent-metrics.js';
-import { serveMetrics } from './metrics-server.js';
 
 /** The values of one scrape by name and labels. */
 async function values(metrics: AgentMetrics): Promise<Map<string, number>> {

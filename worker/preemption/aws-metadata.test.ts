@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { type MetadataService, startMetadataService } from '../testing/metadata-service.js';
 import { AwsMetadata } from './aws-metadata.js';
 

@@ -1,5 +1,5 @@
-import type { Logger } from '../../platform/logging.js';
-import { waitOrAbort } from '../retry.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import { waitOrAbort } from '../../platform/process/retry.js';
 import { InstanceMetadata } from './instance-metadata.js';
 import type { PreemptionNotice, PreemptionSource } from './source.js';
 

@@ -1,8 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { AWS_METADATA_URL, type Config } from '../../platform/config.js';
-import type { JobStorePort } from '../../platform/job-store/index.js';
-import type { Logger } from '../../platform/logging.js';
-import { retry } from '../retry.js';
+import { AWS_METADATA_URL, type Config } from '../../platform/config/config.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import { retry } from '../../platform/process/retry.js';
+import type { JobStorePort } from '../../state/index.js';
 import { InstanceMetadata } from './instance-metadata.js';
 
 /** A machine that nobody ends costs money, so it is said as often as it takes, within the time that a lifecycle hook has. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { deferred } from '../deferred.js';
+import { deferred } from '../common/deferred.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 import { startMetadataService } from '../testing/metadata-service.js';

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { projectRoot } from '../../platform/root.js';
+import { projectRoot } from '../../platform/process/root.js';
 import type { Finding } from '../testing/all-worlds-main.js';
 
 const program = fileURLToPath(new URL('../testing/all-worlds-main.js', import.meta.url));

@@ -1,5 +1,5 @@
 import type { RankError } from '../../contracts/rank-protocol.js';
-import { deferred } from '../deferred.js';
+import { deferred } from '../common/deferred.js';
 import type { NativeCore } from '../native/adapter.js';
 import { isSilent, withXids, xidText } from './xids.js';
 

@@ -7,13 +7,13 @@ import type {
 } from '../../contracts/rank-protocol.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import type { TrainedState } from '../checkpoint/fit.js';
-import { toRankError } from '../errors.js';
+import { toRankError } from '../common/errors.js';
 import type { NativeCore, RankTrainer } from '../native/adapter.js';
 import { SilenceWatch } from '../supervisor/silence-watch.js';
 import { Inbox, type RankChannel } from './channel.js';
 import { GpuListener } from './gpu-listener.js';
-import { loadCheckpoint } from './load-checkpoint.js';
-import { loadModel } from './load-model.js';
+import { loadCheckpoint } from './load/load-checkpoint.js';
+import { loadModel } from './load/load-model.js';
 import { firstPosition, positionAfterLoad } from './position.js';
 import { SnapshotWriter } from './snapshot-writer.js';
 import { trainLoop } from './train-loop.js';

@@ -1,5 +1,5 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { codeOf } from '../errors.js';
+import { codeOf } from '../common/errors.js';
 import type { StepResult } from '../native/adapter.js';
 
 /** The steps that were skipped one after the other up to now: what a divergence is explained with. */

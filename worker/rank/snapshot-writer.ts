@@ -9,9 +9,9 @@ import type {
 import { checkpointDirectory, checkpointKey, shardName } from '../../platform/checkpoint/layout.js';
 import { ShardContents, type ShardedState } from '../../platform/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { isRetryable, toRankError } from '../errors.js';
+import { retry } from '../../platform/process/retry.js';
+import { isRetryable, toRankError } from '../common/errors.js';
 import type { RankTrainer, Snapshot } from '../native/adapter.js';
-import { retry } from '../retry.js';
 import { Shard } from './shard.js';
 
 export interface SnapshotWriterOptions {

@@ -1,8 +1,9 @@
-import { architectureOf, type ResolvedJobSpec } from '../../contracts/index.js';
-import { modelParams } from '../../contracts/model-params.js';
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { Sharding } from '../../contracts/rank-protocol.js';
-import { groupOf } from '../../contracts/resolve-spec/param-groups.js';
 import { expertSet } from '../../contracts/shard-layout.js';
+import { architectureOf } from '../../spec/index.js';
+import { modelParams } from '../../spec/model/params.js';
+import { groupOf } from '../../spec/resolve/param-groups.js';
 import type { TrainedState } from '../checkpoint/fit.js';
 import type { NativeCore, TrainerConfig } from '../native/adapter.js';
 

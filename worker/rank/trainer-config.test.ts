@@ -1,6 +1,7 @@
 /** That every setting of the job document reaches the core. */
 import t from 'tap';
-import { type JobSpec, resolveSpec } from '../../contracts/index.js';
+import type { JobSpec } from '../../contracts/index.js';
+import { resolveSpec } from '../../spec/index.js';
 import { startMessage } from '../testing/start-message.js';
 import { trainerConfig } from './trainer-config.js';
 

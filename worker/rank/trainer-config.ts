@@ -1,5 +1,6 @@
-import { architectureOf, estimateRank, type ResolvedModelConfig } from '../../contracts/index.js';
+import type { ResolvedModelConfig } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
+import { architectureOf, estimateRank } from '../../spec/index.js';
 import type { ModelConfig, TrainerConfig } from '../native/adapter.js';
 
 /** The job's model as the native core knows it: the fields of an architecture are the native core's own. */

@@ -3,7 +3,7 @@
  * say who is to blame when a rank fails.
  */
 import type { RankError } from '../../contracts/rank-protocol.js';
-import { isDeviceCode } from '../supervisor/gpu-faults.js';
+import { isDeviceCode } from '../gpus/gpu-faults.js';
 
 /** Error codes that take a GPU out: see supervisor/gpu-faults.ts. */
 type GpuFault = 'gpu_memory_fault' | 'gpu_lost';

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { BytesTokenizer } from '../data/bytes-tokenizer.js';
-import type { PromptTokenizer } from '../data/prompt-tokenizer.js';
+import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
+import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
 import { questionOf } from './question.js';
 
 const TEMPLATE =

@@ -1,6 +1,6 @@
 import { type ResolvedJobSpec, type SampleTask, ZerofleetError } from '../../contracts/index.js';
-import { ChatTemplate } from '../data/chat-template.js';
-import type { PromptTokenizer } from '../data/prompt-tokenizer.js';
+import { ChatTemplate } from '../encoding/chat-template.js';
+import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
 
 /** What a model is to go on with. */
 export interface Question {

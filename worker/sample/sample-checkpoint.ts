@@ -1,16 +1,16 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { retry } from '../../platform/process/retry.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
-import { BytesTokenizer } from '../data/bytes-tokenizer.js';
-import { HfTokenizer } from '../data/hf-tokenizer.js';
-import type { PromptTokenizer } from '../data/prompt-tokenizer.js';
-import { readTokenizer } from '../data/tokenizer-store.js';
-import { isRetryable } from '../errors.js';
+import { isRetryable } from '../common/errors.js';
+import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
+import { HfTokenizer } from '../encoding/hf-tokenizer.js';
+import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
+import { readTokenizer } from '../encoding/tokenizer-store.js';
 import { tokenizerSource } from '../export/model-source.js';
 import { TensorReader } from '../export/tensor-reader.js';
 import type { CoreSampler, NativeCore } from '../native/adapter.js';
 import { modelConfig } from '../rank/trainer-config.js';
-import { retry } from '../retry.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { questionOf } from './question.js';
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { plainText } from '../../contracts/index.js';
-import { redactorOf } from '../../platform/redact.js';
+import { redactorOf } from '../../platform/logging/redact.js';
 import { LineBudget, PER_SECOND } from './line-budget.js';
 import { LineSplitter } from './line-splitter.js';
 import { cutLine, droppedLine, type LogLine } from './log-line.js';

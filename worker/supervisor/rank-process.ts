@@ -7,11 +7,11 @@ import type {
   RankMessage,
   SessionCredentials,
 } from '../../contracts/rank-protocol.js';
-import type { Logger } from '../../platform/logging.js';
-import { childEnv } from '../child-env.js';
-import type { ChildProcesses } from '../child-processes.js';
-import { deferred } from '../deferred.js';
-import { isDeviceCode } from './gpu-faults.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import { childEnv } from '../common/child-env.js';
+import type { ChildProcesses } from '../common/child-processes.js';
+import { deferred } from '../common/deferred.js';
+import { isDeviceCode } from '../gpus/gpu-faults.js';
 import type { LogLine } from './log-line.js';
 import { oomEvidence, readOomKills } from './oom-kills.js';
 import { Pulse } from './pulse.js';

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { createLogger } from '../../platform/logging.js';
-import type { ChildProcessesOptions } from '../child-processes.js';
+import { createLogger } from '../../platform/logging/logging.js';
+import type { ChildProcessesOptions } from '../common/child-processes.js';
 import { testProcesses, undeadProcesses } from '../testing/child-processes.js';
 import { startMessage } from '../testing/start-message.js';
 import { LocalRankHost } from './local-rank-host.js';

@@ -9,7 +9,7 @@ import type {
   StartMessage,
   SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import { deferred } from '../deferred.js';
+import { deferred } from '../common/deferred.js';
 import { Blame, type Culprit } from './blame.js';
 import type { LogLine } from './log-line.js';
 import type { Rank, RankEnd, RankHost } from './rank.js';

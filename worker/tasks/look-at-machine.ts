@@ -1,4 +1,4 @@
-import type { WorkerGpu } from '../../platform/job-store/index.js';
+import type { WorkerGpu } from '../../state/index.js';
 import type { NativeCore } from '../native/adapter.js';
 
 /** A GPU that a worker may use, or could if it had no problem. */

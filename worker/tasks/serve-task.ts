@@ -1,7 +1,7 @@
 import type { SessionCredentials } from '../../contracts/rank-protocol.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
+import { toRankError } from '../common/errors.js';
 import { prepareTokens } from '../data/prepare-tokens.js';
-import { toRankError } from '../errors.js';
 import { exportModel } from '../export/export-model.js';
 import { exportUniversal } from '../export/export-universal.js';
 import type { NativeCore } from '../native/adapter.js';

@@ -1,8 +1,8 @@
-import type { Logger } from '../../platform/logging.js';
-import { childEnv } from '../child-env.js';
-import type { ChildProcesses } from '../child-processes.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import { childEnv } from '../common/child-env.js';
+import type { ChildProcesses } from '../common/child-processes.js';
+import { fromRankError } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
-import { fromRankError } from '../errors.js';
 import type {
   TaskMessage,
   TaskOrder,

@@ -1,8 +1,8 @@
 /** An agent with test timing and fake ranks as a process of its own: argv is directory, Redis, object store, slots, timing (JSON). */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { loadConfig } from '../../platform/config.js';
-import { createLogger } from '../../platform/logging.js';
+import { loadConfig } from '../../platform/config/config.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { startWorker } from '../start.js';
 import { TEST_TIMING } from './fleet.js';
 

@@ -1,17 +1,17 @@
 /** An attempt of a job as far as its checkpoints see it, without a queue and without processes. */
 import type { Job } from '../../contracts/index.js';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { continueTrace } from '../../platform/tracing.js';
-import type { AttemptContext, WorkerStore } from '../agent/context.js';
-import { Lease } from '../agent/lease.js';
-import { LogReporter } from '../agent/log-reporter.js';
-import { ProgressReporter } from '../agent/progress-reporter.js';
-import { Resizer } from '../agent/resizer.js';
-import { StopRequests } from '../agent/stop-requests.js';
+import type { AttemptContext, WorkerStore } from '../attempt/context.js';
+import { Resizer } from '../attempt/resizer.js';
+import { StopRequests } from '../attempt/stop-requests.js';
+import { Lease } from '../lease/lease.js';
 import { LinkServer } from '../link/link-server.js';
 import { AgentMetrics } from '../metrics/agent-metrics.js';
 import { Departure } from '../preemption/departure.js';
+import { LogReporter } from '../reporting/log-reporter.js';
+import { ProgressReporter } from '../reporting/progress-reporter.js';
 import { testProcesses } from './child-processes.js';
 import { TEST_TIMING } from './fleet.js';
 

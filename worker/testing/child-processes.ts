@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
-import { createLogger } from '../../platform/logging.js';
-import { ChildProcesses, type ChildProcessesOptions, type Fork } from '../child-processes.js';
+import { createLogger } from '../../platform/logging/logging.js';
+import { ChildProcesses, type ChildProcessesOptions, type Fork } from '../common/child-processes.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 

@@ -1,7 +1,8 @@
 /** A process that dies at a chosen call: everything that it does afterwards fails, and nothing of it is done. */
-import type { FileSystem } from '../../platform/object-store/file-system.js';
+
+import type { ObjectInfo } from '../../platform/object-store/common/port.js';
+import type { FileSystem } from '../../platform/object-store/file/file-system.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import type { ObjectInfo } from '../../platform/object-store/port.js';
 
 /** Before the call has any effect, or when it is done and its reply is lost. */
 export type CrashMoment = 'before' | 'after';

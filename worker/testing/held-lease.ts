@@ -2,10 +2,10 @@
 import type { Test } from 'tap';
 import type { Execution } from '../../contracts/execution.js';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { Control } from '../../platform/job-store/port.js';
-import { createLogger } from '../../platform/logging.js';
-import { Lease } from '../agent/lease.js';
-import { type Deferred, deferred } from '../deferred.js';
+import { createLogger } from '../../platform/logging/logging.js';
+import type { Control } from '../../state/port.js';
+import { type Deferred, deferred } from '../common/deferred.js';
+import { Lease } from '../lease/lease.js';
 import { FakeClock } from './fake-clock.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });

@@ -1,9 +1,9 @@
 /** Worlds over several agents in one process, with real links and scripted ranks; the job store is left out. */
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
-import type { SealedWorld, WorldPlan } from '../../platform/job-store/index.js';
-import { createLogger } from '../../platform/logging.js';
-import type { ChildProcessesOptions } from '../child-processes.js';
+import { createLogger } from '../../platform/logging/logging.js';
+import type { SealedWorld, WorldPlan } from '../../state/index.js';
+import type { ChildProcessesOptions } from '../common/child-processes.js';
 import { type Assembly, assemble, type RankPlace } from '../link/assemble.js';
 import { LinkServer } from '../link/link-server.js';
 import { type MemberJob, MemberWorld } from '../link/member-world.js';

@@ -13,7 +13,7 @@ import { sumDigests } from '../../platform/checkpoint/digest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { type CompleteSave, SaveCollector } from '../checkpoint/save-collector.js';
 import type { NativeCore, RankTrainer } from '../native/adapter.js';
-import { loadCheckpoint } from '../rank/load-checkpoint.js';
+import { loadCheckpoint } from '../rank/load/load-checkpoint.js';
 import { positionAfterLoad } from '../rank/position.js';
 import { SnapshotWriter } from '../rank/snapshot-writer.js';
 import { trainedState } from '../rank/trained-state.js';

@@ -4,11 +4,11 @@ import type { Test } from 'tap';
 import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint } from '../../contracts/index.js';
 import { checkpointDirectory, checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../../platform/logging/logging.js';
 import { type AbandonOptions, type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
-import type { AttemptContext } from '../agent/context.js';
-import { StopRequests } from '../agent/stop-requests.js';
-import { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
+import type { AttemptContext } from '../attempt/context.js';
+import { JobCheckpoints } from '../attempt/job-checkpoints.js';
+import { StopRequests } from '../attempt/stop-requests.js';
 import { testSpec } from './start-message.js';
 
 /** Shape of the stored checkpoints. */

@@ -5,10 +5,10 @@
 import type { Test } from 'tap';
 import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import { verifyShards } from '../../platform/checkpoint/verify.js';
-import type { JobStorePort } from '../../platform/job-store/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { tokenRequest } from '../agent/prepare-data.js';
-import { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
+import type { JobStorePort } from '../../state/index.js';
+import { JobCheckpoints } from '../attempt/job-checkpoints.js';
+import { tokenRequest } from '../attempt/prepare-data.js';
 import { prepareTokens } from '../data/prepare-tokens.js';
 import { claimForTest } from './attempt-context.js';
 import { fakeCore } from './fake-core.js';

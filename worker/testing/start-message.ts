@@ -1,12 +1,7 @@
-import {
-  type JobSpec,
-  type ModelConfig,
-  type ResolvedJobSpec,
-  resolveSpec,
-  traceHeaders,
-} from '../../contracts/index.js';
+import { type JobSpec, type ModelConfig, type ResolvedJobSpec, traceHeaders } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 import { continueTrace } from '../../platform/tracing.js';
+import { resolveSpec } from '../../spec/index.js';
 
 const TINY_MODEL: ModelConfig = {
   model_type: 'llama',

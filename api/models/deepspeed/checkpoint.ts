@@ -1,9 +1,9 @@
 import { ZerofleetError } from '../../../contracts/index.js';
-import type { ModelParam } from '../../../contracts/model-params.js';
 import type { Moment, StateName } from '../../../contracts/state-records.js';
 import { STATE_NAMES } from '../../../platform/checkpoint/manifest.js';
 import type { WeightTensor } from '../../../platform/models/weights.js';
 import type { TorchFile } from '../../../platform/torch-file/read.js';
+import type { ModelParam } from '../../../spec/model/params.js';
 import { deepSpeedFile } from './names.js';
 import { CONVERT, frozenRuns, type RankFile, rawRuns } from './raw.js';
 import { checkWhole, type Run, tensorsByFile } from './runs.js';

@@ -1,10 +1,10 @@
 import { ZerofleetError } from '../../../contracts/index.js';
-import type { ModelParam } from '../../../contracts/model-params.js';
 import type { StateName } from '../../../contracts/rank-protocol.js';
 import { isWeightDtype, type WeightDtype, type WeightTensor } from '../../../platform/models/weights.js';
 import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
 import type { TorchFile } from '../../../platform/torch-file/read.js';
 import { TorchTensor, type TorchValue } from '../../../platform/torch-file/values.js';
+import type { ModelParam } from '../../../spec/model/params.js';
 
 /** A tensor of a file, row-major and without gaps. */
 export interface FoundTensor {

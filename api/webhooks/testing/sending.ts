@@ -1,8 +1,8 @@
 import type { Test } from 'tap';
 import type { Delivery, DeliveryAttempt, WebhookSpec, WebhookWithSecret } from '../../../contracts/index.js';
-import { startWebhookRelay } from '../../../platform/job-store/index.js';
-import type { WebhookOutboxEntry } from '../../../platform/job-store/port.js';
-import { createLogger } from '../../../platform/logging.js';
+import { createLogger } from '../../../platform/logging/logging.js';
+import { startWebhookRelay } from '../../../state/index.js';
+import type { WebhookOutboxEntry } from '../../../state/port.js';
 import { startTestStack } from '../../testing/stack.js';
 import { AddressPolicy } from '../addresses.js';
 import { WebhookSender, type WebhookSenderOptions } from '../sender.js';

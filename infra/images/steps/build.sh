@@ -10,13 +10,13 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 out=$1
 app=$out/app
-mkdir -p "$app/native/build" "$app/platform/job-store"
+mkdir -p "$app/native/build"
 
 npm run setup
 
 cp package.json package-lock.json LICENSE openapi.yaml infra/images/steps/make-bucket.mjs "$app"
 cp -r web "$app/web"
-cp -r platform/job-store/commands "$app/platform/job-store/commands"
+cp --parents state/*/commands/*.lua "$app"
 cp native/build/zerofleet.node "$app/native/build"
 # Without tests and benchmarks, types and source maps.
 (cd dist && find . -name '*.js' -not -name '*.test.js' -not -path './test/*' -not -path './bench/*' -print0 |

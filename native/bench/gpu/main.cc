@@ -1,5 +1,5 @@
 // zerofleet_gpu_bench: what a GPU does at most, each kernel beside that, whole trainings, and whether their bits are the
-// same however they are run. Everything is printed as JSON lines, which scripts/gpu/check.py collects.
+// same however they are run. Everything is printed as JSON lines, which tools/gpu/check.py collects.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>

@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto';
+import {
+  type ApiKey,
+  type ApiKeyPatch,
+  type ApiKeyRequest,
+  type FieldError,
+  type NewApiKey,
+  ZerofleetError,
+} from '../../../contracts/index.js';
+import type { ApiKeys } from '../../../state/port.js';
+import { patched } from '../../access/change-record.js';
+import { sendRecord } from '../../http/etag.js';
+import { invalidDocument } from '../../jobs/check-spec.js';
+import type { OperationHandler } from '../types.js';
+
+const DAY_SECONDS = 86_400;
+
+export const createApiKey: OperationHandler<'createApiKey'> = async (request, reply): Promise<NewApiKey> => {
+  const { store } = request.server.services;
+  const { apiKey: by, body } = request;
+  const errors = errorsOf(body, by);
+  if (errors.length > 0) throw invalidDocument(errors);
+  const secret = newSecret();
+  const { project = request.records.project } = body;
+  const expires_at = timeText(body.expires_at ?? null);
+  const key = await store.putApiKey(secret, { ...body, project, expires_at });
+  reply.code(201).header('location', `/v1/api-keys/${key.id}`).header('cache-control', 'no-store');
+  return { ...key, secret };
+};
+
+export const listApiKeys: OperationHandler<'listApiKeys'> = (request) => {
+  const { project = request.records.project, ...page } = request.query;
+  if (project !== request.records.project && !isOperator(request.apiKey))
+    throw new ZerofleetError(
+      'insufficient_scope',
+      'only a key with the scope operator sees keys of other projects',
+    );
+  return request.server.services.store.listApiKeys({ ...page, project });
+};
+
+/** What `updateApiKey` can change. */
+const CHANGEABLE = ['name', 'expires_at', 'requests_per_minute'] as const satisfies (keyof ApiKeyPatch)[];
+
+export const getApiKey: OperationHandler<'getApiKey'> = async (request, reply) => {
+  const { key_id } = request.params;
+  return sendRecord(reply, await findKey(request.server.services.store, key_id, request.apiKey), CHANGEABLE);
+};
+
+export const updateApiKey: OperationHandler<'updateApiKey'> = async (request, reply) => {
+  const { store } = request.server.services;
+  const { headers, apiKey: by } = request;
+  const { expires_at, ...rest } = request.body;
+  const errors = expiryErrors(expires_at);
+  if (errors.length > 0) throw invalidDocument(errors);
+  const { id } = requireRights(await findKey(store, request.params.key_id, by), by);
+  const body = { ...rest, ...(expires_at !== undefined && { expires_at: timeText(expires_at) }) };
+  const key = await store.updateApiKey(id, patched<ApiKey>({ headers, body }, CHANGEABLE));
+  if (key === null) throw notFound(id);
+  return sendRecord(reply, key, CHANGEABLE);
+};
+
+export const revokeApiKey: OperationHandler<'revokeApiKey'> = async (request, reply) => {
+  const { store } = request.server.services;
+  const key = await findKey(store, request.params.key_id, request.apiKey);
+  if (!(await store.revokeApiKey(key.id))) throw notFound(key.id);
+  return reply.code(204).send();
+};
+
+export const rotateApiKey: OperationHandler<'rotateApiKey'> = async (request, reply): Promise<NewApiKey> => {
+  const { store } = request.server.services;
+  const { overlap_seconds = DAY_SECONDS } = request.body;
+  const { apiKey: by } = request;
+  const { id } = requireRights(await findKey(store, request.params.key_id, by), by);
+  const secret = newSecret();
+  const key = await store.rotateApiKey(id, secret, overlap_seconds * 1000);
+  reply.header('cache-control', 'no-store');
+  return { ...key, secret };
+};
+
+/** 256 random bits; what begins them tells people and scanners of leaked secrets what it is. */
+function newSecret(): string {
+  return `zf_${randomBytes(32).toString('base64url')}`;
+}
+
+/** Nobody gives away what they don't have. */
+function errorsOf({ scopes, project, expires_at }: ApiKeyRequest, by: ApiKey | null): FieldError[] {
+  const errors: FieldError[] = [];
+  const isForeign = project !== undefined && project !== by?.project;
+  if (isForeign && !isOperator(by)) {
+    const message = 'only a key with the scope operator makes keys of other projects';
+    errors.push({ pointer: '/project', code: 'project_differs', message, suggestion: by?.project ?? '' });
+  }
+  const operator = scopes.indexOf('operator');
+  if (operator >= 0 && !isOperator(by)) {
+    const message = 'only a key with the scope operator gives it';
+    errors.push({ pointer: `/scopes/${operator}`, code: 'scope_not_granted', message });
+  }
+  return [...errors, ...expiryErrors(expires_at)];
+}
+
+function expiryErrors(expires_at: string | null = null): FieldError[] {
+  if (expires_at === null || Date.parse(expires_at) > Date.now()) return [];
+  return [{ pointer: '/expires_at', code: 'time_in_past', message: `${expires_at} has passed` }];
+}
+
+function timeText(time: string | null): string | null {
+  return time && new Date(time).toISOString();
+}
+
+/**
+ * A key with the scope operator is as good as its secret to whoever rotates it, and lives as long as whoever changes it wants.
+ * @throws ZerofleetError `insufficient_scope`
+ */
+function requireRights(key: ApiKey, by: ApiKey | null): ApiKey {
+  if (!isOperator(key) || isOperator(by)) return key;
+  throw new ZerofleetError('insufficient_scope', `${key.id} has the scope operator, which your key lacks`);
+}
+
+function isOperator(key: ApiKey | null): boolean {
+  return key?.scopes.includes('operator') ?? false;
+}
+
+/** @throws ZerofleetError `api_key_not_found`, also for one that `by` may not see */
+async function findKey(store: Pick<ApiKeys, 'getApiKey'>, id: string, by: ApiKey | null): Promise<ApiKey> {
+  const key = await store.getApiKey(id);
+  if (key === null || (key.project !== by?.project && !isOperator(by))) throw notFound(id);
+  return key;
+}
+
+function notFound(id: string): ZerofleetError {
+  return new ZerofleetError('api_key_not_found', `there is no API key ${id}`);
+}

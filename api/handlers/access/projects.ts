@@ -1,0 +1,35 @@
+import { isFinal, JOB_STATES, type Project, ZerofleetError } from '../../../contracts/index.js';
+import { putQuotaDocument } from '../../../control/recovery/documents.js';
+import { storedBytes } from '../../../state/access/projects-port.js';
+import type { Projects } from '../../../state/port.js';
+import type { OperationHandler } from '../types.js';
+
+export const listProjects: OperationHandler<'listProjects'> = async (request) => {
+  const { store } = request.server.services;
+  const names = await store.listProjects();
+  return { data: await Promise.all(names.map((name) => describe(store, name))) };
+};
+
+export const getProject: OperationHandler<'getProject'> = (request) =>
+  describe(request.server.services.store, request.params.project);
+
+export const putProject: OperationHandler<'putProject'> = async (request) => {
+  const { store, objects } = request.server.services;
+  const { project } = request.params;
+  const { max_jobs = null, max_ranks = null, max_storage_bytes = null } = request.body.quota;
+  const quota = { max_jobs, max_ranks, max_storage_bytes };
+  await store.putQuota(project, quota);
+  await putQuotaDocument(objects, project, quota);
+  return describe(store, project);
+};
+
+export const getMe: OperationHandler<'getMe'> = async ({ server, apiKey, records }) => {
+  if (apiKey === null) throw new ZerofleetError('internal_error', 'a request without a key');
+  return { api_key: apiKey, project: await describe(server.services.store, records.project) };
+};
+
+async function describe(store: Pick<Projects, 'getQuota' | 'getUse'>, name: string): Promise<Project> {
+  const [quota, use] = await Promise.all([store.getQuota(name), store.getUse(name)]);
+  const jobs = JOB_STATES.filter((state) => !isFinal(state)).reduce((sum, state) => sum + use.jobs[state], 0);
+  return { name, quota, use: { jobs, ranks: use.ranks, storage_bytes: storedBytes(use) } };
+}

@@ -1,0 +1,42 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Health, Readiness, ReadinessCheck } from '../../../contracts/index.js';
+import { isErrorCode } from '../../../contracts/index.js';
+import { projectVersion } from '../../../platform/process/version.js';
+import type { OperationHandler } from '../types.js';
+
+export const getHealth: OperationHandler<'getHealth'> = (): Health => ({
+  status: 'ok',
+  version: projectVersion(),
+});
+
+export const getReadiness: OperationHandler<'getReadiness'> = async (request, reply) => {
+  const { store, objects, limits, draining } = request.server.services;
+  const [redis, objectStore] = await Promise.all([
+    check(() => store.check(), 'job_store_unavailable', limits.readiness_timeout_ms),
+    check(() => objects.check(), 'object_store_unavailable', limits.readiness_timeout_ms),
+  ]);
+  const isReady = redis.ok && objectStore.ok && !draining.aborted;
+  const readiness: Readiness = {
+    status: isReady ? 'ready' : 'not_ready',
+    checks: { redis, object_store: objectStore },
+  };
+  return reply.code(isReady ? 200 : 503).send(readiness);
+};
+
+export const getOpenapi: OperationHandler<'getOpenapi'> = (request, reply) =>
+  reply.type('application/yaml; charset=utf-8').send(request.server.services.contract.text);
+
+/** Asks one thing; no answer in time counts as the code that says so. */
+async function check(ask: () => Promise<void>, silence: string, timeoutMs: number): Promise<ReadinessCheck> {
+  const timer = new AbortController();
+  const tooLate = delay(timeoutMs, { ok: false, code: silence }, { signal: timer.signal });
+  const answer = ask().then(
+    () => ({ ok: true, code: null }),
+    (error: { code?: unknown }) => ({ ok: false, code: isErrorCode(error.code) ? error.code : silence }),
+  );
+  try {
+    return await Promise.race([answer, tooLate.catch(() => answer)]);
+  } finally {
+    timer.abort();
+  }
+}

@@ -1,0 +1,81 @@
+import t from 'tap';
+import type { Job, Problem } from '../../../contracts/index.js';
+import { gpuRankBytes } from '../../../spec/index.js';
+import { testGpu, testWorker } from '../../../state/testing/workers.js';
+import { smallSpec, startTestStack, type TestStack } from '../../testing/stack.js';
+
+/** One worker, with as many GPUs as it has slots. */
+function announce(stack: TestStack, slots: number, memory_bytes: number): Promise<void> {
+  const gpus = Array.from({ length: slots }, (_, i) => testGpu(`GPU-${i}`, { memory_bytes }));
+  return stack.store.announceWorker(testWorker('gpu', slots, { gpus }), 60_000);
+}
+
+t.test('a job that does not fit on the GPUs of its pool is refused with the numbers', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const { id: dataset } = await stack.upload('some text '.repeat(500));
+  const payload = { ...smallSpec(dataset), resources: { ranks: { min: 1, max: 2, preferred: 2 } } };
+  const send = (url: string, key?: string, body: object = payload) =>
+    stack.request({
+      method: 'POST',
+      url,
+      payload: body,
+      ...(key && { headers: { 'idempotency-key': key } }),
+    });
+  const before = await send('/v1/jobs', 'k1');
+  t.equal(before.statusCode, 201, 'nobody is there to say');
+  const { spec } = before.json<Job>();
+  const [one, two] = [gpuRankBytes(spec, 1), gpuRankBytes(spec, 2)];
+
+  await announce(stack, 2, two - 1);
+  for (const url of ['/v1/jobs', '/v1/jobs?dry_run=true']) {
+    const refused = await send(url, 'k2');
+    t.equal(refused.statusCode, 422, url);
+    const { code, detail } = refused.json<Problem>();
+    t.equal(code, 'does_not_fit');
+    t.match(
+      detail,
+      /^each of 2 ranks needs 1\.\d\d GiB of GPU memory .* would help: resources\.ranks\.max: 3 or more/,
+    );
+  }
+  t.equal((await send('/v1/jobs', 'k1')).statusCode, 201, 'what was answered is answered again');
+  const more = { ...payload, resources: { ranks: { min: 1, max: 3, preferred: 2 } } };
+  t.equal((await send('/v1/jobs', undefined, more)).statusCode, 201, 'what was advised is accepted');
+
+  await announce(stack, 2, one - 1);
+  const job = (await send('/v1/jobs')).json<Job>();
+  const act = async (action: string, body?: object) =>
+    (await send(`/v1/jobs/${job.id}/${action}`, undefined, body ?? {})).json<Problem>().code;
+  t.equal(await act('resize', { ranks: 1 }), 'does_not_fit');
+  t.equal(await act('resize', { ranks: 2 }), undefined);
+  const patch = (ranks: object) =>
+    stack.request({ method: 'PATCH', url: `/v1/jobs/${job.id}`, payload: { resources: { ranks } } });
+  t.match((await patch({ min: 1, max: 1, preferred: 1 })).json(), { code: 'does_not_fit' });
+  t.equal((await patch({ min: 2 })).statusCode, 200);
+  await act('pause');
+  const back = (await stack.request({ method: 'GET', url: `/v1/jobs/${job.id}` })).json<Job>();
+  t.equal(back.state, 'paused');
+
+  const failing = (await send('/v1/jobs')).json<Job>();
+  const claim = await stack.store.claimAttempt(failing.id, 1, 'gpu', 60_000);
+  if (!claim.granted) throw new Error(claim.code);
+  await stack.store.finishJob(failing.id, claim.execution, 'failed', { reason: 'does_not_fit' });
+  await announce(stack, 2, two - 1);
+  const retry = () => stack.request({ method: 'POST', url: `/v1/jobs/${failing.id}/retry` });
+  t.match((await retry()).json(), { code: 'does_not_fit' });
+  await stack.store.announceWorker(testWorker('cpu', 1), 60_000);
+  t.equal((await retry()).statusCode, 202, 'on a CPU it has what memory there is');
+});
+
+t.test('an estimate for GPUs', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const { id: dataset } = await stack.upload('some text '.repeat(500));
+  const estimate = async (device?: string) => {
+    const payload = { spec: smallSpec(dataset), world_sizes: [2], device };
+    return (await stack.request({ method: 'POST', url: '/v1/estimate', payload })).json();
+  };
+  t.match(await estimate('cuda'), { device: 'cuda', data: [{ bytes: { packed_weights: 0 } }] });
+  t.match(await estimate(), { device: 'cpu', data: [{ bytes: { packed_weights: Number } }] });
+  t.match(await estimate('tpu'), { code: 'validation_failed' });
+});

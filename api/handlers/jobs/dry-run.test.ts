@@ -1,0 +1,76 @@
+/** `work` in the answer of a dry run: sequences, tokens, epochs, and the duration by a measured job. */
+import t from 'tap';
+import type { DryRun, JobSpec } from '../../../contracts/index.js';
+import { smallSpec, startTestStack } from '../../testing/stack.js';
+import { claimAndTrain } from '../../testing/training.js';
+
+const stack = await startTestStack();
+t.teardown(() => stack.close());
+
+const TEXT = 'to be or not to be, that is the question. '.repeat(200);
+
+async function workOf(spec: object): Promise<DryRun['work']> {
+  const reply = await stack.request({ method: 'POST', url: '/v1/jobs?dry_run=true', payload: spec });
+  if (reply.statusCode !== 200) throw new Error(reply.body);
+  return reply.json<DryRun>().work;
+}
+
+t.test('what the steps read', async (t) => {
+  const { id } = await stack.upload(TEXT);
+  const sequences_per_epoch = Math.floor((TEXT.length - 1) / 128);
+  t.strictSame(await workOf(smallSpec(id)), {
+    sequences: 10 * 16,
+    tokens: 10 * 16 * 128,
+    sequences_per_epoch,
+    epochs: 160 / sequences_per_epoch,
+    duration: null,
+  });
+  const aside = await workOf({ ...smallSpec(id), data: { dataset: id, validation_fraction: 0.1 } });
+  t.equal(aside.sequences_per_epoch, sequences_per_epoch - Math.round(sequences_per_epoch / 10));
+});
+
+t.test('the speed of a job of the pool', async (t) => {
+  const model = (num_hidden_layers: number): JobSpec['model'] => ({
+    config: {
+      model_type: 'llama',
+      hidden_size: 32,
+      intermediate_size: 64,
+      num_hidden_layers,
+      num_attention_heads: 4,
+      vocab_size: 256,
+    },
+  });
+  const measured = await stack.createJob({ model: model(2) });
+  // Two ranks, with 10,000 tokens a second together.
+  await claimAndTrain(stack.store, measured.id, { steps: 3, finish: true });
+  const spec = { ...smallSpec(measured.spec.data.dataset), model: model(2) };
+  const { duration, tokens } = await workOf(spec);
+  t.match(duration, { tokens_per_second: 10_000, ranks: 2, measured_by: measured.id });
+  t.equal(duration?.seconds, tokens / 10_000);
+  const ranks = { min: 1, max: 4, preferred: 4 };
+  t.equal((await workOf({ ...spec, resources: { ranks } })).duration?.tokens_per_second, 20_000);
+
+  // FLOPs: projections, MLP and norms of a layer; the head; attention over 64 tokens on average.
+  const costs = (layers: number) => 2 * (layers * (4096 + 6144 + 64) + 32 + 8192) + layers * 8192;
+  const larger = (await workOf({ ...spec, model: model(6) })).duration;
+  t.ok(Math.abs((larger?.tokens_per_second ?? 0) / ((10_000 * costs(2)) / costs(6)) - 1) < 1e-9);
+
+  const nearer = await stack.createJob({ model: model(5) });
+  await claimAndTrain(stack.store, nearer.id, { steps: 1 });
+  t.equal((await workOf({ ...spec, model: model(6) })).duration?.measured_by, nearer.id, 'the nearest');
+  t.equal((await workOf({ ...spec, model: model(1) })).duration?.measured_by, measured.id);
+  t.equal((await workOf({ ...spec, resources: { pool: 'gpu' } })).duration, null, 'another pool');
+  t.equal((await workOf({ ...spec, train: { steps: 1, precision: 'fp32' } })).duration, null);
+});
+
+t.test('an epoch of data that a job has read', async (t) => {
+  const { id } = await stack.upload('{"text": "to be or not to be"}\n'.repeat(50), 'jsonl');
+  const spec = smallSpec(id);
+  t.match(await workOf(spec), { sequences_per_epoch: null, epochs: null });
+  const job = await stack.createJob({ data: { dataset: id } });
+  const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
+  await stack.store.appendEvent(job.id, execution, { type: 'data.prepared', data: { sequences: 40 } });
+  t.match(await workOf(spec), { sequences_per_epoch: 40, epochs: 4 });
+  t.match(await workOf({ ...spec, data: { dataset: id, seed: 2 } }), { sequences_per_epoch: 40 });
+  t.match(await workOf({ ...spec, data: { dataset: id, packing: 'split' } }), { sequences_per_epoch: null });
+});

@@ -1,0 +1,346 @@
+/** Jobs that name an object of S3 as their data. How one becomes a dataset at all is in dataset-uris.test.ts. */
+import { EventEmitter, once } from 'node:events';
+import t, { type Test } from 'tap';
+import type { Dataset, DryRun, Job, Page, Problem } from '../../../contracts/index.js';
+import { datasetKey } from '../../../contracts/index.js';
+import { S3DatasetSources } from '../../../platform/dataset-sources.js';
+import { putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
+import { type Fate, S3StandIn } from '../../../platform/testing/s3-stand-in.js';
+import type { JobStorePort } from '../../../state/port.js';
+import { ADMIN_KEY, smallSpec, startTestStack, type TestStack } from '../../testing/stack.js';
+import { checkpointOf, claimAndTrain } from '../../testing/training.js';
+
+process.env.AWS_ACCESS_KEY_ID = 'test';
+process.env.AWS_SECRET_ACCESS_KEY = 'test';
+
+const TEXT = Buffer.from('to be or not to be, that is the question. '.repeat(20));
+const CHATS = Buffer.from(
+  `${JSON.stringify({ messages: [{ role: 'assistant', content: 'Because.'.repeat(40) }] })}\n`.repeat(20),
+);
+const URI = 's3://texts/open/play.txt';
+
+interface Started {
+  bucket: S3StandIn;
+  stack: TestStack;
+  /** Names of the requests that the bucket was sent. */
+  asked: string[];
+  post(data: object, more?: { key?: string; url?: string; train?: object }): ReturnType<TestStack['request']>;
+  datasets(): Promise<Dataset[]>;
+}
+
+async function start(
+  t: Test,
+  options: { fate?: (name: string) => Fate; store?: (store: JobStorePort) => JobStorePort } = {},
+): Promise<Started> {
+  const bucket = new S3StandIn();
+  bucket.objects.set('open/play.txt', TEXT);
+  const asked: string[] = [];
+  const door = await bucket.open((name) => {
+    asked.push(name);
+    return options.fate?.(name) ?? 'served';
+  });
+  const allowed = [{ bucket: 'texts', prefix: 'open/' }];
+  const sources = new S3DatasetSources({ allowed, s3Endpoint: door.endpoint });
+  const { store: change } = options;
+  const stack = await startTestStack({
+    sources,
+    limits: { dataset_bytes: 100_000 },
+    ...(change && { wrap: ({ store }) => ({ store: change(store) }) }),
+  });
+  t.teardown(async () => {
+    await stack.close();
+    await sources.close();
+    door.close();
+  });
+  return {
+    bucket,
+    stack,
+    asked,
+    post: (data, { key, url = '/v1/jobs', train = {} } = {}) =>
+      stack.request({
+        method: 'POST',
+        url,
+        payload: { ...smallSpec(''), data, train: { steps: 10, ...train } },
+        ...(key && { headers: { 'idempotency-key': key } }),
+      }),
+    datasets: async () => (await stack.request({ url: '/v1/datasets' })).json<Page<Dataset>>().data,
+  };
+}
+
+const reads = (asked: readonly string[]) => asked.filter((name) => name.startsWith('GetObject')).length;
+
+t.test(
+  'the object becomes a dataset that the job names, once for as long as it stays the same',
+  async (t) => {
+    const { bucket, stack, asked, post, datasets } = await start(t);
+    const reply = await post({ uri: URI, seed: 3 });
+    t.equal(reply.statusCode, 201, reply.body);
+    const job = reply.json<Job>();
+    const [dataset] = await datasets();
+    t.match(dataset, { name: 'play.txt', format: 'text', bytes: TEXT.length, source: { uri: URI } });
+    t.equal(job.spec.data.dataset, dataset?.id);
+    t.match(job.spec.data, { seed: 3, tokenizer: 'bytes', packing: 'split' });
+    t.notOk(
+      'uri' in job.spec.data || 'format' in job.spec.data,
+      'the resolved document has the dataset alone',
+    );
+    t.ok((await stack.objects.get(datasetKey(dataset?.id ?? ''))).equals(TEXT));
+
+    const again = (await post({ uri: URI })).json<Job>();
+    t.equal(again.spec.data.dataset, dataset?.id);
+    t.equal(reads(asked), 1, 'the same object is not read again');
+
+    const other = (await post({ uri: URI, format: 'jsonl' })).json<Problem>();
+    t.match(
+      other.errors,
+      [{ pointer: '/data/uri', code: 'dataset_bad_line' }],
+      'as lines it is something else',
+    );
+
+    bucket.objects.set('open/play.txt', Buffer.concat([TEXT, TEXT]));
+    const changed = (await post({ uri: URI })).json<Job>();
+    t.not(changed.spec.data.dataset, dataset?.id, 'an object that has changed is another dataset');
+    t.equal((await datasets()).length, 2);
+
+    const removal = await stack.request({
+      method: 'DELETE',
+      url: `/v1/datasets/${changed.spec.data.dataset}`,
+    });
+    t.equal(removal.statusCode, 409, 'it belongs to a job like any other');
+    await stack.store.requestCancel(changed.id);
+    const url = `/v1/datasets/${changed.spec.data.dataset}`;
+    t.equal((await stack.request({ method: 'DELETE', url })).statusCode, 204);
+    t.equal((await post({ uri: URI })).statusCode, 201, 'what was deleted is copied anew');
+    t.equal((await datasets()).length, 2);
+  },
+);
+
+t.test('a dataset that was registered is used, one of another project is not', async (t) => {
+  const { stack, asked, post } = await start(t);
+  const url = `/v1/datasets?name=mine&uri=${encodeURIComponent(URI)}`;
+  const mine = (await stack.request({ method: 'POST', url })).json<Dataset>();
+  t.equal((await post({ uri: URI })).json<Job>().spec.data.dataset, mine.id);
+  t.equal(reads(asked), 1);
+  const headers = await stack.headersIn('others');
+  const payload = { ...smallSpec(''), data: { uri: URI } };
+  const theirs = (await stack.request({ method: 'POST', url: '/v1/jobs', headers, payload })).json<Job>();
+  t.not(theirs.spec.data.dataset, mine.id);
+  t.equal(reads(asked), 2);
+});
+
+t.test('requests at the same time wait for one copy', async (t) => {
+  const { asked, post, datasets } = await start(t);
+  const replies = await Promise.all(['a', 'a', 'a', 'b'].map((key) => post({ uri: URI }, { key })));
+  t.same(
+    replies.map(({ statusCode }) => statusCode),
+    [201, 201, 201, 201],
+  );
+  t.equal(new Set(replies.map((reply) => reply.json<Job>().id)).size, 2, 'one job for each key');
+  t.equal(reads(asked), 1);
+  t.equal((await datasets()).length, 1);
+});
+
+t.test('a repeated request looks at nothing', async (t) => {
+  const { bucket, asked, post } = await start(t);
+  const first = await post({ uri: URI }, { key: 'k' });
+  bucket.objects.delete('open/play.txt');
+  const before = asked.length;
+  const second = await post({ uri: URI }, { key: 'k' });
+  t.equal(second.headers['idempotent-replayed'], 'true');
+  t.equal(second.json<Job>().id, first.json<Job>().id);
+  t.equal(asked.length, before);
+  const reused = await post({ uri: `${URI}2` }, { key: 'k' });
+  t.match(reused.json<Problem>(), { status: 422, code: 'idempotency_key_reused' });
+  t.equal(asked.length, before, 'nor does one that takes the key for something else');
+});
+
+t.test('a dry run only looks, an estimate not even that', async (t) => {
+  const { bucket, stack, asked, post, datasets } = await start(t);
+  bucket.objects.set('open/chats', CHATS);
+  const url = '/v1/jobs?dry_run=true';
+  const plan = (await post({ uri: URI, validation_fraction: 0.1 }, { url })).json<DryRun>();
+  t.match(plan.spec.data, { uri: URI, format: 'text', tokenizer: 'bytes', packing: 'split' });
+  t.notOk('dataset' in plan.spec.data);
+  const chats = (await post({ uri: 's3://texts/open/chats', format: 'jsonl' }, { url })).json<DryRun>();
+  t.match(chats.spec.data, { format: 'jsonl', packing: 'whole' });
+  const short = await post({ uri: URI }, { url, train: { sequence_length: 2000 } });
+  t.match(short.json<Problem>().errors, [{ code: 'sequence_longer_than_data', message: /open\/play.txt/ }]);
+  const asked_of_estimate = asked.length;
+  const payload = { spec: { ...smallSpec(''), data: { uri: 's3://nowhere/at/all' } } };
+  t.equal((await stack.request({ method: 'POST', url: '/v1/estimate', payload })).statusCode, 200);
+  t.equal(asked.length, asked_of_estimate);
+  t.equal(reads(asked), 0);
+  t.same(await datasets(), []);
+  await post({ uri: URI });
+  const known = (await post({ uri: URI }, { url })).json<DryRun>();
+  t.equal(known.spec.data.dataset, (await datasets())[0]?.id, 'what is there already is named');
+});
+
+t.test('what is wrong is said of the field, with all that is wrong elsewhere', async (t) => {
+  const { bucket, asked, post, datasets, stack } = await start(t);
+  bucket.objects.set('open/latin', Buffer.concat([TEXT, Buffer.from([0xff])]));
+  bucket.objects.set('open/large', Buffer.alloc(100_001, 'a'));
+  bucket.objects.set('open/empty', Buffer.alloc(0));
+  bucket.objects.set('open/chats', CHATS);
+  const at = '/data/uri';
+  const REFUSED: [string, string, object][] = [
+    ['open/latin', 'dataset_not_utf8', {}],
+    ['open/large', 'dataset_too_large', {}],
+    ['open/empty', 'dataset_empty', {}],
+    ['open/nothing', 'dataset_source_missing', {}],
+    ['open/play.txt', 'dataset_tokens_invalid', { format: 'tokens' }],
+    ['closed/a', 'dataset_uri_refused', {}],
+    ['open/../closed', 'wrong_format', {}],
+  ];
+  for (const [key, code, more] of REFUSED) {
+    const reply = (await post({ uri: `s3://texts/${key}`, ...more })).json<Problem>();
+    t.match(reply, { status: 422, code: 'validation_failed' }, key);
+    t.ok(
+      reply.errors?.some((error) => error.pointer === at && error.code === code),
+      `${key}: ${JSON.stringify(reply.errors)}`,
+    );
+  }
+  const both = (
+    await post({ uri: 's3://texts/open/nothing' }, { train: { micro_batch_size: 5 } })
+  ).json<Problem>();
+  t.same(both.errors?.map(({ pointer }) => pointer).sort(), [at, '/train/micro_batch_size'].sort());
+  const before = reads(asked);
+  const bad = await post({ uri: URI }, { train: { micro_batch_size: 5 } });
+  t.equal(bad.statusCode, 422);
+  t.equal(reads(asked), before, 'nothing is copied for a document that is refused anyway');
+  for (const data of [{}, { uri: URI, dataset: `ds_${'0'.repeat(26)}` }])
+    t.match((await post(data)).json<Problem>().errors, [{ pointer: '/data', code: 'exactly_one_of' }]);
+  const { id } = await stack.upload(String(TEXT));
+  t.match((await post({ dataset: id, format: 'text' })).json<Problem>().errors, [
+    { pointer: '/data/format', code: 'field_without_effect' },
+  ]);
+  t.same(
+    (await datasets()).map((dataset) => dataset.id),
+    [id],
+    'nothing of them is left',
+  );
+});
+
+t.test('what turns out only with the content leaves a dataset, which the next request uses', async (t) => {
+  const { bucket, asked, post, datasets } = await start(t);
+  bucket.objects.set('open/chats', CHATS);
+  const data = { uri: 's3://texts/open/chats', format: 'jsonl' };
+  const refused = (await post(data)).json<Problem>();
+  t.match(refused.errors, [{ pointer: '/data/chat_template', code: 'chat_template_missing' }]);
+  t.equal((await datasets()).length, 1);
+  const template = '{% for m in messages %}{{ m.content }}{% endfor %}';
+  const reply = await post({ ...data, chat_template: template });
+  t.equal(reply.statusCode, 201, reply.body);
+  t.equal(reads(asked), 1);
+  t.equal((await datasets()).length, 1);
+});
+
+t.test('it takes the scope and the room that a dataset takes', async (t) => {
+  const { stack, asked, post, datasets } = await start(t);
+  const headers = await stack.headersOf('jobs:write');
+  const payload = { ...smallSpec(''), data: { uri: URI } };
+  for (const url of ['/v1/jobs', '/v1/jobs?dry_run=true']) {
+    const reply = await stack.request({ method: 'POST', url, headers, payload });
+    t.match(reply.json<Problem>(), { status: 403, code: 'insufficient_scope', detail: /datasets/ });
+  }
+  t.same(asked, [], 'who may not register it does not learn whether it is there');
+  const both = await stack.headersOf('jobs:write', 'datasets');
+  const quota = { max_jobs: null, max_ranks: null, max_storage_bytes: TEXT.length - 1 };
+  await stack.store.putQuota('default', quota);
+  const full = await stack.request({ method: 'POST', url: '/v1/jobs', headers: both, payload });
+  t.match(full.json<Problem>(), { status: 403, code: 'storage_quota_exceeded' });
+  t.equal(reads(asked), 0);
+  t.same(await datasets(), []);
+  await stack.store.putQuota('default', { ...quota, max_storage_bytes: 2 * TEXT.length });
+  t.equal((await post({ uri: URI })).statusCode, 201);
+});
+
+t.test('a fork may go on with an object', async (t) => {
+  const { stack, post } = await start(t);
+  const job = (await post({ uri: URI })).json<Job>();
+  const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
+  const checkpoint = checkpointOf(job.id, 2);
+  await putTestCheckpoint(stack.objects, checkpoint.prefix, { numels: [10, 6], ranks: 2 }, checkpoint.id);
+  await stack.store.commitCheckpoint(job.id, execution, checkpoint);
+  const overrides = { data: { dataset: null, uri: URI } };
+  const url = `/v1/jobs/${job.id}/fork`;
+  const reply = await stack.request({ method: 'POST', url, payload: { overrides } });
+  t.equal(reply.statusCode, 201, reply.body);
+  t.equal(reply.json<Job>().spec.data.dataset, job.spec.data.dataset);
+});
+
+t.test('a copy outlives the client that asked for it, and the next request waits for it', async (t) => {
+  const events = new EventEmitter();
+  const bucket = new S3StandIn();
+  bucket.objects.set('a', TEXT);
+  const door = await bucket.open();
+  const real = new S3DatasetSources({
+    allowed: [{ bucket: 'texts', prefix: '' }],
+    s3Endpoint: door.endpoint,
+  });
+  let copies = 0;
+  const stack = await startTestStack({
+    sources: {
+      close: () => real.close(),
+      list: (uri) => real.list(uri),
+      async find(uri) {
+        const object = await real.find(uri);
+        return {
+          ...object,
+          async *read() {
+            copies += 1;
+            const go_on = once(events, 'go on');
+            events.emit('reading');
+            await go_on;
+            yield* object.read();
+          },
+        };
+      },
+    },
+  });
+  t.teardown(async () => {
+    await stack.close();
+    await real.close();
+    door.close();
+  });
+  const url = `${await stack.listen()}/v1/jobs`;
+  const body = JSON.stringify({ ...smallSpec(''), data: { uri: 's3://texts/a' } });
+  const headers = {
+    authorization: `Bearer ${ADMIN_KEY}`,
+    'content-type': 'application/json',
+    'idempotency-key': 'x',
+  };
+  const leaving = new AbortController();
+  const reading = once(events, 'reading');
+  const first = fetch(url, { method: 'POST', headers, body, signal: leaving.signal });
+  first.catch(() => undefined);
+  await reading;
+  leaving.abort();
+  await t.rejects(first);
+  const second = fetch(url, { method: 'POST', headers, body });
+  events.emit('go on');
+  const reply = await second;
+  t.equal(reply.status, 201);
+  t.match(await reply.json(), { state: 'queued' });
+  t.equal(copies, 1);
+});
+
+t.test('a copy that fails leaves nothing, and is made by the next request', async (t) => {
+  let fail = true;
+  const { post, datasets, stack } = await start(t, {
+    store: (store) => ({
+      ...store,
+      async putDataset(dataset) {
+        if (fail) throw new Error('the record is not made');
+        return store.putDataset(dataset);
+      },
+    }),
+  });
+  t.equal((await post({ uri: URI }, { key: 'k' })).statusCode, 500);
+  t.same(await datasets(), []);
+  const left: string[] = [];
+  for await (const { key } of stack.objects.list('datasets/')) left.push(key);
+  t.same(left, []);
+  fail = false;
+  t.equal((await post({ uri: URI }, { key: 'k' })).statusCode, 201);
+});

@@ -1,0 +1,259 @@
+/** Folders that are no model that can be trained: each is refused with what is wrong, and nothing of it is left. */
+import { Readable } from 'node:stream';
+import t from 'tap';
+import tar from 'tar-stream';
+import type { Problem } from '../../../contracts/index.js';
+import {
+  type FolderFiles,
+  modelFolder,
+  safetensorsFile,
+  TINY_CONFIG,
+  tarOf,
+  testData,
+} from '../../../platform/testing/models.js';
+import { lyingTar } from '../../testing/hostile-uploads.js';
+import { storedKeys, upload } from '../../testing/model-uploads.js';
+import { startTestStack } from '../../testing/stack.js';
+
+const LIMIT = 4_000_000;
+
+/** A folder in which something is not as it should be. */
+function spoiled(change: (files: FolderFiles) => void, shards = 2): Promise<Buffer> {
+  const files = modelFolder({ shards });
+  change(files);
+  return tarOf(files);
+}
+
+const withConfig = (changes: object) =>
+  spoiled((files) => files.set('config.json', Buffer.from(JSON.stringify({ ...TINY_CONFIG, ...changes }))));
+
+const NORM = 'model.norm.weight';
+const norm = (size: number, dtype: 'BF16' | 'F32' = 'BF16') => ({
+  name: NORM,
+  dtype,
+  shape: [size],
+  data: testData(NORM, [size], dtype),
+});
+const FIRST = 'model-00001-of-00002.safetensors';
+const SECOND = 'model-00002-of-00002.safetensors';
+
+t.test('models that are refused', async (t) => {
+  const stack = await startTestStack({ limits: { model_bytes: LIMIT } });
+  t.teardown(() => stack.close());
+
+  const good = await tarOf(modelFolder());
+  const index = (change: (map: Record<string, string>) => void) =>
+    spoiled((files) => {
+      const name = 'model.safetensors.index.json';
+      const { weight_map } = JSON.parse(String(files.get(name)));
+      change(weight_map);
+      files.set(name, Buffer.from(JSON.stringify({ weight_map })));
+    });
+  const link = async () => {
+    const pack = tar.pack();
+    pack.entry({ name: 'config.json', type: 'symlink', linkname: '/etc/passwd' });
+    pack.finalize();
+    const pieces: Uint8Array[] = [];
+    for await (const piece of pack) pieces.push(piece);
+    return Buffer.concat(pieces);
+  };
+  /** An archive whose long name never ends. */
+  const endlessName = () => {
+    const header = Buffer.from(good.subarray(0, 512));
+    header.write('77777777777\0', 124);
+    header.write('L', 156);
+    header.write('        ', 148);
+    const sum = header.reduce((total, byte) => total + byte, 0);
+    header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+    return Buffer.concat([header, Buffer.alloc(LIMIT / 2, 'a')]);
+  };
+  const refused: [string, Buffer, string, RegExp][] = [
+    ['nothing', Buffer.alloc(0), 'model_file_missing', /no config.json/],
+    ['no archive', Buffer.alloc(5000, 'x'), 'model_archive_invalid', /can't be read/],
+    ['an archive that is cut off', good.subarray(0, 5000), 'model_archive_invalid', /can't be read/],
+    ['a long name without an end', endlessName(), 'model_archive_invalid', /belongs to no file/],
+    ['a link', await link(), 'model_archive_invalid', /config.json" is a symlink.*tar -h/],
+    ['a path that climbs', await tarOf(modelFolder(), '../'), 'model_archive_invalid', /no relative path/],
+    [
+      'a path from the root',
+      await tarOf(modelFolder(), '/etc/'),
+      'model_archive_invalid',
+      /no relative path/,
+    ],
+    ['a file of a negative size', lyingTar('-0000000001', good), 'model_archive_invalid', /has no size/],
+    [
+      'a file of a huge size',
+      lyingTar(`\x80${'\xff'.repeat(11)}`, good),
+      'model_archive_invalid',
+      /has no size/,
+    ],
+    ['a file twice', await tarOf([...modelFolder(), ...modelFolder()]), 'model_archive_invalid', /twice/],
+    [
+      'too much',
+      await tarOf([['a.bin', Buffer.alloc(LIMIT)], ...modelFolder()]),
+      'model_too_large',
+      /at most/,
+    ],
+    [
+      'no configuration',
+      await spoiled((files) => files.delete('config.json')),
+      'model_file_missing',
+      /config.json/,
+    ],
+    [
+      'no weights',
+      await spoiled((files) => [FIRST, SECOND].map((name) => files.delete(name))),
+      'model_file_missing',
+      /safetensors/,
+    ],
+    ...(await Promise.all(
+      (
+        [
+          ['config.json', 'model_config_invalid'],
+          ['model.safetensors.index.json', 'model_index_mismatch'],
+          ['tokenizer.json', 'tokenizer_invalid'],
+          ['tokenizer_config.json', 'tokenizer_invalid'],
+          ['chat_template.jinja', 'tokenizer_invalid'],
+          ['generation_config.json', 'model_archive_invalid'],
+          ['special_tokens_map.json', 'model_archive_invalid'],
+        ] as const
+      ).map(async ([name, code]): Promise<[string, Buffer, string, RegExp]> => {
+        const marked = (files: FolderFiles) =>
+          files.set(name, Buffer.from(`\uFEFF${files.get(name) ?? '{}'}`));
+        return [`a byte order mark in ${name}`, await spoiled(marked), code, /begins with a byte order mark/];
+      }),
+    )),
+    [
+      'a configuration that is no JSON',
+      await spoiled((files) => files.set('config.json', Buffer.from('{'))),
+      'model_config_invalid',
+      /not JSON/,
+    ],
+    [
+      'a field twice',
+      await spoiled((files) => files.set('config.json', Buffer.from('{"a":1,"a":2}'))),
+      'model_config_invalid',
+      /"a" twice/,
+    ],
+    ['an unknown family', await withConfig({ model_type: 'rwkv' }), 'model_config_invalid', /model_type/],
+    [
+      'a tokenizer that is no JSON',
+      await spoiled((files) => files.set('tokenizer.json', Buffer.from('['))),
+      'tokenizer_invalid',
+      /tokenizer.json is not JSON/,
+    ],
+    [
+      'a configuration of a tokenizer that is no object',
+      await spoiled((files) => files.set('tokenizer_config.json', Buffer.from('[]'))),
+      'tokenizer_invalid',
+      /tokenizer_config.json is no JSON object/,
+    ],
+    [
+      'a tokenizer that no text can be read with',
+      await spoiled((files) => files.set('tokenizer.json', Buffer.from('{"model":{"vocab":{"a":0}}}'))),
+      'tokenizer_invalid',
+      /tokenizer.json can't be used/,
+    ],
+    [
+      'a chat template that is not UTF-8',
+      await spoiled((files) => files.set('chat_template.jinja', Buffer.from([0xff]))),
+      'tokenizer_invalid',
+      /chat_template.jinja is not UTF-8/,
+    ],
+    [
+      'a missing tensor',
+      await withConfig({ num_hidden_layers: 3 }),
+      'model_tensor_missing',
+      /model.layers.2.*\(and 8 more\)/,
+    ],
+    [
+      'an unexpected tensor',
+      await withConfig({ num_hidden_layers: 1 }),
+      'model_tensor_unexpected',
+      /"model.layers.1/,
+    ],
+    [
+      'another shape',
+      await withConfig({ intermediate_size: 66 }),
+      'model_tensor_mismatch',
+      /\[64,32\]; config.json asks for \[66,32\]/,
+    ],
+    [
+      'a tensor in two files',
+      await spoiled((files) =>
+        files.set('model.safetensors', safetensorsFile([norm(32)])).delete('model.safetensors.index.json'),
+      ),
+      'model_tensor_unexpected',
+      /as well/,
+    ],
+    [
+      'a dtype that is no float',
+      await spoiled((files) =>
+        files.set(
+          'model.safetensors',
+          Buffer.from(
+            safetensorsFile([norm(32)])
+              .toString('latin1')
+              .replace('BF16', 'I16 ')
+              .replace('"I16 "', '"I16" '),
+            'latin1',
+          ),
+        ),
+      ),
+      'model_tensor_mismatch',
+      /is of I16; weights are read from F32, BF16, F16/,
+    ],
+    [
+      'a shard that is cut off',
+      await spoiled((files) => files.set(SECOND, files.get(SECOND)!.subarray(0, -2))),
+      'safetensors_invalid',
+      /model-00002-of-00002.safetensors: tensor ".*" ends at byte/,
+    ],
+    [
+      'a shard of nothing',
+      await spoiled((files) => files.set(SECOND, Buffer.alloc(0))),
+      'safetensors_invalid',
+      /ends after 0 bytes/,
+    ],
+    [
+      'a shard whose header lies',
+      await spoiled((files) =>
+        files.set(SECOND, Buffer.concat([Buffer.from('ffffff7f00000000', 'hex'), Buffer.alloc(90)])),
+      ),
+      'safetensors_invalid',
+      /says that its header has/,
+    ],
+    [
+      'an index with a tensor too many',
+      await index((map) => (map['model.extra.weight'] = FIRST)),
+      'model_index_mismatch',
+      /"model.extra.weight" is in model-00001-of-00002.safetensors; it is not/,
+    ],
+    [
+      'an index with a tensor too few',
+      await index((map) => delete map[NORM]),
+      'model_index_mismatch',
+      /"model.norm.weight" is not where the index says \(nowhere\)/,
+    ],
+    [
+      'an index of other places',
+      await index((map) => (map[NORM] = map[NORM] === FIRST ? SECOND : FIRST)),
+      'model_index_mismatch',
+      /model.norm.weight/,
+    ],
+    [
+      'an index of a file that is not there',
+      await index((map) => (map[NORM] = '../../secret')),
+      'model_file_missing',
+      /which is not there/,
+    ],
+  ];
+  for (const [name, archive, code, detail] of refused) {
+    t.test(`refused, and nothing is left: ${name}`, async (t) => {
+      const before = await storedKeys(stack);
+      const reply = await upload(stack, Readable.from([archive]));
+      t.match(reply.json<Problem>(), { code, detail });
+      t.strictSame(await storedKeys(stack), before);
+    });
+  }
+});

@@ -1,0 +1,257 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { type Model, type Page, type Problem, ZerofleetError } from '../../../contracts/index.js';
+import { parseWeights } from '../../../platform/models/weights.js';
+import { ObjectStoreError } from '../../../platform/object-store/index.js';
+import {
+  modelFolder,
+  safetensorsFile,
+  TINY_CONFIG,
+  tarOf,
+  testData,
+} from '../../../platform/testing/models.js';
+import { storedKeys, TAR, upload } from '../../testing/model-uploads.js';
+import { ADMIN_KEY, startTestStack, withMethod } from '../../testing/stack.js';
+
+t.test('models', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+
+  t.test('an upload is stored byte for byte, with where its weights lie', async (t) => {
+    const files = modelFolder({ shards: 3 });
+    const extra: [string, Buffer][] = [
+      ['README.md', Buffer.from('# a model')],
+      ['original/model.safetensors', Buffer.from('of another format')],
+      ['training_args.bin', Buffer.alloc(70_000)],
+    ];
+    const reply = await upload(stack, await tarOf([...files, ...extra], './'));
+    t.equal(reply.statusCode, 201, reply.body);
+    const model = reply.json<Model>();
+    t.equal(reply.headers.location, `/v1/models/${model.id}`);
+    t.match(model, { name: 'a model', model_type: 'llama', dtypes: ['bf16'], has_tokenizer: true });
+    t.strictSame(model.tokenizer, { vocab_size: 27, chat_template: null });
+    t.strictSame(model.config, TINY_CONFIG);
+    t.strictSame(model.ignored_files, ['README.md', 'original/model.safetensors', 'training_args.bin']);
+    t.strictSame(
+      model.files,
+      [...files]
+        .map(([name, bytes]) => ({
+          name,
+          bytes: bytes.length,
+          sha256: createHash('sha256').update(bytes).digest('hex'),
+        }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    );
+    t.equal(
+      model.bytes,
+      [...files.values()].reduce((sum, { length }) => sum + length, 0),
+    );
+    for (const [name, bytes] of files)
+      t.ok((await stack.objects.get(`models/${model.id}/${name}`)).equals(bytes), name);
+
+    const weights = parseWeights(await stack.objects.get(`models/${model.id}/WEIGHTS.json`));
+    const tensors = weights.files.flatMap(({ file, tensors }) =>
+      tensors.map((tensor) => ({ file, ...tensor })),
+    );
+    t.equal(
+      tensors.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0),
+      model.num_parameters,
+    );
+    for (const { file, param, dtype, shape, byte_begin, byte_end } of tensors)
+      t.ok(
+        files
+          .get(file)
+          ?.subarray(byte_begin, byte_end)
+          .equals(testData(param, shape, dtype)),
+        param,
+      );
+    t.strictSame((await stack.request({ url: `/v1/models/${model.id}` })).json(), model);
+  });
+
+  t.test('however it is cut, sorted and packed, the same folder is the same model', async (t) => {
+    const files = modelFolder({ shards: 2, dtype: 'F32' });
+    const digests = new Set<string>();
+    const archives = [
+      [await tarOf(files)],
+      [await tarOf([...files].reverse(), 'models/tiny/')],
+      Array.from(await tarOf(files), (byte) => Buffer.of(byte)),
+    ];
+    for (const pieces of archives) {
+      const reply = await upload(stack, Readable.from(pieces));
+      t.equal(reply.statusCode, 201, reply.body);
+      digests.add(reply.json<Model>().digest);
+    }
+    t.equal(digests.size, 1);
+  });
+
+  t.test('names without their first part, and what is no weight, are understood', async (t) => {
+    const [name, file] = ['model.safetensors', modelFolder().get('model.safetensors') as Buffer];
+    const header = JSON.parse(file.subarray(8, 8 + Number(file.readBigUInt64LE())).toString());
+    const bytes = file.subarray(8 + Number(file.readBigUInt64LE()));
+    const tensors = Object.entries(
+      header as Record<string, { shape: number[]; data_offsets: [number, number] }>,
+    )
+      .filter(([tensor]) => tensor !== '__metadata__')
+      .map(
+        ([
+          tensor,
+          {
+            shape,
+            data_offsets: [begin, end],
+          },
+        ]) => ({
+          name: tensor.replace(/^model\./, ''),
+          dtype: 'BF16' as const,
+          shape,
+          data: bytes.subarray(begin, end),
+        }),
+      );
+    const embedding = tensors.find((tensor) => tensor.name === 'embed_tokens.weight');
+    if (embedding === undefined) throw new Error('no embedding');
+    const more = [
+      {
+        name: 'layers.0.self_attn.rotary_emb.inv_freq',
+        dtype: 'F32' as const,
+        shape: [4],
+        data: Buffer.alloc(16),
+      },
+      { ...embedding, name: 'lm_head.weight' },
+    ];
+    const folder = modelFolder().set(name, safetensorsFile([...tensors, ...more]));
+    t.equal((await upload(stack, await tarOf(folder))).statusCode, 201);
+
+    const other = { ...embedding, name: 'lm_head.weight', data: Buffer.alloc(embedding.data.length) };
+    folder.set(name, safetensorsFile([...tensors, other]));
+    const reply = await upload(stack, await tarOf(folder));
+    t.match(reply.json<Problem>(), {
+      code: 'model_tensor_mismatch',
+      detail: /not the same as model.embed_tokens/,
+    });
+  });
+
+  const good = await tarOf(modelFolder());
+
+  t.test('bad parameters and media types', async (t) => {
+    t.equal((await upload(stack, good, '')).json<Problem>().code, 'invalid_parameter');
+    const text = { 'content-type': 'application/octet-stream' };
+    const reply = await stack.request({
+      method: 'POST',
+      url: '/v1/models?name=x',
+      headers: text,
+      payload: good,
+    });
+    t.equal(reply.json<Problem>().code, 'unsupported_media_type');
+    const headers = { ...TAR, ...(await stack.headersOf('datasets')) };
+    const forbidden = await stack.request({
+      method: 'POST',
+      url: '/v1/models?name=x',
+      headers,
+      payload: good,
+    });
+    t.equal(forbidden.statusCode, 403);
+  });
+
+  t.test('lists, newest first, with what is there without an upload', async (t) => {
+    const page: Page<Model> & { presets: string[]; families: string[] } = (
+      await stack.request({ url: '/v1/models?limit=1' })
+    ).json();
+    t.equal(page.data.length, 1);
+    t.ok(page.presets.includes('llama-tiny'));
+    t.ok(page.families.includes('llama'));
+    const next: Page<Model> = (await stack.request({ url: `/v1/models?after=${page.next_cursor}` })).json();
+    t.ok(next.data.every((model) => model.id < (page.data[0]?.id ?? '')));
+  });
+
+  t.test('a deleted model leaves nothing', async (t) => {
+    const { id } = (await upload(stack, good)).json<Model>();
+    const url = `/v1/models/${id}`;
+    t.equal((await stack.request({ method: 'DELETE', url })).statusCode, 204);
+    t.strictSame(await storedKeys(stack, `models/${id}`), []);
+    for (const method of ['GET', 'DELETE'] as const)
+      t.equal((await stack.request({ method, url })).json<Problem>().code, 'model_not_found');
+  });
+});
+
+t.test('a store that fails in the middle, or a record that cannot be written, leaves nothing', async (t) => {
+  for (const failing of ['WEIGHTS.json', 'record']) {
+    const stack = await startTestStack({
+      wrap: ({ objects, store }) => ({
+        objects: withMethod(objects, 'put', (key, ...rest) => {
+          if (key.endsWith(failing)) throw new ObjectStoreError('disk_full', 'secret detail');
+          return objects.put(key, ...rest);
+        }),
+        store: failing === 'record' ? { ...store, putModel: () => Promise.reject(new Error('gone')) } : store,
+      }),
+    });
+    t.teardown(() => stack.close());
+    const reply = await upload(stack, await tarOf(modelFolder()));
+    t.equal(reply.json<Problem>().code, failing === 'record' ? 'internal_error' : 'disk_full');
+    t.strictSame(await storedKeys(stack), []);
+    t.strictSame((await stack.store.listModels()).data, []);
+  }
+});
+
+t.test('a record whose confirmation was lost keeps its files', async (t) => {
+  const stack = await startTestStack({
+    wrap: ({ store }) => ({
+      store: {
+        ...store,
+        putModel: async (model) => {
+          await store.putModel(model);
+          throw new ZerofleetError('job_store_unavailable', 'the connection was lost');
+        },
+      },
+    }),
+  });
+  t.teardown(() => stack.close());
+  const reply = await upload(stack, await tarOf(modelFolder()));
+  t.equal(reply.json<Problem>().code, 'job_store_unavailable');
+  const [model] = (await stack.store.listModels()).data;
+  t.ok((await storedKeys(stack, `models/${model?.id}`)).length > 1);
+});
+
+t.test('over a connection', async (t) => {
+  const stack = await startTestStack({ limits: { idle_connection_ms: 1_500 } });
+  t.teardown(() => stack.close());
+  const base = await stack.listen();
+  const archive = await tarOf(modelFolder({ shards: 4 }));
+  const send = (headers: Record<string, string>) => {
+    const client = httpRequest(`${base}/v1/models?name=x`, {
+      method: 'POST',
+      headers: { ...TAR, ...headers, authorization: `Bearer ${ADMIN_KEY}` },
+      agent: false,
+    });
+    client.on('error', () => undefined);
+    return client;
+  };
+  const untilStored = async (wanted: (keys: string[]) => boolean) => {
+    while (!wanted(await storedKeys(stack))) await sleep(10);
+  };
+
+  for (const end of ['breaks off', 'stops'] as const) {
+    t.test(`an upload that ${end} in the middle leaves nothing`, async (t) => {
+      const client = send({ 'content-length': String(archive.length) });
+      const closed = new Promise((resolve) => client.on('close', resolve));
+      client.write(archive.subarray(0, archive.length / 2));
+      await untilStored((keys) => keys.length > 2);
+      if (end === 'breaks off') client.destroy();
+      await closed;
+      await untilStored((keys) => keys.length === 0);
+      t.strictSame((await stack.store.listModels()).data, []);
+    });
+  }
+
+  t.test('a wrong shard is refused before those after it are sent', async (t) => {
+    const client = send({ 'transfer-encoding': 'chunked' });
+    const config = Buffer.from(JSON.stringify({ ...TINY_CONFIG, hidden_size: 64 }));
+    const files = [...modelFolder().set('config.json', config)];
+    client.write((await tarOf(files)).subarray(0, -4000));
+    const [reply] = await once(client, 'response');
+    t.equal(reply.statusCode, 422);
+    client.destroy();
+  });
+});

@@ -1,0 +1,262 @@
+/** Uploads of checkpoints in DeepSpeed's universal layout: platform/torch-file/golden/universal.tar, written by torch.save. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import tar from 'tar-stream';
+import type { Model, Problem } from '../../../contracts/index.js';
+import { parseWeights } from '../../../platform/models/weights.js';
+import { projectRoot } from '../../../platform/process/root.js';
+import { collect } from '../../../platform/testing/byte-source.js';
+import { modelFolder, safetensorsFile, tarOf } from '../../../platform/testing/models.js';
+import { inMemory, TorchFileWriter } from '../../../platform/torch-file/write.js';
+import { deepSpeedGolden } from '../../testing/deepspeed-golden.js';
+import { startTestStack } from '../../testing/stack.js';
+
+const GOLDEN = join(projectRoot(), 'platform/torch-file/golden');
+const ARCHIVE = readFileSync(join(GOLDEN, 'universal.tar'));
+const ZERO = 'global_step12_universal/zero';
+const NORM = `${ZERO}/model.norm.weight`;
+
+async function filesOf(archive: Buffer): Promise<Map<string, Buffer>> {
+  const files = new Map<string, Buffer>();
+  const extract = tar.extract();
+  extract.end(archive);
+  for await (const entry of extract) files.set(entry.header.name, await collect(entry));
+  return files;
+}
+
+/** A file of torch.save with one tensor, as stage 3 saves it or in a dict. */
+const tensor = (shape: number[], values: number[], wrapped = true) => {
+  const writer = new TorchFileWriter();
+  const made = writer.tensor('F32', shape, inMemory(new Uint8Array(Float32Array.from(values).buffer)));
+  return collect(writer.file(wrapped ? new Map([['param', made]]) : made));
+};
+
+t.test('a universal checkpoint is uploaded as a model', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const golden = await filesOf(ARCHIVE);
+  const upload = async (change: (files: Map<string, Buffer>) => unknown = () => undefined) => {
+    const files = new Map(golden);
+    await change(files);
+    return stack.request({
+      method: 'POST',
+      url: '/v1/models?name=universal',
+      headers: { 'content-type': 'application/x-tar' },
+      payload: await tarOf(files),
+    });
+  };
+
+  await t.test('with weights and state, each at its bytes of the files', async (t) => {
+    const reply = await upload();
+    t.equal(reply.statusCode, 201, reply.body);
+    const model = reply.json<Model>();
+    t.match(model, { model_type: 'llama', dtypes: ['fp32'], optimizer_steps: 12 });
+    t.same(model.ignored_files, ['latest_universal', 'mp_rank_00_model_states.pt']);
+    const weights = parseWeights(await stack.objects.get(`models/${model.id}/WEIGHTS.json`));
+    t.equal(weights.optimizer_steps, 12);
+    const states = weights.files.flatMap(({ tensors }) => tensors.map(({ state }) => state));
+    for (const state of ['master', 'exp_avg', 'exp_avg_sq'])
+      t.equal(states.filter((other) => other === state).length, 11, state);
+    const file = weights.files.find(({ file }) => file === 'zero/model.norm.weight/fp32.pt');
+    const { byte_begin, byte_end } = file?.tensors[0] ?? { byte_begin: 0, byte_end: 0 };
+    const bytes = await stack.objects.get(`models/${model.id}/${file?.file}`, {
+      begin: byte_begin,
+      end: byte_end,
+    });
+    t.equal(bytes.length, 16 * 4);
+  });
+
+  await t.test('flat tensors of stage 3, and a count in the groups alone', async (t) => {
+    const values = Array.from({ length: 16 }, (_, i) => i);
+    const flat = await upload(async (files) =>
+      files.set(`${NORM}/fp32.pt`, await tensor([16], values, false)),
+    );
+    t.equal(flat.statusCode, 201, flat.body);
+    const writer = new TorchFileWriter();
+    const groups = await collect(writer.file(new Map([['param_groups', [new Map([['step', 9]])]]])));
+    const counted = await upload((files) => {
+      for (const name of [...files.keys()]) if (name.endsWith('step.pt')) files.delete(name);
+      files.set(`${ZERO}/optimizer_state.pt`, groups);
+    });
+    t.equal(counted.json<Model>().optimizer_steps, 9);
+  });
+
+  await t.test('without the state it is weights and nothing else', async (t) => {
+    const reply = await upload((files) => {
+      for (const name of [...files.keys()])
+        if (/(exp_avg|exp_avg_sq|step)\.pt$/.test(name)) files.delete(name);
+    });
+    t.equal(reply.statusCode, 201, reply.body);
+    t.equal(reply.json<Model>().optimizer_steps, undefined);
+  });
+
+  await t.test('the state of any optimizer, and parameters that were not trained', async (t) => {
+    const upload_of = async (change: (files: Map<string, Buffer>) => unknown) =>
+      (await upload(change)).json<Model>();
+    const renamed = (from: RegExp, to: string) => (files: Map<string, Buffer>) => {
+      for (const [name, content] of [...files]) {
+        if (/exp_avg/.test(name)) files.delete(name);
+        if (from.test(name)) files.set(name.replace(from, to), content);
+      }
+    };
+    const dataset = (await stack.upload('to be or not to be '.repeat(20))).id;
+    const ask = async (model: string, optimizer: object) => {
+      const train = { steps: 2, sequence_length: 16, optimizer };
+      const payload = { model: { init_from: { model, restore: 'full' } }, data: { dataset }, train };
+      const reply = await stack.request({ method: 'POST', url: '/v1/jobs?dry_run=true', payload });
+      return reply.json<Problem>().errors?.map(({ code, message }) => `${code}: ${message}`) ?? [];
+    };
+    const cases: [object, RegExp, string, string[]][] = [
+      [{ type: 'lion' }, /exp_avg\.pt/, 'exp_avg.pt', ['exp_avg']],
+      [{ type: 'adagrad' }, /exp_avg_sq\.pt/, 'sum.pt', ['sum']],
+      [{ type: 'sgd' }, /exp_avg\.pt/, 'momentum_buffer.pt', ['momentum_buffer']],
+      [{ type: 'sgd', momentum: 0 }, /^$/, '', []],
+    ];
+    for (const [optimizer, from, to, states] of cases) {
+      const { id, ...model } = await upload_of(renamed(from, to));
+      t.match(model, { optimizer_steps: 12, optimizer_states: states, frozen_parameters: [] });
+      t.strictSame(await ask(id, optimizer), []);
+      t.match(await ask(id, { type: 'adamw' }), [
+        /checkpoint_optimizer_differs: .* adamw keeps exp_avg and exp_avg_sq/,
+      ]);
+    }
+    const { id, ...model } = await upload_of((files) => {
+      for (const name of [...files.keys()])
+        if (name.startsWith(NORM) && !name.endsWith('fp32.pt')) files.delete(name);
+    });
+    t.match(model, { optimizer_steps: 12, frozen_parameters: ['model.norm.weight'] });
+    t.strictSame(await ask(id, { param_groups: [{ match: 'model.norm.*', frozen: true }] }), []);
+    t.match(await ask(id, {}), [
+      /checkpoint_frozen_differs: model.norm.weight was frozen in model .*, and the job trains it/,
+    ]);
+  });
+
+  await t.test('as DeepSpeed wrote it, raw and universal', async (t) => {
+    const files = await deepSpeedGolden();
+    const config = files.get('config.json') as Buffer;
+    for (const folder of ['zero2/global_step6', 'zero3/global_step6_universal']) {
+      const content = [...files].filter(([name]) => name.startsWith(`${folder}/`));
+      const payload = await tarOf([['config.json', config], ...content]);
+      const headers = { 'content-type': 'application/x-tar' };
+      const reply = await stack.request({ method: 'POST', url: '/v1/models?name=ds', headers, payload });
+      t.equal(reply.statusCode, 201, reply.body);
+      const model = reply.json<Model>();
+      t.match(model, {
+        optimizer_steps: 6,
+        optimizer_states: ['exp_avg', 'exp_avg_sq'],
+        frozen_parameters: [],
+      });
+      const unused = model.ignored_files.filter((name) => name.endsWith('model_states.pt'));
+      t.equal(unused.length, folder.startsWith('zero2') ? 1 : 2, 'nothing is taken out of the model states');
+      for (const name of unused) t.notOk(await stack.objects.head(`models/${model.id}/${name}`));
+      t.notOk(model.files.some(({ name }) => unused.includes(name)));
+    }
+  });
+
+  await t.test('beside safetensors a raw checkpoint is left out, as one of the Trainer has it', async (t) => {
+    const files = await deepSpeedGolden();
+    const raw = [...files].filter(([name]) => name.startsWith('zero2/global_step6/'));
+    const payload = await tarOf([...modelFolder(), ...raw]);
+    const headers = { 'content-type': 'application/x-tar' };
+    const reply = await stack.request({ method: 'POST', url: '/v1/models?name=trainer', headers, payload });
+    t.equal(reply.statusCode, 201, reply.body);
+    t.equal(reply.json<Model>().ignored_files.length, 3);
+    t.equal(reply.json<Model>().optimizer_states, undefined);
+  });
+
+  const hostile = readFileSync(join(GOLDEN, 'hostile_system.pt'));
+  const refused: [string, (files: Map<string, Buffer>) => unknown, string, RegExp][] = [
+    ['a pickle that calls', (f) => f.set(`${NORM}/fp32.pt`, hostile), 'torch_file_unsafe', /system/],
+    [
+      'a file cut off',
+      (f) => f.set(`${NORM}/fp32.pt`, (f.get(`${NORM}/fp32.pt`) as Buffer).subarray(0, -1)),
+      'torch_file_invalid',
+      /does not end/,
+    ],
+    [
+      'a missing weight',
+      (f) => f.delete(`${NORM}/fp32.pt`),
+      'model_tensor_missing',
+      /model.norm.weight\/fp32.pt/,
+    ],
+    ['a missing moment', (f) => f.delete(`${NORM}/exp_avg_sq.pt`), 'model_tensor_missing', /exp_avg_sq.pt/],
+    [
+      'a state that no optimizer has',
+      (f) => f.set(`${NORM}/max_exp_avg_sq.pt`, f.get(`${NORM}/exp_avg_sq.pt`) as Buffer),
+      'optimizer_state_invalid',
+      /max_exp_avg_sq.pt is a state that no optimizer here keeps/,
+    ],
+    [
+      'a stranger',
+      (f) => f.set(`${ZERO}/other/fp32.pt`, f.get(`${NORM}/fp32.pt`) as Buffer),
+      'model_tensor_unexpected',
+      /other/,
+    ],
+    [
+      'another shape',
+      async (f) => f.set(`${NORM}/fp32.pt`, await tensor([2], [1, 2])),
+      'model_tensor_mismatch',
+      /\[2\]; config.json asks for \[16\]/,
+    ],
+    [
+      'no tensor',
+      async (f) => f.set(`${NORM}/fp32.pt`, await collect(new TorchFileWriter().file(5))),
+      'model_tensor_mismatch',
+      /no tensor/,
+    ],
+    [
+      'two counts',
+      async (f) => f.set(`${NORM}/step.pt`, await tensor([], [11], false)),
+      'optimizer_state_invalid',
+      /12, 11|11, 12/,
+    ],
+    [
+      'a count that is none',
+      async (f) => f.set(`${NORM}/step.pt`, await tensor([], [1.5], false)),
+      'optimizer_state_invalid',
+      /1.5/,
+    ],
+    [
+      'no count',
+      (f) => {
+        for (const name of [...f.keys()]) if (name.endsWith('step.pt')) f.delete(name);
+      },
+      'optimizer_state_invalid',
+      /does not say/,
+    ],
+    ['no configuration', (f) => f.delete('config.json'), 'model_file_missing', /config.json/],
+    [
+      'weights twice',
+      (f) => f.set('model.safetensors', safetensorsFile([])),
+      'model_archive_invalid',
+      /one of the two/,
+    ],
+  ];
+  for (const [name, change, code, message] of refused)
+    await t.test(`refused: ${name}`, async (t) => {
+      const problem = (await upload(change)).json<Problem>();
+      t.match(problem, { code, detail: message });
+    });
+
+  await t.test('what a job may take of it', async (t) => {
+    const { id } = (await upload()).json<Model>();
+    const dataset = (await stack.upload('to be or not to be '.repeat(20))).id;
+    const ask = async (restore: string, optimizer: object = {}) => {
+      const payload = {
+        model: { init_from: { model: id, restore } },
+        data: { dataset },
+        train: { steps: 2, sequence_length: 16, optimizer },
+      };
+      const reply = await stack.request({ method: 'POST', url: '/v1/jobs?dry_run=true', payload });
+      return reply.json<Problem>().errors?.map(({ pointer, code }) => `${pointer} ${code}`) ?? [];
+    };
+    t.strictSame(await ask('full'), []);
+    t.strictSame(await ask('weights'), []);
+    for (const restore of ['weights_16bit', 'continue'])
+      t.strictSame(await ask(restore), ['/model/init_from/restore field_without_effect']);
+    t.strictSame(await ask('full', { type: 'lion' }), [
+      '/model/init_from/restore checkpoint_optimizer_differs',
+    ]);
+  });
+});

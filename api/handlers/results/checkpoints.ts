@@ -1,0 +1,75 @@
+import { type Checkpoint, type CheckpointVerdict, ZerofleetError } from '../../../contracts/index.js';
+import { pinKey } from '../../../platform/checkpoint/layout.js';
+import type { JobStorePort } from '../../../state/port.js';
+import { conditionOf, sendJob } from '../../http/etag.js';
+import { deleteCheckpoint as remove } from '../../jobs/deletions.js';
+import { forkDocument } from '../../jobs/fork-spec.js';
+import { readySpec } from '../../jobs/ready-spec.js';
+import { verifyCheckpoint as verify } from '../../jobs/verify-checkpoint.js';
+import { createdBefore, findJob, idempotencyOf, record, sendCreated, specLookups } from '../jobs/jobs.js';
+import type { OperationHandler } from '../types.js';
+
+export const checkpointJob: OperationHandler<'checkpointJob'> = async (request, reply) => {
+  const condition = conditionOf(request.headers['if-match']);
+  const job = await request.records.requestCheckpoint(request.params.job_id, condition);
+  return sendJob(reply.code(202), job);
+};
+
+export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
+  const { contract } = request.server.services;
+  const { records: store } = request;
+  const source = await findJob(store, request.params.job_id);
+  const { from_checkpoint = source.latest_checkpoint?.id, overrides = {} } = request.body;
+  if (from_checkpoint === undefined) throw notFound(`${source.id} has no checkpoint yet`);
+  const checkpoint = await findOne(store, from_checkpoint);
+  if (checkpoint.job_id !== source.id) throw notFound(`${from_checkpoint} is none of ${source.id}`);
+  const document = forkDocument(source.spec, checkpoint, overrides);
+  const idempotency = idempotencyOf(request, `forkJob/${source.id}`);
+  const created = await createdBefore(request, document, idempotency);
+  if (created !== null) return sendCreated(reply, created);
+  const schemaErrors = contract.jobSpecErrors(document);
+  const spec = await readySpec(request, reply, { document, schemaErrors, find: specLookups(request) });
+  return sendCreated(reply, await record(request, spec, idempotency));
+};
+
+export const getCheckpoint: OperationHandler<'getCheckpoint'> = (request): Promise<Checkpoint> =>
+  findOne(request.records, request.params.checkpoint_id);
+
+export const updateCheckpoint: OperationHandler<'updateCheckpoint'> = async (request) => {
+  const { checkpoint_id: id } = request.params;
+  const { objects } = request.server.services;
+  const { records: store } = request;
+  const { pinned } = request.body;
+  const changed = await store.pinCheckpoint(id, pinned);
+  if (changed === null) throw notFound(`there is no checkpoint ${id}`);
+  // For the day on which the records have to be made again; see control/recovery.
+  const mark = pinKey(changed.prefix);
+  if (pinned) await objects.put(mark, new Uint8Array());
+  else await objects.delete([mark]);
+  return changed;
+};
+
+export const deleteCheckpoint: OperationHandler<'deleteCheckpoint'> = async (request, reply) => {
+  await remove(request.server.services, request.records, request.params.checkpoint_id);
+  return reply.code(204).send();
+};
+
+export const verifyCheckpoint: OperationHandler<'verifyCheckpoint'> = async (
+  request,
+): Promise<CheckpointVerdict> => {
+  const { objects } = request.server.services;
+  const { records: store } = request;
+  return verify(objects, await findOne(store, request.params.checkpoint_id));
+};
+
+/** @throws ZerofleetError `checkpoint_not_found` */
+async function findOne(store: Pick<JobStorePort, 'findCheckpoint'>, id: string): Promise<Checkpoint> {
+  const found = await store.findCheckpoint(id);
+  if (found === null) throw notFound(`there is no checkpoint ${id}`);
+  if (found.checkpoint === null) throw notFound(`checkpoint ${id} of job ${found.job_id} was removed`);
+  return found.checkpoint;
+}
+
+function notFound(message: string): ZerofleetError {
+  return new ZerofleetError('checkpoint_not_found', message);
+}

@@ -1,0 +1,56 @@
+import type { Download, DownloadFile, ExportFile } from '../../../contracts/index.js';
+import { ZerofleetError } from '../../../contracts/index.js';
+import { sendObject } from '../../http/send-object.js';
+import { type FileSet, findFiles } from '../../jobs/download-files.js';
+import type { OperationHandler } from '../types.js';
+
+export const createDownloadUrls: OperationHandler<'createDownloadUrls'> = async (
+  request,
+): Promise<Download> => {
+  const { objects } = request.server.services;
+  const { checkpoint_id } = request.params;
+  const { expires_seconds = 3600, via = 'auto', ...kind } = request.body ?? {};
+  const wanted = { ...kind, hold_ms: expires_seconds * 1000 };
+  const set = await findFiles({ store: request.records, objects }, checkpoint_id, wanted);
+  // Reckoned before the URLs are made: they are good for no less.
+  const expires_at = new Date(Date.now() + expires_seconds * 1000).toISOString();
+  let is_signed = via === 'auto';
+  const files: DownloadFile[] = [];
+  for (const file of set.files) {
+    const signed = is_signed ? await objects.downloadUrl(keyOf(set, file), expires_seconds) : null;
+    is_signed = signed !== null;
+    files.push({ ...file, url: signed ?? pathOf(checkpoint_id, set, file) });
+  }
+  return {
+    checkpoint_id,
+    format: (set.kind?.format ?? null) as Download['format'],
+    dtype: (set.kind?.dtype ?? null) as Download['dtype'],
+    state_digest: set.state_digest,
+    expires_at: is_signed ? expires_at : null,
+    files,
+  };
+};
+
+/** From the request of a file on: for this one, and for the pause before the next. */
+const FILE_HOLD_MS = 3_600_000;
+
+export const getCheckpointFile: OperationHandler<'getCheckpointFile'> = async (request, reply) => {
+  const { objects } = request.server.services;
+  const { name, ...kind } = request.query;
+  const wanted = { ...kind, hold_ms: FILE_HOLD_MS };
+  const set = await findFiles({ store: request.records, objects }, request.params.checkpoint_id, wanted);
+  // Only what is in the list: no name is made into a key that is not there.
+  const file = set.files.find((candidate) => candidate.name === name);
+  if (!file)
+    throw new ZerofleetError('export_not_found', 'there is no file of this name; download-urls lists them');
+  const { bytes, sha256 } = file;
+  return sendObject(request, reply, { key: keyOf(set, file), bytes, sha256 });
+};
+
+function keyOf({ prefix }: FileSet, { name }: ExportFile): string {
+  return `${prefix}/${name}`;
+}
+
+function pathOf(checkpointId: string, { kind }: FileSet, { name }: ExportFile): string {
+  return `/v1/checkpoints/${checkpointId}/file?${new URLSearchParams({ name, ...kind })}`;
+}

@@ -1,0 +1,114 @@
+import t from 'tap';
+import type { Checkpoint, CheckpointExport, ExportPayload, Page, Problem } from '../../../contracts/index.js';
+import { putExportRecord } from '../../../platform/checkpoint/export-record.js';
+import type { ExportProgress } from '../../services.js';
+import { startTestStack } from '../../testing/stack.js';
+import { claimAndTrain } from '../../testing/training.js';
+
+t.test('exports of a checkpoint', async (t) => {
+  const asked: [string, ExportPayload][] = [];
+  let progress: ExportProgress = { state: 'queued' };
+  const stack = await startTestStack({
+    exports: {
+      request: async (pool, payload) => {
+        asked.push([pool, payload]);
+        return progress;
+      },
+      progress: async (_pool, { format, dtype }) => {
+        const known = asked.some(([, payload]) => payload.format === format && payload.dtype === dtype);
+        return known ? progress : null;
+      },
+    },
+  });
+  t.teardown(() => stack.close());
+  const job = await stack.createJob();
+  await claimAndTrain(stack.store, job.id, { steps: 7 });
+  const page: Page<Checkpoint> = (await stack.request({ url: `/v1/jobs/${job.id}/checkpoints` })).json();
+  const checkpoint = page.data[0] as Checkpoint;
+  await stack.objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
+  const post = (payload: object, id = checkpoint.id) =>
+    stack.request({ method: 'POST', url: `/v1/checkpoints/${id}/export`, payload });
+  const list = async () => {
+    const reply = await stack.request({ url: `/v1/checkpoints/${checkpoint.id}/exports` });
+    return reply.json<{ data: CheckpointExport[] }>().data;
+  };
+  const folder = (kind: string) => `jobs/${job.id}/exports/7-${checkpoint.id}-${kind}`;
+
+  await t.test('is put into the queue of its pool', async (t) => {
+    t.strictSame(await list(), []);
+    const reply = await post({ format: 'deepspeed_universal' });
+    t.equal(reply.statusCode, 202);
+    t.match(reply.json(), {
+      checkpoint_id: checkpoint.id,
+      job_id: job.id,
+      format: 'deepspeed_universal',
+      dtype: 'fp32',
+      state: 'queued',
+      files: [],
+    });
+    const [pool, payload] = asked.at(-1) ?? [];
+    t.equal(pool, 'default');
+    t.strictSame(payload, {
+      job_id: job.id,
+      checkpoint: { id: checkpoint.id, prefix: checkpoint.prefix },
+      format: 'deepspeed_universal',
+      dtype: 'fp32',
+      prefix: folder('deepspeed_universal-fp32'),
+    });
+    progress = { state: 'running' };
+    t.match(await list(), [{ format: 'deepspeed_universal', state: 'running', error: null }]);
+  });
+
+  await t.test('has the dtype of the job when none is given', async (t) => {
+    t.match((await post({})).json(), { format: 'safetensors', dtype: 'bf16' });
+    t.match((await post({ dtype: 'fp16' })).json(), { format: 'safetensors', dtype: 'fp16' });
+  });
+
+  await t.test('says why it failed', async (t) => {
+    progress = { state: 'failed', error: { code: 'shard_corrupt', message: 'bytes of chunk 3' } };
+    t.match(await list(), [{ state: 'failed', error: progress.error }, {}, {}]);
+  });
+
+  await t.test('is what its record says, once it is written', async (t) => {
+    const count = asked.length;
+    const record = {
+      checkpoint_id: checkpoint.id,
+      job_id: job.id,
+      format: 'safetensors' as const,
+      dtype: 'bf16' as const,
+      prefix: folder('safetensors-bf16'),
+      state_digest: checkpoint.state_digest,
+      files: [{ name: 'config.json', bytes: 3, sha256: 'a'.repeat(64) }],
+    };
+    await putExportRecord(stack.objects, { format_version: 1, ...record });
+    await putExportRecord(stack.objects, { format_version: 1, ...record, files: [] });
+    const written = { ...record, state: 'succeeded', error: null };
+    t.strictSame((await post({})).json(), written, 'the first record stays');
+    t.equal(asked.length, count, 'nobody is asked again');
+    t.match(await list(), [written, { format: 'deepspeed_universal' }, { dtype: 'fp16' }]);
+    await stack.objects.put(`${record.prefix}/EXPORT.json`, Buffer.from('{}'));
+    t.equal((await post({})).json<Problem>().code, 'export_failed');
+  });
+
+  await t.test('bad requests', async (t) => {
+    const refused: [object, string][] = [
+      [{ format: 'gguf' }, '/format'],
+      [{ dtype: 'int8' }, '/dtype'],
+      [{ format: 'deepspeed_universal', dtype: 'bf16' }, '/dtype'],
+    ];
+    for (const [payload, pointer] of refused) {
+      const reply = await post(payload);
+      t.equal(reply.statusCode, 422);
+      t.equal(reply.json<Problem>().errors[0]?.pointer, pointer);
+    }
+    const unknown = `ckpt_${'0'.repeat(26)}`;
+    t.equal((await post({}, unknown)).json<Problem>().code, 'checkpoint_not_found');
+    const reply = await stack.request({ url: `/v1/checkpoints/${unknown}/exports` });
+    t.equal(reply.json<Problem>().code, 'checkpoint_not_found');
+  });
+
+  await t.test('of a checkpoint that is gone', async (t) => {
+    await stack.objects.delete([`${checkpoint.prefix}/MANIFEST.json`]);
+    t.equal((await post({ dtype: 'fp32' })).json<Problem>().code, 'checkpoint_not_found');
+  });
+});

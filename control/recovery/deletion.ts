@@ -1,0 +1,57 @@
+/**
+ * Removing what a deleted job has in the object store. `deleted.json` is the first that is written and the last that goes: while it
+ * is there, `recover` leaves the job out, and the sweep knows what to do with the rest.
+ */
+import {
+  checkpointsPrefix,
+  deletedKey,
+  desiredKey,
+  exportsPrefix,
+  resultKey,
+  specKey,
+} from '../../platform/checkpoint/layout.js';
+import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
+import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import { type Static, Type } from '../../platform/schema.js';
+import type { DeletedJob } from '../../state/port.js';
+import { parser, putDocument } from './documents.js';
+
+export const DeletedDocument = Type.Object({
+  format_version: Type.Literal(1),
+  job_id: Type.String({ minLength: 1 }),
+  /** What is to become of its checkpoints and exports. With `kept` this document stays, too. */
+  artifacts: Type.Union([Type.Literal('kept'), Type.Literal('removed')]),
+  at: Type.String({ minLength: 1 }),
+});
+export type DeletedDocument = Static<typeof DeletedDocument>;
+
+const parseDeleted = parser(DeletedDocument);
+
+/** May be cut off and repeated. @throws errors of the object store */
+export async function removeJobObjects(
+  objects: ObjectStore,
+  { id, artifacts }: Pick<DeletedJob, 'id' | 'artifacts'>,
+): Promise<void> {
+  const document: DeletedDocument = {
+    format_version: 1,
+    job_id: id,
+    artifacts: artifacts ? 'removed' : 'kept',
+    at: new Date().toISOString(),
+  };
+  await putDocument(objects, deletedKey(id), document);
+  if (artifacts) {
+    for (const prefix of [checkpointsPrefix(id), exportsPrefix(id)])
+      await removeFolder(objects, prefix.replace(/\/$/, ''));
+  }
+  // Without the first, nobody can take what the others say for the job's state.
+  await objects.delete([specKey(id)]);
+  await objects.delete([desiredKey(id), resultKey(id)]);
+  if (artifacts) await objects.delete([deletedKey(id)]);
+}
+
+/** Null for a job that was not deleted. @throws ZerofleetError `document_invalid`; errors of the object store */
+export async function readDeleted(objects: ObjectStore, jobId: string): Promise<DeletedDocument | null> {
+  const document = await getIfThere(objects, deletedKey(jobId));
+  return document && parseDeleted(document);
+}

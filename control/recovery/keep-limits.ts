@@ -1,0 +1,14 @@
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import type { JobStorePort } from '../../state/port.js';
+import { keepDesired } from './documents.js';
+
+/** Keeps in the object store, too, that jobs were stopped by a limit, so that a rebuilt job store does not run them again. */
+export async function keepLimits(
+  stores: { store: Pick<JobStorePort, 'getJob'>; objects: ObjectStore },
+  jobIds: readonly string[],
+): Promise<void> {
+  for (const id of jobIds) {
+    const job = await stores.store.getJob(id);
+    if (job?.reason === 'budget_reached') await keepDesired(stores, job);
+  }
+}

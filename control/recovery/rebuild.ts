@@ -1,0 +1,73 @@
+import { decodeTime } from 'ulid';
+import type { Job, JobState, StateChange } from '../../contracts/index.js';
+import { completeSpec } from '../../spec/index.js';
+import { initialJob } from '../../state/jobs/record.js';
+import type { RestoredJob } from '../../state/port.js';
+import { IDEMPOTENCY_TTL_MS } from '../../state/repeats/idempotency.js';
+import type { StoredJob } from './stored-job.js';
+
+/**
+ * How far the epoch of a job that is put back lies above the highest that left a trace. Workers may have had epochs since
+ * then without saving anything; that there were a million of them is impossible, so whoever still runs is fenced.
+ */
+export const EPOCH_JUMP = 1_000_000;
+
+/**
+ * The record of a job from what the object store says of it: it ended as its result says, else it is as people want it to be.
+ * Events and metrics are not kept there, so its stream begins anew.
+ * @param now ms since 1970
+ */
+export function rebuild(stored: StoredJob, now: number): RestoredJob {
+  const { spec, checkpoints, desired } = stored;
+  const created_at = new Date(decodeTime(spec.job_id.slice('job_'.length))).toISOString();
+  const fresh = initialJob(spec.job_id, completeSpec(spec.spec), created_at);
+  const end = stateOf(stored, new Date(now).toISOString());
+  const result = end.state === 'succeeded' || end.state === 'failed' ? stored.result : null;
+  const latest = checkpoints.at(-1) ?? null;
+  const epoch = stored.epoch + EPOCH_JUMP;
+  const job: Job = {
+    ...fresh,
+    state: end.state,
+    reason: end.reason,
+    // Above every version that anybody has seen, as the epoch is: no ETag from before fits a later record, and no wait lasts for it.
+    state_version: epoch,
+    state_history: [...fresh.state_history, end],
+    updated_at: end.at,
+    epoch,
+    requested_ranks: desired?.ranks ?? fresh.requested_ranks,
+    progress: result?.metrics ?? progressAt(fresh, latest?.step ?? 0),
+    latest_checkpoint: latest && { id: latest.id, step: latest.step, state_digest: latest.state_digest },
+    export: result?.export ?? null,
+    failure: result?.failure ?? null,
+  };
+  return { job, checkpoints, idempotency: idempotencyOf(stored, now - Date.parse(created_at)) };
+}
+
+function stateOf({ result, desired, checkpoints, epoch }: StoredJob, now: string): StateChange {
+  const change = (state: JobState, reason: string | null, at = now): StateChange => ({ state, reason, at });
+  // A worker that lost the job in the moment of failing it may have left a result that never counted.
+  const outlived = result?.epoch !== undefined && result.epoch < epoch && result.state === 'failed';
+  if (result && !outlived) {
+    const reason = result.state === 'failed' ? (result.failure?.code ?? null) : 'completed';
+    return change(result.state, reason, result.finished_at);
+  }
+  switch (desired?.desired) {
+    case 'cancel':
+      return change('cancelled', desired.reason ?? 'user_request', desired.at);
+    case 'pause':
+      return change('paused', desired.reason ?? 'user_request', desired.at);
+    default:
+      return change('queued', checkpoints.length > 0 ? 'recovered' : null);
+  }
+}
+
+function progressAt({ progress, spec }: Job, step: number): Job['progress'] {
+  const { train } = spec;
+  const tokens = step * train.global_batch_size * train.sequence_length;
+  return { ...progress, step, tokens, percent: (100 * step) / train.steps };
+}
+
+function idempotencyOf({ spec }: StoredJob, age_ms: number): RestoredJob['idempotency'] {
+  const ttl_ms = IDEMPOTENCY_TTL_MS - age_ms;
+  return spec.idempotency && ttl_ms > 0 ? { ...spec.idempotency, ttl_ms } : null;
+}

@@ -1,0 +1,128 @@
+/**
+ * Makes the records again that Redis has lost, all or some of them, from the object store: datasets, models, jobs with their checkpoints.
+ * What Redis has stays as it is. A job that comes back and was running or waiting is queued and goes on from its newest checkpoint; one
+ * that had ended, or that somebody had paused or cancelled, stays so.
+ */
+import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
+import { deletedKey } from '../../platform/checkpoint/layout.js';
+import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import type {
+  DatasetRecords,
+  JobRequests,
+  JobRestore,
+  ModelRecords,
+  Projects,
+  UploadSpace,
+} from '../../state/port.js';
+import { parseDataset, parseModel, parseQuota, putDesired } from './documents.js';
+import { rebuild } from './rebuild.js';
+import { jobKeys, readStoredJob } from './stored-job.js';
+import { restoreUpload } from './uploads.js';
+
+export interface RecoverOptions {
+  store: JobRestore &
+    Pick<JobRequests, 'getJob'> &
+    Pick<DatasetRecords, 'getDataset' | 'putDataset'> &
+    Pick<ModelRecords, 'getModel' | 'putModel'> &
+    Pick<UploadSpace, 'reserveUpload'> &
+    Pick<Projects, 'getQuota' | 'putQuota'>;
+  objects: ObjectStore;
+  /** Called with what is left out, and why. */
+  onUnusable(key: string, error: ZerofleetError): void;
+}
+
+/** What was found and put back. */
+export interface Recovered {
+  datasets: number;
+  models: number;
+  jobs: Partial<Record<JobState, number>>;
+  checkpoints: number;
+  /** Documents of jobs whose creation was cut off; nobody was told of them. */
+  unaccepted: number;
+  unusable: number;
+  /** Jobs that the job store had. */
+  untouched: number;
+}
+
+/**
+ * May be cut off and repeated, beside servers and workers at work.
+ * @throws ZerofleetError `job_store_unavailable`; errors of the object store
+ */
+export async function recover(options: RecoverOptions): Promise<Recovered> {
+  const { store, objects } = options;
+  const found: Recovered = {
+    ...{ datasets: 0, models: 0, jobs: {}, checkpoints: 0 },
+    ...{ unaccepted: 0, unusable: 0, untouched: 0 },
+  };
+  const onUnusable = (key: string, error: ZerofleetError) => {
+    found.unusable++;
+    options.onUnusable(key, error);
+  };
+  await store.beginRestore();
+  // Nothing that comes back is refused by a quota; what is new is, from the first moment.
+  await records(objects, 'projects/', 'quota.json', onUnusable, async (bytes) => {
+    const { project, quota } = parseQuota(bytes);
+    const has_one = Object.values(await store.getQuota(project)).some((max) => max !== null);
+    if (!has_one) await store.putQuota(project, quota);
+    return !has_one;
+  });
+  // First what jobs need: they may be taken as soon as they are back.
+  found.datasets = await records(objects, 'datasets/', 'dataset.json', onUnusable, async (bytes) => {
+    const { dataset } = parseDataset(bytes);
+    return (await store.getDataset(dataset.id)) === null && store.putDataset(dataset);
+  });
+  await records(objects, 'uploads/', 'upload.json', onUnusable, async (bytes) => {
+    await restoreUpload({ store, objects }, bytes);
+    return true;
+  });
+  found.models = await records(objects, 'models/', 'MODEL.json', onUnusable, async (bytes) => {
+    const { model } = parseModel(bytes);
+    if (await store.getModel(model.id)) return false;
+    await store.putModel(model);
+    return true;
+  });
+  for await (const { id, keys } of jobKeys(objects)) {
+    if (keys.has(deletedKey(id))) continue;
+    if (await store.getJob(id)) {
+      found.untouched++;
+      continue;
+    }
+    const stored = await readStoredJob(objects, id, keys, onUnusable);
+    if (!stored) {
+      found.unaccepted++;
+      continue;
+    }
+    const restored = rebuild(stored, Date.now());
+    const { job } = restored;
+    // Before anybody can get the new epoch, so that the next rebuild begins above it.
+    if (!isFinal(job.state)) await putDesired(objects, restored.job);
+    if (!(await store.restoreJob(restored))) continue;
+    found.jobs[job.state] = (found.jobs[job.state] ?? 0) + 1;
+    found.checkpoints += restored.checkpoints.length;
+  }
+  await store.endRestore();
+  return found;
+}
+
+async function records(
+  objects: ObjectStore,
+  prefix: string,
+  name: string,
+  onUnusable: RecoverOptions['onUnusable'],
+  put: (bytes: Uint8Array) => Promise<boolean>,
+): Promise<number> {
+  let count = 0;
+  for await (const { key } of objects.list(prefix)) {
+    if (!key.endsWith(`/${name}`)) continue;
+    try {
+      const document = await getIfThere(objects, key);
+      if (document === null) continue; // deleted since it was listed
+      if (await put(document)) count++;
+    } catch (error) {
+      if (!(error instanceof ZerofleetError) || error.code !== 'document_invalid') throw error;
+      onUnusable(key, error);
+    }
+  }
+  return count;
+}

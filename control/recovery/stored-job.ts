@@ -1,0 +1,101 @@
+import { epochOf } from '../../contracts/execution.js';
+import { type Checkpoint, ZerofleetError } from '../../contracts/index.js';
+import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
+import {
+  checkpointKey,
+  checkpointsPrefix,
+  desiredKey,
+  MANIFEST_FILE,
+  parseCheckpointDirectory,
+  pinKey,
+  resultKey,
+  specKey,
+} from '../../platform/checkpoint/layout.js';
+import { parseManifest } from '../../platform/checkpoint/manifest.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import {
+  type DesiredDocument,
+  parseDesired,
+  parseResult,
+  parseSpec,
+  type ResultDocument,
+  type SpecDocument,
+} from './documents.js';
+
+/** Everything that the object store says of one job. */
+export interface StoredJob {
+  spec: SpecDocument;
+  desired: DesiredDocument | null;
+  result: ResultDocument | null;
+  /** Committed and readable, the oldest step first. */
+  checkpoints: Checkpoint[];
+  /** The highest epoch that left a trace. */
+  epoch: number;
+}
+
+/** Called with the key of each document that can't be used, and why. */
+export type OnUnusable = (key: string, error: ZerofleetError) => void;
+
+/** The ids of all jobs with the keys of each, shards left out: their number has no bound. */
+export async function* jobKeys(objects: ObjectStore): AsyncGenerator<{ id: string; keys: Set<string> }> {
+  const all = 'jobs/';
+  let current = { id: '', keys: new Set<string>() };
+  // In ascending order, so all keys of a job come one after the other.
+  for await (const { key } of objects.list(all)) {
+    const id = key.slice(all.length).split('/')[0] ?? '';
+    if (current.id !== id) {
+      if (current.keys.size > 0) yield current;
+      current = { id, keys: new Set() };
+    }
+    if (!key.endsWith('.safetensors')) current.keys.add(key);
+    else if (key.startsWith(checkpointsPrefix(id))) current.keys.add(key.slice(0, key.lastIndexOf('/')));
+  }
+  if (current.keys.size > 0) yield current;
+}
+
+/**
+ * Reads what is left of a job. Null when it was never accepted: its creation was cut off before it was recorded, and nobody was told
+ * of it.
+ */
+export async function readStoredJob(
+  objects: ObjectStore,
+  id: string,
+  keys: ReadonlySet<string>,
+  onUnusable: OnUnusable,
+): Promise<StoredJob | null> {
+  const read = async <T>(key: string, parse: (bytes: Uint8Array) => T): Promise<T | null> => {
+    if (!keys.has(key)) return null;
+    try {
+      return parse(await objects.get(key));
+    } catch (error) {
+      if (!(error instanceof ZerofleetError) || error.kind.retryable) throw error;
+      onUnusable(key, error);
+      return null;
+    }
+  };
+  const spec = await read(specKey(id), parseSpec);
+  if (!spec) return null;
+  const desired = await read(desiredKey(id), parseDesired);
+  const result = await read(resultKey(id), parseResult);
+  const directories = saveDirectories(id, keys);
+  const checkpoints: Checkpoint[] = [];
+  for (const { key } of directories) {
+    const manifest = await read(`${key}/${MANIFEST_FILE}`, parseManifest);
+    if (manifest) checkpoints.push(checkpointOf(manifest, key, keys.has(pinKey(key))));
+  }
+  const ran = directories.length > 0 || result !== null;
+  if (!ran && desired === null && spec.format_version !== 1) return null;
+  const epochs = [desired?.epoch ?? 0, result?.epoch ?? 0, ...directories.map(({ epoch }) => epoch)];
+  return { spec, desired, result, checkpoints, epoch: Math.max(...epochs) };
+}
+
+/** Of every save, committed or not, the oldest step first. */
+function saveDirectories(id: string, keys: ReadonlySet<string>): { key: string; epoch: number }[] {
+  const prefix = checkpointsPrefix(id);
+  const names = new Set<string>();
+  for (const key of keys) if (key.startsWith(prefix)) names.add(key.slice(prefix.length).split('/')[0] ?? '');
+  return [...names].sort().flatMap((name) => {
+    const save = parseCheckpointDirectory(name);
+    return save ? [{ key: checkpointKey(id, name), epoch: epochOf(save.execution) }] : [];
+  });
+}

@@ -1,0 +1,57 @@
+import t from 'tap';
+import { gpuRankBytes, offloadedBytes } from '../../spec/index.js';
+import { testSpec } from '../../state/testing/jobs.js';
+import { testGpu, testWorker } from '../../state/testing/workers.js';
+import { misfitOf } from './gpu-fit.js';
+
+const spec = testSpec(`ds_${'0'.repeat(26)}`, { resources: { ranks: { min: 1, max: 2, preferred: 1 } } });
+const need = gpuRankBytes(spec, 2);
+const worker = (...memories: number[]) =>
+  testWorker('a', memories.length, {
+    gpus: memories.map((memory_bytes, i) => testGpu(`GPU-${i}`, { memory_bytes })),
+  });
+
+t.test('only where all workers have GPUs it is known that a job does not fit', async (t) => {
+  const small = worker(need - 1, need - 1);
+  t.equal(misfitOf(spec, []), null, 'nobody is there');
+  t.equal(misfitOf(spec, [small, testWorker('b', 1)]), null, 'a CPU takes anything');
+  t.match(misfitOf(spec, [small, testWorker('b', 1, { draining: true })]), { code: 'does_not_fit' });
+  t.equal(misfitOf(spec, [{ ...small, draining: true }]), null);
+  t.equal(misfitOf(spec, [worker(need, need)]), null);
+});
+
+t.test('GPUs that have a problem do not count', async (t) => {
+  const healthy = worker(need, need);
+  t.equal(misfitOf(spec, [healthy]), null);
+  const hot = healthy.gpus.map((gpu) => ({ ...gpu, problem: 'hot' }));
+  t.equal(misfitOf(spec, [{ ...healthy, gpus: hot }]), null, 'none is left to say');
+  t.match(misfitOf(spec, [{ ...healthy, gpus: hot }, worker(2 ** 20)]), { code: 'does_not_fit' });
+});
+
+t.test('what is offloaded has to fit into the memory of the hosts', async (t) => {
+  const offloading = { ...spec, zero: { ...spec.zero, offload: 'cpu' as const } };
+  const of = (ranks: number) => offloadedBytes(offloading, ranks, 0);
+  t.ok(of(1) > of(2) && of(2) > 0);
+  const hosts = (...memories: number[]) =>
+    memories.map((memory_bytes, i) => ({ ...worker(need), id: `w${i}`, memory_bytes }));
+  t.equal(misfitOf(offloading, hosts(of(1))), null);
+  t.equal(misfitOf(offloading, hosts(of(1) - 1)), null, 'a second host may come');
+  t.match(misfitOf(offloading, hosts(of(2) - 1)), {
+    code: 'does_not_fit',
+    message: /each of 2 ranks keeps .* in the memory of its host.*what would help/,
+    details: { world_size: 2, bytes: of(2), host_memory_bytes: of(2) - 1 },
+  });
+  t.equal(misfitOf(offloading, hosts(of(2), of(2))), null, 'on two hosts each has half of it');
+  t.match(misfitOf(offloading, hosts(of(2), of(2) - 1)), { code: 'does_not_fit' });
+  t.equal(misfitOf(spec, hosts(1)), null, 'without offload nothing lies there');
+});
+
+t.test('the numbers, and what would help', async (t) => {
+  const misfit = misfitOf(spec, [worker(2 ** 30, 2 ** 29)]);
+  t.match(
+    misfit?.message,
+    /^each of 2 ranks needs 1\.\d\d GiB .* the GPUs of pool default have 1\.00 GiB; what/,
+  );
+  t.match(misfit?.message, /what would help: a smaller model, or larger GPUs$/);
+  t.match(misfit?.details, { world_size: 2, bytes: need, gpu_memory_bytes: 2 ** 30, remedies: [] });
+});

@@ -1,0 +1,230 @@
+/**
+ * Decides for all pools, for as long as it leads. A pool is decided when something has changed in it, and now and then because time
+ * passes: waiting jobs age, leases and allocations end, delayed jobs become due. So a job that waits costs Redis nothing by itself.
+ *
+ * One program leads at a time, so that the work is done once. Nothing depends on it: a decision is applied only to the pool that it was
+ * made for (state/pools/scheduling-port.ts).
+ */
+import { randomUUID } from 'node:crypto';
+import type { Logger } from '../../platform/logging/logging.js';
+import { place } from '../../scheduler/place.js';
+import type { Decision, WaitingJob } from '../../scheduler/types.js';
+import type { JobAttempts, Scaling, Scheduling, Unsubscribe } from '../../state/port.js';
+
+export interface SchedulerTiming {
+  /** Between two looks at what happens by itself. */
+  tick_ms: number;
+  /** A worker has so long to claim what was allocated to it. */
+  claim_ms: number;
+  /** A running job grows at most once in this time. */
+  grow_interval_ms: number;
+  /** Another program leads when this one has been silent for so long. */
+  leader_ms: number;
+}
+
+export const SCHEDULER_TIMING: SchedulerTiming = {
+  tick_ms: 1_000,
+  claim_ms: 15_000,
+  grow_interval_ms: 60_000,
+  leader_ms: 5_000,
+};
+
+export interface SchedulerOptions {
+  store: Scheduling & Pick<JobAttempts, 'requeueAbandoned'> & Pick<Scaling, 'lead'>;
+  /** Removes the queue of a worker that is gone. */
+  removeQueue(workerId: string): Promise<void>;
+  /** Jobs whose worker was lost: they wait again, or have ended. */
+  onAbandoned(jobIds: readonly string[]): Promise<void>;
+  /** Jobs that no group of the pool's workers could run, whatever else runs; all of these have GPUs. */
+  onUnplaceable(pool: string, jobIds: readonly string[]): Promise<void>;
+  timing?: Partial<SchedulerTiming>;
+  log: Pick<Logger, 'info' | 'warn'>;
+}
+
+const LEADERSHIP = 'scheduler';
+/** A pool that changes while it is decided is decided anew; the next event tries again. */
+const MAX_TRIES = 5;
+
+export class SchedulerLoop {
+  private readonly timing: SchedulerTiming;
+  private readonly holder = randomUUID();
+  private readonly closing = new AbortController();
+  /** Pools to be decided; null among them stands for all. */
+  private readonly changed = new Set<string | null>([null]);
+  /** When delayed jobs of a pool are due, by this process' clock. */
+  private readonly due = new Map<string, number>();
+  /** Jobs whose record says that they wait for slots. */
+  private readonly told = new Map<string, ReadonlySet<string>>();
+  private wake: () => void = () => undefined;
+  private leads_until = 0;
+  private next_tick = 0;
+  private readonly loop: Promise<void>;
+
+  constructor(private readonly options: SchedulerOptions) {
+    this.timing = { ...SCHEDULER_TIMING, ...options.timing };
+    this.loop = this.run();
+  }
+
+  /** Waits for the decision that is being made, and gives the lead to others. Idempotent. */
+  async close(): Promise<void> {
+    this.closing.abort();
+    this.wake();
+    await this.loop;
+  }
+
+  private async run(): Promise<void> {
+    const { store, log } = this.options;
+    let unwatch: Unsubscribe | null = null;
+    while (!this.closing.signal.aborted) {
+      try {
+        unwatch ??= await store.watchPools((pool) => this.onChange(pool));
+        await this.round();
+      } catch (error) {
+        this.changed.add(null);
+        log.warn({ err: error }, 'pools not decided');
+        await this.pause(this.timing.tick_ms, false);
+      }
+    }
+    await unwatch?.();
+    if (this.leads_until > 0) await store.lead(LEADERSHIP, this.holder, 0).catch(() => undefined);
+  }
+
+  private onChange(pool: string | null): void {
+    this.changed.add(pool);
+    this.wake();
+  }
+
+  private async round(): Promise<void> {
+    if (!(await this.leads())) {
+      // Whoever leads next begins with all pools.
+      this.changed.clear();
+      this.changed.add(null);
+      await this.pause(this.timing.tick_ms, false);
+      return;
+    }
+    const pools = await this.poolsToDecide();
+    // What can't be decided holds up no other pool.
+    for (const pool of pools)
+      await this.decide(pool).catch((error: unknown) => {
+        this.due.set(pool, performance.now() + this.timing.tick_ms);
+        this.options.log.warn({ err: error, pool }, 'pool not decided');
+      });
+    if (this.changed.size === 0) await this.pause(this.untilNext(), true);
+  }
+
+  private async poolsToDecide(): Promise<string[]> {
+    const { store } = this.options;
+    const now = performance.now();
+    if (now >= this.next_tick) {
+      this.next_tick = now + this.timing.tick_ms;
+      this.changed.add(null);
+      const ids = await store.requeueAbandoned(0);
+      if (ids.length > 0) {
+        this.options.log.warn({ job_ids: ids }, 'the workers of jobs were lost');
+        await this.options.onAbandoned(ids);
+      }
+      await this.removeQueues();
+    }
+    for (const [pool, at] of this.due) if (at <= now) this.changed.add(pool);
+    const pools = this.changed.has(null) ? await store.schedulerPools() : [...this.changed];
+    this.changed.clear();
+    return pools.filter((pool) => pool !== null);
+  }
+
+  private async decide(pool: string): Promise<void> {
+    const { store, onUnplaceable } = this.options;
+    const { claim_ms, grow_interval_ms } = this.timing;
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const { version, snapshot, delayed } = await store.readSnapshot(pool, grow_interval_ms);
+      this.due.delete(pool);
+      if (delayed.length > 0) this.due.set(pool, performance.now() + firstDue(delayed) - snapshot.now);
+      if (snapshot.waiting.length + snapshot.running.length === 0) {
+        this.told.delete(pool);
+        return;
+      }
+      const decision = place(snapshot);
+      const waiting = this.untold(pool, decision);
+      const idle = isEmpty(decision) && waiting.length === 0;
+      if (!idle && !(await store.applyDecision(pool, version, decision, { claim_ms, waiting }))) continue;
+      this.told.set(pool, new Set(decision.waiting.keys()));
+      const unplaceable = [...decision.waiting].flatMap(([id, reason]) => (reason === 'workers' ? [id] : []));
+      // A pool in which a worker computes on its CPU refuses nothing.
+      const onGpus =
+        snapshot.workers.length > 0 && snapshot.workers.every(({ gpu_bytes }) => gpu_bytes !== null);
+      if (unplaceable.length > 0 && onGpus) await onUnplaceable(pool, unplaceable);
+      return;
+    }
+    this.changed.add(pool);
+  }
+
+  private untold(pool: string, { waiting }: Decision): string[] {
+    const told = this.told.get(pool);
+    return [...waiting.keys()].filter((id) => !told?.has(id));
+  }
+
+  private async removeQueues(): Promise<void> {
+    const { store } = this.options;
+    const removed = await this.withoutQueues(await store.goneWorkers());
+    await store.forgetGoneWorkers(removed);
+    // An entry that was delivered since they were read may have been noted before they were forgotten.
+    await this.withoutQueues(removed);
+  }
+
+  /** Removes the queues of workers. @returns those whose queues were removed */
+  private async withoutQueues(ids: readonly string[]): Promise<string[]> {
+    const { removeQueue, log } = this.options;
+    const removed = await Promise.all(
+      ids.map((id) =>
+        removeQueue(id).then(
+          () => [id],
+          (error: unknown) => {
+            log.warn({ err: error, worker: id }, 'queue of a worker that is gone not removed yet');
+            return [];
+          },
+        ),
+      ),
+    );
+    return removed.flat();
+  }
+
+  /** Renews the lead in time. */
+  private async leads(): Promise<boolean> {
+    const { leader_ms } = this.timing;
+    const now = performance.now();
+    if (now < this.leads_until - (2 * leader_ms) / 3) return true;
+    const { leads } = await this.options.store.lead(LEADERSHIP, this.holder, leader_ms);
+    if (leads && this.leads_until === 0) this.changed.add(null);
+    this.leads_until = leads ? now + leader_ms : 0;
+    return leads;
+  }
+
+  private untilNext(): number {
+    const next = Math.min(this.next_tick, ...this.due.values());
+    return Math.max(0, next - performance.now());
+  }
+
+  /** @param interruptible a change of a pool ends it */
+  private async pause(ms: number, interruptible: boolean): Promise<void> {
+    const { signal } = this.closing;
+    if (signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      const end = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.wake = () => {
+        if (interruptible || signal.aborted) end();
+      };
+    });
+    this.wake = () => undefined;
+  }
+}
+
+function firstDue(delayed: readonly WaitingJob[]): number {
+  return delayed.reduce((first, { queued_at }) => Math.min(first, queued_at), Number.POSITIVE_INFINITY);
+}
+
+function isEmpty({ starts, growth, requests, withdrawn }: Decision): boolean {
+  return starts.length + growth.length + requests.length + withdrawn.length === 0;
+}

@@ -1,0 +1,61 @@
+import type { Logger } from '../../platform/logging/logging.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import { type JobStorePort, startOutboxRelay } from '../../state/index.js';
+import { keepLimits } from '../recovery/keep-limits.js';
+import { Refusal } from './refusal.js';
+import { SchedulerLoop, type SchedulerTiming } from './scheduler-loop.js';
+import { WorkerQueues } from './worker-queues.js';
+
+export interface StartSchedulerOptions {
+  redisUrl: string;
+  store: JobStorePort;
+  objects: ObjectStore;
+  timing?: Partial<SchedulerTiming>;
+  log: Logger;
+}
+
+export interface RunningScheduler {
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the scheduler and the relay that tells workers what it has decided. Any number of programs may run one.
+ * @throws ZerofleetError `job_store_unavailable`
+ */
+export async function startScheduler({
+  redisUrl,
+  store,
+  objects,
+  timing = {},
+  log,
+}: StartSchedulerOptions): Promise<RunningScheduler> {
+  const queues = await WorkerQueues.open(redisUrl, log);
+  const relay = await startOutboxRelay({
+    url: redisUrl,
+    async deliver(entry) {
+      await queues.deliver(entry);
+      await store.noteDelivery(entry.worker_id);
+    },
+    log,
+  }).catch(async (error: unknown) => {
+    await queues.close();
+    throw error;
+  });
+  const refusal = new Refusal({ store, objects, log });
+  const loop = new SchedulerLoop({
+    store,
+    removeQueue: (workerId) => queues.remove(workerId),
+    onAbandoned: (jobIds) => keepLimits({ store, objects }, jobIds),
+    onUnplaceable: (pool, jobIds) => refusal.refuse(pool, jobIds),
+    timing,
+    log,
+  });
+  return {
+    async close() {
+      await loop.close();
+      await relay.stop();
+      await queues.close();
+    },
+  };
+}

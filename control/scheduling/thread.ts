@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { LogLevel } from '../../platform/config/config.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import type { RunningScheduler } from './start.js';
+
+export interface SchedulerThreadOptions {
+  redisUrl: string;
+  objectStoreUrl: string;
+  s3Endpoint: string | null;
+  level: LogLevel;
+}
+
+/** What the thread says: that it decides, and lines of its log. */
+export type ThreadMessage = { kind: 'ready' } | { kind: 'log'; line: string };
+
+/** Before a thread that ended is started again. */
+const RESTART_MS = 1_000;
+
+/**
+ * Starts the scheduler in a thread, for a decision on a large pool takes longer than requests should wait. A thread that ends by itself
+ * is started again: jobs wait meanwhile, and nothing is lost.
+ * @throws ZerofleetError `job_store_unavailable`; ObjectStoreError
+ */
+export async function startSchedulerThread(
+  options: SchedulerThreadOptions,
+  log: Logger,
+): Promise<RunningScheduler> {
+  let closing = false;
+  let thread = await start(options, log);
+  const ended = keep();
+
+  async function keep(): Promise<void> {
+    while (!closing) {
+      await once(thread, 'exit').catch((error: unknown) => log.error({ err: error }, 'scheduler ended'));
+      while (!closing) {
+        await sleep(RESTART_MS);
+        const next = await start(options, log).catch((error: unknown) =>
+          log.error({ err: error }, 'scheduler not started'),
+        );
+        if (!next) continue;
+        thread = next;
+        break;
+      }
+    }
+  }
+
+  return {
+    async close() {
+      if (closing) return ended;
+      closing = true;
+      thread.postMessage('close');
+      await ended;
+    },
+  };
+}
+
+async function start(options: SchedulerThreadOptions, log: Logger): Promise<Worker> {
+  const file = fileURLToPath(new URL('./thread-main.js', import.meta.url));
+  const thread = new Worker(file, { workerData: options });
+  await new Promise<void>((resolve, reject) => {
+    thread.on('message', (message: ThreadMessage) => {
+      if (message.kind === 'ready') resolve();
+      else relayLine(message.line, log);
+    });
+    thread.once('error', reject);
+    thread.once('exit', () => reject(new Error('the thread of the scheduler ended while it started')));
+  });
+  return thread;
+}
+
+/** Writes a line of the thread's log into this process' log. */
+function relayLine(line: string, log: Logger): void {
+  const { level, time: _time, name, msg, ...fields } = JSON.parse(line);
+  if (level === 'info' || level === 'warn' || level === 'error')
+    log[level as 'info']({ part: name, ...fields }, msg);
+}

@@ -1,0 +1,120 @@
+/**
+ * Whether anything points to a folder. Two things can, and one is enough: a record in the job store, or a document that was
+ * committed beside the objects (`dataset.json`, `MODEL.json`, `MANIFEST.json`, `EXPORT.json`, the acceptance of a job). The
+ * second kind is what `recover` rebuilds the first from, so a job store that has lost its records makes nothing a leftover.
+ */
+import { epochOf } from '../../contracts/execution.js';
+import { datasetDocumentKey, isFinal, type Job, modelDocumentKey } from '../../contracts/index.js';
+import { exportRecordKey } from '../../platform/checkpoint/export-record.js';
+import {
+  deletedKey,
+  desiredKey,
+  jobKey,
+  MANIFEST_FILE,
+  parseCheckpointDirectory,
+  specKey,
+} from '../../platform/checkpoint/layout.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import type { JobStorePort } from '../../state/port.js';
+import { type DeletedDocument, readDeleted } from '../recovery/deletion.js';
+import { parseSpec } from '../recovery/documents.js';
+import type { Folder } from './folders.js';
+
+export interface Stores {
+  store: Pick<JobStorePort, 'getDataset' | 'getModel' | 'getJob'>;
+  objects: ObjectStore;
+}
+
+/** What a leftover is of; null for what is needed. */
+export type Leftover =
+  | 'dataset upload'
+  | 'model upload'
+  | 'abandoned upload'
+  | 'save'
+  | 'export'
+  | 'job document'
+  | 'deleted job'
+  | null;
+
+export async function leftoverOf(stores: Stores, folder: Folder): Promise<Leftover> {
+  const [root, id = ''] = folder.key.split('/');
+  const { store } = stores;
+  const has = (key: string) => folder.objects.some((object) => object.key === key);
+  if (root === 'datasets')
+    return has(datasetDocumentKey(id)) || (await store.getDataset(id)) ? null : 'dataset upload';
+  if (root === 'models')
+    return has(modelDocumentKey(id)) || (await store.getModel(id)) ? null : 'model upload';
+  // Whoever sends parts changes the folder; this one was left alone.
+  if (root === 'uploads') return 'abandoned upload';
+  return root === 'jobs' ? ofJob(stores, folder) : null;
+}
+
+async function ofJob(stores: Stores, folder: Folder): Promise<Leftover> {
+  const [, id = '', kind, name = ''] = folder.key.split('/');
+  const committed = [`${folder.key}/${MANIFEST_FILE}`, exportRecordKey(folder.key)];
+  const is_committed = folder.objects.some(({ key }) => committed.includes(key));
+  const job = await stores.store.getJob(id);
+  const deleted = job ? null : await readDeleted(stores.objects, id);
+  if (deleted) return ofDeleted(stores.objects, folder, { deleted, kind, is_committed });
+  if (is_committed) return null;
+  if (!job) return (await wasAccepted(stores.objects, id)) ? null : neverAccepted(folder, id, kind);
+  if (kind === 'checkpoints') return isDeadSave(job, name) ? 'save' : null;
+  if (kind === 'exports') return isDeadExport(job, folder.key, name) ? 'export' : null;
+  return null;
+}
+
+interface OfDeleted {
+  deleted: DeletedDocument;
+  kind: string | undefined;
+  is_committed: boolean;
+}
+
+/** Its deletion was cut off, or its files were to stay. */
+async function ofDeleted(objects: ObjectStore, { key }: Folder, of: OfDeleted): Promise<Leftover> {
+  const { deleted, kind, is_committed } = of;
+  const { job_id, artifacts } = deleted;
+  const is_document = kind !== 'checkpoints' && kind !== 'exports';
+  if (key !== deletedKey(job_id)) {
+    if (artifacts === 'removed' || is_document) return 'deleted job';
+    // The export at the end of a job has no record.
+    return is_committed || kind === 'exports' ? null : 'save';
+  }
+  if (artifacts === 'kept') return null;
+  for await (const object of objects.list(`${jobKey(job_id)}/`)) if (object.key !== key) return null;
+  return 'deleted job';
+}
+
+/** Nobody was told of such a job: its creation was cut off before it was recorded, or its record was refused. */
+function neverAccepted({ key }: Folder, id: string, kind: string | undefined): Leftover {
+  if (kind === 'checkpoints') return 'save';
+  if (kind === 'exports') return 'export';
+  return key === specKey(id) ? 'job document' : null;
+}
+
+/** Whether `recover` would rebuild the job, or can't say. */
+async function wasAccepted(objects: ObjectStore, id: string): Promise<boolean> {
+  if (await objects.head(desiredKey(id))) return true;
+  if (!(await objects.head(specKey(id)))) return false;
+  try {
+    // Jobs of the first version had no desired.json.
+    return parseSpec(await objects.get(specKey(id))).format_version === 1;
+  } catch {
+    return true;
+  }
+}
+
+/** A save without a manifest that can never get one: its epoch has ended. */
+function isDeadSave(job: Job, name: string): boolean {
+  const save = parseCheckpointDirectory(name);
+  if (!save) return false;
+  if (isFinal(job.state)) return true;
+  const nobody_has_it = job.state === 'queued' || job.state === 'paused';
+  const epoch = epochOf(save.execution);
+  return epoch < job.epoch || (nobody_has_it && epoch === job.epoch);
+}
+
+/** An export without a record. The one at the end of a job has none: the job names it once it has succeeded. */
+function isDeadExport(job: Job, key: string, name: string): boolean {
+  const asked_for = !/^\d+$/.test(name);
+  return asked_for || (isFinal(job.state) && job.state !== 'succeeded' && job.export?.prefix !== key);
+}

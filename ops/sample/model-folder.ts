@@ -1,0 +1,72 @@
+import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ModelConfig, paramTable, Sampler } from '../../native/js/index.js';
+import { architectureOf, importConfig } from '../../spec/index.js';
+
+interface TensorEntry {
+  dtype: string;
+  shape: number[];
+  data_offsets: [number, number];
+}
+
+/** A model folder that cannot be used; the message says why. */
+export class ModelFolderError extends Error {
+  override readonly name = 'ModelFolderError';
+}
+
+/** What a Hugging Face config.json says about the network. */
+function modelConfig(document: Record<string, unknown>): ModelConfig {
+  const { config, errors } = importConfig(document);
+  const [first] = errors;
+  if (config === null || first !== undefined)
+    throw new ModelFolderError(`config.json: ${first?.pointer} ${first?.message}`);
+  return architectureOf(config);
+}
+
+async function read(file: FileHandle, position: number, bytes: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(bytes);
+  const { bytesRead } = await file.read(buffer, 0, bytes, position);
+  if (bytesRead !== bytes) throw new ModelFolderError('model.safetensors ends too early');
+  return buffer;
+}
+
+/** Bytes of a tensor as little-endian fp32; a bf16 number is the upper half of the fp32 number. */
+function toFp32(data: Buffer, dtype: string): Uint8Array {
+  if (dtype === 'F32') return data;
+  if (dtype !== 'BF16') throw new ModelFolderError(`tensors of type ${dtype} cannot be read`);
+  const wide = Buffer.alloc(data.length * 2);
+  for (let i = 0; i < data.length; i += 2) wide.writeUInt16LE(data.readUInt16LE(i), 2 * i + 2);
+  return wide;
+}
+
+/**
+ * Loads an exported model (config.json and model.safetensors of a Llama), one tensor at a time.
+ * @param dir a Hugging Face model folder
+ * @throws ModelFolderError, NativeError
+ */
+export async function loadSampler(dir: string, threads: number): Promise<Sampler> {
+  const model = modelConfig(JSON.parse(await readFile(join(dir, 'config.json'), 'utf8')));
+  const file = await open(join(dir, 'model.safetensors'));
+  const sampler = Sampler.create(model, threads);
+  try {
+    const headerBytes = Number((await read(file, 0, 8)).readBigUInt64LE());
+    const header = JSON.parse((await read(file, 8, headerBytes)).toString('utf8')) as Record<
+      string,
+      TensorEntry
+    >;
+    for (const { index, name, numel } of paramTable(model)) {
+      const tensor = header[name];
+      if (!tensor) throw new ModelFolderError(`model.safetensors has no tensor ${name}`);
+      const [begin, end] = tensor.data_offsets;
+      const fp32 = toFp32(await read(file, 8 + headerBytes + begin, end - begin), tensor.dtype);
+      if (fp32.length !== 4 * numel) throw new ModelFolderError(`tensor ${name} has the wrong size`);
+      sampler.setParam(index, fp32);
+    }
+    return sampler;
+  } catch (error) {
+    sampler.close();
+    throw error;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,56 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  SPECIAL_TOKENS_FILE,
+  TOKENIZER_CONFIG_FILE,
+  TOKENIZER_FILE,
+} from '../../platform/models/documents.js';
+import { usableCores } from '../../platform/process/usable-cores.js';
+import { BytesTokenizer } from '../../worker/encoding/bytes-tokenizer.js';
+import { HfTokenizer } from '../../worker/encoding/hf-tokenizer.js';
+import type { PromptTokenizer } from '../../worker/encoding/prompt-tokenizer.js';
+import { loadSampler } from './model-folder.js';
+
+export interface SampleTextOptions {
+  prompt: string;
+  /** How many tokens to add to the prompt at most. */
+  max_tokens: number;
+  /** 0 takes the most likely token each time. */
+  temperature: number;
+  /** Draw among the k most likely tokens; 0 keeps all. */
+  top_k?: number;
+  /** And of those among the fewest whose probabilities add up to this; 1 keeps all. */
+  top_p?: number;
+  seed: number;
+}
+
+/**
+ * Lets a model go on with a text. The same seed gives the same text.
+ * @param dir a Hugging Face model folder, such as a job's export; without a tokenizer.json a token is a byte
+ * @returns the prompt and what the model added; bytes that are not UTF-8 show as U+FFFD
+ */
+export async function sampleText(dir: string, options: SampleTextOptions): Promise<string> {
+  const { prompt, top_k = 0, top_p = 1, ...rest } = options;
+  const tokenizer = await openTokenizer(dir);
+  const sampler = await loadSampler(dir, usableCores());
+  try {
+    const tokens = tokenizer.encodePrompt(prompt);
+    const { vocab_size: num_tokens, end } = tokenizer;
+    const added = await sampler.sample(tokens, { ...rest, top_k, top_p, num_tokens, end_token: end ?? -1 });
+    return prompt + tokenizer.decodeAfter(tokens, added);
+  } finally {
+    sampler.close();
+  }
+}
+
+async function openTokenizer(dir: string): Promise<PromptTokenizer> {
+  const text = (name: string) =>
+    readFile(join(dir, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+  const tokenizer = await text(TOKENIZER_FILE);
+  if (tokenizer === null) return new BytesTokenizer();
+  const config = await text(TOKENIZER_CONFIG_FILE);
+  return new HfTokenizer({ tokenizer, config, special_tokens_map: await text(SPECIAL_TOKENS_FILE) }, false);
+}

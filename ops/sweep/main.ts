@@ -1,0 +1,64 @@
+/** `npm run sweep`: removes what nothing points to from the object store, and prints what it was. */
+import { parseArgs } from 'node:util';
+import { DEFAULT_GRACE_MS, type FoundLeftover, type Swept, sweep } from '../../control/sweep/sweep.js';
+import type { Config } from '../../platform/config/config.js';
+import { createLogger } from '../../platform/logging/logging.js';
+import { configFor } from '../../stack/config.js';
+import { explainStartError } from '../../stack/main.js';
+import { UsageError } from '../../stack/options.js';
+import { withStores } from '../../stack/with-stores.js';
+
+const HOUR_MS = 3_600_000;
+
+interface Arguments {
+  dry_run: boolean;
+  grace_ms: number;
+}
+
+/** Runs it with the configuration that the stack has; sets the exit code. */
+export async function main(args: readonly string[]): Promise<void> {
+  try {
+    const given = parse(args);
+    process.stdout.write(summary(await sweepWith(configFor(process.env, process.stderr), given), given));
+  } catch (error) {
+    process.stderr.write(`${explainStartError(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+/** @throws UsageError that says how it is called */
+export function parse(args: readonly string[]): Arguments {
+  const usage = 'usage: npm run sweep [-- [--dry-run] [--grace-hours HOURS]]';
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: { 'dry-run': { type: 'boolean', default: false }, 'grace-hours': { type: 'string' } },
+    });
+    const hours = values['grace-hours'];
+    const grace_ms = hours === undefined ? DEFAULT_GRACE_MS : Number(hours) * HOUR_MS;
+    if (!(grace_ms > 0)) throw new Error('HOURS must be more than 0');
+    return { dry_run: values['dry-run'], grace_ms };
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n${usage}`);
+  }
+}
+
+function sweepWith(config: Config, options: Arguments): Promise<Swept> {
+  const log = createLogger({ level: config.log_level, name: 'sweep', destination: process.stderr });
+  const onFound = (found: FoundLeftover) => process.stdout.write(line(found));
+  return withStores(config, log, (stores) => sweep({ ...stores, ...options, onFound }));
+}
+
+function line({ what, key, objects, bytes, changed_at }: FoundLeftover): string {
+  return `${what.padEnd(14)} ${key} (${objects} objects, ${bytes} bytes, last written ${changed_at})\n`;
+}
+
+export function summary(swept: Swept, { dry_run }: Arguments): string {
+  const { skipped, leftovers, objects, bytes, uploads } = swept;
+  if (skipped === 'empty')
+    return 'nothing swept: Redis is empty. If it lost its records, run npm run recover first\n';
+  if (skipped === 'restoring')
+    return 'nothing swept: the records are being rebuilt, or a rebuild was cut off; run npm run recover\n';
+  const verb = dry_run ? 'would remove' : 'removed';
+  return `${verb} ${leftovers} leftovers (${objects} objects, ${bytes} bytes) and ${uploads} unfinished uploads\n`;
+}

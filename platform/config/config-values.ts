@@ -1,0 +1,109 @@
+/** Readers of single settings: each takes the text of a variable and throws an Error that says what it must be. */
+import { isIP } from 'node:net';
+import { isAbsolute } from 'node:path';
+import ipaddr from 'ipaddr.js';
+import { isBucketName, keyFault } from '../../contracts/index.js';
+import type { AllowedBucket } from '../dataset-sources.js';
+
+const POOL_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
+const MIN_API_KEY_LENGTH = 16;
+
+export function nonEmpty(text: string): string {
+  if (text.trim() === '') throw new Error('must not be blank');
+  return text;
+}
+
+export function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) {
+      throw new Error(`must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
+    }
+    return value;
+  };
+}
+
+export function price(text: string): number {
+  const value = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isNaN(value)) throw new Error(`must be a price such as 0.25, not ${JSON.stringify(text)}`);
+  return value;
+}
+
+export function oneOf<const T extends readonly string[]>(values: T): (text: string) => T[number] {
+  return (text) => {
+    if (!values.includes(text)) {
+      throw new Error(`must be one of ${values.join(', ')}, not ${JSON.stringify(text)}`);
+    }
+    return text;
+  };
+}
+
+export function url(protocols: readonly string[]): (text: string) => string {
+  // The value itself stays out of the message: a URL may hold a password.
+  const wanted = `must be a URL beginning with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
+  return (text) => {
+    if (!URL.canParse(text)) throw new Error(wanted);
+    const { protocol, pathname } = new URL(text);
+    if (!protocols.includes(protocol)) throw new Error(wanted);
+    if ((protocol === 'unix:' || protocol === 'file:') && !isAbsolute(pathname)) {
+      throw new Error(`${wanted} and an absolute path`);
+    }
+    return text;
+  };
+}
+
+export function apiKey(text: string): string {
+  if (text.length < MIN_API_KEY_LENGTH || /\s/.test(text)) {
+    throw new Error(`must have at least ${MIN_API_KEY_LENGTH} characters and no white space`);
+  }
+  return text;
+}
+
+export function ipAddress(text: string): string {
+  if (isIP(text) === 0) throw new Error(`must be an IP address of this machine, not ${JSON.stringify(text)}`);
+  return text;
+}
+
+export function roleArn(text: string): string {
+  if (!/^arn:[a-z-]+:iam::[^:\s]*:role\/\S+$/.test(text)) {
+    throw new Error(
+      `must be the ARN of a role, as arn:aws:iam::123456789012:role/attempt, not ${JSON.stringify(text)}`,
+    );
+  }
+  return text;
+}
+
+export function poolName(text: string): string {
+  if (!POOL_PATTERN.test(text)) {
+    throw new Error(
+      'must be 1 to 40 lower-case letters, digits and hyphens, beginning with a letter or digit',
+    );
+  }
+  return text;
+}
+
+/** `none`, or ranges with commas between them. */
+export function cidrList(text: string): readonly string[] {
+  const ranges = text === 'none' ? [] : text.split(',').map((range) => range.trim());
+  const bad = ranges.find((range) => !ipaddr.isValidCIDR(range));
+  if (bad !== undefined)
+    throw new Error(
+      `must be none or ranges such as 10.1.0.0/16 with commas between, not ${JSON.stringify(bad)}`,
+    );
+  return ranges;
+}
+
+/** `none`, or buckets and folders of them with commas between them. */
+export function bucketList(text: string): readonly AllowedBucket[] {
+  return text === 'none' ? [] : text.split(',').map((entry) => allowedBucket(entry.trim()));
+}
+
+function allowedBucket(text: string): AllowedBucket {
+  const [bucket = '', ...folders] = text.replace(/\/$/, '').split('/');
+  const prefix = folders.join('/');
+  if (!isBucketName(bucket) || (folders.length > 0 && keyFault(prefix) !== null))
+    throw new Error(
+      `must be none or buckets such as my-data,other/folder with commas between, not ${JSON.stringify(text)}`,
+    );
+  return { bucket, prefix: prefix === '' ? '' : `${prefix}/` };
+}

@@ -1,0 +1,74 @@
+/**
+ * The configuration: environment variables, all optional, all checked at start. `SETTINGS` is the one table
+ * of them; the parser, the error for an unknown name and the documentation are derived from it.
+ */
+import { distance } from 'fastest-levenshtein';
+import { ZerofleetError } from '../../contracts/index.js';
+import { type Config, SETTINGS } from './settings.js';
+
+export {
+  AWS_METADATA_URL,
+  CAPACITIES,
+  type CapacityName,
+  type Config,
+  CPU_ISAS,
+  CPU_SLOTS,
+  type CpuIsa,
+  DEVICES,
+  type DeviceName,
+  LOG_LEVELS,
+  type LogLevel,
+  SETTINGS,
+} from './settings.js';
+
+/**
+ * Reads the configuration.
+ * @param env the process environment; names outside `ZEROFLEET_*` are not looked at
+ * @throws ZerofleetError `invalid_configuration`, naming every unknown variable and every value that cannot
+ * be used
+ */
+export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const problems = unknownVariables(env);
+  const values: Record<string, unknown> = {};
+  for (const { key, variable, fallback, parse } of SETTINGS) {
+    // An empty variable counts as unset: that is what `VAR= command` and most container files mean by it.
+    const text = env[variable] || fallback;
+    try {
+      values[key] = text === null ? null : parse(text);
+    } catch (error) {
+      problems.push(`${variable}: ${(error as Error).message}`);
+    }
+  }
+  if (problems.length > 0) {
+    const lines = problems.map((line) => `  ${line}`).join('\n');
+    throw new ZerofleetError('invalid_configuration', `invalid configuration:\n${lines}`, {
+      details: { problems },
+    });
+  }
+  return values as unknown as Config;
+}
+
+/** The table as Markdown, for the documentation. */
+export function renderSettings(): string {
+  const rows = SETTINGS.map(({ variable, fallback, help, ...rest }) => {
+    const fallbackText =
+      fallback === null ? `unset: ${'unset' in rest ? rest.unset : ''}` : `\`${fallback}\``;
+    return `| \`${variable}\` | ${fallbackText} | ${help} |`;
+  });
+  return ['| variable | default | what it does |', '|---|---|---|', ...rows].join('\n');
+}
+
+/** Variables of the command line, which may well be set where a program is started. */
+const OTHERS = ['ZEROFLEET_URL'];
+
+function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
+  const known = SETTINGS.map((entry) => entry.variable as string);
+  return Object.keys(env)
+    .filter((name) => name.startsWith('ZEROFLEET_') && !known.includes(name) && !OTHERS.includes(name))
+    .sort()
+    .map((name) => `${name} is not a setting; the nearest is ${nearest(name, known)}`);
+}
+
+function nearest(name: string, known: readonly string[]): string {
+  return known.reduce((best, next) => (distance(name, next) < distance(name, best) ? next : best));
+}

@@ -1,0 +1,138 @@
+import { type DirectWriter, writeAll } from '../common/direct-write.js';
+import { rangeError } from '../common/keys.js';
+import type { ByteRange } from '../common/port.js';
+import { memoryFor } from '../memory.js';
+import { fileError } from './errors.js';
+import type { FileHandle } from './file-system.js';
+
+const READ_PIECE_BYTES = 1024 * 1024;
+/** Bytes that lie in the system's memory at least before they are sent to the disk. */
+const FLUSH_BYTES = 32 * 1024 * 1024;
+/** Bytes of one call: so many that the next call need not be made soon, whatever the event loop does meanwhile. */
+const CALL_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Writes all pieces to stable storage.
+ * @returns the number of bytes
+ */
+export async function writePieces(file: FileHandle, pieces: AsyncIterable<Uint8Array>): Promise<number> {
+  return flushed(file, async (flusher) => {
+    let bytes = 0;
+    for await (const piece of pieces) {
+      await writeAll(file, piece, bytes);
+      bytes += piece.length;
+      flusher.wrote(piece.length);
+    }
+    return bytes;
+  });
+}
+
+/**
+ * Writes pieces that stay as they are to stable storage.
+ * @param direct writes the beginning of a long piece past the system's memory where that is possible
+ * @returns the number of bytes
+ */
+export async function writeStable(
+  file: FileHandle,
+  pieces: readonly Uint8Array[],
+  direct: DirectWriter,
+): Promise<number> {
+  return flushed(file, async (flusher) => {
+    let bytes = 0;
+    for (const piece of pieces) {
+      for (let at = await direct.write(piece, bytes); at < piece.length; at += CALL_BYTES) {
+        const part = piece.subarray(at, at + CALL_BYTES);
+        await writeAll(file, part, bytes + at);
+        flusher.wrote(part.length);
+      }
+      bytes += piece.length;
+    }
+    return bytes;
+  });
+}
+
+/** Does the writing, and ends when everything is on stable storage. */
+async function flushed(file: FileHandle, write: (flusher: Flusher) => Promise<number>): Promise<number> {
+  const flusher = new Flusher(file);
+  let bytes: number;
+  try {
+    bytes = await write(flusher);
+  } finally {
+    await flusher.idle();
+  }
+  await file.sync();
+  return bytes;
+}
+
+/** Sends what was written to the disk while the next bytes come, so that the end has little left to wait for. */
+class Flusher {
+  private waiting = 0;
+  private is_flushing = false;
+  // One after the other, and none after one that failed: the system reports a lost write only once.
+  private flushes = Promise.resolve();
+
+  constructor(private readonly file: FileHandle) {}
+
+  wrote(bytes: number): void {
+    this.waiting += bytes;
+    if (this.is_flushing || this.waiting < FLUSH_BYTES) return;
+    this.is_flushing = true;
+    this.waiting = 0;
+    this.flushes = this.flushes.then(async () => {
+      await this.file.datasync();
+      this.is_flushing = false;
+    });
+    // Whoever waits for it sees the error; without this line it would end the process before.
+    this.flushes.catch(() => undefined);
+  }
+
+  /** @throws what a flush threw */
+  idle(): Promise<void> {
+    return this.flushes;
+  }
+}
+
+/** Reads a range, into the given memory if it fits in there, and closes the file at the end, however it comes. */
+export async function readWhole(
+  file: FileHandle,
+  key: string,
+  range: ByteRange,
+  into?: Buffer,
+): Promise<Buffer> {
+  try {
+    const whole = memoryFor(range.end - range.begin, into);
+    for (let held = 0; held < whole.length; ) {
+      const position = range.begin + held;
+      const { bytesRead } = await file.read(whole, held, whole.length - held, position);
+      if (bytesRead === 0) throw rangeError(key, range, position);
+      held += bytesRead;
+    }
+    return whole;
+  } catch (error) {
+    throw fileError(error, key, 'object_not_found');
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads a range piece by piece and closes the file at the end, however it comes. For `begun`. */
+export async function* readPieces(
+  file: FileHandle,
+  key: string,
+  range: ByteRange,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield new Uint8Array();
+    for (let position = range.begin; position < range.end; ) {
+      const wanted = Math.min(READ_PIECE_BYTES, range.end - position);
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, position);
+      if (bytesRead === 0) throw rangeError(key, range, position);
+      yield buffer.subarray(0, bytesRead);
+      position += bytesRead;
+    }
+  } catch (error) {
+    throw fileError(error, key, 'object_not_found');
+  } finally {
+    await file.close();
+  }
+}

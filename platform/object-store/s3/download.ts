@@ -1,0 +1,100 @@
+/** Downloads that take themselves up again when the connection is cut in the middle of a body. */
+import type { Readable } from 'node:stream';
+import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { begun } from '../common/begun.js';
+import { ObjectStoreError } from '../common/errors.js';
+import { rangeError } from '../common/keys.js';
+import type { ByteRange } from '../common/port.js';
+import { s3Error } from './errors.js';
+
+export interface DownloadSource {
+  Bucket: string;
+  Key: string;
+  /** How the object is called in errors. */
+  name: string;
+  /** What the object must still be. */
+  etag?: string;
+}
+
+/** How often a body is taken up again without a single byte in between. */
+const FRUITLESS_TRIES = 3;
+
+interface Opened {
+  body: Readable;
+  /** What the body holds, absolute in the object. */
+  range: ByteRange;
+  etag: string | undefined;
+}
+
+/**
+ * Opens an object for reading.
+ * @param range must not be empty (S3 cannot say that); the whole object when absent
+ * @throws ObjectStoreError when it cannot be opened; later errors come from the iterator
+ */
+export async function download(
+  client: S3Client,
+  source: DownloadSource,
+  range?: ByteRange,
+): Promise<AsyncIterable<Uint8Array>> {
+  return begun(readOn(client, source, await open(client, source, range)));
+}
+
+/** For `begun`. */
+async function* readOn(client: S3Client, source: DownloadSource, first: Opened): AsyncGenerator<Uint8Array> {
+  const { end } = first.range;
+  let position = first.range.begin;
+  let opened = first;
+  try {
+    yield new Uint8Array();
+    for (let fruitless = 0; ; fruitless += 1) {
+      try {
+        // An empty body must be read as well: its connection is busy until then.
+        for await (const piece of opened.body) {
+          position += piece.length;
+          fruitless = 0;
+          yield piece;
+        }
+        if (position >= end) return;
+        throw new Error(`the body ended at byte ${position} of ${end}`);
+      } catch (error) {
+        if (fruitless === FRUITLESS_TRIES) throw s3Error(error, source.name);
+        opened = await open(client, source, { begin: position, end }, first.etag);
+      }
+    }
+  } finally {
+    opened.body.destroy();
+  }
+}
+
+async function open(
+  client: S3Client,
+  { Bucket, Key, name, etag: wanted }: DownloadSource,
+  range?: ByteRange,
+  etag = wanted,
+): Promise<Opened> {
+  // In HTTP the last byte belongs to the range.
+  const Range = range && `bytes=${range.begin}-${range.end - 1}`;
+  try {
+    const reply = await client.send(new GetObjectCommand({ Bucket, Key, Range, IfMatch: etag }));
+    const body = reply.Body as Readable;
+    const begin = range?.begin ?? 0;
+    const held = { begin, end: begin + (reply.ContentLength ?? 0) };
+    if (range && held.end !== range.end) {
+      body.destroy();
+      throw rangeError(name, range, held.end);
+    }
+    return { body, range: held, etag: reply.ETag };
+  } catch (error) {
+    throw openError(error, name, range);
+  }
+}
+
+function openError(error: unknown, name: string, range: ByteRange | undefined): ObjectStoreError {
+  if (error instanceof ObjectStoreError) return error;
+  const typed = s3Error(error, name);
+  if (typed.code === 'precondition_failed') {
+    const message = `${name} was replaced while it was read`;
+    return new ObjectStoreError('object_store_unavailable', message, { cause: error });
+  }
+  return range && typed.code === 'invalid_range' ? rangeError(name, range, null) : typed;
+}

@@ -1,0 +1,71 @@
+import { type ObjectStoreCode, ObjectStoreError } from '../common/errors.js';
+
+/** Error names of S3 and of servers that speak like it. */
+const BY_NAME: Readonly<Record<string, ObjectStoreCode>> = {
+  NoSuchKey: 'object_not_found',
+  NoSuchBucket: 'bucket_not_found',
+  AccessDenied: 'access_denied',
+  AllAccessDisabled: 'access_denied',
+  CredentialsProviderError: 'access_denied',
+  ExpiredToken: 'access_denied',
+  InvalidAccessKeyId: 'access_denied',
+  InvalidToken: 'access_denied',
+  RequestTimeTooSkewed: 'access_denied',
+  SignatureDoesNotMatch: 'access_denied',
+  TokenRefreshRequired: 'access_denied',
+  InsufficientCapacity: 'disk_full',
+  QuotaExceeded: 'disk_full',
+  XMinioStorageFull: 'disk_full',
+  PreconditionFailed: 'precondition_failed',
+  InvalidRange: 'invalid_range',
+  KeyTooLongError: 'invalid_key',
+  RequestLimitExceeded: 'throttled',
+  SlowDown: 'throttled',
+  Throttling: 'throttled',
+  ThrottlingException: 'throttled',
+  TooManyRequestsException: 'throttled',
+};
+
+/** For answers that have no body to name the error, as those to HEAD. */
+const BY_STATUS: Readonly<Record<number, ObjectStoreCode>> = {
+  401: 'access_denied',
+  403: 'access_denied',
+  404: 'object_not_found',
+  412: 'precondition_failed',
+  416: 'invalid_range',
+  429: 'throttled',
+  507: 'disk_full',
+};
+
+/** What the SDK's errors have in common; network errors have a `code` of Node instead. */
+interface SdkError {
+  name?: string;
+  Code?: string;
+  code?: string;
+  message?: string;
+  $metadata?: { httpStatusCode?: number; attempts?: number };
+}
+
+/**
+ * An error of the SDK, of the network or of a response body as an `ObjectStoreError`; a typed one is returned
+ * as it is.
+ * @param subject key or bucket for the message
+ */
+export function s3Error(error: unknown, subject: string): ObjectStoreError {
+  if (error instanceof ObjectStoreError) return error;
+  const { name = '', Code = '', code: errno, message, $metadata } = error as SdkError;
+  const status = $metadata?.httpStatusCode ?? 0;
+  const code = BY_NAME[Code] ?? BY_NAME[name] ?? BY_STATUS[status] ?? 'object_store_unavailable';
+  const what = [Code || name, errno, status || '', message].filter(Boolean).join(' ');
+  return new ObjectStoreError(code, `${subject}: ${what}`, { cause: error });
+}
+
+/** Whether the request that failed in the end had been sent more than once. */
+export function wasRetried(error: unknown): boolean {
+  return ((error as SdkError).$metadata?.attempts ?? 1) > 1;
+}
+
+/** A conditional write met another one under way; neither is decided yet. */
+export function isConditionalConflict(error: unknown): boolean {
+  return (error as SdkError).name === 'ConditionalRequestConflict';
+}

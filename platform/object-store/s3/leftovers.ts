@@ -1,0 +1,34 @@
+import { AbortMultipartUploadCommand, ListMultipartUploadsCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { AbandonOptions } from '../common/port.js';
+
+/** Aborts uploads in parts that are under way below a prefix. @returns how many there were */
+export async function abandonUploads(
+  client: S3Client,
+  { Bucket, Prefix }: { Bucket: string; Prefix: string },
+  { began_before, only_count = false, confirm }: AbandonOptions,
+): Promise<number> {
+  let count = 0;
+  let KeyMarker: string | undefined;
+  let UploadIdMarker: string | undefined;
+  for (;;) {
+    const page = await client.send(
+      new ListMultipartUploadsCommand({ Bucket, Prefix, KeyMarker, UploadIdMarker }),
+    );
+    // One that does not say when it began may have begun now.
+    const found = (page.Uploads ?? []).filter(
+      ({ Initiated }) => !began_before || (Initiated && Initiated < began_before),
+    );
+    count += found.length;
+    if (found.length > 0 && !only_count) await confirm?.();
+    for (const { Key, UploadId } of only_count ? [] : found)
+      await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(passIfGone);
+    if (!page.IsTruncated) return count;
+    KeyMarker = page.NextKeyMarker;
+    UploadIdMarker = page.NextUploadIdMarker;
+  }
+}
+
+/** An upload that somebody else ended since it was listed is what was wanted. */
+function passIfGone(error: unknown): void {
+  if (!(error instanceof Error) || error.name !== 'NoSuchUpload') throw error;
+}

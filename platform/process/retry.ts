@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RetryPolicy } from '../../contracts/rank-protocol.js';
+
+export interface RetryOptions {
+  /** Whether another try can help; others are thrown on at once. */
+  retryable(error: unknown): boolean;
+  /** Ends the waiting; the last error is thrown. */
+  signal?: AbortSignal;
+  onRetry?(error: unknown, attempt: number): void;
+}
+
+/**
+ * The pause before try `attempt + 1`, in milliseconds: twice as long each time, and of that between a half and all, so that those
+ * who failed together do not come back together. When something is tried is all that chance decides here.
+ * @param random between 0 and 1
+ */
+export function backoffMs(policy: RetryPolicy, attempt: number, random: () => number = Math.random): number {
+  const most = Math.min(policy.max_delay_ms, policy.first_delay_ms * 2 ** (attempt - 1));
+  return (most / 2) * (1 + random());
+}
+
+/** Runs `operation` until it succeeds, another try can't help, the tries are used up or `signal` is aborted. */
+export async function retry<T>(
+  operation: () => Promise<T>,
+  policy: RetryPolicy,
+  options: RetryOptions,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await operation();
+    } catch (error) {
+      if (attempt >= policy.attempts || options.signal?.aborted || !options.retryable(error)) throw error;
+      options.onRetry?.(error, attempt);
+      await waitOrAbort(backoffMs(policy, attempt), options.signal);
+      if (options.signal?.aborted) throw error;
+    }
+  }
+}
+
+/** Waits `ms`, or until `signal` is aborted; does not reject. */
+export async function waitOrAbort(ms: number, signal?: AbortSignal): Promise<void> {
+  await delay(ms, undefined, signal ? { signal } : {}).catch(() => undefined);
+}

@@ -1,0 +1,70 @@
+/**
+ * From an existing DeepSpeed configuration to the fields of `train` and `zero`. The tables (`*-keys.ts`) say what each key
+ * means here; `walk` holds a configuration against them; each part of the translation turns what was read into settings
+ * of fields; `merge` writes these into the document. Nothing here is lenient: what can't be done here is an error that
+ * names the key, so that a job that is accepted trains as the configuration says.
+ *
+ * Source of the format: docs/_pages/config-json.md and deepspeed/runtime/config.py, zero/config.py, precision_config.py and
+ * lr_schedules.py of DeepSpeed.
+ */
+import type { FieldError, JobSpec, Warning } from '../../contracts/types.js';
+import { initFromOf } from '../resolve/given-init.js';
+import { resolveResources } from '../resolve/resources.js';
+import { translateBatch } from './batch.js';
+import { CONFIG_KEYS } from './config-keys.js';
+import { merge } from './merge.js';
+import { translateOptimizer } from './optimizer.js';
+import { translatePrecision } from './precision.js';
+import { Source } from './settings.js';
+import { walk } from './walk.js';
+import { translateZero } from './zero.js';
+
+export interface Imported {
+  /** The document without `deepspeed_config`, with what that says in its own fields. */
+  spec: JobSpec;
+  errors: FieldError[];
+  warnings: Warning[];
+  /** For the pointer of a field, the pointer of the key that it came from; other pointers stay as they are. */
+  origin(pointer: string): string;
+}
+
+/** @param spec a document with or without `deepspeed_config` */
+export function importDeepspeed(spec: JobSpec): Imported {
+  const { deepspeed_config, ...given } = spec;
+  if (deepspeed_config === undefined) return { spec, errors: [], warnings: [], origin: (pointer) => pointer };
+  const own = withInitObject(given);
+  const config = withStage(deepspeed_config);
+  const { readings, errors, warnings } = walk(config, CONFIG_KEYS);
+  const source = new Source(readings, own, ranksOf(own));
+  const parts = [
+    translateBatch(source),
+    translatePrecision(source),
+    translateOptimizer(source, config),
+    translateZero(source),
+  ];
+  const merged = merge(
+    own,
+    parts.flatMap(({ settings }) => settings),
+  );
+  return {
+    ...merged,
+    warnings: [...warnings, ...parts.flatMap((part) => part.warnings ?? [])],
+    errors: [...errors, ...parts.flatMap((part) => part.errors), ...merged.errors],
+  };
+}
+
+function ranksOf({ resources, zero }: JobSpec): number {
+  return resolveResources(resources, zero?.expert_parallel_size).ranks.preferred;
+}
+
+/** A key may have to say how much of it is taken over. */
+function withInitObject(own: JobSpec): JobSpec {
+  const init_from = initFromOf(own.model);
+  return init_from === undefined ? own : { ...own, model: { ...own.model, init_from } };
+}
+
+/** The oldest form of the section is a switch: true is stage 1. */
+function withStage(config: Record<string, unknown>): Record<string, unknown> {
+  const zero = config.zero_optimization;
+  return typeof zero === 'boolean' ? { ...config, zero_optimization: { stage: zero ? 1 : 0 } } : config;
+}

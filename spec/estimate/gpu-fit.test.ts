@@ -1,0 +1,106 @@
+import t from 'tap';
+import type { JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import { resolveSpec } from '../resolve-spec.js';
+import { GPU_RESERVE_BYTES, gpuBytesBySize, gpuMisfit, gpuRankBytes } from './gpu-fit.js';
+import { estimateRank, estimateWorld } from './rank-memory.js';
+
+const CPU = { device: 'cpu', threads: 2, instruction_set: 'avx2' } as const;
+const CUDA = { ...CPU, device: 'cuda' } as const;
+
+function resolved(changes: Partial<JobSpec> = {}): ResolvedJobSpec {
+  const { spec, errors } = resolveSpec(
+    {
+      model: { preset: 'gpt2' },
+      data: { dataset: `ds_${'0'.repeat(26)}` },
+      train: { steps: 1, sequence_length: 1024, global_batch_size: 64, micro_batch_size: 8 },
+      resources: { ranks: { min: 1, max: 4, preferred: 2 } },
+      ...changes,
+    },
+    null,
+  );
+  if (errors.length > 0) throw new Error(JSON.stringify(errors));
+  return spec;
+}
+
+const just = (bytes: number, count = 4) => Array.from({ length: count }, () => bytes);
+
+t.test('a GPU has the tensors of a CPU and no packed operands', async (t) => {
+  for (const preset of ['gpt2', 'llama-small', 'mixtral-tiny'] as const) {
+    const spec = resolved({ model: { preset } });
+    const { activations, packed_weights, total, ...zero } = estimateRank(spec, 2, 0, CUDA);
+    const onCpu = estimateRank(spec, 2, 0, CPU);
+    t.equal(packed_weights, 0);
+    t.match(onCpu, zero, 'the ZeRO core is the same');
+    t.ok(activations < onCpu.activations && activations > onCpu.activations / 2, preset);
+    t.equal(total, estimateRank(spec, 2, 0, { ...CUDA, threads: 64 }).total, 'threads count for nothing');
+  }
+});
+
+t.test('what is offloaded does not lie on the GPU', async (t) => {
+  const spec = resolved({ zero: { offload: 'cpu' } });
+  const none = estimateRank(resolved(), 2, 0, CUDA);
+  const { total, ...parts } = estimateRank(spec, 2, 0, CUDA);
+  t.strictSame(parts, { ...parts, grad_shard: 0, master: 0, moments: 0 });
+  t.ok(parts.host > none.grad_shard + none.master + none.moments, 'but in the memory of its host');
+  t.equal(none.host, 0);
+  t.equal(none.total - total, none.grad_shard + none.master + none.moments);
+  t.strictSame(
+    estimateRank(spec, 2, 0, CPU),
+    estimateRank(resolved(), 2, 0, CPU),
+    'on a CPU both are the same',
+  );
+});
+
+t.test('the bytes of a rank are those of the one that needs the most, and a reserve', async (t) => {
+  for (const zero of [{}, { stage: 1 as const, lanes: 6 }]) {
+    const spec = resolved({ zero });
+    for (const [size, bytes] of gpuBytesBySize(spec))
+      t.equal(bytes, estimateWorld(spec, size, CUDA).bytes.total + GPU_RESERVE_BYTES, `${size} ranks`);
+  }
+});
+
+t.test('a job fits where one of its numbers of ranks does', async (t) => {
+  const spec = resolved();
+  const [one, two, four] = [1, 2, 4].map((size) => gpuRankBytes(spec, size)) as [number, number, number];
+  t.ok(one > two && two > four, 'the more ranks the less each needs');
+  t.equal(gpuMisfit(spec, []), null, 'nothing is known');
+  t.equal(gpuMisfit(spec, [one]), null);
+  t.equal(gpuMisfit(spec, just(four)), null);
+  t.equal(gpuMisfit(spec, [four]), null, 'more of them may come');
+  t.match(gpuMisfit(spec, just(four - 1)), { world_size: 4, bytes: four, gpu_memory_bytes: four - 1 });
+  t.match(
+    gpuMisfit(spec, [two, ...just(four - 1)]),
+    { gpu_memory_bytes: two },
+    'one that is large is too few',
+  );
+  t.equal(gpuMisfit(spec, [two, two, ...just(four - 1)]), null);
+});
+
+t.test('what is advised makes it fit', async (t) => {
+  const spec = resolved({
+    train: { steps: 1, sequence_length: 1024, global_batch_size: 64, micro_batch_size: 16 },
+    resources: { ranks: { min: 1, max: 2 } },
+  });
+  const at = (changes: Partial<ResolvedJobSpec>, size: number) => gpuRankBytes({ ...spec, ...changes }, size);
+  const least = at({}, 2);
+  t.strictSame(gpuMisfit(spec, just(least - 1))?.remedies, [
+    'resources.ranks.max: 3 or more',
+    'train.activation_checkpointing: true',
+    'zero.offload: cpu',
+    'train.micro_batch_size: 8',
+  ]);
+  const checkpointing = at({ train: { ...spec.train, activation_checkpointing: true } }, 2);
+  t.strictSame(gpuMisfit(spec, just(checkpointing))?.remedies, [
+    'train.activation_checkpointing: true',
+    'train.micro_batch_size: 2',
+  ]);
+  const smallest = {
+    ...spec,
+    train: { ...spec.train, activation_checkpointing: true, micro_batch_size: 1 },
+    zero: { ...spec.zero, offload: 'cpu' as const },
+  };
+  const all = gpuMisfit(spec, just(gpuRankBytes(smallest, 2)))?.remedies;
+  t.match(all, ['train.activation_checkpointing: true, zero.offload: cpu, train.micro_batch_size: 1']);
+  t.equal(all?.length, 1, 'together, since none alone is enough');
+  t.strictSame(gpuMisfit(spec, just(2 ** 20))?.remedies, [], 'nothing helps');
+});

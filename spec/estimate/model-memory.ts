@@ -1,0 +1,129 @@
+/**
+ * What the model of one rank keeps besides its parameters: the formulas beside native/model's allocations (linear.cc,
+ * attention.cc, qk_norm.cc, dense_mlp.cc, row_exchange.cc, layer.cc, layer_stack.cc, token_embedding.cc, loss_head.cc, transformer.cc).
+ */
+import type { ResolvedJobSpec } from '../../contracts/types.js';
+import { kernelMemory } from './kernel-memory.js';
+import { layerMemory, normKept } from './layer-memory.js';
+import { CACHE_LINE, type Machine, PANEL, roundUp, Sizes } from './sizes.js';
+
+export interface ModelMemory {
+  /** Activations, gradients on their way, and work space of kernels. */
+  activations: number;
+  /** Copies of weights in the order in which matrix products of few rows read them: of the head's and of experts'. */
+  packed_weights: number;
+}
+
+/** Logits in fp32 that exist at once. */
+const MAX_LOGITS_BYTES = 16 * 1024 * 1024;
+/** Gradients of logits that exist at once. */
+const MAX_LOGIT_GRADIENT_BYTES = 64 * 1024 * 1024;
+/** Rows of both are made in multiples of this. */
+const LOGIT_ROWS = 64;
+/** Query rows of a block of attention, and its blocks that one thread works on at once. */
+const QUERY_ROWS = 64;
+const STEP_BLOCKS = 2;
+/** Keys of its blocks. */
+const KEY_ROWS = 256;
+/** Tokens of long heads, per thread, whose operands attention holds at once. */
+const TOKENS_PER_THREAD = 1024;
+/** Work space of a matrix product, per thread. */
+const GEMM_SCRATCH = 1_454_080;
+
+/** Bytes of one rank, from its first backward pass on. */
+export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemory {
+  const sizes = new Sizes(spec, machine);
+  const { num_hidden_layers: layers, vocab_size: vocab } = sizes.model;
+  const { hidden } = sizes;
+  const layer = layerMemory(sizes);
+  // With checkpoints a layer keeps its input only; the rest is made again, for one layer at a time.
+  const numKept = spec.train.activation_checkpointing ? 1 : layers;
+  return {
+    packed_weights: layers * layer.weights + sizes.packed(hidden, vocab),
+    activations:
+      layers * sizes.tensor(hidden) +
+      numKept * layer.kept +
+      layer.work +
+      lossHead(sizes) +
+      aroundLayers(sizes) +
+      (sizes.onGpu ? kernelMemory(sizes) : kernelScratch(sizes, machine.threads)),
+  };
+}
+
+function lossHead(sizes: Sizes): number {
+  const { hidden, rows } = sizes;
+  const vocab = sizes.model.vocab_size;
+  const rowsIn = (bytes: number, element: number) =>
+    Math.min(rows, Math.max(LOGIT_ROWS, Math.floor(bytes / (vocab * element) / LOGIT_ROWS) * LOGIT_ROWS));
+  const chunk = rowsIn(MAX_LOGIT_GRADIENT_BYTES, sizes.element);
+  const rest = rows % chunk;
+  return (
+    rowsIn(MAX_LOGITS_BYTES, 4) * sizes.row(vocab, 4) +
+    chunk * sizes.row(vocab) +
+    4 * rows +
+    sizes.packed(chunk, hidden) +
+    (rest === 0 ? 0 : sizes.packed(rest, hidden))
+  );
+}
+
+/** What stands before and after the layers, positions, and the gradients of the embeddings. */
+function aroundLayers(sizes: Sizes): number {
+  const { hidden, rows, spec, model } = sizes;
+  const { head_dim, vocab_size, max_position_embeddings } = model;
+  const positions =
+    model.positions === 'rope'
+      ? 4 * spec.train.sequence_length * head_dim
+      : 4 * rows + 4 * max_position_embeddings * hidden;
+  // Rows on their way to experts on other ranks, and the rows of the own ones.
+  const counts = sizes.onGpu ? 8 * model.num_experts : 0;
+  const routed = sizes.expertSets === 1 ? 0 : 2 * sizes.expertRows * sizes.row(hidden) + counts;
+  return 3 * sizes.tensor(hidden) + normKept(sizes) + positions + 4 * vocab_size * hidden + routed;
+}
+
+/** One kernel works at a time; the operands of attention's heads are shared by all threads. */
+function kernelScratch(sizes: Sizes, threads: number): number {
+  const { micro_batch_size, sequence_length } = sizes.spec.train;
+  const heads = Math.min(
+    micro_batch_size * sizes.model.num_key_value_heads,
+    threads,
+    Math.ceil((threads * TOKENS_PER_THREAD) / sequence_length) + 1,
+  );
+  return threads * Math.max(GEMM_SCRATCH, attentionRows(sizes)) + heads * attentionHead(sizes);
+}
+
+const inLines = (words: number[]) => words.reduce((sum, count) => sum + roundUp(4 * count, CACHE_LINE), 0);
+
+/** What the backward pass of attention holds of a key/value head. */
+function attentionHead(sizes: Sizes): number {
+  const length = sizes.spec.train.sequence_length;
+  const dim = sizes.model.head_dim;
+  const [lengthPanels, dimPanels] = [roundUp(length, PANEL), roundUp(dim, PANEL)];
+  return inLines([
+    lengthPanels * sizes.steps(dim),
+    lengthPanels * sizes.steps(dim),
+    dimPanels * sizes.steps(length),
+    length * dim,
+    length * dim,
+    Math.ceil(length / KEY_ROWS),
+  ]);
+}
+
+/** Work space of the backward pass of attention, per thread. */
+function attentionRows(sizes: Sizes): number {
+  const length = sizes.spec.train.sequence_length;
+  const dim = sizes.model.head_dim;
+  const dimPanels = roundUp(dim, PANEL);
+  const blockPanels = roundUp(Math.min(length, KEY_ROWS), PANEL);
+  const scores = QUERY_ROWS * (blockPanels + 32);
+  const block = [
+    QUERY_ROWS * sizes.steps(dim),
+    QUERY_ROWS * sizes.steps(dim),
+    dimPanels * sizes.steps(QUERY_ROWS),
+    dimPanels * sizes.steps(QUERY_ROWS),
+    blockPanels * sizes.steps(QUERY_ROWS),
+    blockPanels * sizes.steps(QUERY_ROWS),
+    QUERY_ROWS * dim,
+    QUERY_ROWS,
+  ];
+  return STEP_BLOCKS * inLines(block) + inLines([scores, scores, scores, scores]);
+}

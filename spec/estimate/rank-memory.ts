@@ -1,0 +1,74 @@
+/** Bytes that the ranks of a job need, computed from its document alone; nothing is allocated and no worker is asked. */
+import type { ResolvedJobSpec } from '../../contracts/types.js';
+import { leafCount } from '../model/leaves.js';
+import { type ModelMemory, modelMemory } from './model-memory.js';
+import type { Machine } from './sizes.js';
+import { offloadedBytes, ranksToCompare, type ZeroMemory, zeroMemory } from './zero-memory.js';
+
+/** Bytes of one rank, by part. */
+export type RankMemory = ZeroMemory &
+  ModelMemory & {
+    /** All parts above, where the rank computes. */
+    total: number;
+    /** In the memory of the host besides, with `offload` on a GPU. */
+    host: number;
+  };
+
+export interface WorldEstimate {
+  world_size: number;
+  /** Of the rank that needs the most. Ranks differ by a block of 4096 elements at most, in each bucket on its way. */
+  bytes: RankMemory;
+}
+
+/** The most sizes that a list without `world_sizes` has. */
+const MAX_WORLD_SIZES = 64;
+
+/** Bytes of one rank of a world. */
+export function estimateRank(
+  spec: ResolvedJobSpec,
+  worldSize: number,
+  rank: number,
+  machine: Machine,
+): RankMemory {
+  return rankMemory(spec, { worldSize, rank }, machine, modelMemory(spec, machine));
+}
+
+export function estimateWorld(spec: ResolvedJobSpec, worldSize: number, machine: Machine): WorldEstimate {
+  const model = modelMemory(spec, machine);
+  const ranks = ranksToCompare(spec).map((rank) => rankMemory(spec, { worldSize, rank }, machine, model));
+  const bytes = ranks.reduce((most, next) => (next.total > most.total ? next : most));
+  return { world_size: worldSize, bytes };
+}
+
+/** The most ranks that the job's arithmetic allows, whatever its `resources` ask for. */
+export function maxWorldSize({ zero, train }: ResolvedJobSpec): number {
+  return zero.stage === 1 ? (zero.lanes ?? 1) : leafCount(train);
+}
+
+/** The world sizes that a job may run on; of very many the ends, the preferred one and the powers of two. */
+export function feasibleWorldSizes({ resources: { ranks }, zero }: ResolvedJobSpec): number[] {
+  const step = zero.expert_parallel_size;
+  const all = Array.from(
+    { length: Math.floor((ranks.max - ranks.min) / step) + 1 },
+    (_, index) => ranks.min + index * step,
+  );
+  if (all.length <= MAX_WORLD_SIZES) return all;
+  const isPowerOfTwo = (size: number) => Number.isInteger(Math.log2(size));
+  return all.filter(
+    (size) => size === ranks.min || size === ranks.max || size === ranks.preferred || isPowerOfTwo(size),
+  );
+}
+
+function rankMemory(
+  spec: ResolvedJobSpec,
+  { worldSize, rank }: { worldSize: number; rank: number },
+  { device }: Machine,
+  model: ModelMemory,
+): RankMemory {
+  const parts = { ...zeroMemory(spec, worldSize, rank, device), ...model };
+  return {
+    ...parts,
+    total: Object.values(parts).reduce((sum, bytes) => sum + bytes, 0),
+    host: device === 'cuda' ? offloadedBytes(spec, worldSize, rank) : 0,
+  };
+}

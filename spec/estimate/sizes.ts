@@ -1,0 +1,97 @@
+import type { InstructionSet, ResolvedJobSpec } from '../../contracts/types.js';
+import type { Architecture } from '../model/architecture.js';
+import { architectureOf } from '../model/families/families.js';
+
+/** What a rank computes on. */
+export type EstimateDevice = 'cpu' | 'cuda';
+
+/** What the sizes depend on besides the job. */
+export interface Machine {
+  /** With `cuda` it is the memory of its GPU that is meant, and the rest below counts for nothing. */
+  device: EstimateDevice;
+  /** Threads of a rank. */
+  threads: number;
+  /** Path of instructions. The one that multiplies bf16 packs operands in half the space. */
+  instruction_set: InstructionSet;
+}
+
+/** Columns that operands are packed in. */
+export const PANEL = 32;
+/** Rows of a padded tensor never lie a multiple of this apart. */
+const ROW_PERIOD = 2048;
+export const CACHE_LINE = 64;
+
+export const roundUp = (value: number, to: number) => Math.ceil(value / to) * to;
+
+/** Sizes of one job on one machine. */
+export class Sizes {
+  readonly element: number;
+  readonly pairs: boolean;
+  readonly onGpu: boolean;
+  readonly hidden: number;
+  readonly inner: number;
+  readonly query: number;
+  readonly keyValue: number;
+  /** Columns of queries, keys and values in one tensor. */
+  readonly qkv: number;
+  /** Columns between the two products of an MLP; a gate doubles them. */
+  readonly widened: number;
+  /** Rows of a micro-batch. */
+  readonly rows: number;
+  readonly model: Architecture;
+  /** Ranks that the experts are spread over. */
+  readonly expertSets: number;
+  /**
+   * Rows of all experts of a rank, of those of a layer. Where they are spread over ranks it is an even share of all rows, on
+   * which the auxiliary loss works; at the worst all rows come to one rank, expertSets times as many. A GPU's memory for
+   * them grows by an eighth more than it must (row_exchange.cc).
+   */
+  readonly expertRows: number;
+  /** Whether weights are stored as (in, out). */
+  readonly inFirst: boolean;
+
+  constructor(
+    readonly spec: ResolvedJobSpec,
+    readonly machine: Machine,
+  ) {
+    const { train } = spec;
+    const model = architectureOf(spec.model.config);
+    this.model = model;
+    this.expertSets = spec.zero.expert_parallel_size;
+    this.element = train.precision === 'fp32' ? 4 : 2;
+    this.onGpu = machine.device === 'cuda';
+    this.pairs = train.precision === 'bf16' && machine.instruction_set === 'avx512bf16';
+    this.hidden = model.hidden_size;
+    this.inner = model.intermediate_size;
+    this.query = model.num_attention_heads * model.head_dim;
+    this.keyValue = model.num_key_value_heads * model.head_dim;
+    this.qkv = this.query + 2 * this.keyValue;
+    this.widened = this.inner * (model.mlp === 'swiglu' ? 2 : 1);
+    this.inFirst = model.naming === 'gpt2';
+    this.rows = train.micro_batch_size * train.sequence_length;
+    const share = this.rows * model.experts_per_token;
+    this.expertRows = this.onGpu && this.expertSets > 1 ? share + Math.floor(share / 8) : share;
+  }
+
+  /** Bytes of a tensor of the training precision, for each token of a micro-batch. */
+  tensor(columns: number): number {
+    return this.rows * this.row(columns);
+  }
+
+  /** Bytes of one row of a tensor. */
+  row(columns: number, element = this.element): number {
+    const bytes = columns * element;
+    return bytes + (bytes % ROW_PERIOD === 0 ? CACHE_LINE : 0);
+  }
+
+  /** Words of depth. */
+  steps(depth: number): number {
+    return this.pairs ? Math.ceil(depth / 2) : depth;
+  }
+
+  /** Bytes of an operand (depth, columns) of a matrix product. GPUs read operands as they lie. */
+  packed(depth: number, columns: number): number {
+    if (this.onGpu) return 0;
+    return 4 * this.steps(depth) * roundUp(columns, PANEL);
+  }
+}

@@ -1,0 +1,186 @@
+/** What the ZeRO core of one rank keeps: native/zero's allocations, part by part. */
+
+import {
+  BLOCK_NUMEL,
+  BYTES_OF_ELEMENT,
+  blocksOf,
+  expertSet,
+  ShardLayout,
+  shardingOf,
+} from '../../contracts/shard-layout.js';
+import type { ResolvedJobSpec } from '../../contracts/types.js';
+import { leafCount } from '../model/leaves.js';
+import { countOf } from '../model/params.js';
+import { momentsOf } from '../resolve/optimizer.js';
+import { type SplitKind, splitParams } from '../resolve/param-groups.js';
+import type { EstimateDevice } from './sizes.js';
+
+export interface ZeroMemory {
+  /** All parameters, in the training precision. */
+  params: number;
+  /** Owned and trained: sums of gradients. */
+  grad_shard: number;
+  /** Owned: master weights, those of frozen parameters included. */
+  master: number;
+  /** Owned and trained: all other states of the optimizer. */
+  moments: number;
+  /** All trained parameters, where a lane has several leaves. */
+  lane_accumulator: number;
+  /** Buckets on their way out, and pieces that arrive. */
+  staging: number;
+}
+
+/**
+ * Bytes that a rank on a GPU has in the memory of its host with `zero.offload: cpu`: what it owns, the pieces of gradients that are
+ * added there, and two windows through which parameters go back.
+ */
+export function offloadedBytes(spec: ResolvedJobSpec, worldSize: number, rank: number): number {
+  const { train, zero } = spec;
+  if (zero.offload === 'none') return 0;
+  const { grad_shard, master, moments } = zeroMemory(spec, worldSize, rank, 'cpu');
+  const trained = partsOf(spec, worldSize, rank).filter(({ frozen }) => !frozen);
+  const largest = (count: (part: Part) => number) => Math.max(...trained.map(count)) * BLOCK_NUMEL;
+  const owned = largest(({ layout, shard }) => layout.maxOwnedInBucket(shard));
+  const pieces = worldSize * owned * BYTES_OF_ELEMENT[zero.reduce_dtype];
+  return grad_shard + master + moments + pieces + 2 * owned * BYTES_OF_ELEMENT[train.precision];
+}
+
+/** Buckets in memory at once: one fills while the other travels. */
+const BUCKETS_AT_ONCE = 2;
+
+/** Bytes of one rank, where it computes. With `offload` a GPU has no part of what is owned: it lies in the host's memory. */
+export function zeroMemory(
+  spec: ResolvedJobSpec,
+  worldSize: number,
+  rank: number,
+  device: EstimateDevice,
+): ZeroMemory {
+  const { train, zero } = spec;
+  const parts = partsOf(spec, worldSize, rank);
+  const trained = parts.filter(({ frozen }) => !frozen);
+  const blocks = (of: readonly Part[], count: (part: Part) => number) =>
+    of.reduce((sum, part) => sum + count(part), 0) * BLOCK_NUMEL;
+  const held = ({ layout }: Part) => layout.numBlocks;
+  const isElsewhere = device === 'cuda' && zero.offload === 'cpu';
+  const owned = ({ layout, shard }: Part) => (isElsewhere ? 0 : layout.ownedBlocks(shard));
+  return {
+    params: blocks(parts, held) * BYTES_OF_ELEMENT[train.precision],
+    grad_shard: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.grad_accum_dtype],
+    master: blocks(parts, owned) * BYTES_OF_ELEMENT[zero.master_dtype],
+    moments: blocks(trained, owned) * 4 * momentsOf(train.optimizer).length,
+    lane_accumulator: addsLeaves(spec) ? blocks(trained, held) * BYTES_OF_ELEMENT[zero.grad_accum_dtype] : 0,
+    staging: staging(spec, trained),
+  };
+}
+
+/** Parameters that a rank holds, and which shard of them it owns. */
+interface Part {
+  frozen: boolean;
+  layout: ShardLayout;
+  shard: number;
+}
+
+/** What one rank holds, as native/zero/model_plan has it: with P sets of experts it is set `rank mod P` of them. */
+function partsOf(spec: ResolvedJobSpec, worldSize: number, rank: number): Part[] {
+  const { zero } = spec;
+  const numSets = zero.expert_parallel_size;
+  const { bucket_blocks } = shardingOf(zero);
+  const { trained, frozen } = heldBlocks(spec);
+  const part = (blocks: HeldBlocks, set: number | null): Part => {
+    const stride = set === null ? 1 : numSets;
+    const numBlocks = (set === null ? blocks.byAll : blocks.bySet[set]) as number;
+    return {
+      frozen: blocks === frozen,
+      layout: new ShardLayout(numBlocks, worldSize / stride, bucket_blocks),
+      shard: Math.floor(rank / stride),
+    };
+  };
+  const sets = numSets === 1 ? [null] : [null, rank % numSets];
+  return [trained, frozen].flatMap((blocks) => sets.map((set) => part(blocks, set)));
+}
+
+/** Blocks of parameters. */
+interface HeldBlocks {
+  /** Of those that all ranks hold. */
+  byAll: number;
+  /** Of each set of experts, where there are several. */
+  bySet: number[];
+}
+
+interface Held {
+  trained: HeldBlocks;
+  frozen: HeldBlocks;
+}
+
+/** The last ones of a document's parameters: each rank of each world asks for them. */
+const lastHeld = new WeakMap<readonly SplitKind[], { numSets: number; held: Held }>();
+
+function heldBlocks({ model, train, zero }: ResolvedJobSpec): Held {
+  const numSets = zero.expert_parallel_size;
+  const kinds = splitParams({ model, train });
+  const last = lastHeld.get(kinds);
+  if (last?.numSets === numSets) return last.held;
+  const held = countBlocks(kinds, numSets);
+  lastHeld.set(kinds, { numSets, held });
+  return held;
+}
+
+function countBlocks(kinds: readonly SplitKind[], numSets: number): Held {
+  const none = (): HeldBlocks => ({ byAll: 0, bySet: new Array<number>(numSets).fill(0) });
+  const [trained, frozen] = [none(), none()];
+  for (const { kind, numFrozen, frozenByExpert } of kinds) {
+    const blocks = blocksOf(kind.numel);
+    if (kind.experts === null || numSets === 1) {
+      frozen.byAll += numFrozen * blocks;
+      trained.byAll += (countOf(kind) - numFrozen) * blocks;
+      continue;
+    }
+    for (let expert = 0; expert < kind.experts; expert++) {
+      const set = expertSet(expert, kind.experts, numSets) as number;
+      const count = frozenByExpert[expert] as number;
+      frozen.bySet[set] = (frozen.bySet[set] as number) + count * blocks;
+      trained.bySet[set] = (trained.bySet[set] as number) + (kind.layers - count) * blocks;
+    }
+  }
+  return { trained, frozen };
+}
+
+/**
+ * Ranks of which one needs the most of all ranks of any world. Of the ranks with the same set of experts that is the first one, which owns
+ * the most, and sets with as many blocks need as much.
+ */
+export function ranksToCompare(spec: ResolvedJobSpec): number[] {
+  const { trained, frozen } = heldBlocks(spec);
+  const firstOf = new Map<string, number>();
+  for (const [set, blocks] of trained.bySet.entries()) {
+    const key = `${blocks},${frozen.bySet[set]}`;
+    if (!firstOf.has(key)) firstOf.set(key, set);
+  }
+  return [...firstOf.values()];
+}
+
+/** Whether a rank sums the gradients of several leaves before it sends them. */
+function addsLeaves({ train, zero }: ResolvedJobSpec): boolean {
+  return zero.stage === 1 && (zero.lanes ?? 1) < leafCount(train);
+}
+
+function staging(spec: ResolvedJobSpec, parts: readonly Part[]): number {
+  const { zero } = spec;
+  const bucketOf = ({ layout }: Part) => layout.maxBucketBlocks * BLOCK_NUMEL;
+  const numBuckets = parts.reduce((sum, { layout }) => sum + layout.numBuckets, 0);
+  const sent =
+    Math.min(BUCKETS_AT_ONCE, Math.max(numBuckets, 1)) *
+    Math.max(...parts.map(bucketOf)) *
+    BYTES_OF_ELEMENT[zero.reduce_dtype];
+  return parts.reduce((sum, part) => {
+    // Sums in 16 bits are widened on their way into a bucket.
+    const widened = addsLeaves(spec) && zero.grad_accum_dtype !== 'fp32' ? bucketOf(part) * 4 : 0;
+    return sum + widened + received(spec, part);
+  }, sent);
+}
+
+function received({ zero }: ResolvedJobSpec, { layout, shard }: Part): number {
+  const { worldSize } = layout;
+  if (worldSize === 1) return 0;
+  return worldSize * layout.maxOwnedInBucket(shard) * BLOCK_NUMEL * BYTES_OF_ELEMENT[zero.reduce_dtype];
+}

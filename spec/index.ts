@@ -1,0 +1,20 @@
+/** The domain of the job document: what it may say, what it means, and what it needs. Pure: no I/O, imports contracts/ only. */
+export * from './estimate/gpu-fit.js';
+export * from './estimate/rank-memory.js';
+export type { EstimateDevice, Machine } from './estimate/sizes.js';
+export * from './estimate/work.js';
+export { offloadedBytes } from './estimate/zero-memory.js';
+export type { Architecture, RopeScalingParams } from './model/architecture.js';
+export { architectureOf } from './model/families/families.js';
+export { causalLmClass, floatFields, type ImportedConfig, importConfig } from './model/import.js';
+export { leafCount } from './model/leaves.js';
+export * from './overrides.js';
+export * from './presets.js';
+export { checkMultiple } from './resolve/expert-sets.js';
+export { type InitFrom, initFromOf } from './resolve/given-init.js';
+export type { CheckpointSource, InitSource } from './resolve/init-from.js';
+export { modelsOf } from './resolve/models-of.js';
+export { type PatchedSpec, patchSpec } from './resolve/patch.js';
+export { resolveTokenizer, tokenizerModel } from './resolve/tokenizer.js';
+export * from './resolve-spec.js';
+export * from './warnings.js';

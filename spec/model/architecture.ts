@@ -1,0 +1,60 @@
+export interface RopeScalingParams {
+  type: 'none' | 'linear' | 'llama3' | 'yarn';
+  factor: number;
+  /** `llama3`: wavelengths between original / high and original / low are scaled in part. */
+  low_freq_factor: number;
+  high_freq_factor: number;
+  /** `llama3`, `yarn`: tokens that the frequencies were trained for. */
+  original_max_position_embeddings: number;
+  /** `yarn`: rotations within these tokens, between which dimensions are scaled in part. */
+  beta_fast: number;
+  beta_slow: number;
+  /** `yarn`: what cosines and sines are multiplied with. 0: computed from `factor`, and from both of `mscale` where they are above 0. */
+  attention_factor: number;
+  mscale: number;
+  mscale_all_dim: number;
+  /** `yarn`: whether the dimensions where scaling begins and ends are rounded to whole ones. */
+  truncate: boolean;
+}
+
+/**
+ * A decoder as the native core knows it, whatever family its configuration is of. The only form that the table of
+ * parameters, the estimate and the ranks compute from; the fields are those of native/model/model_config.h.
+ */
+export interface Architecture {
+  /** Names and layout of the parameters. */
+  naming: 'gpt2' | 'llama' | 'mixtral';
+  hidden_size: number;
+  intermediate_size: number;
+  num_hidden_layers: number;
+  num_attention_heads: number;
+  num_key_value_heads: number;
+  head_dim: number;
+  vocab_size: number;
+  max_position_embeddings: number;
+  norm: 'rms' | 'layer';
+  norm_eps: number;
+  positions: 'rope' | 'learned';
+  rope_theta: number;
+  rope_scaling: RopeScalingParams;
+  qkv_bias: boolean;
+  output_bias: boolean;
+  mlp_bias: boolean;
+  /** RMSNorm over the `head_dim` values of each query and key head, before the rotation. */
+  qk_norm: boolean;
+  /** Per layer: 0 for full causal attention, else how many tokens a query sees, itself included. */
+  layer_windows: number[];
+  mlp: 'swiglu' | 'gelu' | 'gelu_tanh';
+  /** 0: dense. */
+  num_experts: number;
+  experts_per_token: number;
+  /** 0: the auxiliary loss is no part of the loss. */
+  router_aux_loss_coef: number;
+  tie_word_embeddings: boolean;
+  embedding_dropout: number;
+  attention_dropout: number;
+  residual_dropout: number;
+  initializer_range: number;
+  /** Standard deviation of the matrices that write to the residual stream. */
+  residual_initializer_range: number;
+}

@@ -1,0 +1,126 @@
+/** What the families with RMSNorm, rotary positions and SwiGLU share: Llama and those after it. */
+import type { ResolvedLlamaConfig } from '../../../contracts/types.js';
+import type { Architecture } from '../architecture.js';
+import type { ConfigReader } from '../reader.js';
+import { readRope, scalingParams } from '../rope.js';
+import { LIMITS } from './limits.js';
+
+/** What transformers takes where a family's `config.json` says nothing. */
+export interface DecoderDefaults {
+  max_position_embeddings: number;
+  rms_norm_eps: number;
+  rope_theta: number;
+  /** Without it: `num_attention_heads`. */
+  num_key_value_heads?: number;
+  /** Without it: `hidden_size / num_attention_heads`. */
+  head_dim?: number;
+}
+
+/** The fields that every such family has. */
+export type DecoderConfig = Omit<ResolvedLlamaConfig, 'model_type' | 'attention_bias' | 'mlp_bias'>;
+
+const WHY_ACTIVATION = 'The MLP of this family is SwiGLU.';
+
+export function readDecoder(reader: ConfigReader, defaults: DecoderDefaults): DecoderConfig {
+  const hidden_size = reader.integer('hidden_size', LIMITS.hidden);
+  const num_attention_heads = reader.integer('num_attention_heads', LIMITS.heads);
+  const max_position_embeddings = reader.integer('max_position_embeddings', {
+    ...LIMITS.positions,
+    fallback: defaults.max_position_embeddings,
+  });
+  const ofHeads = { fallback: num_attention_heads, fallbackText: 'num_attention_heads' };
+  // transformers: absent is the family's default, null is as many as query heads.
+  const num_key_value_heads =
+    reader.integerOrNull('num_key_value_heads', {
+      ...LIMITS.heads,
+      ...(defaults.num_key_value_heads === undefined ? ofHeads : { fallback: defaults.num_key_value_heads }),
+    }) ?? num_attention_heads;
+  return {
+    hidden_size,
+    intermediate_size: reader.integer('intermediate_size', LIMITS.inner),
+    num_hidden_layers: reader.integer('num_hidden_layers', LIMITS.layers),
+    num_attention_heads,
+    num_key_value_heads,
+    head_dim: readHeadDim(reader, hidden_size, num_attention_heads, defaults.head_dim),
+    vocab_size: reader.integer('vocab_size', LIMITS.vocab),
+    max_position_embeddings,
+    rms_norm_eps: reader.number('rms_norm_eps', { ...LIMITS.eps, fallback: defaults.rms_norm_eps }),
+    ...readRope(reader, defaults.rope_theta, max_position_embeddings),
+    tie_word_embeddings: reader.flag('tie_word_embeddings', false),
+    initializer_range: reader.number('initializer_range', { ...LIMITS.deviation, fallback: 0.02 }),
+    hidden_act: reader.choice('hidden_act', {
+      values: { silu: 'silu', swish: 'silu' } as const,
+      fallback: 'silu',
+      why: WHY_ACTIVATION,
+    }),
+    attention_dropout: reader.number('attention_dropout', { ...LIMITS.dropout, fallback: 0 }),
+  };
+}
+
+function readHeadDim(
+  reader: ConfigReader,
+  hidden: number,
+  heads: number,
+  familyDefault: number | undefined,
+): number {
+  const isDerived = familyDefault === undefined && !reader.has('head_dim');
+  if (isDerived && hidden % heads !== 0 && reader.isSound('hidden_size', 'num_attention_heads')) {
+    reader.fail(
+      'hidden_size',
+      'hidden_size_not_divisible',
+      `hidden_size ${hidden} is no multiple of num_attention_heads ${heads}`,
+      // Twice the heads: the width of a head has to be even, too.
+      String(nearestMultiple(hidden, 2 * heads)),
+    );
+    return LIMITS.headDim.min;
+  }
+  return reader.integer('head_dim', {
+    ...LIMITS.headDim,
+    ...(familyDefault === undefined
+      ? { fallback: Math.floor(hidden / heads), fallbackText: 'hidden_size / num_attention_heads' }
+      : { fallback: familyDefault }),
+  });
+}
+
+export function nearestMultiple(value: number, of: number): number {
+  return Math.max(of, Math.round(value / of) * of);
+}
+
+/** The architecture of a dense decoder without biases and with full attention; a family changes what differs. */
+export function decoderArchitecture(config: DecoderConfig): Architecture {
+  return {
+    naming: 'llama',
+    hidden_size: config.hidden_size,
+    intermediate_size: config.intermediate_size,
+    num_hidden_layers: config.num_hidden_layers,
+    num_attention_heads: config.num_attention_heads,
+    num_key_value_heads: config.num_key_value_heads,
+    head_dim: config.head_dim,
+    vocab_size: config.vocab_size,
+    max_position_embeddings: config.max_position_embeddings,
+    norm: 'rms',
+    norm_eps: config.rms_norm_eps,
+    positions: 'rope',
+    rope_theta: config.rope_theta,
+    rope_scaling: scalingParams(config.rope_scaling),
+    qkv_bias: false,
+    output_bias: false,
+    mlp_bias: false,
+    qk_norm: false,
+    layer_windows: everyLayer(config, 0),
+    mlp: 'swiglu',
+    num_experts: 0,
+    experts_per_token: 0,
+    router_aux_loss_coef: 0,
+    tie_word_embeddings: config.tie_word_embeddings,
+    embedding_dropout: 0,
+    attention_dropout: config.attention_dropout,
+    residual_dropout: 0,
+    initializer_range: config.initializer_range,
+    residual_initializer_range: config.initializer_range,
+  };
+}
+
+export function everyLayer({ num_hidden_layers }: { num_hidden_layers: number }, window: number): number[] {
+  return new Array<number>(num_hidden_layers).fill(window);
+}

@@ -1,0 +1,33 @@
+import type { ResolvedModelConfig } from '../../../contracts/types.js';
+import type { Architecture } from '../architecture.js';
+import type { Family } from './family.js';
+import { GPT2 } from './gpt2.js';
+import { LLAMA } from './llama.js';
+import { MISTRAL } from './mistral.js';
+import { MIXTRAL } from './mixtral.js';
+import { QWEN2 } from './qwen2.js';
+import { QWEN3 } from './qwen3.js';
+
+export type ModelType = ResolvedModelConfig['model_type'];
+
+type Families = { readonly [Type in ModelType]: Family<Extract<ResolvedModelConfig, { model_type: Type }>> };
+
+export const FAMILIES: Families = {
+  gpt2: GPT2,
+  llama: LLAMA,
+  mistral: MISTRAL,
+  qwen2: QWEN2,
+  qwen3: QWEN3,
+  mixtral: MIXTRAL,
+};
+
+export const MODEL_TYPES = Object.keys(FAMILIES) as ModelType[];
+
+/** The family of a configuration; it takes configurations of its own kind only, and this is one. */
+export function familyOf({ model_type }: Pick<ResolvedModelConfig, 'model_type'>): Family {
+  return FAMILIES[model_type] as Family;
+}
+
+export function architectureOf(config: ResolvedModelConfig): Architecture {
+  return familyOf(config).architecture(config);
+}

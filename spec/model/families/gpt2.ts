@@ -1,0 +1,122 @@
+import type { ResolvedGpt2Config } from '../../../contracts/types.js';
+import type { ConfigReader } from '../reader.js';
+import { NO_SCALING } from '../rope.js';
+import { everyLayer, nearestMultiple } from './decoder.js';
+import type { Family } from './family.js';
+import { LIMITS } from './limits.js';
+
+const GELU = {
+  gelu_new: 'gelu_new',
+  gelu_pytorch_tanh: 'gelu_new',
+  gelu_fast: 'gelu_new',
+  gelu: 'gelu',
+} as const;
+
+/** Of classification heads, of the length in older versions, and what is so here anyway: scores are computed in fp32. */
+const UNUSED = [
+  'reorder_and_upcast_attn',
+  'n_ctx',
+  'n_special',
+  'predict_special_tokens',
+  'output_past',
+  'summary_type',
+  'summary_use_proj',
+  'summary_activation',
+  'summary_proj_to_labels',
+  'summary_first_dropout',
+];
+
+function refuseOtherAttention(reader: ConfigReader): void {
+  reader.only('scale_attn_weights', [true], 'scores are always divided by the root of the width of a head');
+  reader.only('scale_attn_by_inverse_layer_idx', [false], 'scores are not scaled by layer');
+}
+
+export const GPT2: Family<ResolvedGpt2Config> = {
+  causalLm: 'GPT2LMHeadModel',
+  fieldNames: {
+    hidden_size: 'n_embd',
+    intermediate_size: 'n_inner',
+    num_hidden_layers: 'n_layer',
+    num_attention_heads: 'n_head',
+    max_position_embeddings: 'n_positions',
+    norm_eps: 'layer_norm_epsilon',
+    embedding_dropout: 'embd_pdrop',
+    attention_dropout: 'attn_pdrop',
+    residual_dropout: 'resid_pdrop',
+  },
+  read(reader) {
+    refuseOtherAttention(reader);
+    reader.ignore(UNUSED);
+    const n_embd = reader.integer('n_embd', { ...LIMITS.hidden, aliases: ['hidden_size'] });
+    const n_head = reader.integer('n_head', { ...LIMITS.heads, aliases: ['num_attention_heads'] });
+    if (n_embd % (2 * n_head) !== 0 && reader.isSound('n_embd', 'n_head'))
+      reader.fail(
+        'n_embd',
+        'hidden_size_not_divisible',
+        `n_embd ${n_embd} is no multiple of twice n_head ${n_head}: heads have the same, even width`,
+        String(nearestMultiple(n_embd, 2 * n_head)),
+      );
+    const dropout = (name: string) => reader.number(name, { ...LIMITS.dropout, fallback: 0.1 });
+    return {
+      model_type: 'gpt2',
+      vocab_size: reader.integer('vocab_size', LIMITS.vocab),
+      n_positions: reader.integer('n_positions', {
+        ...LIMITS.positions,
+        aliases: ['max_position_embeddings'],
+        fallback: 1024,
+      }),
+      n_embd,
+      n_layer: reader.integer('n_layer', { ...LIMITS.layers, aliases: ['num_hidden_layers'] }),
+      n_head,
+      n_inner: reader.integer('n_inner', {
+        ...LIMITS.inner,
+        fallback: 4 * n_embd,
+        fallbackText: '4 · n_embd',
+      }),
+      activation_function: reader.choice('activation_function', {
+        values: GELU,
+        fallback: 'gelu_new',
+        why: 'The MLP of this family is GELU, exact or by tanh.',
+      }),
+      resid_pdrop: dropout('resid_pdrop'),
+      embd_pdrop: dropout('embd_pdrop'),
+      attn_pdrop: dropout('attn_pdrop'),
+      layer_norm_epsilon: reader.number('layer_norm_epsilon', { ...LIMITS.eps, fallback: 1e-5 }),
+      initializer_range: reader.number('initializer_range', { ...LIMITS.deviation, fallback: 0.02 }),
+      tie_word_embeddings: reader.flag('tie_word_embeddings', true),
+    };
+  },
+  architecture(config) {
+    return {
+      naming: 'gpt2',
+      hidden_size: config.n_embd,
+      intermediate_size: config.n_inner,
+      num_hidden_layers: config.n_layer,
+      num_attention_heads: config.n_head,
+      num_key_value_heads: config.n_head,
+      head_dim: Math.floor(config.n_embd / config.n_head),
+      vocab_size: config.vocab_size,
+      max_position_embeddings: config.n_positions,
+      norm: 'layer',
+      norm_eps: config.layer_norm_epsilon,
+      positions: 'learned',
+      rope_theta: 10_000,
+      rope_scaling: NO_SCALING,
+      qkv_bias: true,
+      output_bias: true,
+      mlp_bias: true,
+      qk_norm: false,
+      layer_windows: everyLayer({ num_hidden_layers: config.n_layer }, 0),
+      mlp: config.activation_function === 'gelu' ? 'gelu' : 'gelu_tanh',
+      num_experts: 0,
+      experts_per_token: 0,
+      router_aux_loss_coef: 0,
+      tie_word_embeddings: config.tie_word_embeddings,
+      embedding_dropout: config.embd_pdrop,
+      attention_dropout: config.attn_pdrop,
+      residual_dropout: config.resid_pdrop,
+      initializer_range: config.initializer_range,
+      residual_initializer_range: config.initializer_range / Math.sqrt(2 * config.n_layer),
+    };
+  },
+};

@@ -1,0 +1,34 @@
+import type { ResolvedLlamaConfig } from '../../../contracts/types.js';
+import type { ConfigReader } from '../reader.js';
+import { decoderArchitecture, readDecoder } from './decoder.js';
+import type { Family } from './family.js';
+
+/** Drafts for a Qwen carry these fields; they may say that there is no window. */
+function refuseWindows(reader: ConfigReader): void {
+  const why = 'every layer of this family sees all tokens before: remove it';
+  reader.only('sliding_window', [], why);
+  reader.only('use_sliding_window', [false], why);
+  reader.ignore(['max_window_layers']);
+}
+
+export const LLAMA: Family<ResolvedLlamaConfig> = {
+  causalLm: 'LlamaForCausalLM',
+  fieldNames: { norm_eps: 'rms_norm_eps' },
+  read(reader) {
+    refuseWindows(reader);
+    return {
+      model_type: 'llama',
+      ...readDecoder(reader, { max_position_embeddings: 2048, rms_norm_eps: 1e-6, rope_theta: 10_000 }),
+      attention_bias: reader.flag('attention_bias', false),
+      mlp_bias: reader.flag('mlp_bias', false),
+    };
+  },
+  architecture(config) {
+    return {
+      ...decoderArchitecture(config),
+      qkv_bias: config.attention_bias,
+      output_bias: config.attention_bias,
+      mlp_bias: config.mlp_bias,
+    };
+  },
+};

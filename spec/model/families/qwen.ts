@@ -1,0 +1,36 @@
+/** What Qwen2 and Qwen3 share: some layers, by default the last ones, may have a sliding window. */
+import type { ResolvedQwen2Config } from '../../../contracts/types.js';
+import type { ConfigReader } from '../reader.js';
+import { LIMITS } from './limits.js';
+
+export type LayerTypes = Pick<
+  ResolvedQwen2Config,
+  'use_sliding_window' | 'sliding_window' | 'max_window_layers' | 'layer_types'
+>;
+
+const TYPES = ['full_attention', 'sliding_attention'];
+
+export function readLayerTypes(reader: ConfigReader, layers: number): LayerTypes {
+  const use_sliding_window = reader.flag('use_sliding_window', false);
+  const window = reader.integerOrNull('sliding_window', { ...LIMITS.window, fallback: 4096 });
+  const sliding_window = use_sliding_window ? window : null;
+  const max_window_layers = reader.integer('max_window_layers', { min: 0, max: 1024, fallback: 28 });
+  const given = reader.list('layer_types', TYPES, 'There is no other attention here.');
+  if (given !== undefined && given.length !== layers)
+    reader.fail('layer_types', 'wrong_length', `has ${given.length} entries; num_hidden_layers is ${layers}`);
+  if (sliding_window === null && given?.includes('sliding_attention'))
+    reader.fail(
+      'layer_types',
+      'model_field_conflict',
+      'a layer is of type sliding_attention, and there is no window: set use_sliding_window and sliding_window',
+    );
+  const byDefault = Array.from({ length: layers }, (_, layer) =>
+    sliding_window !== null && layer >= max_window_layers ? 'sliding_attention' : 'full_attention',
+  );
+  const layer_types = (given ?? byDefault) as LayerTypes['layer_types'];
+  return { use_sliding_window, sliding_window, max_window_layers, layer_types };
+}
+
+export function layerWindows({ layer_types, sliding_window }: LayerTypes): number[] {
+  return layer_types.map((type) => (type === 'sliding_attention' ? (sliding_window ?? 0) : 0));
+}

@@ -1,0 +1,22 @@
+import type { ResolvedQwen2Config } from '../../../contracts/types.js';
+import { decoderArchitecture, readDecoder } from './decoder.js';
+import type { Family } from './family.js';
+import { layerWindows, readLayerTypes } from './qwen.js';
+
+export const QWEN2: Family<ResolvedQwen2Config> = {
+  causalLm: 'Qwen2ForCausalLM',
+  fieldNames: { norm_eps: 'rms_norm_eps' },
+  read(reader) {
+    const decoder = readDecoder(reader, {
+      max_position_embeddings: 32_768,
+      rms_norm_eps: 1e-6,
+      rope_theta: 10_000,
+      num_key_value_heads: 32,
+    });
+    return { model_type: 'qwen2', ...decoder, ...readLayerTypes(reader, decoder.num_hidden_layers) };
+  },
+  architecture(config) {
+    // Queries, keys and values always have biases, and nothing else has.
+    return { ...decoderArchitecture(config), qkv_bias: true, layer_windows: layerWindows(config) };
+  },
+};

@@ -1,0 +1,33 @@
+import type { ResolvedQwen3Config } from '../../../contracts/types.js';
+import { decoderArchitecture, readDecoder } from './decoder.js';
+import type { Family } from './family.js';
+import { layerWindows, readLayerTypes } from './qwen.js';
+
+export const QWEN3: Family<ResolvedQwen3Config> = {
+  causalLm: 'Qwen3ForCausalLM',
+  fieldNames: { norm_eps: 'rms_norm_eps' },
+  read(reader) {
+    const decoder = readDecoder(reader, {
+      max_position_embeddings: 32_768,
+      rms_norm_eps: 1e-6,
+      rope_theta: 10_000,
+      num_key_value_heads: 32,
+      head_dim: 128,
+    });
+    return {
+      model_type: 'qwen3',
+      ...decoder,
+      attention_bias: reader.flag('attention_bias', false),
+      ...readLayerTypes(reader, decoder.num_hidden_layers),
+    };
+  },
+  architecture(config) {
+    return {
+      ...decoderArchitecture(config),
+      qk_norm: true,
+      qkv_bias: config.attention_bias,
+      output_bias: config.attention_bias,
+      layer_windows: layerWindows(config),
+    };
+  },
+};

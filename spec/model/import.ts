@@ -1,0 +1,90 @@
+/**
+ * From a Hugging Face `config.json` to the configuration with every field that the family has. Nothing here is lenient: a
+ * field that would change the mathematics, and that nothing here computes, is an error that names it.
+ *
+ * Source of names and defaults: models/<family>/configuration_<family>.py and modeling_rope_utils.py of transformers 5.18,
+ * and what transformers 4 wrote.
+ */
+import type { FieldErrorCode } from '../../contracts/errors.js';
+import { nearestName } from '../../contracts/nearest-name.js';
+import type { FieldError, ModelConfig, ResolvedModelConfig, Warning } from '../../contracts/types.js';
+import { fieldError } from '../common/field-error.js';
+import { FAMILIES, familyOf, MODEL_TYPES, type ModelType } from './families/families.js';
+import { readCommon } from './harmless.js';
+import { ConfigReader, type FieldFact } from './reader.js';
+import { checkShapes } from './shape-rules.js';
+
+export interface ImportedConfig {
+  /** Null when a field could not be read; with other errors, what the fields that could be read say. */
+  config: ResolvedModelConfig | null;
+  /** Every bad field; pointers begin at the configuration. */
+  errors: FieldError[];
+  /** Of fields that have no effect. */
+  warnings: Warning[];
+}
+
+/** What is wrong with one field only. */
+const LEAVES_SOUND: ReadonlySet<string> = new Set<FieldErrorCode>([
+  'unknown_field',
+  'model_field_unsupported',
+]);
+
+export function importConfig(document: ModelConfig | Readonly<Record<string, unknown>>): ImportedConfig {
+  const { model_type } = document;
+  if (!isModelType(model_type)) return { config: null, errors: [unknownFamily(model_type)], warnings: [] };
+  const family = FAMILIES[model_type];
+  const reader = new ConfigReader(document);
+  readCommon(reader, family.causalLm);
+  const read = family.read(reader);
+  const config = withTokenIds(read, reader);
+  reader.finish();
+  const { errors, warnings } = reader;
+  // A bad number would only make its neighbours look wrong.
+  if (!errors.every(({ code }) => LEAVES_SOUND.has(code))) return { config: null, errors, warnings };
+  return { config, errors: [...errors, ...checkShapes(config)], warnings };
+}
+
+/** The fields that a family's `config.json` may have, for docs/models.md. */
+export function fieldsOf(type: ModelType): FieldFact[] {
+  const reader = new ConfigReader({});
+  FAMILIES[type].read(reader);
+  return reader.facts;
+}
+
+/** The fields of a configuration that are no integers by their type, with dots between the names on the way. */
+export function floatFields(config: ResolvedModelConfig): Set<string> {
+  const reader = new ConfigReader({ ...config });
+  familyOf(config).read(reader);
+  return new Set(reader.facts.filter(({ type }) => type.startsWith('number')).map(({ name }) => name));
+}
+
+/** The class of transformers that loads the weights of such a model. */
+export function causalLmClass(config: ResolvedModelConfig): string {
+  return familyOf(config).causalLm;
+}
+
+function withTokenIds(config: ResolvedModelConfig, reader: ConfigReader): ResolvedModelConfig {
+  const ids = {
+    bos_token_id: reader.tokenId('bos_token_id'),
+    eos_token_id: reader.tokenId('eos_token_id'),
+    pad_token_id: reader.tokenId('pad_token_id'),
+  };
+  const given = Object.entries(ids).filter(([, id]) => id !== undefined);
+  return { ...config, ...Object.fromEntries(given) };
+}
+
+function isModelType(value: unknown): value is ModelType {
+  return typeof value === 'string' && Object.hasOwn(FAMILIES, value);
+}
+
+function unknownFamily(value: unknown): FieldError {
+  const at = '/model_type';
+  if (value === undefined) return fieldError(at, 'missing_field', 'model_type is required');
+  const message = `${JSON.stringify(value)} is no family that can be trained here; there are ${MODEL_TYPES.join(', ')}`;
+  return fieldError(
+    at,
+    'unknown_value',
+    message,
+    typeof value === 'string' ? nearestName(value, MODEL_TYPES) : undefined,
+  );
+}

@@ -1,0 +1,179 @@
+import type { Architecture } from './architecture.js';
+
+/** A parameter of a model, as the native core names and orders them. */
+export interface ModelParam {
+  name: string;
+  shape: number[];
+  numel: number;
+  /** Whether `weight_decay` of the optimizer applies to it; norms and biases have none. */
+  decays: boolean;
+  /** Number of the expert that it belongs to; null: all tokens share it. */
+  expert: number | null;
+}
+
+/** A parameter for each layer, or for each expert of each layer; `{}` in the name stands for the number of one, then of the other. */
+export interface ParamKind extends Omit<ModelParam, 'expert'> {
+  /** 1 for a parameter outside of the layers. */
+  layers: number;
+  /** Null: all tokens share it. */
+  experts: number | null;
+}
+
+/**
+ * The parameters of a model by kind. A model may have 200,000 parameters and has some 20 kinds, so whatever only counts parameters
+ * counts by kind.
+ */
+export function paramKinds(architecture: Architecture): ParamKind[] {
+  const { num_hidden_layers: layers, num_experts } = architecture;
+  const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
+  return [
+    ...before.map((shape) => ({ ...shape, layers: 1, experts: null })),
+    ...layer.map((shape) => ({ ...shape, layers, experts: null })),
+    ...expert.map((shape) => ({ ...shape, layers, experts: num_experts })),
+    ...after.map((shape) => ({ ...shape, layers: 1, experts: null })),
+  ];
+}
+
+/** Number of the parameters of a kind. */
+export function countOf({ layers, experts }: ParamKind): number {
+  return layers * (experts ?? 1);
+}
+
+/** Elements of all parameters. */
+export function numParams(architecture: Architecture): number {
+  return paramKinds(architecture).reduce((sum, kind) => sum + countOf(kind) * kind.numel, 0);
+}
+
+/** The name of one parameter of a kind. */
+export function paramName({ name }: Pick<ParamKind, 'name'>, layer: number, expert: number): string {
+  return name.replace('{}', String(layer)).replace('{}', String(expert));
+}
+
+/** All parameters of a model in canonical order, about that of the forward: the table of native/model/param_specs.cc. */
+export function modelParams(architecture: Architecture): ModelParam[] {
+  const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
+  const param = (shape: ParamShape, at = 0, of: number | null = null): ModelParam => ({
+    ...shape,
+    name: paramName(shape, at, of ?? 0),
+    expert: of,
+  });
+  const count = (length: number) => Array.from({ length }, (_, index) => index);
+  const layers = count(architecture.num_hidden_layers).flatMap((at) => [
+    ...layer.map((shape) => param(shape, at)),
+    ...count(architecture.num_experts).flatMap((of) => expert.map((shape) => param(shape, at, of))),
+  ]);
+  return [...before.map((shape) => param(shape)), ...layers, ...after.map((shape) => param(shape))];
+}
+
+type ParamShape = Omit<ModelParam, 'expert'>;
+
+interface Table {
+  before: ParamShape[];
+  /** Of each layer, before those of its experts. */
+  layer: ParamShape[];
+  /** Of each expert of each layer. */
+  expert: ParamShape[];
+  after: ParamShape[];
+}
+
+const NAMINGS: Readonly<Record<Architecture['naming'], (architecture: Architecture) => Table>> = {
+  gpt2: gpt2Table,
+  llama: (architecture) => decoderTable(architecture, denseMlp(architecture), []),
+  mixtral: (architecture) => decoderTable(architecture, [router(architecture)], experts(architecture)),
+};
+
+/** GPT-2 has weights as (in, out), and queries, keys and values in one matrix. */
+function gpt2Table(architecture: Architecture): Table {
+  const { hidden_size: hidden, intermediate_size: inner, vocab_size: vocab } = architecture;
+  const affine = (name: string, from: number, to: number) => [
+    matrix(`${name}.weight`, from, to),
+    vector(`${name}.bias`, to),
+  ];
+  const layerNorm = (name: string) => [vector(`${name}.weight`, hidden), vector(`${name}.bias`, hidden)];
+  return {
+    before: [
+      matrix('transformer.wte.weight', vocab, hidden),
+      matrix('transformer.wpe.weight', architecture.max_position_embeddings, hidden),
+    ],
+    layer: [
+      ...layerNorm('transformer.h.{}.ln_1'),
+      ...affine('transformer.h.{}.attn.c_attn', hidden, 3 * hidden),
+      ...affine('transformer.h.{}.attn.c_proj', hidden, hidden),
+      ...layerNorm('transformer.h.{}.ln_2'),
+      ...affine('transformer.h.{}.mlp.c_fc', hidden, inner),
+      ...affine('transformer.h.{}.mlp.c_proj', inner, hidden),
+    ],
+    expert: [],
+    after: [...layerNorm('transformer.ln_f'), ...head(architecture)],
+  };
+}
+
+const LAYER = 'model.layers.{}.';
+
+function decoderTable(architecture: Architecture, mlp: ParamShape[], expert: ParamShape[]): Table {
+  const { hidden_size: hidden, vocab_size: vocab } = architecture;
+  return {
+    before: [matrix('model.embed_tokens.weight', vocab, hidden)],
+    layer: [
+      vector(`${LAYER}input_layernorm.weight`, hidden),
+      ...attention(architecture),
+      vector(`${LAYER}post_attention_layernorm.weight`, hidden),
+      ...mlp,
+    ],
+    expert,
+    after: [vector('model.norm.weight', hidden), ...head(architecture)],
+  };
+}
+
+function attention(architecture: Architecture): ParamShape[] {
+  const { hidden_size: hidden, head_dim, qkv_bias, qk_norm } = architecture;
+  const at = `${LAYER}self_attn.`;
+  const query = architecture.num_attention_heads * head_dim;
+  const keyValue = architecture.num_key_value_heads * head_dim;
+  return [
+    ...linear(`${at}q_proj`, query, hidden, qkv_bias),
+    ...linear(`${at}k_proj`, keyValue, hidden, qkv_bias),
+    ...linear(`${at}v_proj`, keyValue, hidden, qkv_bias),
+    ...(qk_norm ? [vector(`${at}q_norm.weight`, head_dim), vector(`${at}k_norm.weight`, head_dim)] : []),
+    ...linear(`${at}o_proj`, hidden, query, architecture.output_bias),
+  ];
+}
+
+function denseMlp({ hidden_size: hidden, intermediate_size: inner, mlp_bias }: Architecture): ParamShape[] {
+  return [
+    ...linear(`${LAYER}mlp.gate_proj`, inner, hidden, mlp_bias),
+    ...linear(`${LAYER}mlp.up_proj`, inner, hidden, mlp_bias),
+    ...linear(`${LAYER}mlp.down_proj`, hidden, inner, mlp_bias),
+  ];
+}
+
+const MOE = `${LAYER}block_sparse_moe.`;
+
+function router({ hidden_size, num_experts }: Architecture): ParamShape {
+  return matrix(`${MOE}gate.weight`, num_experts, hidden_size);
+}
+
+/** Each expert is a gated MLP: w1 is its gate, w3 goes up, w2 goes down. */
+function experts({ hidden_size: hidden, intermediate_size: inner }: Architecture): ParamShape[] {
+  return [
+    matrix(`${MOE}experts.{}.w1.weight`, inner, hidden),
+    matrix(`${MOE}experts.{}.w2.weight`, hidden, inner),
+    matrix(`${MOE}experts.{}.w3.weight`, inner, hidden),
+  ];
+}
+
+function head({ tie_word_embeddings, vocab_size, hidden_size }: Architecture): ParamShape[] {
+  return tie_word_embeddings ? [] : [matrix('lm_head.weight', vocab_size, hidden_size)];
+}
+
+function linear(name: string, to: number, from: number, bias: boolean): ParamShape[] {
+  return [matrix(`${name}.weight`, to, from), ...(bias ? [vector(`${name}.bias`, to)] : [])];
+}
+
+function matrix(name: string, rows: number, columns: number): ParamShape {
+  return { name, shape: [rows, columns], numel: rows * columns, decays: true };
+}
+
+function vector(name: string, size: number): ParamShape {
+  return { name, shape: [size], numel: size, decays: false };
+}

@@ -1,0 +1,174 @@
+import t from 'tap';
+import type { FieldErrorCode } from '../../contracts/errors.js';
+import { importConfig } from './import.js';
+
+const SIZES = {
+  hidden_size: 64,
+  intermediate_size: 128,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  vocab_size: 256,
+};
+const LLAMA = { model_type: 'llama', ...SIZES };
+const MISTRAL = { model_type: 'mistral', ...SIZES };
+const QWEN2 = { model_type: 'qwen2', ...SIZES };
+const MIXTRAL = { model_type: 'mixtral', ...SIZES };
+const GPT2 = { model_type: 'gpt2', n_embd: 64, n_layer: 2, n_head: 4, vocab_size: 256 };
+
+const llama3 = { rope_type: 'llama3', factor: 8, low_freq_factor: 1, high_freq_factor: 4 };
+
+type Refusal = [object, FieldErrorCode, string, string?];
+
+const REFUSED: Refusal[] = [
+  // families
+  [{ hidden_size: 64 }, 'missing_field', '/model_type'],
+  [{ model_type: 'qwen4' }, 'unknown_value', '/model_type', 'qwen2'],
+  [{ model_type: 'bert' }, 'unknown_value', '/model_type'],
+  [{ model_type: 3 }, 'unknown_value', '/model_type'],
+  // what changes the mathematics
+  [{ ...GPT2, scale_attn_weights: false }, 'model_field_unsupported', '/scale_attn_weights', 'true'],
+  [
+    { ...GPT2, scale_attn_by_inverse_layer_idx: true },
+    'model_field_unsupported',
+    '/scale_attn_by_inverse_layer_idx',
+    'false',
+  ],
+  [{ ...GPT2, add_cross_attention: true }, 'model_field_unsupported', '/add_cross_attention', 'false'],
+  [{ ...GPT2, activation_function: 'relu' }, 'model_field_unsupported', '/activation_function', 'gelu'],
+  [{ ...LLAMA, hidden_act: 'gelu' }, 'model_field_unsupported', '/hidden_act', 'silu'],
+  [{ ...LLAMA, add_cross_attention: true }, 'model_field_unsupported', '/add_cross_attention', 'false'],
+  [{ ...LLAMA, sliding_window: 4096 }, 'model_field_unsupported', '/sliding_window'],
+  [{ ...LLAMA, use_sliding_window: true }, 'model_field_unsupported', '/use_sliding_window', 'false'],
+  [{ ...QWEN2, use_mrope: true }, 'model_field_unsupported', '/use_mrope', 'false'],
+  [{ ...LLAMA, rope_interleaved: true }, 'model_field_unsupported', '/rope_interleaved', 'false'],
+  [{ ...MIXTRAL, moe_frequency: 2 }, 'model_field_unsupported', '/moe_frequency', '1'],
+  [{ ...LLAMA, partial_rotary_factor: 0.5 }, 'model_field_unsupported', '/partial_rotary_factor', '1'],
+  [{ ...LLAMA, quantization_config: { bits: 4 } }, 'model_field_unsupported', '/quantization_config'],
+  [{ ...LLAMA, auto_map: { AutoModel: 'x.Y' } }, 'model_field_unsupported', '/auto_map'],
+  [{ ...LLAMA, pruned_heads: { 0: [1] } }, 'model_field_unsupported', '/pruned_heads', '{}'],
+  [{ ...LLAMA, is_encoder_decoder: true }, 'model_field_unsupported', '/is_encoder_decoder', 'false'],
+  [{ ...MIXTRAL, router_jitter_noise: 0.1 }, 'model_field_unsupported', '/router_jitter_noise', '0'],
+  [{ ...MISTRAL, layer_types: ['full_attention'] }, 'model_field_unsupported', '/layer_types'],
+  [
+    { ...QWEN2, layer_types: ['full_attention', 'chunked_attention'] },
+    'model_field_unsupported',
+    '/layer_types/1',
+  ],
+  // rotary positions
+  ...['dynamic', 'longrope', 'su', 'mrope'].map(
+    (rope_type): Refusal => [
+      { ...LLAMA, rope_scaling: { rope_type, factor: 2 } },
+      'model_field_unsupported',
+      '/rope_scaling/rope_type',
+    ],
+  ),
+  [
+    { ...LLAMA, rope_parameters: { rope_type: 'llama', factor: 2 } },
+    'model_field_unsupported',
+    '/rope_parameters/rope_type',
+    'llama3',
+  ],
+  [{ ...LLAMA, rope_scaling: { type: 'linear' } }, 'missing_field', '/rope_scaling/factor'],
+  [{ ...LLAMA, rope_scaling: { type: 'linear', factor: 0.5 } }, 'out_of_range', '/rope_scaling/factor'],
+  [{ ...LLAMA, rope_scaling: 'linear' }, 'wrong_type', '/rope_scaling'],
+  [{ ...LLAMA, rope_scaling: [] }, 'wrong_type', '/rope_scaling'],
+  // Cosines and sines of 0 are no positions.
+  [
+    { ...LLAMA, rope_scaling: { rope_type: 'yarn', factor: 4, attention_factor: 0 } },
+    'out_of_range',
+    '/rope_scaling/attention_factor',
+  ],
+  [
+    { ...LLAMA, rope_scaling: { ...llama3, high_freq_factor: 1 } },
+    'out_of_range',
+    '/rope_scaling/high_freq_factor',
+  ],
+  [
+    { ...LLAMA, rope_scaling: { rope_type: 'yarn', factor: 2, beta_fast: 1, beta_slow: 2 } },
+    'out_of_range',
+    '/rope_scaling/beta_fast',
+  ],
+  [
+    { ...LLAMA, rope_scaling: { ...llama3, partial_rotary_factor: 0.5 } },
+    'model_field_unsupported',
+    '/rope_scaling/partial_rotary_factor',
+    '1',
+  ],
+  [{ ...LLAMA, rope_scaling: { ...llama3, beta_fast: 32 } }, 'unknown_field', '/rope_scaling/beta_fast'],
+  // fields that nobody knows
+  [{ ...LLAMA, hiden_act: 'silu' }, 'unknown_field', '/hiden_act', 'hidden_act'],
+  [{ ...LLAMA, 'a/b~c': 1 }, 'unknown_field', '/a~1b~0c'],
+  [{ ...LLAMA, n_embd: 64 }, 'unknown_field', '/n_embd'],
+  // fields that contradict each other
+  [{ ...GPT2, hidden_size: 128 }, 'model_field_conflict', '/hidden_size'],
+  [
+    { ...LLAMA, rope_scaling: llama3, rope_parameters: { rope_type: 'default' } },
+    'model_field_conflict',
+    '/rope_parameters',
+  ],
+  [
+    { ...LLAMA, rope_theta: 5, rope_scaling: { ...llama3, rope_theta: 6 } },
+    'model_field_conflict',
+    '/rope_scaling/rope_theta',
+  ],
+  [
+    { ...QWEN2, layer_types: ['full_attention', 'sliding_attention'] },
+    'model_field_conflict',
+    '/layer_types',
+  ],
+  [{ ...QWEN2, layer_types: ['full_attention'] }, 'wrong_length', '/layer_types'],
+  // types and ranges
+  [{ ...LLAMA, hidden_size: '64' }, 'wrong_type', '/hidden_size'],
+  [{ ...LLAMA, hidden_size: 64.5 }, 'wrong_type', '/hidden_size'],
+  [{ ...LLAMA, hidden_size: null }, 'missing_field', '/hidden_size'],
+  [{ ...LLAMA, num_hidden_layers: 0 }, 'out_of_range', '/num_hidden_layers'],
+  [{ ...LLAMA, vocab_size: 1e9 }, 'out_of_range', '/vocab_size'],
+  [{ ...LLAMA, rms_norm_eps: 0 }, 'out_of_range', '/rms_norm_eps'],
+  [{ ...LLAMA, rope_theta: Infinity }, 'wrong_type', '/rope_theta'],
+  [{ ...LLAMA, attention_dropout: 1 }, 'out_of_range', '/attention_dropout'],
+  [{ ...LLAMA, attention_bias: 1 }, 'wrong_type', '/attention_bias'],
+  [{ ...LLAMA, hidden_act: 1 }, 'wrong_type', '/hidden_act'],
+  [{ ...LLAMA, eos_token_id: 'x' }, 'wrong_type', '/eos_token_id'],
+  [{ ...MISTRAL, sliding_window: 0 }, 'out_of_range', '/sliding_window'],
+  [{ ...QWEN2, layer_types: 'full_attention' }, 'wrong_type', '/layer_types'],
+  // sizes that do not fit each other
+  [{ ...LLAMA, hidden_size: 66 }, 'hidden_size_not_divisible', '/hidden_size', '64'],
+  [{ ...GPT2, n_embd: 66 }, 'hidden_size_not_divisible', '/n_embd', '64'],
+  [{ ...GPT2, n_inner: 31 }, 'intermediate_size_odd', '/n_inner', '32'],
+  [{ ...LLAMA, head_dim: 15 }, 'head_dim_odd', '/head_dim', '16'],
+  [{ ...LLAMA, num_key_value_heads: 3 }, 'heads_not_divisible', '/num_key_value_heads', '2'],
+  [
+    { ...MIXTRAL, num_local_experts: 4, num_experts_per_tok: 5 },
+    'more_experts_than_there_are',
+    '/num_experts_per_tok',
+    '4',
+  ],
+];
+
+for (const [document, code, pointer, suggestion] of REFUSED) {
+  t.test(`${code} ${pointer} of ${JSON.stringify(document).slice(0, 60)}`, async (t) => {
+    const { errors } = importConfig(document as Record<string, unknown>);
+    t.strictSame(
+      errors.map((error) => [error.code, error.pointer, error.suggestion]),
+      [[code, pointer, suggestion]],
+    );
+    t.ok(errors[0]!.message.length > 0);
+  });
+}
+
+t.test('all bad fields at once', async (t) => {
+  const { config, errors } = importConfig({
+    ...LLAMA,
+    hidden_size: undefined,
+    vocab_size: -1,
+    auto_map: {},
+    rope_scaling: { rope_type: 'dynamic', factor: 2 },
+    nonsense: true,
+  });
+  t.equal(config, null);
+  t.strictSame(
+    errors.map(({ pointer }) => pointer),
+    ['/auto_map', '/hidden_size', '/vocab_size', '/rope_scaling/rope_type', '/nonsense'],
+  );
+});

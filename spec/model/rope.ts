@@ -1,0 +1,111 @@
+/** Rotary positions of a `config.json`, in the spellings of transformers 4 and 5. */
+import type { RopeScaling } from '../../contracts/types.js';
+import type { RopeScalingParams } from './architecture.js';
+import type { ConfigReader } from './reader.js';
+
+export interface RopeConfig {
+  rope_theta: number;
+  rope_scaling: RopeScaling | null;
+}
+
+const THETA = { above: 1, below: 1e15 };
+const FACTOR = { min: 1, below: 1e6 };
+const TYPES = { default: 'default', linear: 'linear', llama3: 'llama3', yarn: 'yarn' } as const;
+const WHY_TYPES =
+  'Frequencies that follow the length of the sequence, or lists of factors, are not computed here.';
+const WHY_PARTIAL = 'every element of a head is rotated';
+
+/** transformers 4 has `rope_theta` beside `rope_scaling`; transformers 5 has both in `rope_parameters`. */
+export function readRope(reader: ConfigReader, defaultTheta: number, maxPositions: number): RopeConfig {
+  reader.only('partial_rotary_factor', [1], WHY_PARTIAL);
+  const beside = reader.has('rope_theta');
+  const theta = reader.number('rope_theta', { ...THETA, fallback: defaultTheta });
+  const inner = reader.section('rope_scaling', ['rope_parameters']);
+  if (inner === null) return { rope_theta: theta, rope_scaling: null };
+  const within = inner.has('rope_theta') ? inner.number('rope_theta', THETA) : theta;
+  if (beside && within !== theta)
+    inner.fail('rope_theta', 'model_field_conflict', `rope_theta is ${within} here and ${theta} beside it`);
+  inner.only('partial_rotary_factor', [1], WHY_PARTIAL);
+  return { rope_theta: within, rope_scaling: readScaling(inner, maxPositions) };
+}
+
+function readScaling(reader: ConfigReader, maxPositions: number): RopeScaling | null {
+  const numErrors = reader.errors.length;
+  const rope_type = reader.choice('rope_type', {
+    aliases: ['type'],
+    values: TYPES,
+    fallback: 'default',
+    why: WHY_TYPES,
+  });
+  // Which fields there may be is decided by the type.
+  if (reader.errors.length > numErrors) return null;
+  const scaling = rope_type === 'default' ? null : readType(reader, rope_type, maxPositions);
+  reader.finish();
+  return scaling;
+}
+
+function readType(
+  reader: ConfigReader,
+  rope_type: RopeScaling['rope_type'],
+  maxPositions: number,
+): RopeScaling {
+  const factor = reader.number('factor', FACTOR);
+  if (rope_type === 'linear') return { rope_type, factor };
+  const original_max_position_embeddings = reader.integer('original_max_position_embeddings', {
+    min: 1,
+    max: 1 << 24,
+    fallback: maxPositions,
+    fallbackText: 'max_position_embeddings',
+  });
+  return rope_type === 'llama3'
+    ? { rope_type, factor, original_max_position_embeddings, ...readLlama3(reader) }
+    : { rope_type, factor, original_max_position_embeddings, ...readYarn(reader) };
+}
+
+function readLlama3(reader: ConfigReader) {
+  const low_freq_factor = reader.number('low_freq_factor', { above: 0, max: 1e6 });
+  const high_freq_factor = reader.number('high_freq_factor', { above: 0, max: 1e6 });
+  if (high_freq_factor <= low_freq_factor)
+    reader.fail('high_freq_factor', 'out_of_range', `must be above low_freq_factor, ${low_freq_factor}`);
+  return { low_freq_factor, high_freq_factor };
+}
+
+function readYarn(reader: ConfigReader) {
+  const beta_fast = reader.number('beta_fast', { above: 0, max: 1e6, fallback: 32 });
+  const beta_slow = reader.number('beta_slow', { above: 0, max: 1e6, fallback: 1 });
+  if (beta_fast <= beta_slow)
+    reader.fail('beta_fast', 'out_of_range', `must be above beta_slow, ${beta_slow}`);
+  const given = {
+    attention_factor: reader.optionalNumber('attention_factor', { above: 0, below: 1000 }),
+    mscale: reader.optionalNumber('mscale', { min: 0, max: 1e6 }),
+    mscale_all_dim: reader.optionalNumber('mscale_all_dim', { min: 0, max: 1e6 }),
+  };
+  reader.ignore(['finetuned']);
+  return {
+    beta_fast,
+    beta_slow,
+    truncate: reader.flag('truncate', true),
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+  };
+}
+
+/** What stands in the fields that a type of scaling does not have. */
+export const NO_SCALING: RopeScalingParams = {
+  type: 'none',
+  factor: 1,
+  low_freq_factor: 1,
+  high_freq_factor: 1,
+  original_max_position_embeddings: 1,
+  beta_fast: 32,
+  beta_slow: 1,
+  attention_factor: 0,
+  mscale: 0,
+  mscale_all_dim: 0,
+  truncate: true,
+};
+
+export function scalingParams(scaling: RopeScaling | null): RopeScalingParams {
+  if (scaling === null) return NO_SCALING;
+  const { rope_type, ...params } = scaling;
+  return { ...NO_SCALING, ...params, type: rope_type };
+}

@@ -1,0 +1,54 @@
+import type { FieldError, ResolvedModelConfig } from '../../contracts/types.js';
+import { fieldError } from '../common/field-error.js';
+import type { Architecture } from './architecture.js';
+import { architectureOf, familyOf } from './families/families.js';
+import { largestDivisor } from './leaves.js';
+
+/** What must hold between the sizes of a model; pointers have the names that its family has for them. */
+export function checkShapes(config: ResolvedModelConfig): FieldError[] {
+  const architecture = architectureOf(config);
+  const { fieldNames } = familyOf(config);
+  const nameOf = (field: keyof Architecture) => fieldNames[field] ?? field;
+  const { head_dim, intermediate_size, num_attention_heads, num_key_value_heads } = architecture;
+  const { num_experts, experts_per_token } = architecture;
+  const errors: FieldError[] = [];
+  if (head_dim % 2 !== 0)
+    errors.push(
+      fieldError(
+        `/${nameOf('head_dim')}`,
+        'head_dim_odd',
+        `the width of a head, ${head_dim}, is odd; it must be even`,
+        String(head_dim + 1),
+      ),
+    );
+  if (intermediate_size % 2 !== 0) {
+    const name = nameOf('intermediate_size');
+    errors.push(
+      fieldError(
+        `/${name}`,
+        'intermediate_size_odd',
+        `${name} ${intermediate_size} is odd; it must be even`,
+        String(intermediate_size + 1),
+      ),
+    );
+  }
+  if (num_attention_heads % num_key_value_heads !== 0)
+    errors.push(
+      fieldError(
+        `/${nameOf('num_key_value_heads')}`,
+        'heads_not_divisible',
+        `num_attention_heads ${num_attention_heads} is no multiple of num_key_value_heads ${num_key_value_heads}`,
+        String(largestDivisor(num_attention_heads, num_key_value_heads)),
+      ),
+    );
+  if (experts_per_token > num_experts)
+    errors.push(
+      fieldError(
+        `/${nameOf('experts_per_token')}`,
+        'more_experts_than_there_are',
+        `${nameOf('experts_per_token')} ${experts_per_token} is more than ${nameOf('num_experts')} ${num_experts}`,
+        String(num_experts),
+      ),
+    );
+  return errors;
+}

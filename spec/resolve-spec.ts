@@ -1,0 +1,193 @@
+/**
+ * From the document that a client sent to the one that is trained: every default filled in, every rule between fields
+ * checked. Each file has one section of the document: what fills it, and what holds in it.
+ */
+
+import { DEFAULT_PROJECT } from '../contracts/projects.js';
+import type {
+  Dataset,
+  FieldError,
+  JobSpec,
+  Model,
+  ResolvedJobSpec,
+  ResolvedModelConfig,
+} from '../contracts/types.js';
+import { fieldError } from './common/field-error.js';
+import { importDeepspeed } from './deepspeed/import.js';
+import { presets } from './presets.js';
+import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
+import {
+  checkData,
+  checkEvaluation,
+  checkFormat,
+  type NamedData,
+  resolveData,
+  resolveEvaluation,
+} from './resolve/data.js';
+import { initFromOf } from './resolve/given-init.js';
+import { checkInitFrom, type InitSource, resolveInitFrom } from './resolve/init-from.js';
+import { checkGiven } from './resolve/init-model.js';
+import { checkLossScale, checkOverrides, resolveLossScale } from './resolve/loss-scale.js';
+import { checkLrSchedule, resolveLrSchedule } from './resolve/lr-schedule.js';
+import { checkModel, resolveConfig } from './resolve/model.js';
+import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
+import { checkParamGroups } from './resolve/param-groups.js';
+import { checkBatch, checkRanks, resolveResources } from './resolve/resources.js';
+import { checkTokenizer, checkVocabulary, type DataSources } from './resolve/tokenizer.js';
+import { checkZero, resolveZero } from './resolve/zero.js';
+
+export interface ResolvedSpec {
+  spec: ResolvedJobSpec;
+  /** Every broken rule; when it is empty, `spec` can be trained. */
+  errors: FieldError[];
+}
+
+export interface ResolveOptions {
+  /** What `model.init_from` names; null skips the rules about it and leaves it out. */
+  source?: InitSource | null;
+  /** The model whose tokenizer is used, where one is; null skips the rules about it. */
+  tokenizer?: Model | null;
+  /** The day on which the job is created, as `data.template_date` has it. */
+  today?: string | null;
+  /** What the schema has against a document that a `deepspeed_config` was translated into; nothing by default. */
+  validate?: (translated: JobSpec) => FieldError[];
+}
+
+/** In place of a configuration that can't be read, so that rules about other things can be checked. */
+const STAND_IN = presets['llama-tiny'];
+
+const NO_SOURCES: DataSources = { dataset: null, source: null, tokenizer: null, today: null };
+
+/**
+ * Fills every default of a job document and checks the rules that hold between its fields.
+ *
+ * @param spec a document that the schema `JobSpec` accepts
+ * @param dataset the dataset that it names, or null to skip the rules about the data
+ */
+export function resolveSpec(
+  spec: JobSpec,
+  dataset: Dataset | null,
+  options: ResolveOptions = {},
+): ResolvedSpec {
+  if (spec.deepspeed_config === undefined) return resolveTranslated(spec, dataset, options);
+  const { spec: translated, errors, origin } = importDeepspeed(spec);
+  if (translated.train?.steps === undefined)
+    errors.push(
+      fieldError('/train/steps', 'missing_field', 'neither train nor the scheduler says the number of steps'),
+    );
+  const invalid = options.validate?.(translated) ?? [];
+  const { spec: resolved, errors: broken } = resolveTranslated(translated, dataset, options);
+  // A bad number, or one that is not there, would only make its neighbours look wrong.
+  const found = errors.length + invalid.length > 0 ? [...errors, ...invalid] : broken;
+  return {
+    spec: resolved,
+    errors: found.map((error) => ({ ...error, pointer: origin(error.pointer) })),
+  };
+}
+
+function resolveTranslated(
+  spec: JobSpec,
+  dataset: Dataset | null,
+  { source = null, tokenizer = null, today = null }: ResolveOptions,
+): ResolvedSpec {
+  const sources = { dataset, source, tokenizer, today };
+  const model = resolveConfig(spec.model, source);
+  const resolved = fillDefaults(spec, model.config ?? STAND_IN, sources);
+  const { train } = spec;
+  const errors = [
+    ...checkGiven(spec.model),
+    ...model.errors,
+    // Of a configuration that can't be read there is no saying what fits the model.
+    ...(model.config === null ? [] : checkAgainstModel(resolved, sources)),
+    ...checkBatch(resolved),
+    ...checkOptimizer(train?.optimizer, resolved.train.optimizer),
+    ...checkLrSchedule(train?.lr_schedule, resolved.train),
+    ...checkLossScale(train?.loss_scale, resolved),
+    ...checkOverrides(resolved),
+    ...checkEvaluation(train, resolved),
+    ...checkZero(spec.zero, resolved),
+    ...checkRanks(resolved),
+    ...checkCheckpoint(spec.checkpoint),
+    ...checkFormat(spec.data),
+    ...checkTokenizer(spec.data, resolved.data, sources),
+    ...(dataset === null ? [] : checkData(resolved, dataset)),
+  ];
+  return { spec: resolved, errors };
+}
+
+function checkAgainstModel(resolved: ResolvedJobSpec, sources: DataSources): FieldError[] {
+  return [
+    ...checkModel(resolved),
+    ...checkVocabulary(resolved, sources),
+    ...checkInitFrom(resolved, sources.source),
+    ...checkParamGroups(resolved),
+  ];
+}
+
+/**
+ * A resolved document of an earlier version with the fields that it did not have yet: their defaults are what it meant.
+ * One of this version stays as it is.
+ */
+export function completeSpec(stored: ResolvedJobSpec): ResolvedJobSpec {
+  const { preset, config, init_from } = stored.model;
+  const { model, ...rest } = fillDefaults(
+    { ...stored, model: {} },
+    resolveConfig({ config }).config ?? config,
+    NO_SOURCES,
+  );
+  return { ...rest, model: { ...model, preset, init_from: init_from ?? null } };
+}
+
+/** What was not looked up, or has to be copied first, has no id: whoever records the document names its dataset. */
+function named(data: JobSpec['data']): NamedData {
+  return { ...data, dataset: data.dataset ?? '' };
+}
+
+function fillDefaults(
+  spec: Omit<JobSpec, 'model'> & { model: Pick<JobSpec['model'], 'preset' | 'init_from'> },
+  config: ResolvedModelConfig,
+  sources: DataSources,
+): ResolvedJobSpec {
+  const { train = {} } = spec;
+  const precision = train.precision ?? 'bf16';
+  // The document is refused without it; one step stands in so that the other rules can still be checked.
+  const steps = train.steps ?? 1;
+  const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
+  const data = resolveData(named(spec.data), sources);
+  return {
+    name: spec.name ?? '',
+    project: spec.project ?? DEFAULT_PROJECT,
+    labels: spec.labels ?? {},
+    priority: spec.priority ?? 0,
+    model: {
+      config,
+      preset: spec.model.preset ?? null,
+      init_from: resolveInitFrom(initFromOf(spec.model), sources.source),
+    },
+    data,
+    train: {
+      sequence_length: 128,
+      global_batch_size: 16,
+      micro_batch_size: 4,
+      seed: 1,
+      gradient_clipping: 1,
+      gradient_clipping_norm: 'l2',
+      ...train,
+      steps,
+      precision,
+      optimizer: resolveOptimizer(train.optimizer),
+      lr_schedule: resolveLrSchedule(train.lr_schedule, steps),
+      loss_scale: resolveLossScale(train.loss_scale, precision),
+      overrides: train.overrides ?? [],
+      activation_checkpointing: train.activation_checkpointing ?? false,
+      ...resolveEvaluation(train, data),
+    },
+    zero: resolveZero(spec.zero, precision, resources.ranks.max),
+    resources,
+    checkpoint: resolveCheckpoint(spec.checkpoint),
+    limits: { on_limit: 'pause', ...spec.limits },
+    retry: { max_errors: 3, preemptions: null, ...spec.retry },
+    export: { format: 'safetensors', dtype: 'bf16', ...spec.export },
+    notify: { webhooks: [], ...spec.notify },
+  };
+}

@@ -1,0 +1,17 @@
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import { fieldError } from '../common/field-error.js';
+
+/** The three that say when a checkpoint is taken. */
+const WHEN = ['every_steps', 'every_seconds', 'auto'] as const;
+
+export function resolveCheckpoint(given: JobSpec['checkpoint'] = {}): ResolvedJobSpec['checkpoint'] {
+  const when = WHEN.some((name) => given[name] !== undefined) ? {} : { every_steps: 100 };
+  return { ...when, on_busy: 'skip', keep_last: 3, ...given };
+}
+
+export function checkCheckpoint(given: JobSpec['checkpoint'] = {}): FieldError[] {
+  const [first, ...more] = WHEN.filter((name) => given[name] !== undefined);
+  return more.map((name) =>
+    fieldError(`/checkpoint/${name}`, 'exactly_one_of', `give ${first} or ${name}, not both`),
+  );
+}

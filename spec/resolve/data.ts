@@ -1,0 +1,87 @@
+import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import { fieldError } from '../common/field-error.js';
+import { type DataSources, resolveTemplate, resolveTokenizer } from './tokenizer.js';
+
+type Data = JobSpec['data'];
+type ResolvedData = ResolvedJobSpec['data'];
+type Train = NonNullable<JobSpec['train']>;
+
+/** The shortest `train.sequence_length` that the schema accepts. */
+const MIN_SEQUENCE_LENGTH = 8;
+
+/** A document's data with its dataset named, which the caller has found, or stands something in for. */
+export type NamedData = Data & Pick<ResolvedData, 'dataset'>;
+
+/** @param given the data as the document has it; what lies at a URI has the format that is said, a dataset its own */
+export function checkFormat(given: Data): FieldError[] {
+  if (given.format === undefined || given.uri !== undefined) return [];
+  return [fieldError('/data/format', 'field_without_effect', 'a dataset has a format already; leave it out')];
+}
+
+export function resolveData({ uri: _, format: __, ...given }: NamedData, sources: DataSources): ResolvedData {
+  return {
+    validation_fraction: 0,
+    seed: 1,
+    parse_special_tokens: false,
+    // The parts of a chat are worth little without each other.
+    packing: sources.dataset?.format === 'jsonl' ? 'whole' : 'split',
+    ...given,
+    tokenizer: resolveTokenizer(given, sources),
+    ...resolveTemplate(given, sources),
+  };
+}
+
+/** Without validation data there is nothing to evaluate on, and no field for it. */
+export function resolveEvaluation(
+  { eval_every_steps = 100 }: Train,
+  data: ResolvedData,
+): Pick<ResolvedJobSpec['train'], 'eval_every_steps'> {
+  return data.validation_fraction > 0 ? { eval_every_steps } : {};
+}
+
+/** @param given the training as the document has it, to find fields that mean nothing */
+export function checkEvaluation(given: Train | undefined, { data }: ResolvedJobSpec): FieldError[] {
+  if (given?.eval_every_steps === undefined || data.validation_fraction > 0) return [];
+  return [
+    fieldError(
+      '/train/eval_every_steps',
+      'field_without_effect',
+      'eval_every_steps has no effect without data.validation_fraction: nothing is set aside to evaluate on',
+    ),
+  ];
+}
+
+export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): FieldError[] {
+  const sequences = sequencesOf(dataset, data, train.sequence_length);
+  if (sequences === null || dataset.num_tokens === null) return [];
+  if (sequences === 0) {
+    return [
+      fieldError(
+        '/train/sequence_length',
+        'sequence_longer_than_data',
+        `a sequence of ${train.sequence_length} needs ${train.sequence_length + 1} tokens, ` +
+          `dataset ${dataset.id} has ${dataset.num_tokens}`,
+        dataset.num_tokens > MIN_SEQUENCE_LENGTH ? String(dataset.num_tokens - 1) : undefined,
+      ),
+    ];
+  }
+  if (data.validation_fraction > 0 && sequences < 2) {
+    return [
+      fieldError(
+        '/data/validation_fraction',
+        'dataset_too_small',
+        `dataset ${dataset.id} has one sequence of ${train.sequence_length} tokens: there is none to set aside`,
+        '0',
+      ),
+    ];
+  }
+  return [];
+}
+
+/** Null where it depends on the tokens themselves. */
+export function sequencesOf({ num_tokens }: Dataset, data: ResolvedData, length: number): number | null {
+  if (num_tokens === null || data.tokenizer !== 'bytes') return null;
+  // A sample is `length` inputs and, shifted by one, as many targets. A rest is padded, or left out where a text is split.
+  const sequences = (num_tokens - 1) / length;
+  return data.packing === 'split' ? Math.floor(sequences) : Math.ceil(sequences);
+}

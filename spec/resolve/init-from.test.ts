@@ -1,0 +1,52 @@
+import t from 'tap';
+import type { JobSpec } from '../../contracts/types.js';
+import { resolveSpec } from '../resolve-spec.js';
+import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';
+
+t.test('a checkpoint to begin with', async (t) => {
+  const source = (train: JobSpec['train'] = { steps: 1 }, model: JobSpec['model'] = SMALLEST.model) => ({
+    checkpoint: {
+      id: `ckpt_${'0'.repeat(26)}`,
+      job_id: `job_${'0'.repeat(26)}`,
+      step: 7,
+      world_size: 2,
+      state_digest: '0'.repeat(32),
+      bytes: 1,
+      committed_at: '2026-01-01T00:00:00.000Z',
+      pinned: false,
+      damaged: false,
+      prefix: 'jobs/job_0/checkpoints/000000007-1-a-a',
+    },
+    spec: resolveSpec({ ...SMALLEST, train, model }, null).spec,
+  });
+  const begin = (init_from: { checkpoint: string; restore?: 'full' }, from: ReturnType<typeof source>) =>
+    resolveSpec({ ...SMALLEST, model: { preset: 'llama-tiny', init_from } }, DATASET, { source: from });
+  const { checkpoint } = source();
+  const good = begin({ checkpoint: checkpoint.id }, source({ steps: 1, optimizer: { type: 'lion' } }));
+  t.same(good.errors, []);
+  t.same(good.spec.model.init_from, {
+    checkpoint: checkpoint.id,
+    job: checkpoint.job_id,
+    prefix: checkpoint.prefix,
+    restore: 'weights',
+  });
+  t.match(
+    begin({ checkpoint: checkpoint.id, restore: 'full' }, source({ steps: 1, optimizer: { type: 'lion' } }))
+      .errors,
+    [{ pointer: '/model/init_from/restore', code: 'checkpoint_optimizer_differs', suggestion: 'weights' }],
+  );
+  t.same(begin({ checkpoint: checkpoint.id, restore: 'full' }, source()).errors, []);
+  const frozen = { param_groups: [{ match: 'lm_head.*', frozen: true }] };
+  t.match(
+    begin({ checkpoint: checkpoint.id, restore: 'full' }, source({ steps: 1, optimizer: frozen })).errors,
+    [{ pointer: '/model/init_from/restore', code: 'checkpoint_frozen_differs', message: /lm_head.weight/ }],
+  );
+  t.same(begin({ checkpoint: checkpoint.id }, source({ steps: 1, optimizer: frozen })).errors, []);
+  t.match(begin({ checkpoint: checkpoint.id }, source(undefined, { config: LLAMA })).errors, [
+    {
+      pointer: '/model/init_from/checkpoint',
+      code: 'checkpoint_model_differs',
+      message: /hidden_size 64 \(here 256\)/,
+    },
+  ]);
+});

@@ -1,0 +1,101 @@
+import type { Checkpoint, FieldError, ResolvedJobSpec } from '../../contracts/types.js';
+import { fieldError } from '../common/field-error.js';
+import type { Architecture } from '../model/architecture.js';
+import { architectureOf } from '../model/families/families.js';
+import type { InitFrom } from './given-init.js';
+import { checkInitModel, type ModelSource } from './init-model.js';
+import { frozenDifference, splitParams } from './param-groups.js';
+
+type ResolvedInitFrom = ResolvedJobSpec['model']['init_from'];
+
+/** A checkpoint that a job may begin with, and the document of the job that made it. */
+export interface CheckpointSource {
+  checkpoint: Checkpoint;
+  spec: ResolvedJobSpec;
+}
+
+/** What a job may begin with. */
+export type InitSource = CheckpointSource | ModelSource;
+
+const AT = '/model/init_from';
+
+/** The fields that decide which parameters there are, and of which shapes. */
+const SHAPE_FIELDS = [
+  'naming',
+  'hidden_size',
+  'intermediate_size',
+  'num_hidden_layers',
+  'num_attention_heads',
+  'num_key_value_heads',
+  'head_dim',
+  'vocab_size',
+  'qkv_bias',
+  'output_bias',
+  'mlp_bias',
+  'qk_norm',
+  'num_experts',
+  'tie_word_embeddings',
+] as const satisfies readonly (keyof Architecture)[];
+
+/** Null without a source: then the document is refused, or its rules alone are wanted. */
+export function resolveInitFrom(given: InitFrom | undefined, source: InitSource | null): ResolvedInitFrom {
+  if (given === undefined || source === null) return null;
+  if ('model' in source) {
+    const { id } = source.model;
+    return given.restore === 'full' ? { model: id, restore: 'full' } : { model: id };
+  }
+  const { id, job_id, prefix } = source.checkpoint;
+  return { checkpoint: id, job: job_id, prefix, restore: given.restore ?? 'weights' };
+}
+
+export function checkInitFrom(spec: ResolvedJobSpec, source: InitSource | null): FieldError[] {
+  const { init_from } = spec.model;
+  if (init_from === null || source === null) return [];
+  if ('model' in source || 'model' in init_from) return 'model' in source ? checkInitModel(spec, source) : [];
+  const errors = checkShapes(spec, source);
+  // Of another model there is no saying which parameters are frozen alike.
+  const { restore } = init_from;
+  if ((restore === 'full' || restore === 'continue') && errors.length === 0)
+    errors.push(...checkFullRestore(spec, source.spec));
+  if (restore === 'continue') errors.push(...checkBeyond(spec, source));
+  return errors;
+}
+
+function checkBeyond({ train: { steps } }: ResolvedJobSpec, { checkpoint }: CheckpointSource): FieldError[] {
+  if (steps > checkpoint.step) return [];
+  const message = `${steps} steps, and checkpoint ${checkpoint.id} is of step ${checkpoint.step}`;
+  const suggestion = String(checkpoint.step + 1);
+  return [fieldError('/train/steps', 'steps_not_beyond_checkpoint', message, suggestion)];
+}
+
+/** The states of the optimizer must be there, for every parameter that is trained. */
+function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): FieldError[] {
+  const [here, there] = [statesText(ours), statesText(theirs)];
+  if (here !== there) {
+    const message = `the checkpoint has the state of ${there}, and the job trains with ${here}`;
+    return [fieldError(`${AT}/restore`, 'checkpoint_optimizer_differs', message, 'weights')];
+  }
+  const changed = frozenDifference(splitParams(ours), splitParams(theirs));
+  if (changed === null) return [];
+  const message = `${changed} is frozen in one of the two jobs and trained in the other`;
+  return [fieldError(`${AT}/restore`, 'checkpoint_frozen_differs', message, 'weights')];
+}
+
+/** Which states an optimizer has, for people and to compare. */
+function statesText({ train: { optimizer } }: ResolvedJobSpec): string {
+  return optimizer.type === 'sgd' && optimizer.momentum === 0 ? 'sgd without a momentum' : optimizer.type;
+}
+
+function checkShapes(spec: ResolvedJobSpec, { checkpoint, spec: from }: CheckpointSource): FieldError[] {
+  const [ours, theirs] = [architectureOf(spec.model.config), architectureOf(from.model.config)];
+  const different = SHAPE_FIELDS.filter((name) => ours[name] !== theirs[name]);
+  if (different.length === 0) return [];
+  const list = different.map((name) => `${name} ${theirs[name]} (here ${ours[name]})`).join(', ');
+  return [
+    fieldError(
+      `${AT}/checkpoint`,
+      'checkpoint_model_differs',
+      `checkpoint ${checkpoint.id} is of another model: ${list}`,
+    ),
+  ];
+}

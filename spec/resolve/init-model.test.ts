@@ -1,0 +1,74 @@
+import t from 'tap';
+import type { JobSpec, Model } from '../../contracts/types.js';
+import { resolveSpec } from '../resolve-spec.js';
+
+const config = {
+  model_type: 'llama',
+  architectures: ['LlamaForCausalLM'],
+  hidden_size: 64,
+  intermediate_size: 128,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  vocab_size: 256,
+  rope_parameters: { rope_type: 'default', rope_theta: 50_000 },
+};
+const id = 'mdl_01J00000000000000000000000';
+const source = { model: { id, config } as unknown as Model };
+
+const resolve = (model: JobSpec['model'], from: typeof source | null = source) => {
+  const document = { model, data: { dataset: 'ds_01J00000000000000000000000' }, train: { steps: 1 } };
+  const { spec, errors } = resolveSpec(document, null, { source: from });
+  return {
+    model: spec.model,
+    errors: errors.map(({ pointer, code, message }) => ({ pointer, code, message })),
+  };
+};
+
+t.test('the configuration is the model’s, with every field', async (t) => {
+  const { model, errors } = resolve({ init_from: { model: id } });
+  t.strictSame(errors, []);
+  t.strictSame(model.init_from, { model: id });
+  t.equal(model.preset, null);
+  t.match(model.config, { model_type: 'llama', hidden_size: 64, rope_theta: 50_000, head_dim: 16 });
+});
+
+t.test('another configuration of the same parameters is taken instead', async (t) => {
+  const { model, errors } = resolve({
+    config: { ...config, rms_norm_eps: 0.001 } as never,
+    init_from: { model: id },
+  });
+  t.strictSame(errors, []);
+  t.match(model.config, { rms_norm_eps: 0.001 });
+});
+
+t.test('what does not fit is refused by name', async (t) => {
+  const init_from = { model: id };
+  const cases: [JobSpec['model'], string, RegExp][] = [
+    [
+      { config: { ...config, intermediate_size: 130 } as never, init_from },
+      '/model/init_from/model init_model_differs',
+      /gate_proj.weight has shape \[128,64\] there and \[130,64\] here/,
+    ],
+    [
+      { config: { ...config, tie_word_embeddings: true } as never, init_from },
+      '/model/init_from/model init_model_differs',
+      /its lm_head.weight does not exist here/,
+    ],
+    [{ preset: 'llama-small', init_from }, '/model/init_from/model init_model_differs', /embed_tokens/],
+    [
+      { init_from: { model: id, restore: 'full' } },
+      '/model/init_from/restore field_without_effect',
+      /weights/,
+    ],
+    [{ preset: 'llama-tiny', config: config as never }, '/model exactly_one_of', /not both/],
+    [{}, '/model exactly_one_of', /init_from.model/],
+  ];
+  for (const [model, expected, message] of cases) {
+    const { errors } = resolve(model, model.init_from ? source : null);
+    t.strictSame(
+      errors.map(({ pointer, code }) => `${pointer} ${code}`),
+      [expected],
+    );
+    t.match(errors[0]?.message, message);
+  }
+});

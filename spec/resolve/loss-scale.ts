@@ -1,0 +1,105 @@
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import { fieldError, withoutEffect } from '../common/field-error.js';
+
+type LossScale = NonNullable<NonNullable<JobSpec['train']>['loss_scale']>;
+type ResolvedLossScale = ResolvedJobSpec['train']['loss_scale'];
+type Override = ResolvedJobSpec['train']['overrides'][number];
+
+/** What each type has besides `type` and `max_skipped_steps`, with the defaults. */
+const TYPE_DEFAULTS = {
+  none: {},
+  static: { initial_scale: 65_536 },
+  dynamic: {
+    initial_scale: 65_536,
+    window: 1000,
+    hysteresis: 2,
+    consecutive_hysteresis: false,
+    min_scale: 1,
+  },
+} as const satisfies Record<ResolvedLossScale['type'], LossScale>;
+
+const fieldsOf = (type: ResolvedLossScale['type']) =>
+  new Set(['type', 'max_skipped_steps', ...Object.keys(TYPE_DEFAULTS[type])]);
+
+export function resolveLossScale(
+  given: LossScale = {},
+  precision: ResolvedJobSpec['train']['precision'],
+): ResolvedLossScale {
+  const type = given.type ?? (precision === 'fp16' ? 'dynamic' : 'none');
+  const merged = { max_skipped_steps: 100, ...TYPE_DEFAULTS[type], ...given, type };
+  const applying = fieldsOf(type);
+  const fields = Object.entries(merged).filter(([name]) => applying.has(name));
+  return Object.fromEntries(fields) as ResolvedLossScale;
+}
+
+/** @param given the loss scale as the document has it, to find fields that mean nothing */
+export function checkLossScale(given: LossScale | undefined, spec: ResolvedJobSpec): FieldError[] {
+  const { type, initial_scale = Infinity, min_scale = 0 } = spec.train.loss_scale;
+  const at = '/train/loss_scale';
+  const errors = withoutEffect(at, given, fieldsOf(type), `with the loss scale ${type}`);
+  if (type !== 'none' && !usesFp16(spec)) {
+    errors.push(
+      fieldError(
+        `${at}/type`,
+        'loss_scale_without_fp16',
+        'a loss scale keeps small gradients from vanishing in fp16, and neither train.precision nor ' +
+          'zero.reduce_dtype nor zero.grad_accum_dtype is fp16',
+        'none',
+      ),
+    );
+  }
+  if (min_scale > initial_scale) {
+    errors.push(
+      fieldError(
+        `${at}/min_scale`,
+        'min_scale_above_initial_scale',
+        `min_scale ${min_scale} is more than initial_scale ${initial_scale}`,
+        String(initial_scale),
+      ),
+    );
+  }
+  return errors;
+}
+
+/** Whether gradients pass through fp16 anywhere. */
+function usesFp16({ train, zero }: ResolvedJobSpec): boolean {
+  return [train.precision, zero.reduce_dtype, zero.grad_accum_dtype].includes('fp16');
+}
+
+export function checkOverrides({ train }: ResolvedJobSpec): FieldError[] {
+  const { overrides, steps, loss_scale } = train;
+  return overrides.flatMap((override, index) => [
+    ...checkStep(overrides, index, steps),
+    ...(override.loss_scale !== undefined && loss_scale.type === 'none'
+      ? [
+          fieldError(
+            `/train/overrides/${index}/loss_scale`,
+            'field_without_effect',
+            'loss_scale has no effect with the loss scale none',
+          ),
+        ]
+      : []),
+  ]);
+}
+
+function checkStep(overrides: readonly Override[], index: number, steps: number): FieldError[] {
+  const step = overrides[index]?.step ?? 0;
+  const before = overrides[index - 1]?.step ?? -1;
+  const at = `/train/overrides/${index}/step`;
+  if (step <= before) {
+    return [
+      fieldError(at, 'overrides_not_ascending', `step ${step} does not come after ${before}, the one before`),
+    ];
+  }
+  if (step >= steps) {
+    return [
+      fieldError(
+        at,
+        'override_after_training',
+        `step ${step} is not below steps ${steps}`,
+        String(steps - 1),
+      ),
+    ];
+  }
+  return [];
+}

@@ -1,0 +1,81 @@
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import { fieldError } from '../common/field-error.js';
+
+type LrSchedule = NonNullable<NonNullable<JobSpec['train']>['lr_schedule']>;
+type ResolvedTrain = ResolvedJobSpec['train'];
+type ResolvedLrSchedule = ResolvedTrain['lr_schedule'];
+
+const AT = '/train/lr_schedule';
+
+export function resolveLrSchedule(given: LrSchedule = {}, steps: number): ResolvedLrSchedule {
+  const { decay_steps = Math.ceil(steps / 10), ...rest } = given;
+  const schedule = {
+    type: 'cosine' as const,
+    warmup_steps: 0,
+    warmup_type: 'linear' as const,
+    warmup_start_lr: 0,
+    min_lr: 0,
+    ...rest,
+  };
+  return schedule.type === 'wsd' ? { ...schedule, decay_steps } : schedule;
+}
+
+/** @param given the schedule as the document has it, to find fields that mean nothing */
+export function checkLrSchedule(given: LrSchedule | undefined, train: ResolvedTrain): FieldError[] {
+  const { steps, optimizer, lr_schedule: schedule } = train;
+  const errors: FieldError[] = [];
+  if (given?.decay_steps !== undefined && schedule.type !== 'wsd') {
+    errors.push(
+      fieldError(
+        `${AT}/decay_steps`,
+        'field_without_effect',
+        `decay_steps has no effect with the schedule ${schedule.type}`,
+      ),
+    );
+  }
+  errors.push(...checkLengths(schedule, steps));
+  if (schedule.min_lr > optimizer.lr) {
+    errors.push(
+      fieldError(
+        `${AT}/min_lr`,
+        'min_lr_above_lr',
+        `min_lr ${schedule.min_lr} is more than the peak rate ${optimizer.lr}`,
+      ),
+    );
+  }
+  if (schedule.warmup_start_lr > optimizer.lr) {
+    errors.push(
+      fieldError(
+        `${AT}/warmup_start_lr`,
+        'warmup_start_lr_above_lr',
+        `warmup_start_lr ${schedule.warmup_start_lr} is more than the peak rate ${optimizer.lr}`,
+      ),
+    );
+  }
+  return errors;
+}
+
+function checkLengths({ warmup_steps, decay_steps = 0 }: ResolvedLrSchedule, steps: number): FieldError[] {
+  if (warmup_steps > steps) {
+    return [
+      fieldError(
+        `${AT}/warmup_steps`,
+        'warmup_longer_than_training',
+        `warmup_steps ${warmup_steps} is more than steps ${steps}`,
+        String(steps),
+      ),
+    ];
+  }
+  if (warmup_steps + decay_steps > steps) {
+    const left = steps - warmup_steps;
+    return [
+      fieldError(
+        `${AT}/decay_steps`,
+        'decay_longer_than_training',
+        `decay_steps ${decay_steps} after warmup_steps ${warmup_steps} is more than steps ${steps}`,
+        left > 0 ? String(left) : undefined,
+      ),
+    ];
+  }
+  return [];
+}

@@ -1,0 +1,80 @@
+import * as fc from 'fast-check';
+import t from 'tap';
+import { LIMITS } from '../model/families/limits.js';
+import { type ParamKind, paramName } from '../model/params.js';
+import { MOST_CHARACTERS, NamePattern } from './name-pattern.js';
+
+const kind = (name: string, layers: number, experts: number | null): ParamKind => ({
+  name,
+  layers,
+  experts,
+  shape: [1],
+  numel: 1,
+  decays: true,
+});
+
+const KINDS = [
+  kind('model.norm.weight', 1, null),
+  kind('model.layers.{}.input_layernorm.weight', 130, null),
+  kind('model.layers.{}.moe.experts.{}.w1.weight', 13, 112),
+];
+
+/** Each name by itself, with a regular expression. */
+function oneByOne(pattern: string, { name, layers, experts }: ParamKind): string[] {
+  const source = pattern.replaceAll('.', '\\.').replaceAll('*', '.*').replaceAll('?', '.');
+  const expression = new RegExp(`^${source}$`);
+  return Array.from({ length: layers }, (_, layer) =>
+    Array.from({ length: experts ?? 1 }, (_, expert) =>
+      Number(expression.test(paramName({ name }, layer, expert))),
+    ).join(''),
+  );
+}
+
+function byKind(pattern: string, of: ParamKind): string[] {
+  const rows = new NamePattern(pattern).rowsOf(of);
+  return Array.from({ length: of.layers }, (_, layer) =>
+    Array.from({ length: of.experts ?? 1 }, (_, expert) => {
+      const word = rows[layer]?.[expert >> 5] ?? 0;
+      return (word >>> (expert & 31)) & 1;
+    }).join(''),
+  );
+}
+
+t.test('all names of a kind match as each does by itself', async (t) => {
+  const parts = ['*', '*', '?', '1', '11', '.', 'w1', 'model', 'layers.', '.moe.experts.', 'weight', 'e'];
+  const patterns = fc.array(fc.constantFrom(...parts), { maxLength: 9 }).map((chosen) => chosen.join(''));
+  const cut = fc
+    .tuple(fc.constantFrom(...KINDS), fc.nat(12), fc.nat(111), fc.array(fc.nat(40), { maxLength: 4 }))
+    .map(([of, layer, expert, places]) => {
+      const characters = [...paramName(of, layer, expert)];
+      for (const [i, place] of places.entries())
+        if (place < characters.length) characters[place] = i % 2 === 0 ? '*' : '?';
+      return characters.join('');
+    });
+  let matched = 0;
+  fc.assert(
+    fc.property(fc.oneof(patterns, cut), (pattern) => {
+      for (const of of KINDS) {
+        const expected = oneByOne(pattern, of).join();
+        t.equal(byKind(pattern, of).join(), expected, pattern);
+        matched += expected.replaceAll(/[^1]/g, '').length;
+      }
+    }),
+    { numRuns: 150, seed: 7 },
+  );
+  t.ok(matched > 1000, `${matched} names matched`);
+});
+
+t.test('a pattern that is longer than every name matches none', async (t) => {
+  const longest = paramName(
+    { name: 'model.layers.{}.block_sparse_moe.experts.{}.w1.weight' },
+    LIMITS.layers.max - 1,
+    LIMITS.experts.max - 1,
+  );
+  t.ok(longest.length <= MOST_CHARACTERS, longest);
+  const of = kind('{}', 1, null);
+  t.strictSame(new NamePattern('?'.repeat(MOST_CHARACTERS + 1)).rowsOf(of), []);
+  const whole = kind('a'.repeat(MOST_CHARACTERS), 1, null);
+  for (const pattern of ['?'.repeat(MOST_CHARACTERS), `${'a*'.repeat(MOST_CHARACTERS)}`])
+    t.equal(new NamePattern(pattern).rowsOf(whole)[0]?.[0], 1, pattern);
+});

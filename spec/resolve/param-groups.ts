@@ -1,0 +1,167 @@
+import type {
+  FieldError,
+  ResolvedJobSpec,
+  ResolvedModelConfig,
+  ResolvedParamGroup,
+} from '../../contracts/types.js';
+import { fieldError } from '../common/field-error.js';
+import { architectureOf } from '../model/families/families.js';
+import { countOf, type ParamKind, paramKinds, paramName } from '../model/params.js';
+import { NamePattern } from './name-pattern.js';
+import { ParamSet } from './param-set.js';
+
+/** A pattern for whole names: `*` stands for any run of characters, `?` for one; every other character for itself. */
+export function globMatches(pattern: string, name: string): boolean {
+  // The classic walk with one point to go back to: its time is bounded by the product of the two lengths.
+  let [p, n, star, resume] = [0, 0, -1, 0];
+  while (n < name.length) {
+    if (p < pattern.length && (pattern[p] === '?' || (pattern[p] === name[n] && pattern[p] !== '*'))) {
+      p += 1;
+      n += 1;
+    } else if (pattern[p] === '*') {
+      star = p;
+      resume = n;
+      p += 1;
+    } else if (star >= 0) {
+      p = star + 1;
+      resume += 1;
+      n = resume;
+    } else {
+      return false;
+    }
+  }
+  while (pattern[p] === '*') p += 1;
+  return p === pattern.length;
+}
+
+/** The entry that counts for a parameter: the first that matches, or undefined. */
+export function groupOf(groups: readonly ResolvedParamGroup[], name: string): ResolvedParamGroup | undefined {
+  return groups.find(({ match }) => globMatches(match, name));
+}
+
+/** What `param_groups` make of the parameters of a kind. */
+export interface SplitKind {
+  kind: ParamKind;
+  frozen: ParamSet;
+  numFrozen: number;
+  /** Of each expert, how many are frozen; one number where experts have none. */
+  frozenByExpert: readonly number[];
+}
+
+interface Split {
+  kinds: readonly SplitKind[];
+  /** The entries that count for at least one parameter. */
+  used: ReadonlySet<ResolvedParamGroup>;
+}
+
+/** The last one of a configuration: the memory of one document is asked for on many numbers of ranks. */
+const lastSplits = new WeakMap<
+  ResolvedModelConfig,
+  { groups: readonly ResolvedParamGroup[]; split: Split }
+>();
+
+/** The parameters of a model by kind, and which of them are frozen. */
+export function splitParams(spec: Pick<ResolvedJobSpec, 'model' | 'train'>): readonly SplitKind[] {
+  return splitOf(spec).kinds;
+}
+
+function splitOf({ model, train }: Pick<ResolvedJobSpec, 'model' | 'train'>): Split {
+  const groups: readonly ResolvedParamGroup[] = train.optimizer.param_groups;
+  const last = lastSplits.get(model.config);
+  if (last?.groups === groups) return last.split;
+  const split = splitKinds(paramKinds(architectureOf(model.config)), groups);
+  lastSplits.set(model.config, { groups, split });
+  return split;
+}
+
+/** Each entry takes what it matches of what the entries before it have left. */
+function splitKinds(kinds: readonly ParamKind[], groups: readonly ResolvedParamGroup[]): Split {
+  const sets = kinds.map((kind) => ({ left: ParamSet.all(kind), frozen: ParamSet.none(kind) }));
+  const used = groups.filter(({ match, frozen: freezes }) => {
+    const pattern = new NamePattern(match);
+    const took = sets.map(({ left, frozen }) =>
+      left.remove(pattern.rowsOf(left.kind), freezes ? frozen : undefined),
+    );
+    return took.includes(true);
+  });
+  return { kinds: sets.map(({ frozen }) => counted(frozen)), used: new Set(used) };
+}
+
+function counted(frozen: ParamSet): SplitKind {
+  const frozenByExpert = frozen.countByExpert();
+  const numFrozen = frozenByExpert.reduce((sum, count) => sum + count, 0);
+  return { kind: frozen.kind, frozen, numFrozen, frozenByExpert };
+}
+
+export function checkParamGroups(spec: ResolvedJobSpec): FieldError[] {
+  const groups: readonly ResolvedParamGroup[] = spec.train.optimizer.param_groups;
+  if (groups.length === 0) return [];
+  const { kinds, used } = splitOf(spec);
+  const errors = groups.flatMap((group, index) => [
+    ...checkSettings(group, index),
+    ...(used.has(group) ? [] : [unmatched(groups, index, kinds)]),
+  ]);
+  if (kinds.every(({ kind, numFrozen }) => numFrozen === countOf(kind))) {
+    errors.push(
+      fieldError(
+        '/train/optimizer/param_groups',
+        'all_parameters_frozen',
+        'every parameter of the model is frozen; there is nothing to train',
+      ),
+    );
+  }
+  return errors;
+}
+
+/** The name of a parameter that is frozen by one of two documents alone; null where there is none. Their models have the same shapes. */
+export function frozenDifference(a: readonly SplitKind[], b: readonly SplitKind[]): string | null {
+  for (const [i, { frozen }] of a.entries()) {
+    const name = frozen.difference((b[i] as SplitKind).frozen);
+    if (name !== null) return name;
+  }
+  return null;
+}
+
+function checkSettings({ lr, weight_decay, frozen }: ResolvedParamGroup, index: number): FieldError[] {
+  if (!frozen) return [];
+  return Object.entries({ lr, weight_decay })
+    .filter(([, value]) => value !== null)
+    .map(([name]) =>
+      fieldError(
+        `/train/optimizer/param_groups/${index}/${name}`,
+        'field_without_effect',
+        `${name} has no effect on frozen parameters`,
+      ),
+    );
+}
+
+function unmatched(
+  groups: readonly ResolvedParamGroup[],
+  index: number,
+  kinds: readonly SplitKind[],
+): FieldError {
+  const pattern = groups[index]?.match ?? '';
+  const name = firstMatch(new NamePattern(pattern), kinds);
+  const example = kinds[1] && paramName(kinds[1].kind, 0, 0);
+  return fieldError(
+    `/train/optimizer/param_groups/${index}/match`,
+    'param_group_unmatched',
+    name === null
+      ? `no parameter of the model has a name like ${pattern}; names are such as ${example}`
+      : `every parameter that ${pattern} matches is taken by an entry before it, the first one by entry ${groups.findIndex(({ match }) => globMatches(match, name))}`,
+  );
+}
+
+function firstMatch(pattern: NamePattern, kinds: readonly SplitKind[]): string | null {
+  for (const { kind } of kinds) {
+    const rows = pattern.rowsOf(kind);
+    const layer = rows.findIndex((row) => row !== null);
+    if (layer >= 0) return paramName(kind, layer, firstBit(rows[layer] as Int32Array));
+  }
+  return null;
+}
+
+function firstBit(words: Int32Array): number {
+  const at = words.findIndex((word) => word !== 0);
+  return 32 * at + 31 - Math.clz32((words[at] as number) & -(words[at] as number));
+}

@@ -1,0 +1,79 @@
+import { type ParamKind, paramName } from '../model/params.js';
+
+/** Some of the parameters of a kind: a bit for each expert of each layer. */
+export class ParamSet {
+  private readonly words: Int32Array;
+  private readonly row_words: number;
+
+  private constructor(
+    readonly kind: ParamKind,
+    fill: number,
+  ) {
+    this.row_words = Math.ceil(this.experts / 32);
+    this.words = new Int32Array(kind.layers * this.row_words).fill(fill);
+  }
+
+  static none(kind: ParamKind): ParamSet {
+    return new ParamSet(kind, 0);
+  }
+
+  static all(kind: ParamKind): ParamSet {
+    return new ParamSet(kind, -1);
+  }
+
+  /** Columns of a row. */
+  private get experts(): number {
+    return this.kind.experts ?? 1;
+  }
+
+  has(layer: number, expert: number): boolean {
+    return ((this.words[layer * this.row_words + (expert >> 5)] as number) & (1 << (expert & 31))) !== 0;
+  }
+
+  /**
+   * Removes parameters.
+   * @param rows of each layer, a bit for each expert; null, or no row: there is nothing to remove
+   * @param to set that the removed ones are added to
+   * @returns whether any of them was here
+   */
+  remove(rows: readonly (Int32Array | null)[], to?: ParamSet): boolean {
+    let moved = 0;
+    for (const [layer, row] of rows.entries())
+      for (let word = 0; row !== null && word < this.row_words; word++) {
+        const at = layer * this.row_words + word;
+        const found = (this.words[at] as number) & (row[word] as number);
+        moved |= found;
+        this.words[at] = (this.words[at] as number) ^ found;
+        if (to !== undefined) to.words[at] = (to.words[at] as number) | found;
+      }
+    return moved !== 0;
+  }
+
+  /** Of each expert, how many of the set are its; one number where experts have none. */
+  countByExpert(): number[] {
+    const counts = new Array<number>(this.experts).fill(0);
+    if (this.words.every((word) => word === 0)) return counts;
+    for (let layer = 0; layer < this.kind.layers; layer++)
+      for (let expert = 0; expert < counts.length; expert++)
+        if (this.has(layer, expert)) counts[expert] = (counts[expert] as number) + 1;
+    return counts;
+  }
+
+  *names(): Generator<string> {
+    for (const [at, word] of this.words.entries()) yield* this.namesOf(at, word);
+  }
+
+  /** The name of a parameter that is in this set or in another one of the kind, but not in both; null where there is none. */
+  difference(other: ParamSet): string | null {
+    for (const [at, word] of this.words.entries())
+      for (const name of this.namesOf(at, word ^ (other.words[at] as number))) return name;
+    return null;
+  }
+
+  private *namesOf(at: number, word: number): Generator<string> {
+    const [layer, first] = [Math.floor(at / this.row_words), (at % this.row_words) * 32];
+    const last = Math.min(first + 32, this.experts);
+    for (let expert = first; word !== 0 && expert < last; expert++)
+      if ((word & (1 << (expert & 31))) !== 0) yield paramName(this.kind, layer, expert);
+  }
+}

@@ -1,0 +1,102 @@
+import type { FieldError, JobPatch, ResolvedJobSpec } from '../../contracts/types.js';
+import { fieldError } from '../common/field-error.js';
+import { overridesBefore } from '../overrides.js';
+import { checkOverrides } from './loss-scale.js';
+import { checkRanks } from './resources.js';
+
+/** As the contract has it for a whole document. */
+const MAX_LABELS = 64;
+
+export interface PatchedSpec {
+  spec: ResolvedJobSpec;
+  /** The ranks that the job should run on from now on. */
+  requested_ranks: number;
+  /** The names of the parts that differ. */
+  changed: string[];
+  errors: FieldError[];
+}
+
+/** Where the job is when its document is changed. */
+export interface PatchedAt {
+  /** The ranks that it should run on so far; kept as far as the new range allows. */
+  requested_ranks: number;
+  steps_done: number;
+}
+
+/**
+ * The document of a job after a merge patch (RFC 7396). What a patch may change has no part in the arithmetic of the steps that
+ * are done.
+ */
+export function patchSpec(
+  before: ResolvedJobSpec,
+  patch: JobPatch,
+  { requested_ranks, steps_done }: PatchedAt,
+): PatchedSpec {
+  const ranks = { ...before.resources.ranks, ...patch.resources?.ranks };
+  const spec: ResolvedJobSpec = {
+    ...before,
+    priority: patch.priority ?? before.priority,
+    labels: merged(before.labels, patch.labels),
+    train: { ...before.train, overrides: patch.train?.overrides ?? before.train.overrides },
+    resources: { ...before.resources, ranks },
+    limits: merged(before.limits, patch.limits),
+  };
+  const wanted = patch.resources?.ranks.preferred ?? requested_ranks;
+  const errors = [
+    ...checkLabels(spec),
+    ...checkRanks(spec),
+    ...checkLaneCount(spec),
+    ...checkOverrides(spec),
+    ...checkPast(before, spec, steps_done),
+  ];
+  return {
+    spec,
+    requested_ranks: Math.min(Math.max(wanted, ranks.min), ranks.max),
+    changed: (['priority', 'labels', 'train', 'resources', 'limits'] as const).filter(
+      (part) => JSON.stringify(spec[part]) !== JSON.stringify(before[part]),
+    ),
+    errors,
+  };
+}
+
+/** What the steps that are done were trained with can't be changed any more. */
+function checkPast(before: ResolvedJobSpec, spec: ResolvedJobSpec, steps_done: number): FieldError[] {
+  const [old, now] = [before, spec].map(({ train }) => overridesBefore(train.overrides, steps_done));
+  if (JSON.stringify(old) === JSON.stringify(now)) return [];
+  return [
+    fieldError(
+      '/train/overrides',
+      'override_step_done',
+      `${steps_done} steps are done: keep the entries below step ${steps_done} as they are (${JSON.stringify(old)}), and add ` +
+        `others from step ${steps_done} on`,
+    ),
+  ];
+}
+
+/** Members of the patch replace those of the target; null takes one away. */
+function merged<T extends object>(target: T, patch: object = {}): T {
+  const members = Object.entries({ ...target, ...patch }).filter(([, value]) => value !== null);
+  return Object.fromEntries(members) as T;
+}
+
+function checkLabels({ labels }: ResolvedJobSpec): FieldError[] {
+  const count = Object.keys(labels).length;
+  if (count <= MAX_LABELS) return [];
+  return [
+    fieldError('/labels', 'wrong_length', `the job would have ${count} labels, ${MAX_LABELS} are allowed`),
+  ];
+}
+
+/** The lanes are part of the arithmetic, so the ranks have to fit them, and not they the ranks. */
+function checkLaneCount({ zero, resources }: ResolvedJobSpec): FieldError[] {
+  const { lanes } = zero;
+  if (zero.stage !== 1 || lanes === undefined || resources.ranks.max <= lanes) return [];
+  return [
+    fieldError(
+      '/resources/ranks/max',
+      'lanes_out_of_range',
+      `the job was made with ${lanes} lanes (zero.lanes), and can't run on more ranks than that`,
+      String(lanes),
+    ),
+  ];
+}

@@ -1,0 +1,55 @@
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import { fieldError } from '../common/field-error.js';
+import { largestDivisor, leafCount } from '../model/leaves.js';
+import { checkMultiple } from './expert-sets.js';
+
+/** @param step what the number of ranks is a multiple of: the number of sets of experts */
+export function resolveResources(given: JobSpec['resources'] = {}, step = 1): ResolvedJobSpec['resources'] {
+  const { ranks } = given;
+  const preferred = ranks?.preferred ?? Math.ceil(Math.max(1, ranks?.min ?? 1) / step) * step;
+  return { pool: given.pool ?? 'default', ranks: { min: step, max: preferred, ...ranks, preferred } };
+}
+
+export function checkBatch({ train }: ResolvedJobSpec): FieldError[] {
+  const { global_batch_size: global, micro_batch_size: micro } = train;
+  if (global % micro === 0) return [];
+  return [
+    fieldError(
+      '/train/micro_batch_size',
+      'micro_batch_not_divisor',
+      `micro_batch_size ${micro} does not divide global_batch_size ${global}`,
+      String(largestDivisor(global, micro)),
+    ),
+  ];
+}
+
+export function checkRanks({ resources: { ranks }, train, zero }: ResolvedJobSpec): FieldError[] {
+  const leaves = leafCount(train);
+  const errors = (['max', 'preferred', 'min'] as const).flatMap((name) =>
+    checkMultiple(`/resources/ranks/${name}`, ranks[name], zero.expert_parallel_size),
+  );
+  // A micro-batch that does not divide is reported on its own; its number of leaves would only mislead.
+  if (train.global_batch_size % train.micro_batch_size === 0) {
+    for (const name of ['max', 'preferred', 'min'] as const) {
+      if (ranks[name] <= leaves) continue;
+      errors.push(
+        fieldError(
+          `/resources/ranks/${name}`,
+          'too_many_ranks',
+          `${ranks[name]} ranks, but only ${leaves} leaves (global_batch_size / micro_batch_size)`,
+          String(leaves),
+        ),
+      );
+    }
+  }
+  if (ranks.min > ranks.preferred || ranks.preferred > ranks.max) {
+    errors.push(
+      fieldError(
+        '/resources/ranks',
+        'ranks_out_of_order',
+        `min ≤ preferred ≤ max does not hold for ${ranks.min}, ${ranks.preferred}, ${ranks.max}`,
+      ),
+    );
+  }
+  return errors;
+}

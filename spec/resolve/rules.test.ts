@@ -1,0 +1,317 @@
+import t from 'tap';
+import { FIELD_ERROR_CATALOGUE, type FieldErrorCode } from '../../contracts/errors.js';
+import type { JobSpec } from '../../contracts/types.js';
+import { resolveSpec } from '../resolve-spec.js';
+import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';
+
+const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] = [
+  ['micro_batch_not_divisor', '/train/micro_batch_size', '4', { train: { steps: 1, micro_batch_size: 6 } }],
+  ['too_many_ranks', '/resources/ranks/max', '4', { resources: { ranks: { max: 5 } } }],
+  [
+    'ranks_out_of_order',
+    '/resources/ranks',
+    undefined,
+    { resources: { ranks: { min: 2, preferred: 1, max: 4 } } },
+  ],
+  [
+    'sequence_longer_than_data',
+    '/train/sequence_length',
+    '999',
+    { train: { steps: 1, sequence_length: 1000 } },
+  ],
+  [
+    'dataset_too_small',
+    '/data/validation_fraction',
+    '0',
+    { data: { ...SMALLEST.data, validation_fraction: 0.1 }, train: { steps: 1, sequence_length: 999 } },
+  ],
+  [
+    'field_without_effect',
+    '/train/eval_every_steps',
+    undefined,
+    { train: { steps: 1, eval_every_steps: 5 } },
+  ],
+  [
+    'sequence_longer_than_model',
+    '/train/sequence_length',
+    '64',
+    { model: { config: { ...LLAMA, max_position_embeddings: 64 } } },
+  ],
+  [
+    'vocab_too_small',
+    '/model/config/vocab_size',
+    '256',
+    { model: { config: { ...LLAMA, vocab_size: 255 } } },
+  ],
+  [
+    'hidden_size_not_divisible',
+    '/model/config/hidden_size',
+    '64',
+    { model: { config: { ...LLAMA, hidden_size: 66 } } },
+  ],
+  [
+    'heads_not_divisible',
+    '/model/config/num_key_value_heads',
+    '2',
+    { model: { config: { ...LLAMA, num_key_value_heads: 3 } } },
+  ],
+  [
+    'intermediate_size_odd',
+    '/model/config/intermediate_size',
+    '112',
+    { model: { config: { ...LLAMA, intermediate_size: 111 } } },
+  ],
+  ['head_dim_odd', '/model/config/head_dim', '16', { model: { config: { ...LLAMA, head_dim: 15 } } }],
+  [
+    'warmup_longer_than_training',
+    '/train/lr_schedule/warmup_steps',
+    '1',
+    { train: { steps: 1, lr_schedule: { warmup_steps: 2 } } },
+  ],
+  [
+    'min_lr_above_lr',
+    '/train/lr_schedule/min_lr',
+    undefined,
+    { train: { steps: 1, lr_schedule: { min_lr: 1 } } },
+  ],
+  [
+    'warmup_start_lr_above_lr',
+    '/train/lr_schedule/warmup_start_lr',
+    undefined,
+    { train: { steps: 1, lr_schedule: { warmup_start_lr: 1 } } },
+  ],
+  [
+    'decay_longer_than_training',
+    '/train/lr_schedule/decay_steps',
+    '6',
+    { train: { steps: 10, lr_schedule: { type: 'wsd', warmup_steps: 4, decay_steps: 7 } } },
+  ],
+  [
+    'field_without_effect',
+    '/train/lr_schedule/decay_steps',
+    undefined,
+    { train: { steps: 10, lr_schedule: { decay_steps: 7 } } },
+  ],
+  [
+    'field_without_effect',
+    '/train/optimizer/momentum',
+    undefined,
+    { train: { steps: 1, optimizer: { momentum: 0.9 } } },
+  ],
+  [
+    'field_without_effect',
+    '/train/optimizer/eps',
+    undefined,
+    { train: { steps: 1, optimizer: { type: 'lion', eps: 1e-8 } } },
+  ],
+  [
+    'nesterov_without_momentum',
+    '/train/optimizer/nesterov',
+    'false',
+    { train: { steps: 1, optimizer: { type: 'sgd', momentum: 0, nesterov: true } } },
+  ],
+  [
+    'nesterov_without_momentum',
+    '/train/optimizer/nesterov',
+    'false',
+    { train: { steps: 1, optimizer: { type: 'sgd', dampening: 0.5, nesterov: true } } },
+  ],
+  [
+    'out_of_range',
+    '/train/optimizer/betas/1',
+    '0.99999994',
+    { train: { steps: 1, optimizer: { betas: [0.9, 0.99999999] } } },
+  ],
+  ['out_of_range', '/train/optimizer/eps', '1.4e-45', { train: { steps: 1, optimizer: { eps: 1e-60 } } }],
+  [
+    'out_of_range',
+    '/train/optimizer/momentum',
+    '0.99999994',
+    { train: { steps: 1, optimizer: { type: 'sgd', momentum: 1 - 1e-12 } } },
+  ],
+  [
+    'out_of_range',
+    '/train/optimizer/momentum',
+    '1.4e-45',
+    { train: { steps: 1, optimizer: { type: 'sgd', momentum: 1e-50 } } },
+  ],
+  [
+    'min_coeff_above_max_coeff',
+    '/train/optimizer/min_coeff',
+    '10',
+    { train: { steps: 1, optimizer: { type: 'lamb', min_coeff: 11 } } },
+  ],
+  [
+    'param_group_unmatched',
+    '/train/optimizer/param_groups/0/match',
+    undefined,
+    { train: { steps: 1, optimizer: { param_groups: [{ match: 'transformer.h.*' }] } } },
+  ],
+  [
+    'param_group_unmatched',
+    '/train/optimizer/param_groups/1/match',
+    undefined,
+    {
+      train: {
+        steps: 1,
+        optimizer: {
+          param_groups: [
+            { match: '*.weight', lr: 0.1 },
+            { match: '*norm*', lr: 0.2 },
+          ],
+        },
+      },
+    },
+  ],
+  [
+    'field_without_effect',
+    '/train/optimizer/param_groups/0/lr',
+    undefined,
+    { train: { steps: 1, optimizer: { param_groups: [{ match: '*norm*', lr: 0.1, frozen: true }] } } },
+  ],
+  [
+    'all_parameters_frozen',
+    '/train/optimizer/param_groups',
+    undefined,
+    { train: { steps: 1, optimizer: { param_groups: [{ match: '*', frozen: true }] } } },
+  ],
+  [
+    'loss_scale_without_fp16',
+    '/train/loss_scale/type',
+    'none',
+    { train: { steps: 1, loss_scale: { type: 'dynamic' } } },
+  ],
+  [
+    'field_without_effect',
+    '/train/loss_scale/window',
+    undefined,
+    { train: { steps: 1, precision: 'fp16', loss_scale: { type: 'static', window: 5 } } },
+  ],
+  [
+    'min_scale_above_initial_scale',
+    '/train/loss_scale/min_scale',
+    '8',
+    { train: { steps: 1, precision: 'fp16', loss_scale: { initial_scale: 8, min_scale: 16 } } },
+  ],
+  [
+    'overrides_not_ascending',
+    '/train/overrides/1/step',
+    undefined,
+    {
+      train: {
+        steps: 9,
+        overrides: [
+          { step: 3, lr: 1 },
+          { step: 3, lr: 2 },
+        ],
+      },
+    },
+  ],
+  [
+    'override_after_training',
+    '/train/overrides/0/step',
+    '8',
+    { train: { steps: 9, overrides: [{ step: 9, lr: 1 }] } },
+  ],
+  [
+    'field_without_effect',
+    '/train/overrides/0/loss_scale',
+    undefined,
+    { train: { steps: 9, overrides: [{ step: 0, loss_scale: 2 }] } },
+  ],
+  ['field_without_effect', '/zero/lanes', undefined, { zero: { lanes: 2 } }],
+  ['lanes_out_of_range', '/zero/lanes', '4', { zero: { stage: 1, lanes: 5 } }],
+  [
+    'lanes_out_of_range',
+    '/zero/lanes',
+    '3',
+    { zero: { stage: 1, lanes: 2 }, resources: { ranks: { max: 3 } } },
+  ],
+  ['fp16_master_not_possible', '/zero/master_dtype', 'fp32', { zero: { master_dtype: 'fp16' } }],
+  [
+    'fp16_master_not_possible',
+    '/zero/master_dtype',
+    'fp32',
+    { train: { steps: 1, precision: 'fp16' }, zero: { master_dtype: 'fp16' } },
+  ],
+  // 2.2 billion parameters in buckets of 2 or 33 blocks of 4096.
+  [
+    'too_many_buckets',
+    '/zero/bucket_bytes',
+    '270336',
+    {
+      model: { config: { ...LLAMA, hidden_size: 1024, intermediate_size: 4096, num_hidden_layers: 128 } },
+      zero: { bucket_bytes: 16_384 },
+    },
+  ],
+  ['model_has_no_experts', '/zero/expert_parallel_size', '1', { zero: { expert_parallel_size: 2 } }],
+  // Four experts; four leaves, or as many as the batch has.
+  ['expert_parallel_not_divisor', '/zero/expert_parallel_size', '2', spread(3)],
+  ['expert_parallel_not_divisor', '/zero/expert_parallel_size', '2', spread(4, { leaves: 6 })],
+  ['expert_parallel_not_divisor', '/zero/expert_parallel_size', '1', spread(2, { leaves: 5 })],
+  ['expert_parallel_not_divisor', '/resources/ranks/max', '2', spread(2, { ranks: { max: 3 } })],
+  ['expert_parallel_not_divisor', '/resources/ranks/min', '2', spread(2, { ranks: { min: 3 } })],
+  ['expert_parallel_not_divisor', '/resources/ranks/min', '2', spread(2, { ranks: { min: 1 } })],
+  ['expert_parallel_not_divisor', '/zero/lanes', '2', spread(2, { zero: { stage: 1, lanes: 3 } })],
+];
+
+/** A document with experts in so many sets. */
+function spread(
+  expert_parallel_size: number,
+  {
+    leaves = 4,
+    ranks = {},
+    zero = {},
+  }: { leaves?: number; ranks?: NonNullable<JobSpec['resources']>['ranks']; zero?: JobSpec['zero'] } = {},
+): Partial<JobSpec> {
+  return {
+    model: { preset: 'mixtral-tiny' },
+    train: { steps: 1, global_batch_size: leaves, micro_batch_size: 1 },
+    zero: { ...zero, expert_parallel_size },
+    resources: { ranks },
+  };
+}
+
+t.test('each rule between fields', async (t) => {
+  for (const [code, pointer, suggestion, change] of BROKEN) {
+    const { errors } = resolveSpec({ ...SMALLEST, ...change }, DATASET);
+    t.equal(errors.length, 1, code);
+    t.match(errors[0], { code, pointer, ...(suggestion && { suggestion }) });
+    t.ok(Object.hasOwn(FIELD_ERROR_CATALOGUE, code));
+  }
+});
+
+t.test('what the suggestion says is accepted', async (t) => {
+  const withSuggestion = resolveSpec({ ...SMALLEST, train: { steps: 1, sequence_length: 999 } }, DATASET);
+  t.same(withSuggestion.errors, []);
+});
+
+t.test('all broken rules at once', async (t) => {
+  const { errors } = resolveSpec(
+    {
+      ...SMALLEST,
+      model: { config: { ...LLAMA, vocab_size: 10, num_key_value_heads: 3 } },
+      train: { steps: 1, sequence_length: 4000, lr_schedule: { warmup_steps: 5 } },
+      resources: { ranks: { max: 100 } },
+    },
+    DATASET,
+  );
+  t.same(errors.map((error) => error.code).sort(), [
+    'heads_not_divisible',
+    'sequence_longer_than_data',
+    'sequence_longer_than_model',
+    'too_many_ranks',
+    'vocab_too_small',
+    'warmup_longer_than_training',
+  ]);
+});
+
+t.test('without a dataset the rules about data are skipped', async (t) => {
+  t.same(resolveSpec({ ...SMALLEST, train: { steps: 1, sequence_length: 2000 } }, null).errors, []);
+});
+
+t.test('fp16 on the wire alone gives a loss scale its meaning', async (t) => {
+  const train = { steps: 1, loss_scale: { type: 'dynamic' as const } };
+  for (const zero of [{ reduce_dtype: 'fp16' as const }, { grad_accum_dtype: 'fp16' as const }])
+    t.same(resolveSpec({ ...SMALLEST, train, zero }, DATASET).errors, []);
+});

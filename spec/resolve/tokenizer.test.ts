@@ -1,0 +1,228 @@
+import t from 'tap';
+import type { Checkpoint, Dataset, JobSpec, Model, ResolvedJobSpec } from '../../contracts/types.js';
+import { completeSpec, resolveSpec } from '../resolve-spec.js';
+import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';
+import type { InitSource } from './init-from.js';
+import { modelsOf } from './models-of.js';
+
+const ID = 'mdl_01J00000000000000000000000';
+const model = (changes: Partial<Model> = {}) =>
+  ({
+    id: ID,
+    has_tokenizer: true,
+    tokenizer: { vocab_size: 200, chat_template: 'its own' },
+    config: LLAMA,
+    ...changes,
+  }) as unknown as Model;
+const TEXTS: Dataset = { ...DATASET, format: 'jsonl', num_documents: 9, num_chats: 0, num_tokens: null };
+const CHATS: Dataset = { ...TEXTS, num_chats: 5 };
+const TOKENS: Dataset = { ...DATASET, format: 'tokens', num_documents: 3, max_token: 255 };
+
+function resolve(
+  data: Partial<JobSpec['data']>,
+  dataset: Dataset | null,
+  {
+    source = null,
+    tokenizer = null,
+    today = null,
+  }: { source?: InitSource | null; tokenizer?: Model | null; today?: string | null } = {},
+) {
+  const init_from = source && ('model' in source ? { model: ID } : { checkpoint: source.checkpoint.id });
+  const document: JobSpec = {
+    ...SMALLEST,
+    ...(init_from && { model: { ...('model' in init_from ? {} : { config: LLAMA }), init_from } }),
+    data: { ...SMALLEST.data, ...data },
+  };
+  const { spec, errors } = resolveSpec(document, dataset, { source, tokenizer, today });
+  return { spec, data: spec.data, errors, codes: errors.map(({ pointer, code }) => `${pointer} ${code}`) };
+}
+
+const begun = resolveSpec({ ...SMALLEST, model: { config: LLAMA } }, null).spec;
+const checkpoint = (tokenizer: string | null, init_from: { model: string } | null = null): InitSource => ({
+  checkpoint: { id: 'ckpt_01J00000000000000000000000' } as Checkpoint,
+  spec: {
+    ...begun,
+    model: { ...begun.model, init_from },
+    data: { tokenizer } as ResolvedJobSpec['data'],
+  },
+});
+
+t.test('a model whose tokenizer is not read does not become one of bytes without a word', async (t) => {
+  const given = model({ has_tokenizer: false, tokenizer: null, unread_tokenizer: ['tokenizer.model'] });
+  const { data, errors } = resolve({}, DATASET, { source: { model: given }, tokenizer: given });
+  t.equal(data.tokenizer, ID);
+  t.match(errors, [
+    {
+      pointer: '/data/tokenizer',
+      code: 'tokenizer_missing',
+      message: /has its tokenizer as tokenizer.model alone, which is not read here; .* or say "bytes"/,
+    },
+  ]);
+  t.strictSame(resolve({ tokenizer: 'bytes' }, DATASET, { source: { model: given } }).errors, []);
+  t.strictSame(resolve({}, TOKENS, { source: { model: given } }).errors, [], 'tokens need none');
+});
+
+t.test('the tokenizer is the one that the first weights were trained with', async (t) => {
+  const cases: [string, InitSource | null, Dataset | null, string | null][] = [
+    ['fresh weights', null, DATASET, 'bytes'],
+    ['a model with a tokenizer', { model: model() }, DATASET, ID],
+    ['a model without', { model: model({ has_tokenizer: false, tokenizer: null }) }, DATASET, 'bytes'],
+    ['a checkpoint', checkpoint(ID), DATASET, ID],
+    ['a checkpoint of bytes', checkpoint('bytes'), DATASET, 'bytes'],
+    ['a checkpoint of tokens', checkpoint(null), DATASET, 'bytes'],
+    ['a checkpoint of tokens that began with a model', checkpoint(null, { model: ID }), DATASET, ID],
+    ['tokens need none', { model: model() }, TOKENS, null],
+  ];
+  for (const [name, source, dataset, expected] of cases) {
+    t.equal(resolve({}, dataset, { source }).data.tokenizer, expected, name);
+    t.equal(resolve({ tokenizer: null }, dataset, { source }).data.tokenizer, expected, `null, ${name}`);
+  }
+  t.equal(resolve({ tokenizer: 'bytes' }, DATASET, { source: { model: model() } }).data.tokenizer, 'bytes');
+});
+
+t.test('the chat template is part of the resolved document where there are chats', async (t) => {
+  const given = { tokenizer: ID };
+  t.equal(resolve(given, CHATS, { tokenizer: model() }).data.chat_template, 'its own');
+  t.equal(
+    resolve({ ...given, chat_template: 'mine' }, CHATS, { tokenizer: model() }).data.chat_template,
+    'mine',
+  );
+  t.equal(resolve({ chat_template: 'mine' }, CHATS).data.chat_template, 'mine');
+  t.equal(resolve(given, TEXTS, { tokenizer: model() }).data.chat_template, null);
+});
+
+t.test('lines stay whole unless the document says otherwise', async (t) => {
+  t.equal(resolve({}, DATASET).data.packing, 'split');
+  t.equal(resolve({}, TOKENS).data.packing, 'split');
+  t.equal(resolve({}, TEXTS).data.packing, 'whole');
+  t.equal(resolve({ packing: 'split' }, TEXTS).data.packing, 'split');
+});
+
+t.test('a resolved document resolves to itself', async (t) => {
+  for (const [data, dataset, tokenizer] of [
+    [{}, TOKENS, null],
+    [{ chat_template: 'mine' }, CHATS, null],
+    [{ tokenizer: ID }, CHATS, model()],
+  ] as const) {
+    const resolved = resolve(data, dataset, { tokenizer });
+    t.same(resolved.codes, []);
+    t.same(completeSpec(resolved.spec), resolved.spec);
+    t.same(resolve(resolved.data, dataset, { tokenizer }).data, resolved.data);
+    t.same(resolve(resolved.data, dataset, { tokenizer }).codes, []);
+  }
+});
+
+t.test('what does not fit is refused by name', async (t) => {
+  const small = { ...model(), tokenizer: { vocab_size: 257, chat_template: null } };
+  const cases: [string, ReturnType<typeof resolve>, string, RegExp][] = [
+    [
+      'a larger vocabulary than the model has',
+      resolve({ tokenizer: ID }, DATASET, { tokenizer: small }),
+      '/data/tokenizer vocab_too_small',
+      /makes 257 tokens, and the model's vocab_size is 256; name .* at least 257$/,
+    ],
+    [
+      'a token that the model does not have',
+      resolve({}, { ...TOKENS, max_token: 256 }),
+      '/data/dataset vocab_too_small',
+      /has the token 256, and the model's vocab_size is 256; .* at least 257$/,
+    ],
+    [
+      'a model without a tokenizer',
+      resolve({ tokenizer: ID }, DATASET, { tokenizer: model({ has_tokenizer: false, tokenizer: null }) }),
+      '/data/tokenizer tokenizer_missing',
+      /has no tokenizer.json; name a model that has one, or bytes/,
+    ],
+    [
+      'a tokenizer that was never read',
+      resolve({ tokenizer: ID }, CHATS, { tokenizer: model({ tokenizer: null }) }),
+      '/data/tokenizer tokenizer_missing',
+      /by an earlier version; upload the model again/,
+    ],
+    [
+      'chats for bytes, without a template',
+      resolve({}, CHATS),
+      '/data/chat_template chat_template_missing',
+      /5 of the 9 documents .* are chats, and the bytes tokenizer has no chat template; give one here/,
+    ],
+    [
+      'chats for a tokenizer without a template',
+      resolve({ tokenizer: ID }, CHATS, {
+        tokenizer: { ...model(), tokenizer: { vocab_size: 9, chat_template: null } },
+      }),
+      '/data/chat_template chat_template_missing',
+      /the tokenizer of model mdl_\w+ has no chat template/,
+    ],
+    [
+      'a template without chats',
+      resolve({ chat_template: 'mine' }, TEXTS),
+      '/data/chat_template field_without_effect',
+      /has no chats; leave it out/,
+    ],
+    [
+      'a tokenizer for tokens',
+      resolve({ tokenizer: 'bytes' }, TOKENS),
+      '/data/tokenizer field_without_effect',
+      /has tokens already; leave it out/,
+    ],
+  ];
+  for (const [name, { codes, errors }, expected, message] of cases) {
+    t.same(codes, [expected], name);
+    t.match(errors[0]?.message, message, name);
+  }
+});
+
+t.test('how long the data is follows from a text alone', async (t) => {
+  const short = { ...DATASET, num_tokens: 100, bytes: 100 };
+  t.same(resolve({}, short).codes, ['/train/sequence_length sequence_longer_than_data']);
+  t.same(resolve({ packing: 'whole' }, short).codes, []);
+  t.same(resolve({ packing: 'whole', validation_fraction: 0.1 }, short).codes, [
+    '/data/validation_fraction dataset_too_small',
+  ]);
+  t.same(resolve({ tokenizer: ID }, short, { tokenizer: model() }).codes, []);
+  t.same(resolve({}, { ...short, format: 'tokens', max_token: 3 }).codes, []);
+});
+
+t.test('rules about what could not be looked up are skipped', async (t) => {
+  t.same(resolve({ tokenizer: ID, chat_template: 'mine' }, null).codes, []);
+  t.same(resolve({ tokenizer: ID }, CHATS).codes, []);
+});
+
+t.test('a job needs the model of its tokenizer', async (t) => {
+  const other = 'mdl_01J00000000000000000000001';
+  t.same(modelsOf(resolve({}, DATASET).spec), []);
+  t.same(modelsOf(resolve({ tokenizer: ID }, DATASET, { tokenizer: model() }).spec), [ID]);
+  const source = { model: model() };
+  t.same(modelsOf(resolve({}, DATASET, { source, tokenizer: source.model }).spec), [ID]);
+  t.same(modelsOf(resolve({ tokenizer: other }, DATASET, { source }).spec), [ID, other]);
+  t.same(modelsOf(resolve({}, TOKENS).spec), []);
+});
+
+t.test('the day of a template is decided once', async (t) => {
+  const today = '2026-11-25';
+  const chat_template = "{{ strftime_now('%d %b %Y') }}{{ messages[0].content }}";
+  const dated = resolve({ chat_template }, CHATS, { today });
+  t.strictSame(dated.errors, []);
+  t.equal(dated.data.template_date, today);
+  const chosen = resolve({ chat_template, template_date: '2020-02-29' }, CHATS, { today });
+  t.strictSame(chosen.errors, []);
+  t.equal(chosen.data.template_date, '2020-02-29');
+  t.equal(completeSpec(dated.spec).data.template_date, today, 'the document of a job keeps it');
+
+  const begun = checkpoint('bytes');
+  if (!('spec' in begun)) throw new Error('no checkpoint');
+  Object.assign(begun.spec.data, { chat_template, template_date: '2021-01-31' });
+  t.equal(resolve({ chat_template }, CHATS, { today, source: begun }).data.template_date, '2021-01-31');
+  const other = `${chat_template}!`;
+  t.equal(resolve({ chat_template: other }, CHATS, { today, source: begun }).data.template_date, today);
+});
+
+t.test('a template that tells no day has none', async (t) => {
+  const today = '2026-11-25';
+  t.equal(resolve({ chat_template: 'x' }, CHATS, { today }).data.template_date, null);
+  for (const [data, dataset] of [
+    [{ chat_template: 'x', template_date: today }, CHATS],
+    [{ template_date: today }, DATASET],
+  ] as const)
+    t.strictSame(resolve(data, dataset, { today }).codes, ['/data/template_date field_without_effect']);
+});

@@ -1,0 +1,165 @@
+import type { Dataset, FieldError, JobSpec, Model, ResolvedJobSpec } from '../../contracts/types.js';
+import { fieldError } from '../common/field-error.js';
+import { architectureOf } from '../model/families/families.js';
+import type { InitSource } from './init-from.js';
+
+type Data = JobSpec['data'];
+type ResolvedData = ResolvedJobSpec['data'];
+
+/** What a document's data names, as far as it could be looked up; the rules about the rest are skipped. */
+export interface DataSources {
+  dataset: Dataset | null;
+  /** What `model.init_from` names. */
+  source: InitSource | null;
+  /** The model whose tokenizer is used. */
+  tokenizer: Model | null;
+  /** The date of a template for which nothing says another one; null where that is not known. */
+  today: string | null;
+}
+
+/** Tokens that the `bytes` tokenizer makes. */
+const BYTES_VOCAB_SIZE = 256;
+
+const TOKENIZER = '/data/tokenizer';
+const TEMPLATE = '/data/chat_template';
+
+/** The model whose tokenizer is used, or the URI of what has to become one; null where there is none to look up. */
+export function tokenizerModel({ tokenizer }: Pick<ResolvedData, 'tokenizer'>): string | null {
+  return tokenizer === null || tokenizer === 'bytes' ? null : tokenizer;
+}
+
+export function resolveTokenizer(
+  { tokenizer: given }: Data,
+  { dataset, source }: Pick<DataSources, 'dataset' | 'source'>,
+): ResolvedData['tokenizer'] {
+  if (dataset?.format === 'tokens') return null;
+  if (given) return given;
+  if (source !== null) return 'model' in source ? ownTokenizer(source.model) : tokenizerOf(source.spec);
+  // The document of a job says null where its dataset has tokens.
+  return given === null && dataset === null ? null : 'bytes';
+}
+
+/** A tokenizer that cannot be read is its own, too: to train on bytes instead has to be said. */
+function ownTokenizer({ id, has_tokenizer, unread_tokenizer }: Model): string {
+  return has_tokenizer || unread_tokenizer !== undefined ? id : 'bytes';
+}
+
+/** Of a job whose data was tokens: of the model that it began with, whose tokens they most likely were. */
+function tokenizerOf({ data, model: { init_from } }: ResolvedJobSpec): string {
+  const begun = init_from !== null && 'model' in init_from ? init_from.model : 'bytes';
+  return data.tokenizer ?? begun;
+}
+
+export function resolveTemplate(
+  given: Data,
+  sources: DataSources,
+): Pick<ResolvedData, 'chat_template' | 'template_date'> {
+  const { dataset, tokenizer } = sources;
+  const found = given.chat_template ?? tokenizer?.tokenizer?.chat_template ?? null;
+  const chat_template = dataset?.num_chats === 0 ? null : found;
+  return { chat_template, template_date: resolveDate(given, chat_template, sources) };
+}
+
+/** A date that is decided once: tokens that are made on another day, or of a fork, are the same. */
+function resolveDate(
+  { template_date: given = null }: Data,
+  template: string | null,
+  { source, today }: DataSources,
+): string | null {
+  if (!usesDate(template)) return null;
+  const before = source !== null && 'spec' in source ? source.spec.data : null;
+  const same = before?.chat_template === template ? before.template_date : null;
+  return given ?? same ?? today;
+}
+
+function usesDate(template: string | null): boolean {
+  return template !== null && /\bstrftime_now\b/.test(template);
+}
+
+/** The tokens of the data must be tokens of the model. */
+export function checkVocabulary(
+  { model, data }: ResolvedJobSpec,
+  { dataset, tokenizer }: DataSources,
+): FieldError[] {
+  const { vocab_size } = architectureOf(model.config);
+  if (data.tokenizer === 'bytes' && vocab_size < BYTES_VOCAB_SIZE) {
+    return [
+      fieldError(
+        model.preset === null ? '/model/config/vocab_size' : '/model/preset',
+        'vocab_too_small',
+        `the bytes tokenizer makes ${BYTES_VOCAB_SIZE} tokens, vocab_size is ${vocab_size}`,
+        String(BYTES_VOCAB_SIZE),
+      ),
+    ];
+  }
+  const tokens = tokenizer?.tokenizer?.vocab_size ?? 0;
+  if (tokenizer !== null && tokens > vocab_size) {
+    const message =
+      `${named(tokenizer)} makes ${tokens} tokens, and the model's vocab_size is ${vocab_size}; ` +
+      `name the tokenizer that the model was made with, or train a model with a vocab_size of at least ${tokens}`;
+    return [fieldError(TOKENIZER, 'vocab_too_small', message)];
+  }
+  const max_token = dataset?.max_token ?? -1;
+  if (max_token < vocab_size) return [];
+  const message =
+    `dataset ${dataset?.id} has the token ${max_token}, and the model's vocab_size is ${vocab_size}; ` +
+    `make the tokens with the model's tokenizer, or train a model with a vocab_size of at least ${max_token + 1}`;
+  return [fieldError('/data/dataset', 'vocab_too_small', message)];
+}
+
+function named({ id, model_type }: Model): string {
+  return model_type === null ? `the tokenizer ${id}` : `the tokenizer of model ${id}`;
+}
+
+/** @param given the data as the document has it, to find fields that mean nothing */
+export function checkTokenizer(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
+  const { dataset, tokenizer } = sources;
+  const errors: FieldError[] = [];
+  if (dataset?.format === 'tokens' && given.tokenizer)
+    errors.push(
+      fieldError(TOKENIZER, 'field_without_effect', `dataset ${dataset.id} has tokens already; leave it out`),
+    );
+  if (tokenizer !== null && tokenizer.tokenizer === null)
+    errors.push(fieldError(TOKENIZER, 'tokenizer_missing', withoutTokenizer(tokenizer)));
+  return [...errors, ...checkTemplate(given, resolved, sources), ...checkDate(given, resolved, sources)];
+}
+
+function withoutTokenizer({ id, has_tokenizer, unread_tokenizer }: Model): string {
+  if (unread_tokenizer !== undefined)
+    return (
+      `model ${id} has its tokenizer as ${unread_tokenizer.join(' and ')} alone, which is not read here; send the model with the ` +
+      'tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(folder) of transformers writes, name another ' +
+      'model that has one, or say "bytes"'
+    );
+  return has_tokenizer
+    ? `the tokenizer of model ${id} was not read when it was uploaded, by an earlier version; upload the model again`
+    : `model ${id} has no tokenizer.json; name a model that has one, or bytes`;
+}
+
+function checkTemplate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
+  const { dataset, tokenizer } = sources;
+  if (dataset === null) return [];
+  const { id, num_chats, num_documents } = dataset;
+  if (num_chats === 0 && given.chat_template)
+    return [fieldError(TEMPLATE, 'field_without_effect', `dataset ${id} has no chats; leave it out`)];
+  if (num_chats === 0 || resolved.chat_template !== null || isUnknown(resolved, sources)) return [];
+  const whose = tokenizer === null ? 'the bytes tokenizer' : named(tokenizer);
+  const message =
+    `${num_chats} of the ${num_documents} documents of dataset ${id} are chats, and ${whose} has no chat template; ` +
+    'give one here, or name the tokenizer of a model with a template';
+  return [fieldError(TEMPLATE, 'chat_template_missing', message)];
+}
+
+function checkDate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
+  const { chat_template } = resolved;
+  const unknown = sources.dataset === null || isUnknown(resolved, sources);
+  if (unknown || !given.template_date || usesDate(chat_template)) return [];
+  const message =
+    'template_date has no effect: no chat template that is used here has strftime_now; leave it out';
+  return [fieldError('/data/template_date', 'field_without_effect', message)];
+}
+
+/** Of a tokenizer that could not be looked up there is no saying which template comes with it. */
+function isUnknown(resolved: ResolvedData, { tokenizer }: DataSources): boolean {
+  return tokenizerModel(resolved) !== null && !tokenizer?.tokenizer;
+}

@@ -1,0 +1,106 @@
+import { BLOCK_NUMEL, BYTES_OF_ELEMENT, shardingOf } from '../../contracts/shard-layout.js';
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import { fieldError } from '../common/field-error.js';
+import { architectureOf } from '../model/families/families.js';
+import { leafCount } from '../model/leaves.js';
+import { numParams } from '../model/params.js';
+import { checkExpertSets } from './expert-sets.js';
+
+type ZeroSpec = NonNullable<JobSpec['zero']>;
+type ResolvedZero = ResolvedJobSpec['zero'];
+
+/**
+ * A rank that loads a checkpoint of other ranks says the checksums of some ranges of each bucket and state, about 100 bytes each, in
+ * one message of at most 16 MiB.
+ */
+const MOST_BUCKETS = 16_384;
+
+/** @param maxRanks `resources.ranks.max`, the least number of lanes and their default */
+export function resolveZero(
+  given: ZeroSpec = {},
+  precision: ResolvedJobSpec['train']['precision'],
+  maxRanks: number,
+): ResolvedZero {
+  const { lanes = maxRanks, ...rest } = given;
+  const zero = {
+    stage: 2 as const,
+    bucket_bytes: 16_777_216,
+    reduce_dtype: precision,
+    grad_accum_dtype: 'fp32' as const,
+    master_dtype: 'fp32' as const,
+    gradient_predivide_factor: 1,
+    offload: 'none' as const,
+    expert_parallel_size: 1,
+    ...rest,
+  };
+  return zero.stage === 1 ? { ...zero, lanes } : zero;
+}
+
+/** @param given the section as the document has it, to find fields that mean nothing */
+export function checkZero(given: ZeroSpec | undefined, spec: ResolvedJobSpec): FieldError[] {
+  const { zero } = spec;
+  const errors: FieldError[] = [];
+  if (zero.stage === 2 && given?.lanes !== undefined) {
+    errors.push(
+      fieldError(
+        '/zero/lanes',
+        'field_without_effect',
+        'lanes has no effect at stage 2, where every leaf is exchanged by itself',
+      ),
+    );
+  }
+  if (zero.stage === 1) errors.push(...checkLanes(spec));
+  errors.push(...checkBuckets(spec));
+  if (zero.master_dtype === 'fp16') errors.push(...checkFp16Master(spec));
+  errors.push(...checkExpertSets(spec));
+  return errors;
+}
+
+function checkLanes({ zero, train, resources }: ResolvedJobSpec): FieldError[] {
+  const { lanes = resources.ranks.max } = zero;
+  const leaves = leafCount(train);
+  // Reported where they come from: a micro-batch that does not divide, more ranks than leaves.
+  if (train.global_batch_size % train.micro_batch_size !== 0 || resources.ranks.max > leaves) return [];
+  if (lanes >= resources.ranks.max && lanes <= leaves) return [];
+  return [
+    fieldError(
+      '/zero/lanes',
+      'lanes_out_of_range',
+      `lanes ${lanes} is not between resources.ranks.max ${resources.ranks.max} and the number of leaves ` +
+        `${leaves} (global_batch_size / micro_batch_size)`,
+      String(lanes > leaves ? leaves : resources.ranks.max),
+    ),
+  ];
+}
+
+function checkBuckets({ zero, model }: ResolvedJobSpec): FieldError[] {
+  const blocks = Math.ceil(numParams(architectureOf(model.config)) / BLOCK_NUMEL);
+  const { bucket_blocks } = shardingOf(zero);
+  const buckets = Math.ceil(blocks / bucket_blocks);
+  if (buckets <= MOST_BUCKETS) return [];
+  const least = Math.ceil(blocks / MOST_BUCKETS) * BLOCK_NUMEL * BYTES_OF_ELEMENT[zero.reduce_dtype];
+  return [
+    fieldError(
+      '/zero/bucket_bytes',
+      'too_many_buckets',
+      `the model has ${buckets} buckets of ${zero.bucket_bytes} bytes; ${MOST_BUCKETS} are possible`,
+      String(least),
+    ),
+  ];
+}
+
+function checkFp16Master({ zero, train }: ResolvedJobSpec): FieldError[] {
+  const missing = [
+    ...(zero.offload === 'cpu' ? [] : ['zero.offload: cpu']),
+    ...(train.precision === 'fp16' ? [] : ['train.precision: fp16']),
+  ];
+  if (missing.length === 0) return [];
+  return [
+    fieldError(
+      '/zero/master_dtype',
+      'fp16_master_not_possible',
+      `master weights in fp16 need ${missing.join(' and ')}`,
+      'fp32',
+    ),
+  ];
+}

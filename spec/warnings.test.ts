@@ -1,0 +1,61 @@
+import t from 'tap';
+import type { JobSpec, Model } from '../contracts/types.js';
+import { LLAMA, SMALLEST } from './testing/documents.js';
+import { jobWarnings, modelWarnings } from './warnings.js';
+
+const document = (changes: Partial<JobSpec>): JobSpec => ({ ...SMALLEST, ...changes });
+const pointers = (warnings: readonly { pointer: string }[]) => warnings.map(({ pointer }) => pointer);
+
+t.test('of a DeepSpeed configuration', async (t) => {
+  t.strictSame(jobWarnings(document({})), []);
+  const taken = {
+    overlap_comm: true,
+    stage: 2,
+    allgather_bucket_size: 5e8,
+    offload_optimizer: { device: 'cpu', buffer_count: 4 },
+  };
+  const deepspeed_config = {
+    zero_optimization: taken,
+    steps_per_print: 10,
+    wall_clock_breakdown: false,
+    monitor_config: { csv_monitor: {} },
+    vocabulary_size: null,
+  };
+  const warnings = jobWarnings(document({ deepspeed_config }));
+  t.strictSame(pointers(warnings), [
+    '/deepspeed_config/zero_optimization/allgather_bucket_size',
+    '/deepspeed_config/zero_optimization/offload_optimizer/buffer_count',
+    '/deepspeed_config/steps_per_print',
+    '/deepspeed_config/monitor_config',
+  ]);
+  for (const { code, message } of warnings) {
+    t.equal(code, 'field_without_effect');
+    t.match(message, / has no effect: ./);
+  }
+});
+
+t.test('of a configuration of a model', async (t) => {
+  const config = { ...LLAMA, temperature: 0.6, num_labels: 2, top_k: null } as JobSpec['model']['config'];
+  t.strictSame(pointers(jobWarnings(document({ model: { config } }))), [
+    '/model/config/num_labels',
+    '/model/config/temperature',
+  ]);
+});
+
+t.test('of a model that was uploaded', async (t) => {
+  const model = { model_type: 'llama', config: LLAMA } as Partial<Model> as Model;
+  t.strictSame(modelWarnings(model), []);
+  t.match(
+    modelWarnings({
+      ...model,
+      config: { ...model.config, top_p: 0.9 },
+      unread_tokenizer: ['tokenizer.model'],
+    }),
+    [
+      { pointer: '/config/top_p', code: 'field_without_effect' },
+      { pointer: '/unread_tokenizer/0', code: 'tokenizer_not_read', message: /^tokenizer.model is kept/ },
+    ],
+  );
+  const alone = { ...model, model_type: null, config: {} };
+  t.strictSame(modelWarnings(alone), [], 'a tokenizer alone has no configuration');
+});

@@ -1,0 +1,35 @@
+/**
+ * What a client should know of something that was accepted. Warnings follow from the document alone, so that a request that is repeated
+ * is answered with the same ones.
+ */
+
+import type { JobSpec, Model, Warning } from '../contracts/types.js';
+import { importDeepspeed } from './deepspeed/import.js';
+import { importConfig } from './model/import.js';
+
+/** @param document one that was accepted */
+export function jobWarnings(document: JobSpec): Warning[] {
+  const { config } = document.model;
+  return [
+    ...importDeepspeed(document).warnings,
+    ...(config === undefined ? [] : configWarnings(config, '/model/config')),
+  ];
+}
+
+/** Pointers lead into the model. */
+export function modelWarnings({ config, model_type, unread_tokenizer = [] }: Model): Warning[] {
+  return [
+    ...(model_type === null ? [] : configWarnings(config, '/config')),
+    ...unread_tokenizer.map(
+      (name, i): Warning => ({
+        pointer: `/unread_tokenizer/${i}`,
+        code: 'tokenizer_not_read',
+        message: `${name} is kept for exports, but only tokenizer.json is read: a job has to name another data.tokenizer, or bytes`,
+      }),
+    ),
+  ];
+}
+
+function configWarnings(config: Readonly<Record<string, unknown>>, at: string): Warning[] {
+  return importConfig(config).warnings.map((warning) => ({ ...warning, pointer: at + warning.pointer }));
+}

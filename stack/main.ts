@@ -1,0 +1,56 @@
+/** `npm start`: the stack in the foreground until SIGINT or SIGTERM. */
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { ZerofleetError } from '../contracts/index.js';
+import { createLogger } from '../platform/logging/logging.js';
+import { configFor } from './config.js';
+import { parseParts, type StackParts, UsageError } from './options.js';
+import { type Stack, startStack } from './stack.js';
+
+/** Resolves with what first asks this process to end: a signal, or the end of a parent that started it with a channel. */
+export async function endSignal(): Promise<string> {
+  const causes = ['SIGINT', 'SIGTERM', 'SIGHUP', ...(process.connected ? ['disconnect'] : [])];
+  return Promise.race(causes.map((cause) => once(process, cause).then(() => cause)));
+}
+
+/** Problems that a person can put right are told without a stack. */
+export function explainStartError(error: unknown): string {
+  const known = error instanceof ZerofleetError || error instanceof UsageError;
+  return known ? error.message : ((error as Error).stack ?? String(error));
+}
+
+function announce({ url, firstKey }: Stack, { autoscaler }: StackParts): void {
+  if (firstKey?.isNew)
+    process.stdout.write(`API key, printed this once and kept in the file below: ${firstKey.secret}\n`);
+  if (firstKey?.file) process.stdout.write(`API key file: ${firstKey.file}\n`);
+  if (autoscaler)
+    process.stdout.write(
+      'no worker runs until there is a job; they come as jobs need them, and go when they are idle\n',
+    );
+  process.stdout.write(url === null ? 'ready\n' : `ready ${url}\n`);
+}
+
+/** Runs the stack; sets the exit code. */
+export async function main(args: readonly string[]): Promise<void> {
+  const ended = endSignal();
+  // A terminal that was closed takes nothing more; what runs must end in order all the same.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  try {
+    const parts = parseParts(args);
+    const config = configFor(process.env, process.stderr);
+    const log = createLogger({ level: config.log_level, name: 'stack', destination: process.stderr });
+    const stack = await startStack({ config, parts, log });
+    announce(stack, parts);
+    const cause = await ended;
+    if (process.stdout.isTTY)
+      process.stdout.write('\nstopping; jobs that run are saved and go on at the next start\n');
+    log.info({ cause }, 'shutting down');
+    await stack.stop();
+    if (process.connected) process.disconnect();
+  } catch (error) {
+    process.stderr.write(`${explainStartError(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));

@@ -1,0 +1,105 @@
+/** `npm run quickstart`: one job from upload to weights on the embedded stack, and the proof that its interruption left no trace. */
+import { createWriteStream, mkdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Zerofleet } from '../../client/index.js';
+import { sampleText } from '../../ops/sample/sample-text.js';
+import { type Config, loadConfig } from '../../platform/config/config.js';
+import { createLogger } from '../../platform/logging/logging.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { endSignal, explainStartError } from '../main.js';
+import { type Stack, startStack } from '../stack.js';
+import { buildCorpus } from './corpus.js';
+import { Quickstart, QuickstartError, type QuickstartResult } from './run.js';
+
+const CORPUS_MAX_BYTES = 4_000_000;
+const PROMPT = '## Usage\n';
+const SAMPLE_BYTES = 300;
+/** As a shell reports a program that Ctrl-C has ended. */
+const INTERRUPTED_EXIT_CODE = 130;
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+/** The person's configuration, except that any free port will do and the logs leave the terminal to the progress. */
+function quickstartConfig(): Config {
+  return loadConfig({ ...process.env, ZEROFLEET_PORT: process.env.ZEROFLEET_PORT || '0' });
+}
+
+function showProof({ main, reference }: QuickstartResult): void {
+  const [first, second] = [main.export?.state_digest, reference.export?.state_digest];
+  say('\nDigests of the training state after the last step');
+  say(`  2 ranks, paused, 3 ranks   ${first}`);
+  say(`  1 rank, uninterrupted      ${second}`);
+  if (first !== second || !first) throw new QuickstartError('the digests differ: please report this');
+  say('  equal: the same training, bit for bit');
+}
+
+async function showSample({ main }: QuickstartResult, objectsDir: string): Promise<void> {
+  const modelDir = join(objectsDir, main.export?.prefix ?? '');
+  const text = await sampleText(modelDir, {
+    prompt: PROMPT,
+    max_tokens: SAMPLE_BYTES,
+    temperature: 0.7,
+    seed: 1,
+  });
+  say(`\nExported as Hugging Face safetensors: ${relative(process.cwd(), modelDir)}`);
+  say('A sample of what it writes (a small model after a minute of training):\n');
+  say(text.replaceAll(/^/gm, '  | '));
+}
+
+function showNextCommands(config: Config): void {
+  const keyFile = relative(process.cwd(), join(config.data_dir, 'api-key'));
+  say('\nNext');
+  say(
+    '  npm start                                     the stack in the foreground; these jobs are still there',
+  );
+  say('  open http://127.0.0.1:8080                    the dashboard, once it runs');
+  say(`  cat ${keyFile.padEnd(42)}the API key that the dashboard asks for`);
+  say(`  curl -H "Authorization: Bearer $(cat ${keyFile})" http://127.0.0.1:8080/v1/jobs`);
+  say('  npm run bench -- train --config llama-tiny    tokens per second on this machine');
+}
+
+async function story(stack: Stack, config: Config, signal: AbortSignal): Promise<void> {
+  const { url, firstKey } = stack;
+  signal.throwIfAborted();
+  if (url === null || firstKey === null) throw new QuickstartError('the stack has no API');
+  say(`Dashboard and API while this runs: ${url}`);
+  if (firstKey.isNew) say(`API key, kept in ${firstKey.file}: ${firstKey.secret}`);
+
+  const corpus = buildCorpus(join(projectRoot(), 'node_modules'), CORPUS_MAX_BYTES);
+  const megabytes = (corpus.text.length / 1e6).toFixed(1);
+  say(`Corpus: ${corpus.num_files} documentation files of the installed packages, ${megabytes} MB`);
+
+  const client = new Zerofleet({ baseUrl: url, apiKey: firstKey.secret });
+  const dataset = await client.datasets.create('documentation of npm packages', corpus.text);
+  const quickstart = new Quickstart(client, signal);
+  const result = await quickstart.run(dataset.id).finally(() => quickstart.cancel());
+  showProof(result);
+  if (config.object_store === null) await showSample(result, join(config.data_dir, 'objects'));
+  showNextCommands(config);
+}
+
+/** Runs the quickstart; sets the exit code. */
+export async function main(): Promise<void> {
+  const interrupted = new AbortController();
+  void endSignal().then((signal) => interrupted.abort(new QuickstartError(`interrupted by ${signal}`)));
+  let stack: Stack | undefined;
+  try {
+    const config = quickstartConfig();
+    const logs = join(config.data_dir, 'logs');
+    mkdirSync(logs, { recursive: true });
+    const output = createWriteStream(join(logs, 'quickstart.log'));
+    const log = createLogger({ level: config.log_level, name: 'stack', destination: output });
+    stack = await startStack({ config, parts: { api: true, worker: true, autoscaler: false }, log, output });
+    await story(stack, config, interrupted.signal);
+  } catch (error) {
+    const cause = interrupted.signal.aborted ? interrupted.signal.reason : error;
+    const message = cause instanceof QuickstartError ? cause.message : explainStartError(cause);
+    process.stderr.write(`\n${message}\n`);
+    process.exitCode = interrupted.signal.aborted ? INTERRUPTED_EXIT_CODE : 1;
+  } finally {
+    await stack?.stop();
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main();

@@ -1,0 +1,90 @@
+/** Keys that a server has looked up: who changes one is obeyed at once there, and within a moment everywhere. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { ulid } from 'ulid';
+import type { ApiKey } from '../../contracts/index.js';
+import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
+import { startTestRedis } from '../../platform/testing/redis.js';
+import { openJobStore } from '../index.js';
+import { API_KEY_BELIEVED_MS, ApiKeyCache } from './api-key-cache.js';
+
+const server = await startTestRedis();
+t.teardown(() => server.stop());
+
+/** Stops the clock by which keys grow old. @returns lets it go on by so many milliseconds */
+function stopClock(t: Test): (ms: number) => void {
+  let now = performance.now();
+  Object.defineProperty(performance, 'now', { value: () => now, configurable: true });
+  t.teardown(() => Reflect.deleteProperty(performance, 'now'));
+  return (ms) => {
+    now += ms;
+  };
+}
+
+t.test(
+  'a key that one server revokes or rotates is unknown to it at once, to others very soon',
+  async (t) => {
+    const prefix = `{${ulid()}}`;
+    const one = await openJobStore({ url: server.url, prefix });
+    const other = await openJobStore({ url: server.url, prefix });
+    t.teardown(() => Promise.all([one.close(), other.close()]));
+    const { id } = await one.putApiKey('first', { name: 'a', scopes: ['jobs:read'] });
+    // So elsewhere it is the message that makes it unknown, and not its age.
+    stopClock(t);
+    const gone = async (secret: string) => {
+      t.equal(await one.findApiKey(secret), null, 'at once where it was changed');
+      while ((await other.findApiKey(secret)) !== null) await sleep(1);
+    };
+    for (const store of [one, other]) t.match(await store.findApiKey('first'), { id });
+    await one.rotateApiKey(id, 'second', 0);
+    await gone('first');
+    for (const store of [one, other]) t.match(await store.findApiKey('second'), { id });
+    await one.revokeApiKey(id);
+    await gone('second');
+  },
+);
+
+t.test('what was changed past all servers is seen when the key has grown old', async (t) => {
+  const prefix = `{${ulid()}}`;
+  const store = await openJobStore({ url: server.url, prefix });
+  const redis = await connectRedis(server.url, 'commands');
+  t.teardown(() => Promise.all([store.close(), disconnectRedis(redis)]));
+  await store.putApiKey('secret', { name: 'a', scopes: ['jobs:read'] });
+  const goOn = stopClock(t);
+  t.ok(await store.findApiKey('secret'));
+  await redis.del(await redis.keys(`${prefix}:api-key:*`));
+  t.ok(await store.findApiKey('secret'), 'it is believed');
+  goOn(API_KEY_BELIEVED_MS);
+  t.equal(await store.findApiKey('secret'), null);
+});
+
+t.test('what was asked before a change is not kept after it', async (t) => {
+  let now = 0;
+  const cache = new ApiKeyCache(() => now);
+  const key = { id: 'key_1' } as ApiKey;
+  const asked = cache.find('a', async () => {
+    cache.forget();
+    return key;
+  });
+  t.equal(await asked, key);
+  t.equal(await cache.find('a', async () => null), null);
+  t.equal(await cache.find('a', async () => key), key);
+  t.equal(await cache.find('a', async () => null), key);
+  now += API_KEY_BELIEVED_MS;
+  t.equal(await cache.find('a', async () => null), null);
+});
+
+t.test('only so many are kept', async (t) => {
+  const cache = new ApiKeyCache();
+  let looked = 0;
+  const find = (hash: number) =>
+    cache.find(String(hash), async () => {
+      looked += 1;
+      return { id: String(hash) } as ApiKey;
+    });
+  for (let hash = 0; hash < 5000; hash += 1) await find(hash);
+  await find(4999);
+  t.equal(looked, 5000);
+  await find(0);
+  t.equal(looked, 5001);
+});

@@ -1,0 +1,60 @@
+import type { Redis } from 'ioredis';
+import { redisError } from '../../platform/redis/connect.js';
+import type { Unsubscribe } from '../port.js';
+
+/** Called with each message of a channel, and with null when messages may have been missed. */
+type Wake = (message: string | null) => void;
+
+/**
+ * Any number of listeners on one subscriber connection. A message is only a hint to look again: after a lost
+ * connection every listener is called as soon as its channel is subscribed again, so a hint that got lost in
+ * between does no harm.
+ */
+export class Subscriptions {
+  private readonly listeners = new Map<string, Set<Wake>>();
+
+  /** @param redis a `subscriber` connection of its own; closed by its owner */
+  constructor(private readonly redis: Redis) {
+    redis.on('message', (channel: string, message: string) => this.wake(channel, message));
+    redis.on('ready', () => void this.renew());
+  }
+
+  /** Resolves when the subscription stands: what is published afterwards is not missed. */
+  async add(channel: string, wake: Wake): Promise<Unsubscribe> {
+    const listeners = this.listeners.get(channel) ?? new Set();
+    this.listeners.set(channel, listeners);
+    listeners.add(wake);
+    try {
+      await this.redis.subscribe(channel);
+    } catch (error) {
+      await this.remove(channel, wake);
+      throw redisError(error);
+    }
+    return () => this.remove(channel, wake);
+  }
+
+  private async remove(channel: string, wake: Wake): Promise<void> {
+    const listeners = this.listeners.get(channel);
+    if (!listeners?.delete(wake) || listeners.size > 0) return;
+    this.listeners.delete(channel);
+    // Redis keeps the order of commands, so a subscribe of the same channel that follows is not undone. A
+    // connection that is down has no subscription to end.
+    await this.redis.unsubscribe(channel).catch(() => undefined);
+  }
+
+  private async renew(): Promise<void> {
+    const channels = [...this.listeners.keys()];
+    if (channels.length === 0) return;
+    try {
+      await this.redis.subscribe(...channels);
+    } catch {
+      // The connection broke again; the next 'ready' repeats this.
+      return;
+    }
+    for (const channel of channels) this.wake(channel, null);
+  }
+
+  private wake(channel: string, message: string | null): void {
+    for (const wake of [...(this.listeners.get(channel) ?? [])]) wake(message);
+  }
+}

@@ -1,0 +1,94 @@
+import { REDIS_PREFIX } from '../contracts/index.js';
+import type { Logger } from '../platform/logging/logging.js';
+import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
+import { apiKeys } from './access/api-keys.js';
+import { auditLog } from './access/audit.js';
+import { projects } from './access/projects.js';
+import { redisCall, type StoreContext, serverTime } from './core/context.js';
+import { CommandRunner } from './core/scripts.js';
+import { Subscriptions } from './core/subscriptions.js';
+import { jobAttempts } from './jobs/attempts.js';
+import { jobChanges } from './jobs/changes.js';
+import { jobExecution } from './jobs/execution.js';
+import { checkpointHolds } from './jobs/holds.js';
+import { jobRequests } from './jobs/requests.js';
+import { jobRestore } from './jobs/restore.js';
+import { waitLimits } from './jobs/wait-limits.js';
+import { poolPlaces } from './pools/pools.js';
+import { scaling } from './pools/scaling.js';
+import { scheduling } from './pools/scheduling.js';
+import { worldRendezvous } from './pools/worlds.js';
+import type { JobStorePort } from './port.js';
+import { datasetRecords } from './records/datasets.js';
+import { modelRecords } from './records/models.js';
+import { sweepGuard } from './records/sweep-guard.js';
+import { uploadSpace } from './records/uploads.js';
+import { requestRepeats } from './repeats/repeats.js';
+import { jobStreams } from './streams/streams.js';
+import { webhooks } from './webhooks/webhooks.js';
+
+const PROBE_TTL_SECONDS = 60;
+
+export interface JobStoreOptions {
+  /** `redis://`, `rediss://` or `unix:///path`. */
+  url: string;
+  log?: Logger;
+  /** Begins every key; must hold one pair of braces. Programs that share jobs share it. */
+  prefix?: string;
+}
+
+/**
+ * The job store on Redis. Needs two connections: one for commands, one for subscriptions.
+ * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`
+ */
+export async function openJobStore({
+  url,
+  log,
+  prefix = REDIS_PREFIX,
+}: JobStoreOptions): Promise<JobStorePort> {
+  const redis = await connectRedis(url, 'commands', log);
+  const subscriber = await connectRedis(url, 'subscriber', log).catch(async (error) => {
+    await disconnectRedis(redis);
+    throw error;
+  });
+  const context: StoreContext = {
+    redis,
+    prefix,
+    commands: new CommandRunner(redis, prefix),
+    subscriptions: new Subscriptions(subscriber),
+  };
+  return {
+    ...jobRequests(context),
+    ...jobChanges(context),
+    ...jobAttempts(context),
+    ...jobExecution(context),
+    ...jobStreams(context),
+    ...datasetRecords(context),
+    ...modelRecords(context),
+    ...poolPlaces(context),
+    ...scaling(context),
+    ...scheduling(context),
+    ...worldRendezvous(context),
+    ...apiKeys(context),
+    ...auditLog(context),
+    ...projects(context),
+    ...uploadSpace(context),
+    ...jobRestore(context),
+    ...checkpointHolds(context),
+    ...requestRepeats(context),
+    ...sweepGuard(context),
+    ...waitLimits(context),
+    ...webhooks(context),
+
+    now: () => serverTime(context),
+
+    async check() {
+      // A write: a server that only answers reads (full disk, replica) cannot take jobs.
+      await redisCall(redis.set(`${prefix}:probe`, '1', 'EX', PROBE_TTL_SECONDS));
+    },
+
+    async close() {
+      await Promise.all([disconnectRedis(redis), disconnectRedis(subscriber)]);
+    },
+  };
+}

@@ -1,0 +1,90 @@
+/** The list of a job's attempts: how each began and ended, whatever ended it. */
+import t from 'tap';
+import { startTestRedis } from '../../platform/testing/redis.js';
+import { executionAt } from '../testing/executions.js';
+import { TestPool } from '../testing/pools.js';
+
+const server = await startTestRedis();
+t.teardown(() => server.stop());
+
+t.test('each epoch says who ran it, on how many ranks, and how it ended', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 2, b: 2 });
+  const { store } = pool;
+  const job = await pool.job({ ranks: 3 });
+  t.strictSame(await store.listAttempts(job.id), { data: [], next_cursor: null });
+
+  t.strictSame(await pool.places(job), { a: 2, b: 1 });
+  const first = (await store.getJob(job.id))?.epoch ?? 0;
+  const execution = executionAt(job.id, first);
+  await store.transition(job.id, execution, 'starting');
+  await store.transition(job.id, execution, 'running', { patch: { world_size: 3 } });
+  const data = { code: 'rank_lost', message: 'gone', rank: 1, step: 7, output: [] };
+  await store.appendEvent(job.id, execution, { type: 'rank.lost', data, blame: true });
+  await store.releaseAttempt(job.id, execution, { to: 'queued', reason: 'rank_lost' });
+  const [released] = (await store.listAttempts(job.id)).data;
+  t.match(released, { epoch: first, attempt: 1, world_size: 3, outcome: 'requeued', reason: 'rank_lost' });
+  t.strictSame(released?.blame, data, 'an empty list stays a list');
+  t.strictSame(released?.workers, ['a', 'b']);
+  t.ok(released?.ended_at);
+
+  const claim = async (attempt: number, worker: string, lease_ms = 60_000) => {
+    const granted = await store.claimAttempt(job.id, attempt, worker, lease_ms);
+    if (!granted.granted) throw new Error(granted.code);
+    return granted.job.epoch;
+  };
+  const again = await claim(2, 'a');
+  const taken = await claim(2, 'a');
+  t.equal(taken, again + 1);
+  await store.requestPause(job.id);
+  await store.releaseAttempt(job.id, executionAt(job.id, taken), { to: 'paused', reason: 'user_request' });
+  await store.resumeJob(job.id);
+  await claim(3, 'b', 1);
+  while ((await store.requeueAbandoned(0)).length === 0);
+  const last = await claim(4, 'b');
+  await store.finishJob(job.id, executionAt(job.id, last), 'failed', { reason: 'internal_error' });
+  const outcomes = (await store.listAttempts(job.id)).data.map(({ epoch, outcome, reason }) => [
+    epoch,
+    outcome,
+    reason,
+  ]);
+  t.strictSame(outcomes, [
+    [last, 'failed', 'internal_error'],
+    [last - 1, 'lost', 'heartbeat_lost'],
+    [taken, 'paused', 'user_request'],
+    [again, 'lost', 'worker_lost'],
+    [first, 'requeued', 'rank_lost'],
+  ]);
+  const page = await store.listAttempts(job.id, { limit: 2, after: String(last) });
+  t.match(page, { data: [{ epoch: last - 1 }, { epoch: taken }], next_cursor: String(taken) });
+});
+
+t.test('a new priority counts for a job that waits', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 1 });
+  const { store } = pool;
+  const [first, second] = [await pool.job(), await pool.job()];
+  t.ok(first && second);
+  const before = await store.getJob(second.id);
+  if (!before) throw new Error('no job');
+  const update = { before, requested_ranks: before.requested_ranks, changed: ['priority'] };
+  await store.updateJob({ ...update, spec: { ...before.spec, priority: 9 } });
+  t.equal(await pool.places(first), null);
+  t.strictSame(await pool.places(second), { a: 1 });
+  await t.rejects(store.updateJob({ ...update, spec: before.spec }), { code: 'version_mismatch' });
+});
+
+t.test('a new limit of waiting counts at once', async (t) => {
+  const pool = await TestPool.open(t, server, {});
+  const { store } = pool;
+  const job = await pool.job();
+  const before = await store.getJob(job.id);
+  if (!before) throw new Error('no job');
+  await pool.age(job, 2);
+  const limits = { on_limit: 'pause' as const, max_wait: 60 };
+  await store.updateJob({
+    before,
+    spec: { ...before.spec, limits },
+    requested_ranks: 1,
+    changed: ['limits'],
+  });
+  t.strictSame(await store.expireWaiting(), [job.id]);
+});

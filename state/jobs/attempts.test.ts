@@ -1,0 +1,312 @@
+/** Leases, epochs, fencing, and what a worker may do with the state. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { ulid } from 'ulid';
+import type { JobFailure } from '../../contracts/index.js';
+import { startTestRedis } from '../../platform/testing/redis.js';
+import { type ClaimResult, type JobStorePort, openJobStore } from '../index.js';
+import { executionAt, noteExecutions } from '../testing/executions.js';
+import { createTestJob } from '../testing/jobs.js';
+import { testCheckpoint, workerWrites } from '../testing/worker-writes.js';
+
+const LEASE_MS = 60_000;
+const server = await startTestRedis();
+t.teardown(() => server.stop());
+
+async function freshStore(t: Test): Promise<JobStorePort> {
+  const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
+  t.teardown(() => store.close());
+  return store;
+}
+
+function granted(claim: ClaimResult) {
+  if (!claim.granted) throw new Error(`refused: ${claim.code}`);
+  return claim;
+}
+
+const FAILURE: JobFailure = {
+  category: 'hardware',
+  code: 'rank_lost',
+  message: 'rank 1 ended',
+  rank: 1,
+  step: 7,
+  retryable: true,
+};
+
+t.test('one of many claims is granted', async (t) => {
+  const store = await freshStore(t);
+  const others = await Promise.all([1, 2, 3].map(() => freshStore(t)));
+  t.equal(others.length, 3);
+  const { id } = await createTestJob(store);
+  const workers = Array.from({ length: 12 }, (_, i) => `worker-${i}`);
+  const claims = await Promise.all(workers.map((worker) => store.claimAttempt(id, 1, worker, LEASE_MS)));
+  const winners = claims.filter((claim) => claim.granted);
+  t.equal(winners.length, 1);
+  t.match(winners[0], {
+    job: { state: 'provisioning', epoch: 1 },
+    control: { desired: 'run' },
+    error_count: 0,
+  });
+  for (const claim of claims.filter((claim) => !claim.granted)) {
+    t.match(claim, { code: 'lease_held' });
+    t.ok(!claim.granted && claim.retry_after_ms > 0 && claim.retry_after_ms <= LEASE_MS);
+  }
+  t.match(await store.readStream(id, null, 10, ['event']), [
+    { type: 'job.created' },
+    { type: 'attempt.started', data: { attempt: 1, epoch: 1 } },
+    { type: 'job.state', data: { from: 'queued', to: 'provisioning' } },
+  ]);
+});
+
+t.test('a lease that ran out lets another worker in, and fences the first one', async (t) => {
+  const store = await freshStore(t);
+  const { id } = await createTestJob(store);
+  granted(await store.claimAttempt(id, 1, 'a', 30));
+  await store.transition(id, executionAt(id, 1), 'starting');
+  await store.transition(id, executionAt(id, 1), 'running', { patch: { world_size: 2 } });
+  await sleep(40);
+  t.match(
+    await store.renewLease(id, executionAt(id, 1), 30),
+    { desired: 'run' },
+    'nobody took it: the lease comes back',
+  );
+  await sleep(40);
+  const second = granted(await store.claimAttempt(id, 1, 'b', LEASE_MS));
+  t.match(second, { job: { epoch: 2, state: 'recovering', reason: 'worker_lost', world_size: null } });
+
+  const before = await store.getJob(id);
+  const stream = await store.readStream(id, null, 100);
+  for (const [name, write] of Object.entries(workerWrites(store, id, executionAt(id, 1)))) {
+    await t.rejects(write(), { code: 'stale_epoch' }, name);
+  }
+  for (const [name, write] of Object.entries(workerWrites(store, id, executionAt(id, 3)))) {
+    await t.rejects(write(), { code: 'stale_epoch' }, `${name} of an epoch that never was`);
+  }
+  t.same(await store.getJob(id), before, 'not a field has changed');
+  t.same(await store.readStream(id, null, 100), stream);
+});
+
+t.test('the same worker may claim again, as after a blocked event loop', async (t) => {
+  const store = await freshStore(t);
+  const { id } = await createTestJob(store);
+  granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
+  t.equal(granted(await store.claimAttempt(id, 1, 'a', LEASE_MS)).job.epoch, 2);
+  await t.rejects(
+    store.renewLease(id, executionAt(id, 1), LEASE_MS),
+    { code: 'stale_epoch' },
+    'its older self is fenced',
+  );
+});
+
+t.test('transitions follow the state table', async (t) => {
+  const store = await freshStore(t);
+  const { id } = await createTestJob(store);
+  granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
+  await t.rejects(
+    store.transition(id, executionAt(id, 1), 'running'),
+    { code: 'invalid_transition' },
+    'provisioning to running',
+  );
+  const starting = await store.transition(id, executionAt(id, 1), 'starting', {
+    reason: 'world_sealed',
+    patch: { world_size: 2, lost_work_seconds: 1.5, error_count: 2 },
+  });
+  t.match(starting, { state: 'starting', reason: 'world_sealed', world_size: 2, lost_work_seconds: 1.5 });
+  const again = await store.transition(id, executionAt(id, 1), 'starting', {
+    reason: 'still',
+    patch: { world_size: 3 },
+  });
+  t.match(
+    again,
+    { reason: 'still', world_size: 3, state_version: starting.state_version },
+    'no change of state',
+  );
+  t.match(await store.transition(id, executionAt(id, 1), 'running'), {
+    state: 'running',
+    reason: null,
+    world_size: 3,
+  });
+  // @ts-expect-error a final state is not accepted by the type either
+  await t.rejects(store.transition(id, 1, 'failed'), { code: 'invalid_transition' });
+
+  t.same(
+    (await store.getJob(id))?.state_history.map(({ state }) => state),
+    ['queued', 'provisioning', 'starting', 'running'],
+  );
+  await sleep(0);
+  t.equal(
+    granted(await store.claimAttempt(id, 1, 'a', LEASE_MS)).error_count,
+    2,
+    'the next epoch inherits the budget',
+  );
+});
+
+t.test('a final state never changes', async (t) => {
+  const store = await freshStore(t);
+  for (const state of ['succeeded', 'failed', 'cancelled'] as const) {
+    const { id } = await createTestJob(store);
+    granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
+    await store.transition(id, executionAt(id, 1), 'starting');
+    await store.transition(id, executionAt(id, 1), 'running');
+    if (state === 'cancelled') await store.requestCancel(id);
+    const exported = { prefix: 'jobs/x/exports/1', state_digest: '0'.repeat(32), files: [] };
+    const options = state === 'failed' ? { failure: FAILURE } : { export: exported };
+    const done = await store.finishJob(id, executionAt(id, 1), state, { reason: 'because', ...options });
+    t.match(done, {
+      state,
+      reason: 'because',
+      failure: state === 'failed' ? FAILURE : null,
+      world_size: null,
+    });
+    t.same(
+      await store.finishJob(id, executionAt(id, 1), state, { reason: 'again' }),
+      done,
+      'repeating it changes nothing',
+    );
+
+    const other = state === 'failed' ? 'succeeded' : 'failed';
+    const { finishJob: _, ...writes } = workerWrites(store, id, executionAt(id, 1));
+    for (const [name, write] of Object.entries(writes)) await t.rejects(write(), { code: 'job_final' }, name);
+    await t.rejects(store.finishJob(id, executionAt(id, 1), other), { code: 'job_final' });
+    await t.rejects(store.finishJob(id, null, other), { code: 'job_final' });
+    await t.rejects(store.requestCancel(id), { code: 'job_final' });
+    await t.rejects(store.resumeJob(id), { code: 'job_final' });
+    t.match(await store.claimAttempt(id, 1, 'b', LEASE_MS), { granted: false, code: 'job_final' });
+    t.same(await store.requeueAbandoned(0), []);
+    t.same(await store.getJob(id), done);
+  }
+});
+
+t.test('finishing without an epoch is for jobs that nobody runs', async (t) => {
+  const store = await freshStore(t);
+  const running = await createTestJob(store);
+  granted(await store.claimAttempt(running.id, 1, 'a', LEASE_MS));
+  await t.rejects(store.finishJob(running.id, null, 'failed'), { code: 'invalid_state' });
+  const queued = await createTestJob(store);
+  t.match(await store.finishJob(queued.id, null, 'failed', { failure: FAILURE }), {
+    state: 'failed',
+    failure: FAILURE,
+  });
+  const other = await createTestJob(store);
+  await t.rejects(store.finishJob(other.id, null, 'succeeded'), { code: 'invalid_transition' });
+});
+
+t.test('giving an attempt back', async (t) => {
+  const store = await freshStore(t);
+  const { id } = await createTestJob(store);
+  granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
+  const released = await store.releaseAttempt(id, executionAt(id, 1), {
+    to: 'queued',
+    reason: 'worker_draining',
+  });
+  t.match(released, { state: 'queued', reason: 'worker_draining', attempt: 2, epoch: 1, world_size: null });
+  t.same(
+    await store.releaseAttempt(id, executionAt(id, 1), { to: 'queued' }),
+    released,
+    'repeating it changes nothing',
+  );
+  const { releaseAttempt: _, ...writes } = workerWrites(store, id, executionAt(id, 1));
+  for (const [name, write] of Object.entries(writes)) await t.rejects(write(), { code: 'stale_epoch' }, name);
+
+  t.match(await store.claimAttempt(id, 1, 'a', LEASE_MS), { code: 'attempt_superseded' });
+  t.equal(granted(await store.claimAttempt(id, 2, 'b', LEASE_MS)).job.epoch, 2);
+  await t.rejects(
+    store.releaseAttempt(id, executionAt(id, 1), { to: 'queued' }),
+    { code: 'stale_epoch' },
+    'somebody has it now',
+  );
+});
+
+t.test('giving back a job that shall pause or be cancelled', async (t) => {
+  const store = await freshStore(t);
+  for (const to of ['queued', 'paused'] as const) {
+    const { id } = await createTestJob(store);
+    granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
+    await store.requestPause(id);
+    t.match(
+      await store.releaseAttempt(id, executionAt(id, 1), { to }),
+      { state: 'paused', attempt: 1 },
+      `pause, then ${to}`,
+    );
+    t.match(await store.resumeJob(id), { state: 'queued', attempt: 2 });
+    t.match(
+      granted(await store.claimAttempt(id, 2, 'a', LEASE_MS)).control,
+      { desired: 'run' },
+      'the wish is gone',
+    );
+  }
+  for (const to of ['queued', 'paused'] as const) {
+    const { id } = await createTestJob(store);
+    granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
+    await store.requestPause(id);
+    await store.requestCancel(id);
+    const ended = { state: 'cancelled', reason: 'user_request', attempt: 1 };
+    t.match(await store.releaseAttempt(id, executionAt(id, 1), { to }), ended, `cancel, then ${to}`);
+    await t.rejects(store.releaseAttempt(id, executionAt(id, 1), { to }), { code: 'job_final' });
+  }
+});
+
+t.test('a job that is cancelled ends with its worker, though there is no other one', async (t) => {
+  const store = await freshStore(t);
+  const { id } = await createTestJob(store);
+  granted(await store.claimAttempt(id, 1, 'a', 1));
+  await store.requestCancel(id);
+  while ((await store.requeueAbandoned(0)).length === 0);
+  t.match(await store.getJob(id), { state: 'cancelled', reason: 'user_request', attempt: 1 });
+  await t.rejects(store.renewLease(id, executionAt(id, 1), LEASE_MS), { code: 'job_final' });
+});
+
+t.test(
+  'workers that were lost are counted until there is a new checkpoint or a person queues the job',
+  async (t) => {
+    const store = await freshStore(t);
+    const { id } = await createTestJob(store);
+    let workers = 0;
+    const claim = async (attempt: number, lease_ms = 1) => {
+      for (;;) {
+        const claimed = await store.claimAttempt(id, attempt, `w${workers++}`, lease_ms);
+        if (claimed.granted) return claimed;
+      }
+    };
+    t.equal((await claim(1)).lost_workers, 0);
+    t.equal((await claim(1)).lost_workers, 1, 'another worker found it');
+    while ((await store.requeueAbandoned(0)).length === 0);
+    const third = await claim(2, LEASE_MS);
+    t.equal(third.lost_workers, 2, 'or nobody did');
+    await store.releaseAttempt(id, third.execution, { to: 'queued', reason: 'node_lost' });
+    const fourth = await claim(3, LEASE_MS);
+    t.equal(fourth.lost_workers, 3, 'one that had some of its ranks');
+    await store.releaseAttempt(id, fourth.execution, { to: 'queued', reason: 'worker_draining' });
+    const fifth = await claim(4, LEASE_MS);
+    t.equal(fifth.lost_workers, 3, 'one that leaves is not lost');
+    await store.commitCheckpoint(id, fifth.execution, testCheckpoint(id, 5));
+    t.equal(
+      ((await store.claimAttempt(id, 4, `w${workers - 1}`, 1)) as { lost_workers: number }).lost_workers,
+      0,
+    );
+    t.equal((await claim(4, LEASE_MS)).lost_workers, 1);
+    await store.requestPause(id);
+    await store.releaseAttempt(id, executionAt(id, (await store.getJob(id))?.epoch ?? 0), { to: 'paused' });
+    await store.resumeJob(id);
+    t.equal((await claim(5)).lost_workers, 0);
+  },
+);
+
+t.test('abandoned jobs are queued again', async (t) => {
+  const store = await freshStore(t);
+  const healthy = await createTestJob(store);
+  granted(await store.claimAttempt(healthy.id, 1, 'a', LEASE_MS));
+  const lost = await createTestJob(store);
+  granted(await store.claimAttempt(lost.id, 1, 'b', 10));
+  await sleep(20);
+  t.same(await store.requeueAbandoned(60_000), [], 'not within the grace');
+  const [first, second] = await Promise.all([store.requeueAbandoned(0), store.requeueAbandoned(0)]);
+  t.same([...first, ...second], [lost.id], 'once, whoever asks');
+  t.match(await store.getJob(lost.id), { state: 'queued', reason: 'heartbeat_lost', attempt: 2 });
+  t.match(await store.getJob(healthy.id), { state: 'provisioning' });
+  await t.rejects(
+    store.renewLease(lost.id, executionAt(lost.id, 1), LEASE_MS),
+    { code: 'stale_epoch' },
+    'its worker comes too late',
+  );
+});

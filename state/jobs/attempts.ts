@@ -1,0 +1,131 @@
+import type { ZerofleetError } from '../../contracts/index.js';
+import { randomPiece } from '../../platform/random.js';
+import { jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
+import type { ClaimRefusal, ClaimResult, Control, JobAttempts, Unsubscribe } from '../port.js';
+import { type ControlFields, claimOf, controlOf, jobOf, type RecordReply } from './record.js';
+
+/** Of the token of a claim. */
+const TOKEN_BYTES = 6;
+/** Requeued in one call at most, so that the script stays short. */
+const REQUEUE_BATCH = 100;
+
+const CLAIM_REFUSALS: readonly string[] = [
+  'job_not_found',
+  'job_final',
+  'attempt_superseded',
+  'job_paused',
+  'lease_held',
+] satisfies ClaimRefusal[];
+
+export function jobAttempts(context: StoreContext): JobAttempts {
+  const { commands } = context;
+  return {
+    async claimAttempt(jobId, attempt, workerId, leaseMs, { allocated, price_per_rank_hour } = {}) {
+      try {
+        const reply = await commands.run('claim_attempt', {
+          job_id: jobId,
+          attempt,
+          worker: workerId,
+          token: randomPiece(TOKEN_BYTES).toString('hex'),
+          lease_ms: leaseMs,
+          price_per_rank_hour,
+          allocated,
+          at: nowText(),
+        });
+        const record = reply as RecordReply;
+        return { granted: true, job: jobOf(record), ...claimOf(record) };
+      } catch (error) {
+        return refusal(error);
+      }
+    },
+
+    async renewLease(jobId, execution, leaseMs) {
+      const reply = await commands.run('renew_lease', {
+        job_id: jobId,
+        execution,
+        lease_ms: leaseMs,
+        at: nowText(),
+      });
+      const [state, save_requested, save_answered, requested_ranks, overrides, ask, places] =
+        reply as string[];
+      return controlOf({
+        state,
+        save_requested,
+        save_answered,
+        requested_ranks,
+        overrides,
+        ask,
+        places,
+      });
+    },
+
+    async releaseAttempt(jobId, execution, { to, reason, delay_ms, preempted, avoid }) {
+      const reply = await commands.run('release_attempt', {
+        job_id: jobId,
+        execution,
+        to,
+        reason: reason ?? undefined,
+        delay_ms,
+        preempted,
+        avoid,
+        at: nowText(),
+      });
+      return jobOf(reply as RecordReply);
+    },
+
+    watchControl: (jobId, onControl) => watchControl(context, jobId, onControl),
+
+    async requeueAbandoned(graceMs) {
+      const ids = await commands.run('requeue_abandoned', {
+        grace_ms: graceMs,
+        limit: REQUEUE_BATCH,
+        at: nowText(),
+      });
+      return ids as string[];
+    },
+  };
+}
+
+function refusal(error: unknown): ClaimResult {
+  const { code, message } = error as ZerofleetError;
+  if (!CLAIM_REFUSALS.includes(code)) throw error;
+  const retry_after_ms = code === 'lease_held' ? Number(message) : 0;
+  return { granted: false, code: code as ClaimRefusal, retry_after_ms };
+}
+
+const CONTROL_FIELDS = [
+  'state',
+  'save_requested',
+  'save_answered',
+  'requested_ranks',
+  'overrides',
+  'ask',
+  'places',
+] as const satisfies (keyof ControlFields)[];
+
+async function watchControl(
+  context: StoreContext,
+  jobId: string,
+  onControl: (control: Control) => void,
+): Promise<Unsubscribe> {
+  const key = jobKey(context, jobId);
+  let ended = false;
+
+  async function look(): Promise<void> {
+    const values = await redisCall(context.redis.hmget(key, ...CONTROL_FIELDS));
+    const fields = Object.fromEntries(CONTROL_FIELDS.map((field, i) => [field, values[i]]));
+    if (!ended && fields.state) onControl(controlOf(fields as unknown as ControlFields));
+  }
+
+  // A look that fails while Redis is away is repeated when the subscription stands again; the heartbeat reads
+  // it as well.
+  const unsubscribe = await context.subscriptions.add(
+    `${key}:control`,
+    () => void look().catch(() => undefined),
+  );
+  await look();
+  return async () => {
+    ended = true;
+    await unsubscribe();
+  };
+}

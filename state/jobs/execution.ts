@@ -1,0 +1,121 @@
+import { epochOf } from '../../contracts/execution.js';
+import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
+import { nowText, type StoreContext } from '../core/context.js';
+import type { JobExecution, MetricInput, TransitionPatch } from '../port.js';
+import { finish, statesBefore } from './finish.js';
+import { jobOf, type RecordReply } from './record.js';
+
+/** The newest metrics of a job that are kept, about; older ones are dropped. */
+export const METRICS_KEPT = 100_000;
+/** The newest log lines of a job that are kept, about. */
+export const LOGS_KEPT = 10_000;
+
+/** Progress of the attempt itself: these moves wait when a person wants the job to stop. */
+const WORKING_STATES: JobState[] = ['provisioning', 'starting', 'running', 'recovering'];
+
+export function jobExecution(context: StoreContext): JobExecution {
+  const { commands } = context;
+  return {
+    async transition(jobId, execution, to, { reason, patch } = {}) {
+      if (isFinal(to)) throw new ZerofleetError('invalid_transition', `only finishJob may set ${to}`);
+      const reply = await commands.run('transition', {
+        job_id: jobId,
+        execution,
+        to,
+        from: statesBefore(to),
+        working: WORKING_STATES,
+        reason: reason ?? undefined,
+        patch: patchFields(patch ?? {}),
+        at: nowText(),
+      });
+      return jobOf(reply as RecordReply);
+    },
+
+    async finishJob(jobId, execution, state, options = {}) {
+      const job = await finish(context, jobId, execution, state, options);
+      if (!job) throw new ZerofleetError('invalid_state', `a worker holds ${jobId}`);
+      return job;
+    },
+
+    async report(jobId, execution, metrics, progress, { batch } = {}) {
+      const at = nowText();
+      const [seq] = await commands.run('report', {
+        job_id: jobId,
+        execution,
+        metrics: metrics.map((metric) => metricText(metric, epochOf(execution), at)),
+        progress: progress ? JSON.stringify(progress) : undefined,
+        batch,
+        keep: METRICS_KEPT,
+        at,
+      });
+      return Number(seq);
+    },
+
+    async appendLogs(jobId, execution, lines, { batch } = {}) {
+      const [seq] = await commands.run('append_logs', {
+        job_id: jobId,
+        execution,
+        lines: lines.map((line) => JSON.stringify({ ...line, epoch: epochOf(execution) })),
+        batch,
+        keep: LOGS_KEPT,
+      });
+      return Number(seq);
+    },
+
+    async appendEvent(jobId, execution, { type, data, at, blame }) {
+      const [seq] = await commands.run('append_event', {
+        job_id: jobId,
+        execution,
+        type,
+        data: JSON.stringify(data ?? {}),
+        at: at ?? nowText(),
+        blame,
+      });
+      return Number(seq);
+    },
+
+    async commitCheckpoint(jobId, execution, checkpoint, { save_request } = {}) {
+      const { id, step, state_digest } = checkpoint;
+      await commands.run('commit_checkpoint', {
+        job_id: jobId,
+        execution,
+        checkpoint_id: id,
+        save_request,
+        checkpoint: JSON.stringify(checkpoint),
+        ref: JSON.stringify({ id, step, state_digest }),
+        at: nowText(),
+      });
+    },
+
+    async rejectCheckpoint(jobId, execution, checkpointId) {
+      await commands.run('reject_checkpoint', {
+        job_id: jobId,
+        execution,
+        checkpoint_id: checkpointId,
+        at: nowText(),
+      });
+    },
+
+    async removeCheckpoint(jobId, execution, checkpointId) {
+      const [removed] = await commands.run('remove_checkpoint', {
+        job_id: jobId,
+        execution,
+        checkpoint_id: checkpointId,
+        at: nowText(),
+      });
+      return removed === '1';
+    },
+  };
+}
+
+function patchFields(patch: TransitionPatch): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (const [name, value] of Object.entries(patch)) {
+    if (value !== undefined) fields[name] = value === null ? '' : String(value);
+  }
+  return fields;
+}
+
+function metricText(metric: MetricInput, epoch: number, now: string): string {
+  return JSON.stringify({ ...metric, at: metric.at ?? now, epoch });
+}

@@ -1,0 +1,37 @@
+import type { Execution } from '../../contracts/execution.js';
+import { canTransition, type FinalJobState, JOB_STATES, type Job } from '../../contracts/index.js';
+import { nowText, type StoreContext } from '../core/context.js';
+import type { FinishOptions } from '../port.js';
+import { jobOf, type RecordReply } from './record.js';
+
+/**
+ * The states from which the state table leads to `to`; the scripts check against it, so the table is written
+ * only once.
+ */
+export function statesBefore(to: Job['state']): Job['state'][] {
+  return JOB_STATES.filter((from) => canTransition(from, to));
+}
+
+/**
+ * Sets a final state: the only caller of the only script that may.
+ * @returns null when `execution` is null and a worker holds the job
+ */
+export async function finish(
+  { commands }: StoreContext,
+  jobId: string,
+  execution: Execution | null,
+  state: FinalJobState,
+  { reason, failure, export: exported }: FinishOptions,
+): Promise<Job | null> {
+  const [outcome, ...record] = await commands.run('finish_job', {
+    job_id: jobId,
+    execution: execution ?? undefined,
+    state,
+    from: statesBefore(state),
+    reason: reason ?? undefined,
+    failure: failure ? JSON.stringify(failure) : '',
+    export: exported ? JSON.stringify(exported) : '',
+    at: nowText(),
+  });
+  return outcome === 'busy' ? null : jobOf(record as RecordReply);
+}

@@ -1,0 +1,67 @@
+import { encodeTime } from 'ulid';
+import { DEFAULT_PROJECT, type Job, type Page } from '../../contracts/index.js';
+import { indexKey, namedIndex, type StoreContext } from '../core/context.js';
+import { readPage } from '../core/listing.js';
+import type { JobFilter } from '../port.js';
+
+/** No request takes as long as this to be recorded. */
+const ID_AGE_MS = 3_600_000;
+
+/** Jobs that pass a filter, newest first. */
+export function listJobs(
+  context: StoreContext,
+  { project = DEFAULT_PROJECT, ...filter }: JobFilter,
+  load: (ids: string[]) => Promise<(Job | null)[]>,
+): Promise<Page<Job>> {
+  const { created_after, created_before } = filter;
+  // An id holds the time at which it was made, which is a little before the job is recorded.
+  const from = created_after && idAt(Date.parse(created_after) - ID_AGE_MS);
+  const to = created_before && idAt(Date.parse(created_before) + 1);
+  return readPage(context, {
+    indexes: indexesOf(filter).map((name) => indexKey(context, project, name)),
+    page: filter,
+    range: { from, to },
+    load,
+    // The index and the record are read one after the other; the record decides.
+    matches: (job) => matches(job, filter),
+  });
+}
+
+function idAt(ms: number): string {
+  return `job_${encodeTime(Math.max(0, ms))}`;
+}
+
+/** The narrowest indexes that hold everything that the filter lets through. */
+function indexesOf({ name, label = [], state = [], pool }: JobFilter): string[] {
+  if (name !== undefined) return [namedIndex('jobs', name)];
+  if (label[0] !== undefined) return [`jobs:label:${label[0]}`];
+  if (state.length > 0) return state.map((one) => `jobs:state:${one}`);
+  return [pool === undefined ? 'jobs' : `jobs:pool:${pool}`];
+}
+
+function matches(job: Job, { name, label = [], state = [], pool, ...created }: JobFilter): boolean {
+  const { created_after, created_before } = created;
+  const at = Date.parse(job.created_at);
+  return (
+    (name === undefined || job.name === name) &&
+    label.every((one) => labelTexts(job).includes(one)) &&
+    (state.length === 0 || state.includes(job.state)) &&
+    (pool === undefined || job.spec.resources.pool === pool) &&
+    (created_after === undefined || at > Date.parse(created_after)) &&
+    (created_before === undefined || at < Date.parse(created_before))
+  );
+}
+
+/** The indexes that a job is in besides those of all jobs and of its state, behind `<index>:jobs:`. */
+export function jobIndexes({ name, labels, spec }: Pick<Job, 'name' | 'labels' | 'spec'>): string[] {
+  return [
+    // A job without a name can't be asked for by it.
+    ...(name === '' ? [] : [`name:${name}`]),
+    `pool:${spec.resources.pool}`,
+    ...labelTexts({ labels }).map((text) => `label:${text}`),
+  ];
+}
+
+function labelTexts({ labels }: Pick<Job, 'labels'>): string[] {
+  return Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+}

@@ -1,0 +1,115 @@
+/**
+ * Reads jobs. Reading a record, completing its document and writing the answer take most of the time of a request for a job, and most
+ * requests ask for what was read before: so what was read is kept, with a tag of the whole record by which Redis tells whether it is
+ * still so. Each read asks Redis, and none is older than its beginning.
+ */
+import type { Job } from '../../contracts/index.js';
+import type { CommandRunner } from '../core/scripts.js';
+import { fromRecord, type RecordReply } from './record.js';
+
+/** Of the kept records' text; a job takes a few times as much. */
+const KEPT_BYTES = 8 * 1024 * 1024;
+/** Jobs that one script reads; it holds up everyone else. */
+const BATCH = 128;
+
+interface Kept {
+  tag: string;
+  job: Job;
+  bytes: number;
+}
+
+/** What get_jobs.lua says of one job. */
+type Reply = [] | [tag: string] | [tag: string, ...record: RecordReply];
+
+interface Waiting {
+  resolve(job: Job | null): void;
+  reject(error: unknown): void;
+}
+
+export class JobReader {
+  /** The one that was read last is the last. */
+  private readonly kept = new Map<string, Kept>();
+  private bytes = 0;
+  private asked = new Map<string, Waiting[]>();
+
+  constructor(
+    private readonly commands: CommandRunner,
+    private readonly keptBytes = KEPT_BYTES,
+  ) {}
+
+  /**
+   * The job as it is now, frozen; the same object as before while nothing has changed. Null when there is none.
+   * @throws ZerofleetError `job_store_unavailable`
+   */
+  read(id: string): Promise<Job | null> {
+    return new Promise((resolve, reject) => {
+      // Who asks in the same turn of the event loop shares one command.
+      if (this.asked.size === 0) setImmediate(() => this.send());
+      const waiting = this.asked.get(id) ?? [];
+      this.asked.set(id, waiting);
+      waiting.push({ resolve, reject });
+    });
+  }
+
+  private send(): void {
+    const asked = [...this.asked];
+    this.asked = new Map();
+    for (let at = 0; at < asked.length; at += BATCH) void this.answer(asked.slice(at, at + BATCH));
+  }
+
+  private async answer(asked: readonly [id: string, Waiting[]][]): Promise<void> {
+    // Held here, for the others may drop it meanwhile.
+    const before = asked.map(([id]) => this.kept.get(id));
+    const call = { ids: asked.map(([id]) => id), known: before.map((kept) => kept?.tag ?? '') };
+    const replies = await this.commands.run('get_jobs', call).catch((error: unknown) => {
+      for (const { reject } of asked.flatMap(([, waiting]) => waiting)) reject(error);
+    });
+    if (!replies) return;
+    asked.forEach(([id, waiting], i) => {
+      try {
+        const job = this.take(id, replies[i] as Reply, before[i]);
+        for (const { resolve } of waiting) resolve(job);
+      } catch (error) {
+        // A record that can't be read is nobody else's trouble.
+        for (const { reject } of waiting) reject(error);
+      }
+    });
+  }
+
+  private take(id: string, [tag, ...record]: Reply, before: Kept | undefined): Job | null {
+    if (tag === undefined) {
+      this.forget(id);
+      return null;
+    }
+    if (before?.tag === tag) {
+      this.keep(id, before);
+      return before.job;
+    }
+    const [flat, history] = record as RecordReply;
+    const job = freeze(fromRecord([flat, history]) as Job);
+    const bytes = [...flat, ...history].reduce((sum, text) => sum + text.length, 0);
+    this.keep(id, { tag, job, bytes });
+    return job;
+  }
+
+  private keep(id: string, kept: Kept): void {
+    this.forget(id);
+    this.kept.set(id, kept);
+    this.bytes += kept.bytes;
+    for (const oldest of this.kept.keys()) {
+      if (this.bytes <= this.keptBytes) break;
+      this.forget(oldest);
+    }
+  }
+
+  private forget(id: string): void {
+    this.bytes -= this.kept.get(id)?.bytes ?? 0;
+    this.kept.delete(id);
+  }
+}
+
+/** Whoever changed it would change what others are answered. */
+function freeze<T extends object>(value: T): T {
+  for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) freeze(part);
+  return Object.freeze(value);
+}

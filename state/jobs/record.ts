@@ -1,0 +1,310 @@
+/**
+ * How a job lies in its Redis hash: texts and numbers as they are, everything else as JSON, null as the empty
+ * text.
+ */
+import type { Execution } from '../../contracts/execution.js';
+import {
+  isFinal,
+  type Job,
+  type ResolvedJobSpec,
+  type StateChange,
+  ZerofleetError,
+} from '../../contracts/index.js';
+import { documentHash } from '../../platform/canonical-json.js';
+import { randomPiece } from '../../platform/random.js';
+import { completeSpec, gpuBytesBySize, leafCount, modelsOf } from '../../spec/index.js';
+import { type LimitFields, limitFields, usageOf } from '../core/limits.js';
+import type { Place } from '../pools/pools-port.js';
+import type { Control } from '../port.js';
+import { jobIndexes } from './job-list.js';
+
+/** What the order of those that wait for places is made of. */
+export interface DemandFields {
+  project: string;
+  priority: string;
+  ranks_min: string;
+  /** More ranks would have nothing to do. */
+  ranks_most: string;
+  /** The number of ranks is a multiple of it. */
+  ranks_multiple: string;
+}
+
+/** Fields of the hash that are not part of the job as people see it. */
+interface InternalFields extends DemandFields, GpuFields, LimitFields, OverridesField {
+  pool: string;
+  dataset_id: string;
+  /** Of the models that the job needs, with spaces between them. */
+  model_ids: string;
+  /** JSON list of the webhooks that it names. */
+  notify: string;
+  /** JSON list of `jobIndexes`. */
+  indexes: string;
+  /** The checkpoint that it begins with, of whichever job; empty for none. */
+  init_checkpoint: string;
+  /** The newest one (contracts/execution.ts); empty before the first claim. */
+  execution: string;
+  /** Who holds the lease; empty for nobody. */
+  worker: string;
+  /** ms, server clock. */
+  lease_until: string;
+  error_count: string;
+  /** Which stream it is: another one begins when the record is made anew after a loss of Redis. */
+  stream: string;
+  /** Last sequence number of the stream. */
+  seq: string;
+  /** Last batch of metrics of this epoch. */
+  batch: string;
+  /** '1' once a final state was set. */
+  final: string;
+  /** JSON of `Place[]`; empty for none. */
+  places: string;
+  /** The worker that has to claim `places`; empty where nothing is allocated, or it has claimed. */
+  granted_to: string;
+  /** When the allocation ends unless it was claimed: ms, server clock. */
+  granted_until: string;
+  /** JSON of the pairs of workers that could not reach each other; empty for none. */
+  avoided: string;
+}
+
+export interface OverridesField {
+  /** `documentHash` of the document's overrides: tells a worker that those of its ranks are others. */
+  overrides: string;
+}
+
+export function overridesField({ train }: ResolvedJobSpec): OverridesField {
+  return { overrides: documentHash(train.overrides) };
+}
+
+export interface GpuFields {
+  /** JSON of `gpuBytesBySize`. Records of earlier versions have none: no GPU offered slots then. */
+  gpu_bytes: string;
+}
+
+export function gpuFields(spec: ResolvedJobSpec): GpuFields {
+  return { gpu_bytes: JSON.stringify(gpuBytesBySize(spec)) };
+}
+
+export function demandFields({ project, priority, resources, train, zero }: ResolvedJobSpec): DemandFields {
+  return {
+    project,
+    priority: String(priority),
+    ranks_min: String(resources.ranks.min),
+    ranks_most: String(leafCount(train)),
+    ranks_multiple: String(zero.expert_parallel_size),
+  };
+}
+
+/** The job as it is answered when it was just created. */
+export function initialJob(id: string, spec: ResolvedJobSpec, at: string): Job {
+  return {
+    id,
+    name: spec.name,
+    state: 'queued',
+    reason: null,
+    state_version: 1,
+    queue_position: null,
+    state_history: [{ state: 'queued', reason: null, at }],
+    created_at: at,
+    updated_at: at,
+    spec,
+    labels: spec.labels,
+    progress: {
+      step: 0,
+      total_steps: spec.train.steps,
+      tokens: 0,
+      percent: 0,
+      loss: null,
+      tokens_per_second: null,
+      eta_seconds: null,
+    },
+    attempt: 1,
+    epoch: 0,
+    world_size: null,
+    requested_ranks: spec.resources.ranks.preferred,
+    latest_checkpoint: null,
+    lost_work_seconds: 0,
+    usage: { run_seconds: 0, rank_seconds: 0, cost: 0 },
+    export: null,
+    failure: null,
+  };
+}
+
+function sourceCheckpoint({ model }: ResolvedJobSpec): string {
+  const { init_from } = model;
+  return init_from !== null && 'checkpoint' in init_from ? init_from.checkpoint : '';
+}
+
+/** The hash of a new job; its history is a list of its own. */
+export function toRecord(job: Job): Record<string, string> {
+  const internal: InternalFields = {
+    ...limitFields(job.spec),
+    ...demandFields(job.spec),
+    ...gpuFields(job.spec),
+    ...overridesField(job.spec),
+    pool: job.spec.resources.pool,
+    dataset_id: job.spec.data.dataset,
+    model_ids: modelsOf(job.spec).join(' '),
+    notify: JSON.stringify(job.spec.notify.webhooks),
+    indexes: JSON.stringify(jobIndexes(job)),
+    init_checkpoint: sourceCheckpoint(job.spec),
+    execution: '',
+    worker: '',
+    lease_until: '0',
+    error_count: '0',
+    stream: randomPiece(4).toString('hex'),
+    seq: '0',
+    batch: '0',
+    final: isFinal(job.state) ? '1' : '',
+    places: '',
+    granted_to: '',
+    granted_until: '0',
+    avoided: '',
+  };
+  return {
+    ...internal,
+    id: job.id,
+    name: job.name,
+    state: job.state,
+    reason: job.reason ?? '',
+    state_version: String(job.state_version),
+    created_at: job.created_at,
+    updated_at: job.updated_at,
+    spec: JSON.stringify(job.spec),
+    progress: JSON.stringify(job.progress),
+    attempt: String(job.attempt),
+    epoch: String(job.epoch),
+    world_size: nullable(job.world_size, String),
+    requested_ranks: String(job.requested_ranks),
+    latest_checkpoint: nullable(job.latest_checkpoint, JSON.stringify),
+    lost_work_seconds: String(job.lost_work_seconds),
+    export: nullable(job.export, JSON.stringify),
+    failure: nullable(job.failure, JSON.stringify),
+  };
+}
+
+/** What a command answers about one job: the flat hash and the list of its history. */
+export type RecordReply = [flat: string[], history: string[]];
+
+/** Null when the record is empty: there is no such job. */
+export function fromRecord([flat, history]: RecordReply): Job | null {
+  if (flat.length === 0) return null;
+  const field = fieldReader(flat);
+  // The job may have been recorded before the document got its newest fields.
+  const spec = completeSpec(JSON.parse(field('spec')));
+  return {
+    id: field('id'),
+    name: field('name'),
+    state: field('state') as Job['state'],
+    reason: field('reason') || null,
+    state_version: Number(field('state_version')),
+    state_history: history.map((text) => JSON.parse(text) as StateChange),
+    created_at: field('created_at'),
+    updated_at: field('updated_at'),
+    spec,
+    labels: spec.labels,
+    progress: JSON.parse(field('progress')),
+    attempt: Number(field('attempt')),
+    epoch: Number(field('epoch')),
+    world_size: present(field('world_size'), Number),
+    requested_ranks: Number(field('requested_ranks')),
+    queue_position: present(field('queue_position'), Number),
+    latest_checkpoint: present(field('latest_checkpoint'), JSON.parse),
+    lost_work_seconds: Number(field('lost_work_seconds')),
+    usage: usageOf(flat),
+    export: present(field('export'), JSON.parse),
+    failure: present(field('failure'), JSON.parse),
+  };
+}
+
+/** The job of a reply that must hold one. */
+export function jobOf(reply: RecordReply): Job {
+  const job = fromRecord(reply);
+  if (!job) throw new ZerofleetError('internal_error', 'the job store answered without a job');
+  return job;
+}
+
+/** The internal fields that a worker sees when it claims. */
+export function claimOf([flat]: RecordReply): {
+  execution: Execution;
+  control: Control;
+  error_count: number;
+  lost_workers: number;
+  lost_workers_before: number;
+  places: Place[];
+} {
+  const field = fieldReader(flat);
+  return {
+    execution: field('execution') as Execution,
+    control: controlOf({
+      state: field('state'),
+      save_requested: optional(flat, 'save_requested'),
+      save_answered: optional(flat, 'save_answered'),
+      requested_ranks: field('requested_ranks'),
+      overrides: field('overrides'),
+      ask: optional(flat, 'ask'),
+      places: field('places'),
+    }),
+    error_count: Number(field('error_count')),
+    lost_workers: Number(optional(flat, 'lost_workers') ?? 0),
+    lost_workers_before: Number(optional(flat, 'lost_workers_before') ?? 0),
+    places: present(field('places'), JSON.parse) ?? [],
+  };
+}
+
+/**
+ * What people want is written in the state: a request moves a job that somebody runs to `pausing` or
+ * `cancelling`.
+ */
+export function controlOf(fields: ControlFields): Control {
+  const { state = '', save_requested, save_answered, requested_ranks, overrides, ask, places } = fields;
+  const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
+  const requested = Number(save_requested ?? 0);
+  return {
+    desired,
+    state: state as Job['state'],
+    save_request: requested > Number(save_answered ?? 0) ? requested : 0,
+    requested_ranks: Number(requested_ranks),
+    overrides: overrides ?? '',
+    ask: present(ask ?? '', Number),
+    held_ranks: countRanks(present(places ?? '', JSON.parse) ?? []),
+  };
+}
+
+/** Fields of the record; some are there only once somebody asked for something. */
+export interface ControlFields {
+  state: string | undefined;
+  save_requested?: string | null | undefined;
+  save_answered?: string | null | undefined;
+  requested_ranks?: string | null | undefined;
+  overrides?: string | null | undefined;
+  ask?: string | null | undefined;
+  places?: string | null | undefined;
+}
+
+/** Ranks on all of the places. */
+export function countRanks(places: readonly Place[]): number {
+  return places.reduce((ranks, { slots }) => ranks + slots, 0);
+}
+
+function optional(flat: readonly string[], name: string): string | null {
+  const at = flat.findIndex((text, i) => i % 2 === 0 && text === name);
+  return at < 0 ? null : (flat[at + 1] ?? null);
+}
+
+function fieldReader(flat: readonly string[]): (name: string) => string {
+  const fields = new Map<string, string>();
+  for (let i = 0; i + 1 < flat.length; i += 2) fields.set(flat[i] as string, flat[i + 1] as string);
+  return (name) => {
+    const value = fields.get(name);
+    if (value === undefined) throw new ZerofleetError('internal_error', `a job record has no field ${name}`);
+    return value;
+  };
+}
+
+function nullable<T>(value: T | null, format: (value: T) => string): string {
+  return value === null ? '' : format(value);
+}
+
+function present<T>(text: string, parse: (text: string) => T): T | null {
+  return text === '' ? null : parse(text);
+}

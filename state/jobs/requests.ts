@@ -1,0 +1,169 @@
+import {
+  type Checkpoint,
+  DEFAULT_PROJECT,
+  type Job,
+  parseTrace,
+  type TraceHeaders,
+  ZerofleetError,
+} from '../../contracts/index.js';
+import { modelsOf } from '../../spec/index.js';
+import { indexKey, jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
+import { readPage } from '../core/listing.js';
+import type { Condition, CreateJobInput, CreateJobResult, FoundCheckpoint, JobRequests } from '../port.js';
+import { idempotencyEntry } from '../repeats/idempotency.js';
+import { finish } from './finish.js';
+import { HOLD_MS } from './holds.js';
+import { listJobs } from './job-list.js';
+import { JobReader } from './job-reader.js';
+import { initialJob, jobOf, type RecordReply, toRecord } from './record.js';
+
+const CANCEL_TRIES = 10;
+
+export function jobRequests(context: StoreContext): JobRequests {
+  const { commands } = context;
+
+  const reader = new JobReader(commands);
+  const getJobs = (ids: string[]) => Promise.all(ids.map((id) => reader.read(id)));
+
+  async function request(
+    jobId: string,
+    action: 'pause' | 'cancel' | 'resume' | 'checkpoint' | 'resize',
+    { ranks, if_versions }: { ranks?: number } & Condition = {},
+  ) {
+    const [outcome, ...record] = await commands.run('request', {
+      job_id: jobId,
+      action,
+      ranks,
+      if_versions,
+      at: nowText(),
+    });
+    return outcome === 'idle' ? null : jobOf(record as RecordReply);
+  }
+
+  async function jobOfRemoved(checkpointId: string): Promise<string | null> {
+    const { redis, prefix } = context;
+    const key = `${prefix}:removed-checkpoints`;
+    const found = await redisCall(redis.zrangebylex(key, `[${checkpointId} `, '+', 'LIMIT', 0, 1));
+    const [id, jobId = null] = found[0]?.split(' ') ?? [];
+    return id === checkpointId ? jobId : null;
+  }
+
+  async function findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null> {
+    const { redis, prefix } = context;
+    const jobId =
+      (await redisCall(redis.hget(`${prefix}:checkpoint-jobs`, checkpointId))) ??
+      (await jobOfRemoved(checkpointId));
+    if (jobId === null) return null;
+    const text = await redisCall(redis.hget(`${jobKey(context, jobId)}:checkpoints`, checkpointId));
+    return { job_id: jobId, checkpoint: text === null ? null : (JSON.parse(text) as Checkpoint) };
+  }
+
+  return {
+    createJob: (input) => createJob(context, input),
+
+    async findCreated(idempotency) {
+      const { id, body_hash } = idempotencyEntry(idempotency);
+      const key = `${context.prefix}:idempotency:${id}`;
+      const [known, reply] = await redisCall(context.redis.hmget(key, 'body_hash', 'reply'));
+      if (!known || !reply) return null;
+      if (known === body_hash) return JSON.parse(reply) as Job;
+      throw new ZerofleetError('idempotency_key_reused', 'the idempotency key was used with another request');
+    },
+
+    async getTrace(jobId) {
+      const text = await redisCall(context.redis.hget(jobKey(context, jobId), 'trace'));
+      return text === null ? null : (JSON.parse(text) as TraceHeaders);
+    },
+
+    getJob: (jobId) => reader.read(jobId),
+
+    async projectOfJob(jobId) {
+      const [id, project] = await redisCall(context.redis.hmget(jobKey(context, jobId), 'id', 'project'));
+      // Records of earlier versions say no project.
+      return id ? (project ?? DEFAULT_PROJECT) : null;
+    },
+
+    listJobs: (filter = {}) => listJobs(context, filter, getJobs),
+
+    async requestPause(jobId, condition) {
+      return (await request(jobId, 'pause', condition)) as Job;
+    },
+
+    async requestCancel(jobId, condition) {
+      // Nobody runs the job: it is finished here. A worker may take it between the two commands, or give it
+      // back, so the question is asked again until one of them was in time.
+      for (let tries = 0; tries < CANCEL_TRIES; tries += 1) {
+        const asked = await request(jobId, 'cancel', condition);
+        if (asked) return asked;
+        const cancelled = await finish(context, jobId, null, 'cancelled', { reason: 'user_request' });
+        if (cancelled) return cancelled;
+      }
+      throw new ZerofleetError('invalid_state', `${jobId} changes hands all the time; try again`);
+    },
+
+    async resumeJob(jobId, options) {
+      return (await request(jobId, 'resume', options)) as Job;
+    },
+
+    async requestCheckpoint(jobId, condition) {
+      return (await request(jobId, 'checkpoint', condition)) as Job;
+    },
+
+    pinCheckpoint: (checkpointId, pinned) =>
+      changeCheckpoint(context, 'pin_checkpoint', { checkpointId, pinned }),
+
+    deleteCheckpoint: (checkpointId) => changeCheckpoint(context, 'delete_checkpoint', { checkpointId }),
+
+    async requestResize(jobId, ranks, condition) {
+      return (await request(jobId, 'resize', { ...condition, ranks })) as Job;
+    },
+
+    async listCheckpoints(jobId, page = {}) {
+      const key = jobKey(context, jobId);
+      const load = async (places: string[]) => {
+        const ids = places.map((place) => place.slice(place.indexOf(':') + 1));
+        const texts = await redisCall(context.redis.hmget(`${key}:checkpoints`, ...ids));
+        return texts.map((text) => (text === null ? null : (JSON.parse(text) as Checkpoint)));
+      };
+      const found = await readPage(context, { indexes: [`${key}:checkpoint-places`], page, load });
+      if (found.data.length === 0 && (await redisCall(context.redis.exists(key))) === 0) {
+        throw new ZerofleetError('job_not_found', `there is no job ${jobId}`);
+      }
+      return found;
+    },
+
+    listProjectCheckpoints({ project, ...page }) {
+      const load = (ids: string[]) =>
+        Promise.all(ids.map(async (id) => (await findCheckpoint(id))?.checkpoint ?? null));
+      return readPage(context, { indexes: [indexKey(context, project, 'checkpoints')], page, load });
+    },
+
+    findCheckpoint,
+  };
+}
+
+/** @returns the checkpoint as it is afterwards, or was; null when there is none of this id */
+async function changeCheckpoint(
+  { commands }: StoreContext,
+  command: 'pin_checkpoint' | 'delete_checkpoint',
+  { checkpointId, pinned }: { checkpointId: string; pinned?: boolean },
+): Promise<Checkpoint | null> {
+  const [text] = await commands.run(command, { checkpoint_id: checkpointId, pinned, at: nowText() });
+  return text === '' ? null : (JSON.parse(text as string) as Checkpoint);
+}
+
+async function createJob({ commands }: StoreContext, input: CreateJobInput): Promise<CreateJobResult> {
+  const at = nowText();
+  const job = initialJob(input.id, input.spec, at);
+  const [reply, replayed] = await commands.run('create_job', {
+    job_id: job.id,
+    record: { ...toRecord(job), ...(input.trace && { trace: JSON.stringify(input.trace) }) },
+    trace_id: parseTrace(input.trace?.traceparent)?.trace_id,
+    reply: JSON.stringify(job),
+    model_ids: modelsOf(job.spec),
+    hold_ms: HOLD_MS,
+    at,
+    idempotency: input.idempotency && idempotencyEntry(input.idempotency),
+  });
+  return { job: JSON.parse(reply as string) as Job, replayed: replayed === '1' };
+}

@@ -1,0 +1,38 @@
+import { modelsOf } from '../../spec/index.js';
+import { nowText, redisCall, type StoreContext } from '../core/context.js';
+import type { JobRestore } from '../port.js';
+import { HOLD_MS } from './holds.js';
+import { initialJob, toRecord } from './record.js';
+
+/** One that was cut off counts no longer than this. */
+const RESTORE_MS = 3_600_000;
+
+export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestore {
+  return {
+    async beginRestore() {
+      await redisCall(redis.set(`${prefix}:restore`, nowText(), 'PX', RESTORE_MS));
+    },
+
+    async restoreJob({ job, checkpoints, idempotency }) {
+      const [restored] = await commands.run('restore_job', {
+        job_id: job.id,
+        record: toRecord(job),
+        history: job.state_history.map((change) => JSON.stringify(change)),
+        checkpoints: checkpoints.map((checkpoint) => ({
+          id: checkpoint.id,
+          document: JSON.stringify(checkpoint),
+        })),
+        model_ids: modelsOf(job.spec),
+        hold_ms: HOLD_MS,
+        at: nowText(),
+        reply: JSON.stringify(initialJob(job.id, job.spec, job.created_at)),
+        idempotency: idempotency ?? undefined,
+      });
+      return restored === '1';
+    },
+
+    async endRestore() {
+      await redisCall(redis.del(`${prefix}:restore`));
+    },
+  };
+}

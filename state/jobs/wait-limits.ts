@@ -1,0 +1,28 @@
+import { nowText, type StoreContext } from '../core/context.js';
+import type { WaitLimits } from '../port.js';
+import { finish } from './finish.js';
+
+/** Expired in one call at most, so that the script stays short. */
+const EXPIRE_BATCH = 100;
+
+export function waitLimits(context: StoreContext): WaitLimits {
+  return {
+    async expireWaiting() {
+      const [stopped, cancel] = await context.commands.run('expire_waiting', {
+        limit: EXPIRE_BATCH,
+        at: nowText(),
+      });
+      const ids = [...asTexts(stopped)];
+      for (const id of asTexts(cancel)) {
+        // Null: a worker took it in the last moment.
+        const job = await finish(context, id, null, 'cancelled', { reason: 'budget_reached' });
+        if (job) ids.push(id);
+      }
+      return ids;
+    },
+  };
+}
+
+function asTexts(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}

@@ -1,0 +1,57 @@
+/** Who offers slots: what is known of workers and pools. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { ulid } from 'ulid';
+import { startTestRedis } from '../../platform/testing/redis.js';
+import { type JobStorePort, openJobStore } from '../index.js';
+import { testGpu, testWorker } from '../testing/workers.js';
+
+const LEASE_MS = 60_000;
+const server = await startTestRedis();
+t.teardown(() => server.stop());
+
+/** A store and its workers, by name and slots. */
+async function pool(t: Test, workers: Record<string, number>): Promise<JobStorePort> {
+  const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
+  t.teardown(() => store.close());
+  for (const [id, slots] of Object.entries(workers))
+    await store.announceWorker(testWorker(id, slots), LEASE_MS);
+  return store;
+}
+
+t.test('a worker is known from its announcement until its time is up or it leaves', async (t) => {
+  const store = await pool(t, { a: 4 });
+  await store.announceWorker(testWorker('b', 2, { pool: 'other', draining: true }), LEASE_MS);
+  await store.announceWorker(testWorker('c', 1), 1);
+  await sleep(5);
+  t.match(await store.listWorkers(), [
+    { id: 'a', pool: 'default', slots: 4, used_slots: 0, draining: false, address: '127.0.0.1' },
+    { id: 'b', pool: 'other', slots: 2, draining: true },
+  ]);
+  t.match(await store.listWorkers('other'), [{ id: 'b' }]);
+  t.match(await store.listPools(), [
+    { name: 'default', running: 0, waiting: 0 },
+    { name: 'other', running: 0, waiting: 0 },
+  ]);
+  await store.withdrawWorker('b');
+  await store.withdrawWorker('b');
+  t.strictSame(
+    (await store.listPools()).map(({ name }) => name),
+    ['default'],
+  );
+  const [seen] = await store.listWorkers();
+  await store.announceWorker(testWorker('a', 3), LEASE_MS);
+  t.match(await store.listWorkers(), [{ id: 'a', slots: 3 }]);
+  t.ok(seen && !Number.isNaN(Date.parse(seen.last_seen)));
+});
+
+t.test('what a worker computes with is known', async (t) => {
+  const store = await pool(t, {});
+  const computes = {
+    numerics: 'cuda-sm90/1',
+    gpus: [testGpu('GPU-1'), testGpu('GPU-2', { problem: 'hot' })],
+  };
+  await store.announceWorker(testWorker('a', 2, computes), LEASE_MS);
+  await store.announceWorker(testWorker('b', 2), LEASE_MS);
+  t.match(await store.listWorkers(), [computes, { id: 'b', numerics: null, gpus: [] }]);
+});

@@ -1,0 +1,76 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import { adjust } from '../../scheduler/adjust.js';
+import { jobKey, redisCall, type StoreContext, untilUnchanged } from '../core/context.js';
+import type { PoolPlaces, PoolRecord, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
+import { placeOf, readSnapshot } from './scheduling.js';
+
+/** A pool as read_pools.lua answers it. */
+type RawPool = [name: string, running: number, waiting: number, ...workers: RawWorker[]];
+export type RawWorker = [record: string, seen_at: string, used: number, draining: number, retiring: number];
+
+export function poolPlaces(context: StoreContext): PoolPlaces {
+  const { commands } = context;
+  const read = async (pool?: string) => (await readPools(context, pool)).map(poolOf);
+
+  return {
+    adjustPlaces: (jobId, execution) =>
+      untilUnchanged(`the pool of ${jobId}`, async () => {
+        const pool = await redisCall(context.redis.hget(jobKey(context, jobId), 'pool'));
+        if (pool === null) throw new ZerofleetError('job_not_found', `there is no job ${jobId}`);
+        const { version, snapshot } = await readSnapshot(context, pool);
+        const places = adjust(snapshot, jobId)?.map(placeOf) ?? null;
+        if (places === null) return null;
+        const call = { job_id: jobId, execution, version, places: JSON.stringify(places) };
+        const [done] = await commands.run('set_places', call);
+        return done === '1' ? places : undefined;
+      }),
+
+    async announceWorker(worker, ttlMs) {
+      const { id, pool, slots, draining, numerics } = worker;
+      await commands.run('announce_worker', {
+        worker_id: id,
+        pool,
+        slots,
+        draining,
+        numerics: numerics ?? '',
+        gpu_bytes: leastMemory(worker),
+        record: JSON.stringify(worker),
+        ttl_ms: ttlMs,
+      });
+    },
+
+    async withdrawWorker(workerId) {
+      await commands.run('withdraw_worker', { worker_id: workerId });
+    },
+
+    async listWorkers(pool) {
+      return (await read(pool)).flatMap(({ workers }) => workers);
+    },
+
+    listPools: () => read(),
+  };
+}
+
+/** All pools that have a worker or a job, or one, which may have neither. */
+export async function readPools({ commands }: StoreContext, pool?: string): Promise<RawPool[]> {
+  return (await commands.run('read_pools', { pool })) as RawPool[];
+}
+
+function poolOf([name, running, waiting, ...workers]: RawPool): PoolRecord {
+  return { name, running, waiting, workers: workers.map(workerOf) };
+}
+
+function workerOf([record, seen_at, used_slots, draining]: RawWorker): WorkerRecord {
+  const worker: WorkerAnnouncement = JSON.parse(record);
+  const last_seen = new Date(Number(seen_at)).toISOString();
+  // Records of earlier versions name neither a machine nor what it computes with.
+  const { machine = null, numerics = null, gpus = [] }: Partial<WorkerAnnouncement> = worker;
+  return { ...worker, machine, numerics, gpus, draining: draining === 1, used_slots, last_seen };
+}
+
+/** What a rank may have on whichever of its GPUs it comes to; undefined where ranks run on the CPU. */
+function leastMemory({ gpus }: WorkerAnnouncement): number | undefined {
+  const healthy = gpus.filter(({ problem }) => problem === null);
+  if (gpus.length === 0) return undefined;
+  return Math.min(...(healthy.length === 0 ? gpus : healthy).map(({ memory_bytes }) => memory_bytes));
+}

@@ -1,0 +1,159 @@
+/** What an autoscaler reads, and how it takes a machine out of use without taking anything from a job. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { startTestRedis } from '../../platform/testing/redis.js';
+import { TestPool } from '../testing/pools.js';
+import { testGpu, testWorker } from '../testing/workers.js';
+
+const LEASE_MS = 60_000;
+const server = await startTestRedis();
+t.teardown(() => server.stop());
+
+const demandOf = async ({ store }: TestPool) => {
+  const [pool] = await store.readDemand(['default']);
+  if (!pool) throw new Error('no pool');
+  return pool;
+};
+
+t.test('jobs that hold ranks and jobs that wait, in order, with workers and quotas', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 4, b: 2 });
+  await pool.store.announceWorker(testWorker('c', 2, { machine: 'i-1', draining: true }), LEASE_MS);
+  await pool.store.putQuota('small', { max_jobs: null, max_ranks: 6, max_storage_bytes: null });
+  const runs = await pool.job({ min: 2, ranks: 4 });
+  await pool.places(runs);
+  const waits = await pool.job({ min: 8 });
+  const first = await pool.job({ min: 2, ranks: 5, priority: 7, project: 'small' });
+  t.same(await demandOf(pool), {
+    name: 'default',
+    jobs: [
+      { id: runs.id, project: 'default', priority: 0, need: 2, want: 4, multiple: 1, held: 4 },
+      { id: waits.id, project: 'default', priority: 0, need: 8, want: 8, multiple: 1, held: 0 },
+      { id: first.id, project: 'small', priority: 7, need: 2, want: 5, multiple: 1, held: 0 },
+    ],
+    workers: [
+      {
+        id: 'a',
+        machine: null,
+        numerics: null,
+        slots: 4,
+        free: 0,
+        busy: true,
+        draining: false,
+        retiring: false,
+      },
+      {
+        id: 'b',
+        machine: null,
+        numerics: null,
+        slots: 2,
+        free: 2,
+        busy: false,
+        draining: false,
+        retiring: false,
+      },
+      {
+        id: 'c',
+        machine: 'i-1',
+        numerics: null,
+        slots: 2,
+        free: 0,
+        busy: false,
+        draining: true,
+        retiring: false,
+      },
+    ],
+    quotas: { small: 6 },
+  });
+  t.same(await pool.store.readDemand(['none']), [{ name: 'none', jobs: [], workers: [], quotas: {} }]);
+});
+
+t.test('a job that waits, or will after a pause, is wanted once, as its document says now', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 4 });
+  const job = await pool.job({ min: 3 });
+  await pool.claim(job, 1);
+  await sleep(5);
+  await pool.store.requeueAbandoned(0);
+  t.match((await demandOf(pool)).jobs, [{ id: job.id, need: 3, held: 0 }]);
+  const claim = await pool.claim(job);
+  if (!claim) throw new Error('it has to wait');
+  await pool.store.releaseAttempt(job.id, claim.execution, { to: 'queued', delay_ms: LEASE_MS });
+  t.match((await demandOf(pool)).jobs, [{ id: job.id, want: 3, held: 0 }]);
+  t.same((await pool.decide()).starts, [], 'it takes no turn');
+  await pool.store.requestResize(job.id, 4);
+  t.match((await demandOf(pool)).jobs, [{ id: job.id, want: 4, held: 0 }]);
+  await pool.store.requestCancel(job.id);
+  t.same((await demandOf(pool)).jobs, []);
+});
+
+t.test('on GPUs a job needs as many ranks as fit on those that are there', async (t) => {
+  const pool = await TestPool.open(t, server, {});
+  const gpu = (id: string, gib: number) =>
+    pool.announce(id, 1, { gpus: [testGpu(id, { memory_bytes: gib * 2 ** 30 })] });
+  const job = await pool.job({ min: 1, ranks: 4 });
+  const sizes = [80, 40, 27, 20].map((gib, i) => [i + 1, gib * 2 ** 30]);
+  await pool.store.requestPause(job.id);
+  await pool.redis.hset(pool.key(`job:${job.id}`), 'gpu_bytes', JSON.stringify(sizes));
+  await pool.store.resumeJob(job.id);
+  await gpu('a', 24);
+  t.match((await demandOf(pool)).jobs, [{ need: 4, want: 4 }]);
+  await gpu('b', 80);
+  t.match((await demandOf(pool)).jobs, [{ need: 1, want: 4 }]);
+});
+
+t.test('workers are retired all or none, and never one that has something to do', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 4, b: 4 });
+  const job = await pool.job({ min: 2 });
+  t.same(await pool.places(job), { a: 2 });
+  t.same(await pool.store.retireWorkers(['a', 'b']), ['a']);
+  const other = await pool.job({ min: 2 });
+  t.same(await pool.store.retireWorkers(['b', 'unknown']), []);
+  t.match((await demandOf(pool)).workers, [
+    { id: 'a', busy: true, draining: false, retiring: false },
+    { id: 'b', busy: false, draining: true, retiring: true },
+  ]);
+  const wide = await pool.job({ min: 3 });
+  t.equal(await pool.places(wide), null, 'nothing new begins there');
+  await pool.announce('b', 4);
+  t.equal(await pool.places(wide), null, 'whatever it says of itself');
+  await pool.store.requestCancel(wide.id);
+  t.match(await pool.store.listWorkers(), [{ draining: false }, { draining: true }]);
+  t.same(await pool.places(other), { a: 2 });
+  await pool.store.withdrawWorker('b');
+  await pool.announce('b', 4);
+  t.same(await pool.store.retireWorkers(['unknown']), []);
+  t.notOk((await demandOf(pool)).workers.some(({ id }) => id === 'unknown'));
+});
+
+t.test('a worker that has ranks of a job which another one leads is busy', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 2, b: 2 });
+  const job = await pool.job({ min: 4 });
+  t.same(await pool.places(job), { a: 2, b: 2 });
+  t.same(await pool.store.retireWorkers(['b']), ['b']);
+});
+
+t.test('a worker that leads a job without places of its own is busy', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 4 });
+  const job = await pool.job({ min: 1 });
+  await pool.store.claimAttempt(job.id, job.attempt, 'a', LEASE_MS);
+  t.same(await pool.store.retireWorkers(['a']), ['a']);
+});
+
+t.test('an office has one holder at a time, and passes on what was remembered', async (t) => {
+  const { store } = await TestPool.open(t, server, {});
+  t.same(await store.lead('o', 'one', LEASE_MS), { leads: true, memory: '' });
+  t.same(await store.lead('o', 'one', LEASE_MS, 'note'), { leads: true, memory: 'note' });
+  t.same(await store.lead('o', 'two', LEASE_MS, 'mine'), { leads: false, holder: 'one' });
+  t.same(await store.lead('o', 'one', 0), { leads: true, memory: 'note' });
+  t.same(await store.lead('o', 'two', 1), { leads: true, memory: 'note' });
+  await sleep(5);
+  t.same(await store.lead('o', 'one', LEASE_MS), { leads: true, memory: 'note' });
+});
+
+t.test('machines that may end are remembered', async (t) => {
+  const { store } = await TestPool.open(t, server, {});
+  t.same(await store.drainedMachines(), []);
+  await store.reportDrained('i-1');
+  await store.reportDrained('i-2');
+  await store.reportDrained('i-1');
+  t.same((await store.drainedMachines()).sort(), ['i-1', 'i-2']);
+});

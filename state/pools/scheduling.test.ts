@@ -1,0 +1,361 @@
+/** What a decision of the scheduler does to jobs and slots, and when it is refused. What is decided: scheduler/. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import type { Job } from '../../contracts/index.js';
+import { startTestRedis } from '../../platform/testing/redis.js';
+import { place } from '../../scheduler/place.js';
+import { executionAt } from '../testing/executions.js';
+import { byWorker, decide, TestPool } from '../testing/pools.js';
+import { testGpu } from '../testing/workers.js';
+
+const HOUR_MS = 3_600_000;
+const LEASE_MS = 60_000;
+const GIB = 2 ** 30;
+const server = await startTestRedis();
+t.teardown(() => server.stop());
+
+const open = (t: Test, workers: Record<string, number> = { a: 2 }, numerics: Record<string, string> = {}) =>
+  TestPool.open(t, server, workers, numerics);
+
+/** Entries of the outbox, as text. */
+async function outbox(pool: TestPool): Promise<string[]> {
+  return (await pool.redis.xrange(pool.key('outbox'), '-', '+')).map(([, fields]) => fields.join(' '));
+}
+
+const begun = async (pool: TestPool) => (await pool.decide()).starts.map(({ job_id }) => job_id);
+
+t.test('a job that begins holds its slots, and its leader is told', async (t) => {
+  const pool = await open(t, { a: 2, b: 4 });
+  const job = await pool.job({ min: 5 });
+  t.same(await outbox(pool), [], 'a job that waits is told to nobody');
+  t.same(await begun(pool), [job.id]);
+  t.same(await outbox(pool), [`job_id ${job.id} attempt 1 worker_id b`]);
+  t.same(await pool.used(), { a: 1, b: 4 });
+  t.match(await pool.store.getJob(job.id), { state: 'queued', queue_position: null, epoch: 0 });
+  const claim = (worker: string, attempt = 1) =>
+    pool.store.claimAttempt(job.id, attempt, worker, LEASE_MS, { allocated: true });
+  t.match(await claim('a'), { granted: false, code: 'attempt_superseded' }, 'it is for its leader');
+  t.match(await claim('b'), {
+    granted: true,
+    job: { epoch: 1 },
+    places: [
+      { worker_id: 'b', slots: 4 },
+      { worker_id: 'a', slots: 1 },
+    ],
+  });
+  t.match(await claim('b'), { granted: false, code: 'attempt_superseded' }, 'once');
+  t.same(await pool.used(), { a: 1, b: 4 });
+  await pool.store.finishJob(job.id, executionAt(job.id, 1), 'failed');
+  t.same(await pool.used(), { a: 0, b: 0 });
+});
+
+t.test('jobs that wait say so, and have what others give back', async (t) => {
+  const pool = await open(t);
+  const [first, second] = [await pool.job({ min: 2 }), await pool.job({ min: 2 })];
+  t.same(await pool.places(first), { a: 2 });
+  t.equal(await pool.places(second), null);
+  t.match(await pool.store.getJob(second.id), {
+    state: 'queued',
+    reason: 'waiting_capacity',
+    queue_position: 1,
+  });
+  t.match(await pool.store.listPools(), [{ running: 1, waiting: 1 }]);
+  await pool.store.releaseAttempt(first.id, executionAt(first.id, 1), { to: 'paused' });
+  t.same(await pool.places(second), { a: 2 });
+  t.match(await pool.store.listPools(), [{ running: 1, waiting: 0 }]);
+});
+
+t.test('a hundred and fifty jobs that can run nowhere hold up nobody', async (t) => {
+  const pool = await open(t);
+  for (let i = 0; i < 150; i += 1) await pool.job({ min: 8, priority: 1 });
+  const small = await pool.job();
+  t.same(await begun(pool), [small.id]);
+});
+
+t.test('an allocation that is not claimed is taken back, and the job keeps its turn', async (t) => {
+  const ends: Record<string, (pool: TestPool, job: Job) => Promise<unknown>> = {
+    'in time': (pool, job) => pool.redis.hset(pool.key(`job:${job.id}`), 'granted_until', '1'),
+    'since its leader leaves': (pool) => pool.announce('a', 2, { draining: true }),
+    'since its leader is gone': (pool) => pool.store.withdrawWorker('a'),
+    'since its leader was not heard of': (pool) => pool.redis.zadd(pool.key('pool:default:workers'), 1, 'a'),
+  };
+  for (const [why, end] of Object.entries(ends)) {
+    const pool = await open(t, { a: 2 });
+    const job = await pool.job({ min: 2 });
+    await pool.age(job, 7);
+    t.same(await begun(pool), [job.id]);
+    await end(pool, job);
+    await pool.announce('b', 2);
+    const { snapshot } = await pool.store.readSnapshot('default', 0);
+    t.match(snapshot.waiting, [{ id: job.id }], why);
+    t.ok(snapshot.now - (snapshot.waiting[0]?.queued_at ?? 0) >= 7 * 60_000, 'it keeps its turn');
+    t.match(await pool.store.getJob(job.id), { state: 'queued', attempt: 2, queue_position: 1 });
+    t.match(await pool.store.claimAttempt(job.id, 1, 'a', LEASE_MS, { allocated: true }), {
+      code: 'attempt_superseded',
+    });
+    t.ok(await pool.places(job));
+  }
+});
+
+t.test('whoever stops a job takes its allocation back', async (t) => {
+  for (const act of ['requestPause', 'requestCancel'] as const) {
+    const pool = await open(t);
+    const [job, next] = [await pool.job({ min: 2 }), await pool.job({ min: 2 })];
+    t.same(await begun(pool), [job.id]);
+    await pool.store[act](job.id);
+    t.same(await pool.used(), { a: 0 });
+    t.match(await pool.store.claimAttempt(job.id, 1, 'a', LEASE_MS, { allocated: true }), {
+      granted: false,
+    });
+    t.same(await begun(pool), [next.id]);
+  }
+});
+
+t.test('a decision is refused once something that it depends on has changed', async (t) => {
+  const changes: Record<string, [refused: boolean, (pool: TestPool, job: Job) => Promise<unknown>]> = {
+    'another decision': [true, (pool) => decide(pool.store)],
+    'a new worker': [true, (pool) => pool.announce('b', 2)],
+    'a worker that is gone': [true, (pool) => pool.store.withdrawWorker('a')],
+    'a worker that leaves': [true, (pool) => pool.announce('a', 2, { draining: true })],
+    'a worker that is retired': [true, (pool) => pool.store.retireWorkers(['a'])],
+    'the ranks that a job wants': [true, (pool, job) => pool.store.requestResize(job.id, 2)],
+    'a worker that says the same again': [false, (pool) => pool.announce('a', 2)],
+    'a job that was queued': [false, (pool) => pool.job()],
+  };
+  for (const [what, [refused, change]] of Object.entries(changes)) {
+    const pool = await open(t);
+    const job = await pool.job({ min: 1 });
+    const { version, snapshot } = await pool.store.readSnapshot('default', 0);
+    const decision = place(snapshot);
+    await change(pool, job);
+    const done = await pool.store.applyDecision('default', version, decision, {
+      claim_ms: LEASE_MS,
+      waiting: [],
+    });
+    t.equal(done, !refused, what);
+  }
+});
+
+t.test('what a job wants is what its record says now', async (t) => {
+  const pool = await open(t, { a: 4 });
+  const job = await pool.job({ min: 1, ranks: 1 });
+  await pool.store.requestResize(job.id, 3);
+  t.same(await pool.places(job), { a: 3 });
+  await pool.store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'paused' });
+  await pool.store.resumeJob(job.id, { ranks: 2 });
+  t.same(await pool.places(job), { a: 2 }, 'who resumes a job may say on how many ranks');
+  await pool.store.releaseAttempt(job.id, executionAt(job.id, 2), { to: 'queued' });
+  t.same(await pool.places(job), { a: 2 });
+});
+
+t.test('slots are held exactly as long as the lease', async (t) => {
+  const pool = await open(t);
+  const ends: Record<string, (job: Job) => Promise<unknown>> = {
+    finished: (job) => pool.store.finishJob(job.id, executionAt(job.id, 1), 'failed'),
+    queued: (job) => pool.store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'queued' }),
+    paused: (job) => pool.store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'paused' }),
+  };
+  for (const [name, end] of Object.entries(ends)) {
+    const job = await pool.job({ min: 2 });
+    t.same(await pool.places(job), { a: 2 });
+    await end(job);
+    t.same(await pool.used(), { a: 0 }, name);
+    if (name !== 'finished') await pool.store.requestCancel(job.id);
+  }
+  const lost = await pool.job({ min: 2 });
+  t.ok(await pool.claim(lost, 20));
+  await sleep(25);
+  t.same(await pool.used(), { a: 0 }, 'of a worker that was killed');
+  t.same(await pool.store.requeueAbandoned(0), [lost.id]);
+  t.match(await pool.store.getJob(lost.id), { state: 'queued', reason: 'heartbeat_lost', attempt: 2 });
+  t.same(await pool.places(lost), { a: 2 });
+});
+
+t.test('a delayed job begins to wait when it is due, and its pool knows when that is', async (t) => {
+  const pool = await open(t);
+  const job = await pool.job();
+  await pool.claim(job);
+  await pool.store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'queued', delay_ms: HOUR_MS });
+  const { delayed, snapshot } = await pool.store.readSnapshot('default', 0);
+  t.equal(snapshot.waiting.length, 0);
+  t.match(delayed, [{ id: job.id }]);
+  t.ok(Math.abs((delayed[0]?.queued_at ?? 0) - snapshot.now - HOUR_MS) < 60_000);
+  await pool.redis.zincrby(pool.key('pool:default:delayed'), -HOUR_MS, job.id);
+  t.same(await pool.places(job), { a: 1 });
+});
+
+t.test('a job that waits goes on waiting though the clock is set back', async (t) => {
+  const pool = await open(t);
+  const job = await pool.job();
+  await pool.age(job, -60);
+  t.match((await pool.store.readSnapshot('default', 0)).snapshot.waiting, [{ id: job.id }]);
+  t.same(await pool.places(job), { a: 1 });
+});
+
+t.test('jobs are asked for room, and told when nobody needs it any more', async (t) => {
+  const ends: Record<string, (pool: TestPool, next: Job) => Promise<unknown>> = {
+    cancelled: (pool, next) => pool.store.requestCancel(next.id),
+    paused: (pool, next) => pool.store.requestPause(next.id),
+    placed: async (pool, next) => {
+      await pool.announce('b', 2);
+      return pool.places(next);
+    },
+  };
+  for (const [end, act] of Object.entries(ends)) {
+    const pool = await open(t);
+    const running = await pool.job({ min: 2 });
+    await pool.places(running);
+    const next = await pool.job({ min: 2, priority: 1 });
+    t.equal(await pool.places(next), null);
+    const told: (number | null)[] = [];
+    const unwatch = await pool.store.watchControl(running.id, ({ ask }) => told.push(ask));
+    t.equal(told.at(-1), 0, end);
+    await act(pool, next);
+    while (told.at(-1) !== null) await new Promise((done) => setImmediate(done));
+    await unwatch();
+    t.equal(await pool.ask(running), null, end);
+  }
+});
+
+t.test('a job that was asked gives what it was asked for', async (t) => {
+  const pool = await open(t, { a: 6 });
+  const [old, young] = [await pool.job({ min: 1, ranks: 3 }), await pool.job({ min: 2, ranks: 3 })];
+  for (const job of [old, young]) await pool.places(job);
+  const next = await pool.job({ min: 2, priority: 1 });
+  t.equal(await pool.places(next), null);
+  t.same([await pool.ask(old), await pool.ask(young)].sort(), [2, 2]);
+  for (const job of [old, young])
+    t.same(await pool.store.adjustPlaces(job.id, executionAt(job.id, 1)), [{ worker_id: 'a', slots: 2 }]);
+  t.equal(await pool.ask(old), null, 'who gave is not asked again');
+  t.same(await pool.places(next), { a: 2 });
+});
+
+t.test('a running job gets free slots, after a while, and at once when a person wants it', async (t) => {
+  const pool = await open(t, { a: 4 });
+  const job = await pool.job({ min: 1, ranks: 1 });
+  t.same(await pool.places(job), { a: 1 });
+  const told: number[] = [];
+  const unwatch = await pool.store.watchControl(job.id, ({ held_ranks }) => told.push(held_ranks));
+  t.teardown(unwatch);
+  t.same(told, [1]);
+  await pool.store.requestResize(job.id, 2);
+  t.match((await pool.decide(HOUR_MS)).growth, [{ job_id: job.id }]);
+  while (told.at(-1) !== 2) await new Promise((done) => setImmediate(done));
+  await pool.redis.hset(pool.key(`job:${job.id}`), 'requested_ranks', '4');
+  t.same((await pool.decide(HOUR_MS)).growth, [], 'it has got some a moment ago');
+  t.match((await pool.decide(0)).growth, [{ job_id: job.id }]);
+  t.equal((await pool.store.renewLease(job.id, executionAt(job.id, 1), LEASE_MS)).held_ranks, 4);
+  t.same(await pool.used(), { a: 4 });
+});
+
+t.test('slots on a worker that is gone or leaves are replaced, or the job goes back', async (t) => {
+  const pool = await open(t, { a: 2, b: 1, c: 1 });
+  const job = await pool.job({ min: 3, ranks: 3 });
+  t.same(await pool.places(job), { a: 2, b: 1 });
+  const adjusted = async () =>
+    byWorker((await pool.store.adjustPlaces(job.id, executionAt(job.id, 1))) ?? []);
+  await pool.store.withdrawWorker('b');
+  t.same(await adjusted(), { a: 2, c: 1 });
+  await pool.announce('c', 1, { draining: true });
+  t.equal(
+    await pool.store.adjustPlaces(job.id, executionAt(job.id, 1)),
+    null,
+    'two ranks are fewer than it needs',
+  );
+  await pool.announce('d', 4);
+  t.same(await adjusted(), { a: 2, d: 1 });
+  t.same(await pool.used(), { a: 2, c: 0, d: 1 });
+  await t.rejects(pool.store.adjustPlaces(job.id, executionAt(job.id, 0)), { code: 'stale_epoch' });
+  await t.rejects(pool.store.adjustPlaces('job_unknown', executionAt('job_unknown', 1)), {
+    code: 'job_not_found',
+  });
+});
+
+t.test(
+  'workers that could not reach each other are not given to the job together, for a while',
+  async (t) => {
+    const pool = await open(t, { a: 2, b: 2, c: 2 });
+    const job = await pool.job({ min: 4 });
+    t.same(await pool.places(job), { a: 2, b: 2 });
+    const avoid = { pair: ['a', 'b'] as const, ms: HOUR_MS };
+    await pool.store.releaseAttempt(job.id, executionAt(job.id, 1), {
+      to: 'queued',
+      reason: 'node_lost',
+      avoid,
+    });
+    t.same(await pool.places(job), { a: 2, c: 2 });
+    await pool.store.releaseAttempt(job.id, executionAt(job.id, 2), {
+      to: 'queued',
+      reason: 'node_lost',
+      avoid: { pair: ['a', 'c'], ms: HOUR_MS },
+    });
+    t.same(await pool.places(job), { b: 2, c: 2 }, 'the one that reaches nobody is left out');
+    await pool.store.releaseAttempt(job.id, executionAt(job.id, 3), {
+      to: 'queued',
+      reason: 'node_lost',
+      avoid: { pair: ['b', 'c'], ms: 1 },
+    });
+    await sleep(5);
+    t.same(await pool.places(job), { b: 2, c: 2 }, 'the time is over');
+  },
+);
+
+t.test('GPUs are large enough, as the record says', async (t) => {
+  const pool = await open(t, {});
+  const gpus = (id: string, sizes: number[]) =>
+    pool.announce(id, sizes.length, {
+      numerics: 'cuda-sm90/1',
+      gpus: sizes.map((size, i) => testGpu(`${id}-${i}`, { memory_bytes: size * GIB })),
+    });
+  await gpus('small', [16, 16]);
+  const job = await pool.job({ min: 1, ranks: 2 });
+  const key = pool.key('pool:default:waiting-jobs');
+  const demand = JSON.parse((await pool.redis.hget(key, job.id)) ?? '');
+  t.equal(JSON.parse(demand.gpu_bytes).length, 8, 'what a rank needs is known from the beginning');
+  const sizes = JSON.stringify([
+    [1, 60 * GIB],
+    [2, 30 * GIB],
+  ]);
+  await pool.redis.hset(key, job.id, JSON.stringify({ ...demand, gpu_bytes: sizes }));
+  t.equal((await pool.decide()).waiting.get(job.id), 'workers');
+  await gpus('large', [40, 40]);
+  t.same(await pool.places(job), { large: 2 });
+});
+
+t.test('whoever decides is told of every change that may let a job begin', async (t) => {
+  const pool = await open(t);
+  const told: (string | null)[] = [];
+  const unwatch = await pool.store.watchPools((name) => told.push(name));
+  t.teardown(unwatch);
+  const changes: Record<string, () => Promise<unknown>> = {};
+  const [first, second] = [await pool.job({ min: 2 }), await pool.job({ min: 1, ranks: 1 })];
+  await pool.places(first);
+  changes.queued = () => pool.job();
+  changes.released = () => pool.store.releaseAttempt(first.id, executionAt(first.id, 1), { to: 'paused' });
+  changes.resumed = () => pool.store.resumeJob(first.id);
+  changes.joined = () => pool.announce('b', 1);
+  changes.resized = () => pool.store.requestResize(second.id, 2);
+  changes.cancelled = () => pool.store.requestCancel(second.id);
+  changes.left = () => pool.store.withdrawWorker('b');
+  for (const [what, change] of Object.entries(changes)) {
+    told.length = 0;
+    await change();
+    while (told.length === 0) await new Promise((done) => setImmediate(done));
+    t.ok(
+      told.every((name) => name === 'default'),
+      what,
+    );
+  }
+});
+
+t.test('workers that are gone are listed until their queues were removed', async (t) => {
+  const pool = await open(t, { a: 1, b: 1, c: 1 });
+  await pool.store.withdrawWorker('a');
+  await pool.redis.zadd(pool.key('pool:default:workers'), '1', 'b');
+  await pool.store.readSnapshot('default', 0);
+  t.same((await pool.store.goneWorkers()).sort(), ['a', 'b']);
+  await pool.announce('b', 1);
+  t.same(await pool.store.goneWorkers(), ['a'], 'one that comes back is not gone');
+  await pool.store.forgetGoneWorkers(['a']);
+  t.same(await pool.store.goneWorkers(), []);
+});

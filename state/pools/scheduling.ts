@@ -1,0 +1,201 @@
+import type {
+  Decision,
+  Demand,
+  Placement,
+  RunningJob,
+  SchedulerWorker,
+  WaitingJob,
+} from '../../scheduler/types.js';
+import { nowText, redisCall, type StoreContext } from '../core/context.js';
+import type { Place } from './pools-port.js';
+import type { PoolSnapshot, Scheduling } from './scheduling-port.js';
+
+/** Delayed jobs that begin to wait in one call; the others do in the next. */
+const DUE_BATCH = 1000;
+/** Workers that are gone, of which one call tells. */
+const GONE_BATCH = 100;
+
+/** What read_snapshot.lua answers. */
+type RawSnapshot = [
+  version: string,
+  now: string,
+  workers: RawWorker[],
+  holders: string[][],
+  waiting: string[],
+  served: string[],
+];
+type RawWorker = [id: string, slots: number, draining: number, group: string, gpu_bytes: string];
+
+/** HOLDER_FIELDS of include/pool.lua. */
+const HOLDER_FIELDS = [
+  'lease_until',
+  'granted_to',
+  'granted_until',
+  'granted_priority',
+  'placed_at',
+  'places',
+  'project',
+  'priority',
+  'ask',
+  'ask_for',
+  'ranks_min',
+  'ranks_most',
+  'ranks_multiple',
+  'requested_ranks',
+  'gpu_bytes',
+  'avoided',
+] as const;
+
+type DemandText = Record<
+  'ranks_min' | 'ranks_most' | 'ranks_multiple' | 'requested_ranks' | 'gpu_bytes',
+  string
+>;
+type Holder = Record<(typeof HOLDER_FIELDS)[number], string>;
+/** What describe_waiting of include/state.lua writes. */
+type Waiting = DemandText &
+  Pick<Holder, 'project' | 'priority' | 'avoided'> & { queued_at: number; delayed: boolean };
+
+export function scheduling(context: StoreContext): Scheduling {
+  const { commands, redis, prefix, subscriptions } = context;
+  const gone = `${prefix}:gone-workers`;
+  return {
+    readSnapshot: (pool, growIntervalMs) => readSnapshot(context, pool, growIntervalMs),
+
+    async applyDecision(pool, version, decision, { claim_ms, waiting }) {
+      const call = { pool, version, claim_ms, waiting, at: nowText(), ...decisionCall(decision) };
+      const [done] = await commands.run('apply_decision', call);
+      return done === '1';
+    },
+
+    schedulerPools: () => redisCall(redis.smembers(`${prefix}:pools`)),
+    watchPools: (onChange) => subscriptions.add(`${prefix}:pools:changed`, onChange),
+    goneWorkers: () => redisCall(redis.srandmember(gone, GONE_BATCH)),
+
+    async forgetGoneWorkers(ids) {
+      if (ids.length > 0) await redisCall(redis.srem(gone, ...ids));
+    },
+
+    async noteDelivery(workerId) {
+      await commands.run('note_delivery', { worker_id: workerId });
+    },
+  };
+}
+
+/** A pool as the scheduler sees it. @param growIntervalMs as in `Scheduling.readSnapshot` */
+export async function readSnapshot(
+  { commands }: StoreContext,
+  pool: string,
+  growIntervalMs = 0,
+): Promise<PoolSnapshot> {
+  const reply = await commands.run('read_snapshot', { pool, limit: DUE_BATCH });
+  const [version, nowMs, workers, holders, described, served] = reply as RawSnapshot;
+  const now = Number(nowMs);
+  const jobs = pairs(described).map(([id, text]) => ({ id, described: JSON.parse(text) as Waiting }));
+  const those = (delayed: boolean) =>
+    jobs.flatMap((job) => (job.described.delayed === delayed ? [waitingOf(job.id, job.described, now)] : []));
+  return {
+    version,
+    delayed: those(true),
+    snapshot: {
+      now,
+      workers: workers.map(workerOf),
+      running: holders.map((entry) => runningOf(entry, now, growIntervalMs)),
+      waiting: those(false),
+      served_at: servedOf(served),
+    },
+  };
+}
+
+export function placeOf({ worker_id, ranks }: Placement): Place {
+  return { worker_id, slots: ranks };
+}
+
+function decisionCall({ starts, growth, requests, withdrawn }: Omit<Decision, 'waiting'>) {
+  const textOf = (placements: readonly Placement[]) => JSON.stringify(placements.map(placeOf));
+  return {
+    starts: starts.map(({ job_id, group, placements, granted_priority }) => ({
+      job_id,
+      group,
+      worker: placements[0]?.worker_id,
+      places: textOf(placements),
+      granted_priority,
+    })),
+    growth: growth.map(({ job_id, placements }) => ({ job_id, places: textOf(placements) })),
+    requests: requests.map(({ job_id, request }) => ({ job_id, ranks: request.ranks, for_job: request.for })),
+    withdrawn,
+  };
+}
+
+function workerOf([id, slots, draining, group, gpu_bytes]: RawWorker): SchedulerWorker {
+  return {
+    id,
+    group,
+    slots,
+    schedulable: draining === 0,
+    gpu_bytes: gpu_bytes === '' ? null : Number(gpu_bytes),
+  };
+}
+
+function runningOf([id = '', claimed, ...values]: string[], now: number, growIntervalMs: number): RunningJob {
+  const holder = Object.fromEntries(HOLDER_FIELDS.map((field, i) => [field, values[i] ?? ''])) as Holder;
+  const { project, priority, granted_priority, places, placed_at, ask, ask_for } = holder;
+  const placed: Place[] = places === '' ? [] : JSON.parse(places);
+  return {
+    id,
+    project,
+    priority: Number(priority),
+    granted_priority: Number(granted_priority),
+    demand: demandOf(holder),
+    placements: placed.map(({ worker_id, slots }) => ({ worker_id, ranks: slots })),
+    may_grow: Number(claimed) === 1 && now - Number(placed_at) >= growIntervalMs,
+    request: ask === '' ? null : { ranks: Number(ask), for: ask_for },
+    avoid: avoidOf(holder.avoided, now),
+  };
+}
+
+function waitingOf(id: string, job: Waiting, now: number): WaitingJob {
+  const { project, priority, queued_at } = job;
+  return {
+    id,
+    project,
+    priority: Number(priority),
+    queued_at,
+    demand: demandOf(job),
+    avoid: avoidOf(job.avoided, now),
+  };
+}
+
+/** `requested` ranks, or fewer, but not below the document's minimum; always whole sets of experts. */
+function demandOf({ ranks_min, ranks_most, ranks_multiple, requested_ranks, gpu_bytes }: DemandText): Demand {
+  const multiple = Number(ranks_multiple);
+  const most = Math.min(Number(requested_ranks), Number(ranks_most));
+  const want = most - (most % multiple);
+  const steps: [ranks: number, bytes: number][] = gpu_bytes === '' ? [] : JSON.parse(gpu_bytes);
+  return {
+    need: Math.min(Number(ranks_min), want),
+    want,
+    multiple,
+    memory: steps.map(([ranks, bytes]) => ({ ranks, bytes })),
+  };
+}
+
+function avoidOf(text: string | undefined, now: number): WaitingJob['avoid'] {
+  if (!text) return [];
+  const entries: { pair: [string, string]; until: number }[] = JSON.parse(text);
+  return entries.filter(({ until }) => until > now).map(({ pair }) => pair);
+}
+
+function servedOf(flat: readonly string[]): Map<string, Map<string, number>> {
+  const served = new Map<string, Map<string, number>>();
+  for (const [name, at] of pairs(flat)) {
+    // A project's name has no spaces.
+    const space = name.indexOf(' ');
+    const [project, group] = [name.slice(0, space), name.slice(space + 1)];
+    served.set(project, (served.get(project) ?? new Map<string, number>()).set(group, Number(at)));
+  }
+  return served;
+}
+
+function pairs(flat: readonly string[]): [string, string][] {
+  return Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i] ?? '', flat[2 * i + 1] ?? '']);
+}

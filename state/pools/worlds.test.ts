@@ -1,0 +1,93 @@
+/** The rendezvous: who may seal a world, how long it counts, and who hears of it. */
+import t, { type Test } from 'tap';
+import { ulid } from 'ulid';
+import { startTestRedis } from '../../platform/testing/redis.js';
+import { type JobStorePort, openJobStore, type WorldPlan } from '../index.js';
+import { createTestJob } from '../testing/jobs.js';
+
+const LEASE_MS = 60_000;
+const server = await startTestRedis();
+t.teardown(() => server.stop());
+
+async function freshStore(t: Test): Promise<JobStorePort> {
+  const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
+  t.teardown(() => store.close());
+  return store;
+}
+
+async function claimed(store: JobStorePort, worker: string, lease_ms = LEASE_MS) {
+  const { id } = await createTestJob(store);
+  return { id, execution: await claim(store, id, worker, lease_ms) };
+}
+
+async function claim(store: JobStorePort, id: string, worker: string, lease_ms = LEASE_MS) {
+  const reply = await store.claimAttempt(id, 1, worker, lease_ms);
+  if (!reply.granted) throw new Error(`refused: ${reply.code}`);
+  return reply.execution;
+}
+
+const plan = (world_id: string, ...members: string[]): WorldPlan => ({
+  world_id,
+  token: `token of ${world_id}`,
+  leader: { worker_id: 'leader', address: '10.0.0.1', port: 1234 },
+  members: members.map((worker_id, i) => ({ worker_id, ranks: [i + 1] })),
+});
+
+t.test('members find the world that was sealed, others nothing', async (t) => {
+  const store = await freshStore(t);
+  const { id, execution } = await claimed(store, 'leader');
+  const sealed = await store.sealWorld(id, execution, plan('w1', 'a', 'b'));
+  t.match(sealed, { job_id: id, execution, generation: 1, ...plan('w1', 'a', 'b') });
+  t.strictSame(await store.findWorlds('a'), [sealed]);
+  t.strictSame(await store.findWorlds('b'), [sealed]);
+  t.strictSame(await store.findWorlds('leader'), []);
+});
+
+t.test('a world is sealed once; the next one takes its place and its members', async (t) => {
+  const store = await freshStore(t);
+  const { id, execution } = await claimed(store, 'leader');
+  const first = await store.sealWorld(id, execution, plan('w1', 'a', 'b'));
+  t.strictSame(
+    await store.sealWorld(id, execution, plan('w1', 'a', 'b')),
+    first,
+    'a call whose reply was lost',
+  );
+  const second = await store.sealWorld(id, execution, plan('w2', 'b'));
+  t.equal(second.generation, 2);
+  t.strictSame(await store.findWorlds('a'), []);
+  t.strictSame(await store.findWorlds('b'), [second]);
+  await store.closeWorld(id, 'w1');
+  t.strictSame(await store.findWorlds('b'), [second], 'the end of an older world is no news');
+  await store.closeWorld(id, 'w2');
+  t.strictSame(await store.findWorlds('b'), []);
+});
+
+t.test('a world ends with the epoch and the lease of its leader', async (t) => {
+  const store = await freshStore(t);
+  const { id, execution } = await claimed(store, 'leader');
+  await store.sealWorld(id, execution, plan('w1', 'a'));
+  const next = await claim(store, id, 'leader');
+  t.strictSame(await store.findWorlds('a'), [], 'another epoch');
+  await t.rejects(store.sealWorld(id, execution, plan('w2', 'a')), { code: 'stale_epoch' });
+  await store.sealWorld(id, next, plan('w3', 'a'));
+  await store.releaseAttempt(id, next, { to: 'queued' });
+  t.strictSame(await store.findWorlds('a'), [], 'nobody leads');
+
+  const short = await claimed(store, 'leader', 0);
+  await store.sealWorld(short.id, short.execution, plan('w4', 'a'));
+  t.strictSame(await store.findWorlds('a'), [], 'the lease ran out');
+});
+
+t.test('a member hears of a new world', async (t) => {
+  const store = await freshStore(t);
+  const { id, execution } = await claimed(store, 'leader');
+  let heard: () => void = () => undefined;
+  const message = new Promise<void>((resolve) => {
+    heard = resolve;
+  });
+  const unwatch = await store.watchWorlds('a', () => heard());
+  await store.sealWorld(id, execution, plan('w1', 'a'));
+  await message;
+  await unwatch();
+  t.equal((await store.findWorlds('a')).length, 1);
+});

@@ -1,0 +1,77 @@
+import { DEFAULT_PROJECT, type Page } from '../../contracts/index.js';
+import { indexKey, namedIndex, redisCall, type StoreContext, untilUnchanged } from '../core/context.js';
+import { readPage } from '../core/listing.js';
+import type { NamedPageRequest } from '../port.js';
+
+/** What `put_document` is told besides of where a record comes from. */
+export interface Origin {
+  copy_of?: string | undefined;
+  upload_id?: string | undefined;
+}
+
+/** After that an upload is gone, and its id is not used again. */
+const UPLOAD_KEPT_MS = 7 * 86_400_000;
+
+/** Records that are JSON and listed by their id. */
+export interface Documents<T> {
+  /**
+   * False when it is of an upload of which a dataset was made before.
+   * @throws `storage_quota_exceeded`
+   */
+  put(document: T, more?: Origin): Promise<boolean>;
+  /** Null when there is none. */
+  get(id: string): Promise<T | null>;
+  /** Makes of it what `change` makes of it, which may be asked more than once. Null when there is none. */
+  update(id: string, change: (before: T) => T): Promise<T | null>;
+  /** Those of one project, newest first. */
+  list(page?: NamedPageRequest): Promise<Page<T>>;
+}
+
+/**
+ * @param kind begins their keys; see commands/include/job.lua
+ * @param later values of the fields that records of earlier versions do not have
+ */
+export function documents<T extends { id: string; project: string; name: string; bytes: number }>(
+  context: StoreContext,
+  kind: 'dataset' | 'model',
+  later: Omit<Partial<T>, 'project'>,
+): Documents<T> {
+  const { redis, prefix, commands } = context;
+  const key = (id: string) => `${prefix}:${kind}:${id}`;
+  const parse = (text: string | null) =>
+    text === null ? null : ({ project: DEFAULT_PROJECT, ...later, ...JSON.parse(text) } as T);
+
+  return {
+    async put(document, more = {}) {
+      // One that `recover` brings back may be of a version without projects.
+      const { id, project = DEFAULT_PROJECT, name, bytes } = document;
+      const origin = { ...more, ttl_ms: UPLOAD_KEPT_MS };
+      const call = { kind, id, project, name, bytes, document: JSON.stringify(document), ...origin };
+      const [recorded] = await commands.run('put_document', call);
+      return recorded === '1';
+    },
+
+    async get(id) {
+      return parse(await redisCall(redis.get(key(id))));
+    },
+
+    update(id, change) {
+      return untilUnchanged(id, async () => {
+        const from = await redisCall(redis.get(key(id)));
+        const before = parse(from);
+        if (before === null) return null;
+        const after = change(before);
+        const { project, name } = after;
+        const call = { kind, id, project, from, to: JSON.stringify(after), name_before: before.name, name };
+        const [changed] = await commands.run('change_document', call);
+        return changed === '1' ? after : undefined;
+      });
+    },
+
+    list({ project = DEFAULT_PROJECT, name, ...page } = {}) {
+      const index = indexKey(context, project, namedIndex(`${kind}s`, name));
+      const load = async (ids: string[]) => (await redisCall(redis.mget(...ids.map(key)))).map(parse);
+      return readPage(context, { indexes: [index], page, load });
+    },
+  };
+}

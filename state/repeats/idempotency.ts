@@ -1,0 +1,19 @@
+import { createHash } from 'node:crypto';
+import type { IdempotencyInput } from '../port.js';
+
+export const IDEMPOTENCY_TTL_MS = 7 * 24 * 3600 * 1000;
+
+/** An idempotency key as it is kept; the key itself is free text and is kept nowhere. */
+export interface IdempotencyEntry {
+  id: string;
+  body_hash: string;
+  ttl_ms: number;
+}
+
+export function idempotencyEntry({ scope, key, body_hash }: IdempotencyInput): IdempotencyEntry {
+  // Hashed: the key is free text of any length, and scope and key must not run into each other.
+  const id = createHash('sha256')
+    .update(JSON.stringify([scope, key]))
+    .digest('hex');
+  return { id, body_hash, ttl_ms: IDEMPOTENCY_TTL_MS };
+}

@@ -1,0 +1,125 @@
+import type { JobEvent, JobLog, JobMetric, StreamEntry } from '../../contracts/index.js';
+import { jobKey, redisCall, type StoreContext } from '../core/context.js';
+import type { JobStreams, StreamKind, WaitOptions } from '../port.js';
+import { formatPosition, parsePosition } from './stream-position.js';
+
+/** `[id, [field, value, …]]` as Redis lists a stream. */
+type RawEntry = [id: string, fields: string[]];
+type Place = Pick<StreamEntry, 'seq' | 'position'>;
+
+const ENTRY_OF: { readonly [K in StreamKind]: (place: Place, fields: string[]) => StreamEntry } = {
+  event: eventOf,
+  metric: metricOf,
+  log: logOf,
+};
+const ALL_KINDS = Object.keys(ENTRY_OF) as StreamKind[];
+
+export function jobStreams(context: StoreContext): JobStreams {
+  return {
+    async readStream(jobId, after, limit, kinds = ALL_KINDS) {
+      const [stream, ...lists] = await context.commands.run('read_stream', {
+        job_id: jobId,
+        after: after === null ? undefined : parsePosition(after),
+        limit,
+        kinds,
+      });
+      const placeOf = (id: string): Place => {
+        const seq = seqOf(id);
+        return { seq, position: formatPosition({ stream: stream as string, seq }) };
+      };
+      // Each list holds the first `limit` of its kind, so the first `limit` of all together are among them.
+      return kinds
+        .flatMap((kind, i) =>
+          ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) => ENTRY_OF[kind](placeOf(id), fields)),
+        )
+        .sort((a, b) => a.seq - b.seq)
+        .slice(0, limit);
+    },
+
+    waitStream(jobId, after, options) {
+      const seen = after === null ? null : parsePosition(after);
+      // Where `seq` is below that of the position, the end of the stream was lost.
+      const hasMore = ([stream, seq]: (string | null)[]) =>
+        stream != null && (seen === null ? seq !== '0' : stream !== seen.stream || Number(seq) !== seen.seq);
+      return waitFields(context, { jobId, fields: ['stream', 'seq'], channel: 'wake' }, hasMore, options);
+    },
+
+    waitVersion: (jobId, version, options) =>
+      waitFields(
+        context,
+        { jobId, fields: ['state_version'], channel: 'control' },
+        ([now]) => Number(now) > version,
+        options,
+      ),
+  };
+}
+
+/** Waits until fields of the record are as they should be; whoever changes them publishes on the channel. */
+async function waitFields(
+  context: StoreContext,
+  { jobId, fields, channel }: { jobId: string; fields: string[]; channel: string },
+  areReached: (values: (string | null)[]) => boolean,
+  { timeoutMs, signal }: WaitOptions,
+): Promise<boolean> {
+  const key = jobKey(context, jobId);
+  const hasMore = async () => areReached(await redisCall(context.redis.hmget(key, ...fields)));
+  if (await hasMore()) return true;
+
+  const waiting = new AbortController();
+  const stop = () => waiting.abort();
+  const timer = setTimeout(stop, timeoutMs);
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
+  try {
+    return await untilWoken(context, `${key}:${channel}`, hasMore, waiting.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+/** Looks once the subscription stands and after each message; false when `signal` ends the wait. */
+async function untilWoken(
+  context: StoreContext,
+  channel: string,
+  hasMore: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let wake: () => void = () => undefined;
+  let woken = new Promise<void>((resolve) => {
+    wake = resolve;
+  });
+  signal.addEventListener('abort', () => wake(), { once: true });
+  const unsubscribe = await context.subscriptions.add(channel, () => wake());
+  try {
+    while (!signal.aborted) {
+      if (await hasMore()) return true;
+      await woken;
+      woken = new Promise((resolve) => {
+        wake = resolve;
+      });
+    }
+    return false;
+  } finally {
+    await unsubscribe();
+  }
+}
+
+function seqOf(id: string): number {
+  return Number(id.slice(0, id.indexOf('-')));
+}
+
+function eventOf(place: Place, fields: string[]): JobEvent {
+  const [, type = '', , at = '', , data = '{}'] = fields;
+  return { ...place, kind: 'event', type, at, data: JSON.parse(data) };
+}
+
+function metricOf(place: Place, fields: string[]): JobMetric {
+  const [, text = '{}'] = fields;
+  return { ...place, kind: 'metric', ...JSON.parse(text) };
+}
+
+function logOf(place: Place, fields: string[]): JobLog {
+  const [, text = '{}'] = fields;
+  return { ...place, kind: 'log', ...JSON.parse(text) };
+}

@@ -1,0 +1,184 @@
+/** A stack as several machines have it: Redis, the API, and worker agents that come and go, each a process of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import type { Test } from 'tap';
+import { collect, type Zerofleet } from '../../client/index.js';
+import type { Job, JobEvent, Worker } from '../../contracts/index.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
+import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
+import { MARK, type MarkedProcess, markedProcesses } from '../chaos/marked-processes.js';
+import { cleanEnvironment, startStack } from './stack.js';
+
+const STOP_TIMEOUT_MS = 60_000;
+const POLL_MS = 50;
+const REDIS_PORT = 6379;
+
+export interface AgentOptions {
+  slots: number;
+  env?: Record<string, string>;
+  /** What runs the program, e.g. on another host: the program and its arguments come after it. */
+  launcher?: readonly string[];
+  /** Another main module than the worker's. */
+  program?: string;
+}
+
+/** The ranks of one job at one worker. */
+export interface Place {
+  worker_id: string;
+  slots: number;
+}
+
+/** A worker agent. */
+export interface TestAgent {
+  pid: number;
+  /** As the pool knows it. */
+  worker: Worker;
+  /** SIGTERM, as a service manager does it; resolves with the exit code. */
+  stop(): Promise<number | null>;
+}
+
+export class Cluster {
+  private readonly agents: ChildProcess[] = [];
+  /** In the environment of every agent and of all that descends from one. */
+  private readonly mark = randomUUID();
+
+  private constructor(
+    readonly client: Zerofleet,
+    private readonly redis: TestRedis,
+    private readonly dir: string,
+    private readonly env: Record<string, string>,
+  ) {}
+
+  /** One without agents; it ends with the test. */
+  static async start(t: Test): Promise<Cluster> {
+    const dir = mkdtempSync(join(tmpdir(), 'zf-cluster-'));
+    t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+    const redis = await startTestRedis();
+    t.teardown(() => redis.stop());
+    const objects = join(dir, 'objects');
+    mkdirSync(objects);
+    const env = {
+      ZEROFLEET_REDIS_URL: redis.url,
+      ZEROFLEET_OBJECT_STORE: pathToFileURL(objects).href,
+    };
+    const { client } = await startStack(t, { args: ['--api-only'], data_dir: join(dir, 'api'), env });
+    const cluster = new Cluster(client, redis, dir, env);
+    t.teardown(() => cluster.killAgents());
+    return cluster;
+  }
+
+  /** From now on Redis is reached at an address of this machine, too. Returns its URL. */
+  async listen(address: string): Promise<string> {
+    const redis = await connectRedis(this.redis.url, 'commands');
+    // Nobody else is in the network that this is for.
+    await redis.config('SET', 'protected-mode', 'no');
+    await redis.config('SET', 'bind', address);
+    await redis.config('SET', 'port', String(REDIS_PORT));
+    await disconnectRedis(redis);
+    return `redis://${address}:${REDIS_PORT}`;
+  }
+
+  /** Starts an agent; it takes jobs when this resolves. */
+  async agent({ slots, env, launcher = [], program }: AgentOptions): Promise<TestAgent> {
+    const main = program ?? join(projectRoot(), 'dist', 'worker', 'main.js');
+    const [command = process.execPath, ...args] = [...launcher, process.execPath, main];
+    const child = spawn(command, args, {
+      env: {
+        ...cleanEnvironment(),
+        ...this.env,
+        [MARK]: this.mark,
+        ZEROFLEET_DATA_DIR: join(this.dir, `agent-${this.agents.length}`),
+        // What these tests are about is the same on GPUs, of which a machine may have fewer than they want.
+        ZEROFLEET_DEVICE: 'cpu',
+        ZEROFLEET_SLOTS: String(slots),
+        ZEROFLEET_THREADS_PER_RANK: '1',
+        ZEROFLEET_LOG_LEVEL: process.env.ZF_TEST_LOG ?? 'silent',
+        ...env,
+      },
+      // An agent ends when this channel closes, so that nothing outlives a test process that is killed.
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.agents.push(child);
+    const exited = once(child, 'exit');
+    const ended = exited.then(([code, signal]) => {
+      throw new Error(`the agent ended while it started: ${code ?? signal}`);
+    });
+    const worker = await Promise.race([this.untilAnnounced(child.pid), ended]);
+    return {
+      pid: worker.pid,
+      worker,
+      stop: async () => {
+        child.kill('SIGTERM');
+        const force = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+        const [code] = await exited;
+        clearTimeout(force);
+        return code;
+      },
+    };
+  }
+
+  /** Waits until a worker with this process id is known to the pool. */
+  async untilAnnounced(pid: number | undefined): Promise<Worker> {
+    for (;;) {
+      const worker = (await this.client.workers()).find((candidate) => candidate.pid === pid);
+      if (worker) return worker;
+      await sleep(POLL_MS);
+    }
+  }
+
+  /** Waits until a job trains on so many ranks. Fails when it has ended before. */
+  async untilRanks(id: string, ranks: number): Promise<Job> {
+    const trains = ({ state, world_size }: Job) => state === 'running' && world_size === ranks;
+    const job = await this.client.jobs.until(id, trains, { interval_ms: POLL_MS });
+    if (!trains(job)) throw new Error(`the job is ${job.state}: ${JSON.stringify(job.failure)}`);
+    return job;
+  }
+
+  /** Waits until a job has done `steps` more steps than now. */
+  async untilMoreSteps(id: string, steps: number): Promise<Job> {
+    const { progress } = await this.client.jobs.get(id);
+    return this.client.jobs.until(id, (job) => job.progress.step >= progress.step + steps, {
+      interval_ms: POLL_MS,
+    });
+  }
+
+  /** Events of one type, in order. */
+  async events(id: string, type: string): Promise<JobEvent[]> {
+    return (await collect(this.client.jobs.events(id))).filter((event) => event.type === type);
+  }
+
+  /** Where each generation of a job trained, the leader first. */
+  async places(id: string): Promise<Place[][]> {
+    return (await this.events(id, 'training.started')).map(({ data }) => data.places as Place[]);
+  }
+
+  /** Processes of agents that live, and of those that are gone, and all that they have started. */
+  processes(): MarkedProcess[] {
+    return markedProcesses(this.mark);
+  }
+
+  /** Rank processes, those of dead agents included. */
+  ranks(): MarkedProcess[] {
+    return this.processes().filter(({ command }) => command.includes('rank/main.js'));
+  }
+
+  private async killAgents(): Promise<void> {
+    const running = this.agents.filter(
+      ({ exitCode, signalCode }) => exitCode === null && signalCode === null,
+    );
+    await Promise.all(
+      running.map((child) => {
+        const exited = once(child, 'exit');
+        child.kill('SIGKILL');
+        return exited;
+      }),
+    );
+  }
+}

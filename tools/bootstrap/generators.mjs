@@ -1,0 +1,76 @@
+// The files of this repository that are made from others. They are committed, so that nobody needs a tool to read them;
+// the lint step makes them again and fails when they differ.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { runLogged } from './command.mjs';
+import { SetupError } from './errors.mjs';
+import { inRoot } from './paths.mjs';
+
+const CONTRACT = 'contracts/openapi/openapi.yaml';
+
+/** The HTTP contract in one file, made of those in contracts/openapi/. */
+async function openapiDocument() {
+  const { bundle, createConfig, stringifyYaml } = await import('@redocly/openapi-core');
+  const options = { ref: inRoot(CONTRACT), config: await createConfig({}) };
+  const { bundle: document, problems } = await bundle(options).catch((error) => {
+    throw new SetupError(`${CONTRACT}: ${error.message}`);
+  });
+  const [first] = problems;
+  if (first) throw new SetupError(`${CONTRACT}: ${first.message} (${first.location[0]?.source.absoluteRef})`);
+  const text = stringifyYaml(document.parsed, { lineWidth: 140, noRefs: true });
+  return `# Generated from contracts/openapi/ by \`npm run generate\`; change it there.\n${text}`;
+}
+
+/** TypeScript types of the HTTP contract. A property with a default is optional in a request, hence the option. */
+async function openapiTypes() {
+  const dir = mkdtempSync(join(tmpdir(), 'zerofleet-generate-'));
+  try {
+    const output = join(dir, 'openapi.ts');
+    const tool = inRoot('node_modules', 'openapi-typescript', 'bin', 'cli.js');
+    const options = ['--default-non-nullable=false', '--output', output];
+    await runLogged('openapi-typescript', [process.execPath, tool, 'openapi.yaml', ...options]);
+    return readFileSync(output, 'utf8');
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+const MARKED = /(<!-- generated: [a-z-]+ -->\n)[\s\S]*?(<!-- end of generated -->)/;
+
+/** A documentation page whose marked part is made from a table of the program. */
+async function markedPart(page, module, render) {
+  const table = (await import(pathToFileURL(inRoot('dist', module)).href))[render]();
+  return readFileSync(inRoot(page), 'utf8').replace(MARKED, (_, begin, end) => `${begin}${table}\n${end}`);
+}
+
+const documentation = (page, module, render) => ({
+  file: page,
+  make: () => markedPart(page, module, render),
+});
+
+/** The HTTP contract and its types, each made from the one before. */
+export const contractGenerators = [
+  { file: 'openapi.yaml', make: openapiDocument },
+  { file: 'contracts/generated/openapi.ts', make: openapiTypes },
+];
+
+/** Each generated file and how its whole content is made. All but those of the contract need a compiled dist/. */
+export const generators = [
+  ...contractGenerators,
+  documentation('docs/configuration.md', 'platform/config/config.js', 'renderSettings'),
+  documentation('docs/errors.md', 'tools/docs/error-table.js', 'renderErrorTables'),
+  documentation('docs/deepspeed.md', 'tools/docs/deepspeed-tables.js', 'renderDeepspeedTables'),
+  documentation('docs/models.md', 'tools/docs/model-tables.js', 'renderModelTables'),
+  documentation('docs/job-spec.md', 'tools/docs/job-spec-tables.js', 'renderJobSpecTables'),
+];
+
+/** @returns {Promise<string[]>} the generated files whose content on disk is not what would be made now */
+export async function staleFiles() {
+  const stale = [];
+  for (const { file, make } of generators) {
+    if (readFileSync(inRoot(file), 'utf8') !== (await make())) stale.push(file);
+  }
+  return stale;
+}

@@ -1,0 +1,15 @@
+import { pathToFileURL } from 'node:url';
+import { inRoot } from './paths.mjs';
+import { setUp } from './setup.mjs';
+
+/**
+ * Sets up, then runs a compiled program in this same process, so that signals reach it directly.
+ * @param {string} program path below dist/, e.g. 'stack/main.js'
+ * @param {Parameters<typeof setUp>[0]} [options]
+ */
+export async function launch(program, options) {
+  await setUp(options);
+  process.setSourceMapsEnabled(true);
+  const { main } = await import(pathToFileURL(inRoot('dist', program)).href);
+  await main(process.argv.slice(2));
+}

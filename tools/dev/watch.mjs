@@ -1,0 +1,107 @@
+// The loop of `npm run dev`. Changed TypeScript, C++ and contracts/openapi/ are compiled, and the stack is restarted on the same data: jobs that
+// run are saved and continue. Sources that do not compile are reported, and the running stack stays. Pages of web/ are read at each request.
+import { spawn } from 'node:child_process';
+import { EventEmitter, on, once } from 'node:events';
+import { readFileSync, watch, writeFileSync } from 'node:fs';
+import { SetupError } from '../bootstrap/errors.mjs';
+import { contractGenerators } from '../bootstrap/generators.mjs';
+import { inRoot } from '../bootstrap/paths.mjs';
+import { ensureNative, ensureTypescript } from '../bootstrap/setup.mjs';
+
+/** Editors write a file in several steps, and several files are saved at once. */
+const SETTLE_MS = 150;
+const SOURCE = /(\.(ts|cc|h|cu|cuh|cmake)|CMakeLists\.txt|CMakePresets\.json|^openapi\/.+\.yaml)$/;
+
+/**
+ * Calls `onChange` when sources have changed and none did for a moment.
+ * @returns {() => void} ends the watching
+ */
+function watchSources(onChange) {
+  let timer;
+  const take = (_, name) => {
+    if (!SOURCE.test(name ?? '') || name.startsWith('build')) return;
+    clearTimeout(timer);
+    timer = setTimeout(onChange, SETTLE_MS);
+  };
+  const { include } = JSON.parse(readFileSync(inRoot('tsconfig.json'), 'utf8'));
+  const folders = include.map((path) => (path.startsWith('native') ? 'native' : path));
+  const watchers = folders.map((folder) => watch(inRoot(folder), { recursive: true }, take));
+  // A file that is replaced would be lost to a watcher of its own.
+  watchers.push(watch(inRoot(), take));
+  return () => {
+    clearTimeout(timer);
+    for (const watcher of watchers) watcher.close();
+  };
+}
+
+/** @returns {Promise<boolean>} whether the contract has changed */
+async function updateContract() {
+  let changed = false;
+  for (const { file, make } of contractGenerators) {
+    const text = await make();
+    if (text === readFileSync(inRoot(file), 'utf8')) return changed;
+    writeFileSync(inRoot(file), text);
+    changed = true;
+  }
+  return changed;
+}
+
+/**
+ * @returns {() => Promise<boolean>} compiles what has changed since the last call; resolves to whether the stack has to be restarted: not
+ * when nothing changed, and not when something does not compile
+ */
+function rebuilder() {
+  return async () => {
+    try {
+      const hasNewContract = await updateContract();
+      const built = [await ensureNative('release', 'native core: building'), await ensureTypescript()];
+      return hasNewContract || built.includes(true);
+    } catch (error) {
+      if (!(error instanceof SetupError)) throw error;
+      console.error(`\n${error.message}\n\nthe stack goes on as it was; it is restarted once this compiles`);
+      return false;
+    }
+  };
+}
+
+/** The stack as a child process. */
+function startStack(args) {
+  const program = inRoot('dist', 'stack', 'main.js');
+  const child = spawn(process.execPath, ['--enable-source-maps', program, ...args], { stdio: 'inherit' });
+  const exited = once(child, 'exit');
+  return {
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+    /** Ends it in order; resolves when it is gone. Idempotent. */
+    async stop() {
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
+}
+
+/**
+ * Runs the stack until SIGINT or SIGTERM, rebuilt and restarted as sources change. One that ends by itself is started again after the
+ * next change.
+ * @param {string[]} args of `npm start`
+ */
+export async function developmentLoop(args) {
+  const ending = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => ending.abort());
+  const sources = new EventEmitter();
+  const closeWatchers = watchSources(() => sources.emit('change'));
+  const rebuild = rebuilder();
+  let stack = startStack(args);
+  try {
+    for await (const _ of on(sources, 'change', { signal: ending.signal })) {
+      const isRebuilt = await rebuild();
+      if (!isRebuilt && stack.isRunning()) continue;
+      await stack.stop();
+      stack = startStack(args);
+    }
+  } catch (error) {
+    if (!ending.signal.aborted) throw error;
+  } finally {
+    closeWatchers();
+    await stack.stop();
+  }
+}

@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { projectRoot } from '../../platform/process/root.js';
+
+/** The parts of a JSON schema that openapi.yaml uses for the job document. */
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  enum?: unknown[];
+  default?: unknown;
+  description?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  allOf?: Schema[];
+  items?: Schema | false;
+  prefixItems?: Schema[];
+  minimum?: number;
+  exclusiveMinimum?: number;
+  maximum?: number;
+  exclusiveMaximum?: number;
+}
+
+type Schemas = Record<string, Schema>;
+
+/** A schema with its references and `allOf` parts laid over each other; what stands nearest wins. */
+function resolve(schema: Schema, schemas: Schemas): Schema {
+  const name = schema.$ref?.split('/').at(-1);
+  const parts = [...(name ? [schemas[name] ?? {}] : []), ...(schema.allOf ?? [])];
+  return Object.assign({}, ...parts.map((part) => resolve(part, schemas)), schema) as Schema;
+}
+
+const code = (value: unknown) => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
+
+function typeText(schema: Schema): string {
+  if (schema.enum) return schema.enum.map(code).join(' or ');
+  const base = Array.isArray(schema.type) ? schema.type.join(' or ') : (schema.type ?? 'any');
+  const low = schema.minimum ?? schema.exclusiveMinimum;
+  const lower = low === undefined ? '' : `${schema.minimum === undefined ? '>' : '≥'} ${low}`;
+  const high = schema.maximum ?? schema.exclusiveMaximum;
+  const upper = high === undefined ? '' : `${schema.maximum === undefined ? '<' : '≤'} ${high}`;
+  return [base, [lower, upper].filter(Boolean).join(', ')].filter(Boolean).join(' ');
+}
+
+const oneLine = (text = '') => text.trim().replaceAll(/\s+/g, ' ').replaceAll('|', '\\|');
+
+/** One section per object of the document: its fields in a table, then its inner objects. */
+function sections(path: string[], schema: Schema, schemas: Schemas): string[] {
+  const fields = Object.entries(schema.properties ?? {}).map(([name, inner]) => {
+    return { name, schema: resolve(inner, schemas), required: schema.required?.includes(name) ?? false };
+  });
+  const rows = fields.map(({ name, schema: field, required }) => {
+    const fallback = required ? '**required**' : field.default === undefined ? '' : code(field.default);
+    const link = `(#${anchor([...path, name])})`;
+    const type = field.properties
+      ? `[object]${link}${field.type?.includes('string') ? ' or string' : ''}`
+      : listed(field, schemas)
+        ? `[list of objects]${link}`
+        : typeText(field);
+    return `| \`${name}\` | ${type} | ${fallback} | ${oneLine(field.description)} |`;
+  });
+  const table = ['| field | type | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
+  const heading = path.length === 0 ? '### The document' : `### \`${path.join('.')}\``;
+  const inner = fields.flatMap(({ name, schema: field }) => {
+    if (field.properties) return sections([...path, name], field, schemas);
+    const item = listed(field, schemas);
+    return item ? sections([...path, `${name}[]`], item, schemas) : [];
+  });
+  return [`${heading}\n\n${oneLine(schema.description)}\n\n${table}`, ...inner];
+}
+
+/** The objects that a list holds, or null when it is no list of objects. */
+function listed({ items }: Schema, schemas: Schemas): Schema | null {
+  const item = items ? resolve(items, schemas) : null;
+  return item?.properties ? item : null;
+}
+
+/** GitHub's anchor of a heading that is one code span. */
+const anchor = (path: string[]) => path.join('').replaceAll('[]', '');
+
+/** The job document's fields as Markdown, read from `openapi.yaml`. */
+export function renderJobSpecTables(): string {
+  const document = parse(readFileSync(join(projectRoot(), 'openapi.yaml'), 'utf8')) as {
+    components: { schemas: Schemas };
+  };
+  const { schemas } = document.components;
+  return sections([], resolve({ $ref: '#/components/schemas/JobSpec' }, schemas), schemas).join('\n\n');
+}

@@ -1,0 +1,186 @@
+// The GPU check itself, without its build: programs that stand in for the built ones say what a GPU machine's would.
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import t, { type Test } from 'tap';
+import { projectRoot } from '../../platform/process/root.js';
+
+const root = projectRoot();
+const script = (name: string) => join(root, 'tools', 'gpu', name);
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+const skip = hasPython ? false : 'python3 is not installed';
+
+interface Step {
+  name: string;
+  status: string;
+  why?: string;
+  cases?: { passed: number };
+  failed_cases?: string[];
+  measurements?: { part: string }[];
+}
+interface Result {
+  commit: string;
+  device: string;
+  stages: Record<string, Step[]>;
+}
+
+const SUMMARY = '[doctest] test cases:  3 |  2 passed | 1 failed | 4 skipped';
+const FAILED_CASE = `${'='.repeat(79)}\na_test.cc:1:\nTEST CASE:  sums are exact\na_test.cc:2: ERROR: CHECK( 1 == 2 )\n${'='.repeat(79)}`;
+
+/** Programs in a build folder. `bench` is Python after the imports; it sees its arguments in `args`. */
+async function buildFolder(t: Test, bench: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-check-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const tests = `import sys\nprint(${JSON.stringify(FAILED_CASE)})\nprint(${JSON.stringify(SUMMARY)})\nsys.exit(1)\n`;
+  const programs = {
+    zerofleet_tests: tests,
+    zerofleet_emulated_tests: tests,
+    zerofleet_emulated_gpu_bench: `import json, os, sys, time\nargs = sys.argv[1:]\n${bench}\n`,
+  };
+  for (const [name, source] of Object.entries(programs)) {
+    await writeFile(join(folder, name), `#!/usr/bin/env python3\n${source}`);
+    await chmod(join(folder, name), 0o755);
+  }
+  return folder;
+}
+
+async function check(folder: string, ...options: string[]) {
+  const args = [script('check.py'), '--emulated', '--build-folder', folder, '--peer', 'none', ...options];
+  const done = await promisify(execFile)('python3', args).then(
+    ({ stdout }) => ({ code: 0, stdout }),
+    (error: { code: number; stdout: string }) => error,
+  );
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.json'));
+  const result = JSON.parse(await readFile(join(folder, files[0] ?? ''), 'utf8')) as Result;
+  return { ...done, files, result };
+}
+
+const schemaOf = async () =>
+  new Ajv2020({ strict: false }).compile(
+    JSON.parse(await readFile(join(root, 'bench', 'results', 'result.schema.json'), 'utf8')) as object,
+  );
+
+const DIGESTS = `print(json.dumps({"part": "digests", "family": "gpt2", "digests": ["ab", "cd"], "equal": True}))`;
+
+t.test('a check says what passed, what failed and what was not run', { skip }, async (t) => {
+  const folder = await buildFolder(
+    t,
+    `${DIGESTS}\nprint(json.dumps({"part": "copy", "bytes_per_second": 1e9}))`,
+  );
+  const { code, stdout, result } = await check(folder, '--stage', 'tests,exact,bench,sanitizer');
+  const validate = await schemaOf();
+  t.ok(validate(result), JSON.stringify(validate.errors));
+  t.equal(code, 1, 'a failed stage fails the check');
+  t.equal(result.device, 'emulated');
+  const [devices] = result.stages.tests ?? [];
+  t.match(devices, {
+    status: 'failed',
+    cases: { passed: 2, failed: 1, skipped: 4 },
+    failed_cases: ['sums are exact'],
+  });
+  t.match(result.stages.exact?.at(-1), { status: 'passed', equal: true, compared: 1 });
+  t.match(
+    result.stages.bench?.map(({ name, status }) => `${name} ${status}`),
+    [/^kernels: .* passed$/, 'training: gpt2-tiny passed', 'PyTorch: gpt2-tiny not_run'],
+  );
+  t.match(result.stages.sanitizer, [{ status: 'not_run', why: 'there is no GPU' }]);
+  t.match(stdout, /NOT RUN +build: not asked for/);
+  t.match(stdout, /There was no GPU/);
+});
+
+t.test('digests that differ between two runs fail, and so does what is too slow', { skip }, async (t) => {
+  const folder = await buildFolder(
+    t,
+    `if args[0] == "exact":
+  print(json.dumps({"part": "digests", "family": "gpt2", "digests": [str(time.time_ns())], "equal": True}))
+else:
+  print(json.dumps({"part": "copy"}), flush=True)
+  if args[0] == "kernels": time.sleep(600)`,
+  );
+  const exact = await check(folder, '--stage', 'exact');
+  t.match(exact.result.stages.exact?.at(-1), { status: 'failed', equal: false, why: 'they differ' });
+  t.equal(exact.code, 1);
+  const slow = await check(folder, '--stage', 'bench', '--config', 'gpt2-tiny', '--limit', '8');
+  t.match(slow.result.stages.bench?.[0], { status: 'timed_out', measurements: [{ part: 'copy' }] });
+  t.same(slow.files, exact.files, 'stages of one day and commit meet in one file');
+  t.ok(slow.result.stages.exact, 'and what was there stays');
+});
+
+t.test('what was not built is not run', { skip }, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-check-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const { code, result } = await check(folder, '--stage', 'tests,bench');
+  t.match(result.stages.tests, [{ status: 'not_run', why: /not built/ }]);
+  t.match(result.stages.bench, [{ status: 'not_run', why: /not built/ }]);
+  t.equal(code, 0);
+});
+
+t.test("a result's row goes into the table of docs/gpu.md once", { skip }, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-table-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const document = join(folder, 'gpu.md'),
+    file = join(folder, 'result.json');
+  await copyFile(join(root, 'docs', 'gpu.md'), document);
+  const step = { name: 'all cases', status: 'passed', cases: { passed: 7, failed: 0, skipped: 1 } };
+  const result = {
+    date: '2030-01-02',
+    commit: 'abc',
+    device: 'Test GPU',
+    machine: { gpus: [{}] },
+    stages: { tests: [step] },
+  };
+  const add = () => promisify(execFile)('python3', [script('table.py'), file, '--document', document]);
+  await writeFile(file, JSON.stringify(result));
+  await add();
+  await add();
+  const rows = (await readFile(document, 'utf8'))
+    .split('\n')
+    .filter((line) => line.startsWith('| Test GPU '));
+  t.same(rows, ['| Test GPU | 2030-01-02 | abc | tests: all cases: 7 passed, 0 failed |']);
+  await writeFile(file, JSON.stringify({ ...result, device: 'emulated' }));
+  await t.rejects(add(), { message: /no GPU/ });
+});
+
+const canPack =
+  hasPython &&
+  spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root }).status === 0 &&
+  ['xxhash.h', 'doctest/doctest.h'].every((name) => existsSync(join('/usr/include', name)));
+
+t.test(
+  'the archive has sources, headers with their licences and the commit, and equal sources make equal bytes',
+  { skip: canPack ? false : 'needs python3, git and the headers of libxxhash-dev and doctest-dev' },
+  async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-pack-'));
+    t.teardown(() => rm(folder, { recursive: true }));
+    const pack = async (name: string) => {
+      await promisify(execFile)('python3', [script('pack.py'), '--out', join(folder, name)]);
+      return readFile(join(folder, name));
+    };
+    const [first, second] = [await pack('a.tar.gz'), await pack('b.tar.gz')];
+    t.ok(first.equals(second));
+    const { stdout } = await promisify(execFile)('tar', ['tzf', join(folder, 'a.tar.gz')]);
+    const names = stdout
+      .trim()
+      .split('\n')
+      .map((name) => name.replace('zerofleet-gpu-check/', ''));
+    for (const name of [
+      'native/CMakeLists.txt',
+      'native/cmake/gloo.cmake',
+      'native/kernels/cuda/flat.cu',
+      'native/test/golden/curve.bin',
+      'tools/gpu/check.py',
+      'bench/gpu/pytorch_peer.py',
+      'third_party/xxhash.h',
+      'third_party/xxhash.h.licence.txt',
+      'third_party/doctest/doctest.h',
+      'COMMIT',
+    ]) {
+      t.ok(names.includes(name), name);
+    }
+    t.notOk(names.some((name) => /^native\/(js|binding|build)/.test(name)));
+  },
+);

@@ -1,0 +1,69 @@
+// The static checks, each a function that resolves with its problems; an empty list means that all is well.
+import { existsSync } from 'node:fs';
+import { capture } from '../bootstrap/command.mjs';
+import { staleFiles } from '../bootstrap/generators.mjs';
+import { inRoot } from '../bootstrap/paths.mjs';
+import { nativeLayerProblems } from './native-layers.mjs';
+import { openapiProblems } from './openapi.mjs';
+
+const bin = (name) => inRoot('node_modules', '.bin', name);
+const typescriptRooms = [
+  'contracts',
+  'spec',
+  'platform',
+  'state',
+  'control',
+  'api',
+  'worker',
+  'scheduler',
+  'autoscaler',
+  'native/js',
+  'client',
+  'cli',
+  'bench',
+  'test',
+  'stack',
+  'ops',
+  'tools',
+];
+
+async function tool(argv) {
+  const { code, output } = await capture(argv, { env: { NO_COLOR: '1', FORCE_COLOR: '0' } });
+  return code === 0 ? [] : [output.trim()];
+}
+
+const style = (fix) => tool([bin('biome'), 'check', '--error-on-warnings', ...(fix ? ['--write'] : []), '.']);
+
+const typescriptLayers = () => {
+  const rooms = typescriptRooms.filter((room) => existsSync(inRoot(room)));
+  return tool([bin('depcruise'), '--config', '.dependency-cruiser.cjs', '--output-type', 'err', ...rooms]);
+};
+
+const generatedFiles = async () =>
+  (await staleFiles()).map(
+    (file) => `${file} is not what it is generated from now says: run npm run generate`,
+  );
+
+/** In the order in which they run. `fix`: put right what can be put right by itself. */
+export const checks = [
+  { name: 'style (biome)', run: ({ fix }) => style(fix) },
+  { name: 'layers of the TypeScript rooms', run: typescriptLayers },
+  { name: 'layers of native/', run: async () => nativeLayerProblems() },
+  { name: 'openapi.yaml (redocly, spectral)', run: () => openapiProblems(inRoot('openapi.yaml')) },
+  { name: 'generated files are fresh', run: generatedFiles },
+];
+
+/**
+ * Runs all checks and prints one line for each, with its problems below.
+ * @returns {Promise<{passed: number, failed: number}>}
+ */
+export async function runChecks({ fix = false } = {}) {
+  const totals = { passed: 0, failed: 0 };
+  for (const { name, run } of checks) {
+    const problems = await run({ fix });
+    console.log(`  ${problems.length === 0 ? 'ok    ' : 'FAILED'} ${name}`);
+    for (const problem of problems) console.log(problem);
+    totals[problems.length === 0 ? 'passed' : 'failed'] += 1;
+  }
+  return totals;
+}

@@ -1,0 +1,95 @@
+// What safety hangs on, by area: the files that get faults, and the test files that have to notice them. The tests are fast ones: each
+// runs once for every mutant that it comes by.
+
+const inFolder = (folder, ...names) => names.map((name) => `${folder}/${name}.ts`);
+
+export const AREAS = {
+  /** Who may run a job, and until when. */
+  lease: {
+    sources: [
+      'worker/lease/lease.ts',
+      'platform/process/retry.ts',
+      ...inFolder('worker/common', 'within', 'clock'),
+    ],
+    tests: [
+      ...inFolder('worker/lease', 'lease.test', 'lease-writes.test'),
+      'platform/process/retry.test.ts',
+      'worker/common/within.test.ts',
+    ],
+  },
+  /** Number of machines, and the choice of those that end. */
+  autoscaler: {
+    sources: inFolder('autoscaler/controller', 'budget', 'choose', 'decide', 'demand', 'groups', 'memory'),
+    tests: inFolder(
+      'autoscaler/controller',
+      'budget.test',
+      'choose.test',
+      'decide-asks.test',
+      'decide-ends.test',
+      'demand.test',
+      'groups.test',
+      'memory.test',
+    ),
+  },
+  /** Writes with an epoch. */
+  fencing: {
+    sources: [...inFolder('state/jobs', 'attempts', 'execution', 'finish', 'holds'), 'state/pools/worlds.ts'],
+    tests: inFolder('state/jobs', 'attempts-calls.test', 'execution-calls.test'),
+  },
+  /** Which checkpoints go. */
+  retention: {
+    sources: inFolder('worker/checkpoint', 'retention', 'leftovers', 'lineage'),
+    tests: inFolder('worker/checkpoint', 'retention.test', 'leftovers.test'),
+  },
+  /** Commit of a save as a checkpoint. */
+  saves: {
+    sources: [
+      'worker/attempt/job-checkpoints.ts',
+      ...inFolder('worker/checkpoint', 'commit', 'save-collector'),
+      ...inFolder('platform/checkpoint', 'checkpoint-of', 'digest', 'layout', 'manifest-seal'),
+    ],
+    tests: [
+      ...inFolder('worker/checkpoint', 'commit.test', 'commit-steps.test', 'save-collector.test'),
+      'worker/attempt/job-checkpoints.test.ts',
+      'platform/checkpoint/format.test.ts',
+    ],
+  },
+  /** Verification of loads. */
+  loads: {
+    sources: [
+      ...inFolder('worker/checkpoint', 'verify-load', 'crc-combine', 'read-manifest', 'chunks', 'fit'),
+      ...inFolder('platform/checkpoint', 'verify', 'manifest', 'read-plan', 'shard-contents'),
+      'contracts/shard-layout.ts',
+    ],
+    tests: [
+      ...inFolder(
+        'worker/checkpoint',
+        'verify-load.test',
+        'crc-combine.test',
+        'chunks.test',
+        'fit.test',
+        'read-manifest.test',
+      ),
+      ...inFolder('platform/checkpoint', 'verify.test', 'format.test', 'read-plan.test'),
+      'contracts/shard-layout.test.ts',
+    ],
+  },
+  /** Whose records a request comes by. */
+  isolation: {
+    sources: ['api/access/project-records.ts', 'api/http/authenticate.ts'],
+    tests: ['api/access/other-projects.test.ts', 'api/http/one-key.test.ts'],
+  },
+  /** Idempotency of requests. */
+  idempotency: {
+    sources: [
+      'api/plugins/idempotency.ts',
+      'platform/canonical-json.ts',
+      ...inFolder('state/repeats', 'idempotency', 'repeats'),
+    ],
+    tests: [
+      'api/plugins/idempotency.test.ts',
+      'platform/canonical-json.test.ts',
+      'state/repeats/repeats.test.ts',
+    ],
+  },
+};

@@ -1,0 +1,58 @@
+// npm test: what a change needs; npm run test:deep: the rest (CONTRIBUTING.md says what is where). Both set up what is missing first,
+// and end with the sum of all parts. Arguments pick parts by name; others are parts of paths of TypeScript tests:
+// `npm test -- lint native`, `npm test -- worker/lease/lease`.
+import { runMain, SetupError } from './bootstrap/errors.mjs';
+import { setUp } from './bootstrap/setup.mjs';
+
+// Each part resolves when the next one may begin; native tests then still run, beside it.
+const lint = async () => ({ results: [await (await import('./lint/checks.mjs')).runChecks()] });
+const native = (suites) => async () => (await import('./test/native.mjs')).startNativeTests(suites);
+const infra = async () => ({ results: [await (await import('./test/infra.mjs')).runInfraTests()] });
+const typescript = (kind) => async (paths) => ({
+  results: await (await import('./test/typescript.mjs')).runTypescriptTests(kind, paths),
+});
+
+const commands = {
+  quick: { lint, native: native(['tests']), typescript: typescript('quick') },
+  deep: {
+    native: native(['emulated-tests', 'asan', 'tsan', 'cuda']),
+    typescript: typescript('deep'),
+    infra,
+  },
+};
+
+/** A part that could not even be built counts as one failure, and the others still run. */
+async function runPart(name, part, paths) {
+  console.log(`\n${name}`);
+  try {
+    return await part(paths);
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    console.log(error.message);
+    return { results: [{ passed: 0, failed: 1 }] };
+  }
+}
+
+/** The chosen parts of a command, and the paths that choose among the TypeScript tests. */
+function chosenParts(parts, words) {
+  const paths = words.filter((word) => !(word in parts));
+  const names = words.filter((word) => word in parts);
+  if (paths.length > 0 && !names.includes('typescript')) names.push('typescript');
+  return { names: names.length > 0 ? names : Object.keys(parts), paths };
+}
+
+await runMain(async () => {
+  const [command, ...words] = process.argv.slice(2);
+  const parts = commands[command];
+  const { names, paths } = chosenParts(parts, words);
+  await setUp();
+  const started = [];
+  for (const name of names) started.push(await runPart(name, parts[name], paths));
+  const results = (await Promise.all(started.map((part) => part.results))).flat();
+  const sum = (key) => results.reduce((total, result) => total + (result[key] ?? 0), 0);
+  const skipped = sum('skipped');
+  console.log(
+    `\n${sum('passed')} passed, ${sum('failed')} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
+  );
+  if (sum('failed') > 0) process.exitCode = 1;
+});

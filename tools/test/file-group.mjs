@@ -1,0 +1,68 @@
+// The process in which test files of one kind run, one after the other: what they import is loaded once.
+//   node tools/test/file-group.mjs dist/a/x.test.js dist/a/y.test.js
+// Its output is TAP with one subtest per file, each followed by a comment with the file's times (see tap-output.mjs).
+import { readFileSync, writeSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** Methods that test files call on tap's root; here they act on the file's subtest. */
+const ROOT_METHODS = ['test', 'before', 'beforeEach', 'after', 'afterEach', 'teardown', 'setTimeout'];
+const FILE_TIMEOUT_MS = 600_000;
+const LEAVE_MS = Number(process.env.ZF_TEST_LEAVE_MS ?? 60_000);
+const CLOCK_TICKS_PER_SECOND = 100;
+
+const files = process.argv.splice(2);
+// tap names the directories of tests after the program and its arguments: a short name, and one that no other process has.
+process.argv[1] = `tests-${process.pid}`;
+// For test files that run themselves again in a process of its own.
+process.env.TAP_TIMEOUT = String(FILE_TIMEOUT_MS / 1000);
+const { default: t } = await import('tap');
+
+/** Processor seconds of this process and of its children that have ended (proc(5): utime to cstime). */
+function processorSeconds() {
+  const stat = readFileSync('/proc/self/stat', 'utf8');
+  const [utime, stime, cutime, cstime] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15);
+  return (Number(utime) + Number(stime) + Number(cutime) + Number(cstime)) / CLOCK_TICKS_PER_SECOND;
+}
+
+/** Puts the environment back: a file that changes it does not change it for the next one. */
+function restoreEnvironment(before) {
+  for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+  Object.assign(process.env, before);
+}
+
+async function runFile(test, file) {
+  const environment = { ...process.env };
+  const cpu_s = process.platform === 'linux' ? processorSeconds() : null;
+  const started = performance.now();
+  let loaded = started;
+  await test(file, { timeout: FILE_TIMEOUT_MS }, async (child) => {
+    for (const name of ROOT_METHODS) t[name] = child[name].bind(child);
+    await import(pathToFileURL(resolve(file)).href);
+    loaded = performance.now();
+  });
+  restoreEnvironment(environment);
+  const seconds = (ms) => Number((ms / 1000).toFixed(3));
+  const times = {
+    file,
+    wall_s: seconds(performance.now() - started),
+    load_s: seconds(loaded - started),
+    cpu_s: cpu_s === null ? null : Number((processorSeconds() - cpu_s).toFixed(2)),
+  };
+  t.comment(`times ${JSON.stringify(times)}`);
+}
+
+const root = Object.fromEntries(ROOT_METHODS.map((name) => [name, t[name]]));
+t.setTimeout(0);
+for (const file of files) await runFile(root.test.bind(t), file);
+Object.assign(t, root);
+// A timer or connection that a test left open would keep the process alive for ever. The output then says what it is.
+setTimeout(() => {
+  const open = process.getActiveResourcesInfo().join(', ');
+  // Behind what tap prints at the end.
+  process.once('exit', () => writeSync(1, `not ok - still open long after the last test: ${open}\n`));
+  process.exit(1);
+}, LEAVE_MS).unref();

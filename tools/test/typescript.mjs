@@ -1,0 +1,123 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { pathToFileURL } from 'node:url';
+import { capture } from '../bootstrap/command.mjs';
+import { SetupError } from '../bootstrap/errors.mjs';
+import { listFiles } from '../bootstrap/fingerprint.mjs';
+import { inRoot } from '../bootstrap/paths.mjs';
+import { ensureNative } from '../bootstrap/setup.mjs';
+import { runPool } from './pool.mjs';
+import { TapReader } from './tap-output.mjs';
+
+/** Files of one room that share a process: enough to load what they import only a few times, few enough to spread over the cores. */
+const FILES_PER_PROCESS = 12;
+const PROCESS_TIMEOUT_MS = 1_800_000;
+/** Tests wait for processes and timers part of the time; one process more than there are cores keeps these busy. */
+const AT_ONCE = availableParallelism() + 1;
+const KEPT_LINES = 60;
+
+/**
+ * Tests of one of the two commands, by the names of their files. Compiled ones, and those of the bootstrap, which runs before there is
+ * a compiler.
+ * @param {'quick' | 'deep'} kind
+ * @param {string[]} paths parts of their paths, without dist/ and extension; all when empty
+ * @throws SetupError when there is none
+ */
+function testFiles(kind, paths) {
+  const isTest = (path) => /^(dist\/.*\.test\.js|tools\/.*\.test\.mjs)$/.test(path);
+  const isOfKind = (path) => /\.deep\.test\.m?js$/.test(path) === (kind === 'deep');
+  const wanted = paths.map((path) => path.replace(/\.[a-z]+$/, ''));
+  const isWanted = (path) => wanted.length === 0 || wanted.some((part) => path.includes(part));
+  const accept = (path) => path.endsWith('/') || (isTest(path) && isOfKind(path) && isWanted(path));
+  const files = listFiles(['dist', 'tools'], accept);
+  if (files.length === 0) throw new SetupError(`no ${kind} test's path contains ${paths.join(' or ')}`);
+  return files;
+}
+
+const roomOf = (file) => file.replace(/^dist\//, '').split('/')[0];
+
+/**
+ * The files of each process. Tests of the whole system (test/) are alone in theirs and come first, since they take longest; others
+ * share one with their neighbours.
+ */
+function groupsOf(files) {
+  const alone = files.filter((file) => file.startsWith('dist/test/'));
+  const groups = [];
+  for (const file of files) {
+    if (alone.includes(file)) continue;
+    const last = groups.at(-1);
+    if (last && roomOf(last[0]) === roomOf(file) && last.length < FILES_PER_PROCESS) last.push(file);
+    else groups.push([file]);
+  }
+  return [...alone.map((file) => [file]), ...groups];
+}
+
+/** Prints one line for each finished file; what a failed one said in full; each skipped test with its reason. */
+function printFile({ file, ok, output, skipped, times }) {
+  for (const test of skipped) console.log(`  skipped ${test}`);
+  const processor = times.cpu_s === null ? '' : ` (processor ${times.cpu_s.toFixed(1)} s)`;
+  console.log(`  ${ok ? 'ok    ' : 'FAILED'} ${file} ${times.wall_s.toFixed(1)} s${processor}`);
+  if (!ok) console.log(output.join('\n'));
+}
+
+/** Totals of one process. One that ended without a summary, or badly though no test failed, counts as a failure. */
+function totalsOf(files, reader, code) {
+  const { passed, failed, skipped } = reader.totals ?? { passed: 0, failed: 0, skipped: 0 };
+  const isBroken = reader.totals === null || (code !== 0 && failed === 0);
+  if (isBroken || reader.rest.some((line) => line.startsWith('not ok'))) {
+    console.log(`  FAILED a process that ended with code ${code}, with the tests ${files.join(' ')}`);
+    console.log(reader.rest.slice(-KEPT_LINES).join('\n'));
+  }
+  return { passed, failed: isBroken ? failed + 1 : failed, skipped };
+}
+
+/**
+ * Runs test files in one process.
+ * @param {string[]} files
+ * @param {(result: object) => void} report called with the result of each file; see TapReader
+ * @returns {Promise<{passed: number, failed: number, skipped: number}>} assertions
+ */
+export async function runGroup(files, report) {
+  const reader = new TapReader(report);
+  const program = inRoot('tools', 'test', 'file-group.mjs');
+  const { code } = await capture([process.execPath, '--enable-source-maps', program, ...files], {
+    timeout_ms: PROCESS_TIMEOUT_MS,
+    onLine: (line) => reader.take(line),
+  });
+  return totalsOf(files, reader, code);
+}
+
+/** Deep tests run workers on emulated GPUs and a real S3 server, and the guide with curl. apt can do one thing at a time. */
+async function prepareDeepTests() {
+  await ensureNative('emulated', 'native core on an emulated GPU: building');
+  const testing = (name) => pathToFileURL(inRoot('dist', 'platform', 'testing', name)).href;
+  const { ensurePrograms } = await import(testing('programs.js'));
+  await ensurePrograms(['curl'], ['curl', 'ca-certificates']);
+  const { whyNoRadosgw } = await import(testing('radosgw.js'));
+  const reason = await whyNoRadosgw();
+  if (reason) console.log(`  S3 tests are skipped: ${reason}`);
+}
+
+/**
+ * Runs compiled tap tests in several processes.
+ * @param {'quick' | 'deep'} kind
+ * @param {string[]} paths as in `testFiles`
+ * @returns {Promise<{passed: number, failed: number, skipped: number}[]>} assertions, one entry per process. The times of all files are
+ * left in `.build/test-times.json`
+ */
+export async function runTypescriptTests(kind, paths) {
+  const files = testFiles(kind, paths);
+  if (kind === 'deep') await prepareDeepTests();
+  const times = [];
+  const report = (result) => {
+    times.push(result.times);
+    printFile(result);
+  };
+  const results = await runPool(
+    groupsOf(files).map((group) => () => runGroup(group, report)),
+    AT_ONCE,
+  );
+  mkdirSync(inRoot('.build'), { recursive: true });
+  writeFileSync(inRoot('.build', 'test-times.json'), `${JSON.stringify(times)}\n`);
+  return results;
+}

@@ -1,0 +1,333 @@
+import type { Job } from '../../contracts/index.js';
+import { keepDesired } from '../../control/recovery/documents.js';
+import { documentHash } from '../../platform/canonical-json.js';
+import { backoffMs, retry, waitOrAbort } from '../../platform/process/retry.js';
+import type { GrantedClaim, ReleaseOptions } from '../../state/port.js';
+import { failuresPerSecond } from '../checkpoint/failure-rate.js';
+import { isRetryable, toRankError } from '../common/errors.js';
+import type { JobSession } from '../credentials/job-session.js';
+import { requireSameTokens } from '../data/same-tokens.js';
+import { isGpuFault } from '../gpus/gpu-faults.js';
+import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
+import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failure.js';
+import { exportWeights, fail, succeed } from './finish.js';
+import { Generation, type GenerationEnd } from './generation.js';
+import { JobCheckpoints, type ResumePoint } from './job-checkpoints.js';
+import { initialError, type LoadPoint, openInitial, ownLoad } from './load-point.js';
+import { type PreparedData, prepareData } from './prepare-data.js';
+import { presentJob } from './present-job.js';
+import { countRanks } from './resizer.js';
+import type { EndReason } from './stop-requests.js';
+
+/** A job is not placed on two workers together that could not reach each other so recently. */
+const AVOID_MS = 600_000;
+
+/** Whether the attempt is over: the job is finished, paused or queued again. */
+type Verdict = 'over' | 'again';
+
+type Handover = Partial<ReleaseOptions> & { reason: string };
+
+/**
+ * One attempt of a job: data, then generations of ranks from the newest checkpoint on, until the job is finished or
+ * handed back. An error costs one of `retry.max_errors`; a new checkpoint gives all of them back.
+ */
+export class Attempt {
+  private readonly checkpoints: JobCheckpoints;
+  private data: PreparedData | null = null;
+  /** Of this attempt's processes on this machine; null before the first generation, and where there are none. */
+  private session: JobSession | null = null;
+  private lost_work_seconds: number;
+  /** Of the newest generation; null before the first. */
+  private world_size: number | null = null;
+  /** The worker that leads it. */
+  private leader: string | null = null;
+  /** The newest generation ended so that the job could go on in other places. */
+  private moving = false;
+  /** Aborted by any reason to stop or by the loss of the lease: ends waits and preparations. */
+  private interrupt = new AbortController();
+
+  constructor(
+    private readonly ctx: AttemptContext,
+    private readonly claim: Pick<GrantedClaim, 'error_count' | 'places'>,
+  ) {
+    this.checkpoints = new JobCheckpoints(ctx, claim.error_count);
+    this.lost_work_seconds = ctx.job.lost_work_seconds;
+  }
+
+  /**
+   * Runs until the job store has the outcome.
+   * @param before an error of the job that came to light as it was claimed
+   * @throws ZerofleetError `stale_epoch` when the lease was lost; nothing may be written for this attempt any more
+   */
+  async run(before: unknown = null): Promise<void> {
+    const { lease, stops, reporter, logs } = this.ctx;
+    const interrupt = () => this.interrupt.abort();
+    lease.lost.addEventListener('abort', interrupt, { once: true });
+    const unwatch = stops.watch(() => stops.ending && interrupt());
+    try {
+      if (before !== null && (await this.recover(describeError(before))) === 'over') return;
+      while ((await this.once()) === 'again') reporter.restarted();
+    } finally {
+      unwatch();
+      await Promise.all([reporter.close(), logs.close(), this.session?.close(), this.data?.use.end()]);
+    }
+  }
+
+  private async once(): Promise<Verdict> {
+    const { lease, stops } = this.ctx;
+    try {
+      if (stops.ending) return await this.conclude(stops.ending);
+      // What it was interrupted for was withdrawn.
+      if (this.interrupt.signal.aborted) this.interrupt = new AbortController();
+      const placed = await this.placed();
+      if (!placed) return await this.release({ reason: 'waiting_capacity', preempted: this.moving });
+      const ctx = { ...placed, session: await this.openSession() };
+      const data = await prepareData(ctx, this.interrupt.signal, this.data);
+      this.data = data;
+      const resume = await this.checkpoints.newest();
+      if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(ctx, resume);
+      if (resume) checkTokens(resume, data);
+      const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
+      const present = { ...ctx, job: await presentJob(this.ctx, resume) };
+      return await this.settle(await this.train(present, load, data), load);
+    } catch (error) {
+      lease.lost.throwIfAborted();
+      if (isLeaseLoss(error)) throw error;
+      // A preparation that was interrupted by a request to stop is no error.
+      if (stops.ending) return this.conclude(stops.ending);
+      if (this.interrupt.signal.aborted) return 'again';
+      return this.recover(describeError(error));
+    }
+  }
+
+  /** Where the next generation runs. Null: the job can't go on here. */
+  private async placed(): Promise<Omit<GenerationContext, 'session'> | null> {
+    const { claim, ctx, world_size: before } = this;
+    if (ctx.deps.processes.problem !== null) return null;
+    const places = before === null ? claim.places : await ctx.resizer.place();
+    if (!places) return null;
+    const world_size = countRanks(places);
+    this.world_size = world_size;
+    this.leader = places[0]?.worker_id ?? null;
+    if (before !== null && before !== world_size)
+      await emit(ctx, 'ranks.changed', { from: before, to: world_size });
+    return { ...ctx, places, world_size };
+  }
+
+  /** One session lasts as long as the attempt. */
+  private async openSession(): Promise<JobSession | null> {
+    const { deps, job, lease } = this.ctx;
+    const { signal } = this.interrupt;
+    const onFailed = (error: unknown) => void emit(this.ctx, 'credentials.failed', { ...toRankError(error) });
+    this.session ??= (await deps.sessions?.open(job, { purpose: lease.execution, signal, onFailed })) ?? null;
+    return this.session;
+  }
+
+  private async train(
+    ctx: GenerationContext,
+    load: LoadPoint | null,
+    data: PreparedData,
+  ): Promise<GenerationEnd> {
+    this.moving = false;
+    await this.enter('starting');
+    const failures_per_second = failuresPerSecond(ctx.job, new Date());
+    const generation = new Generation(ctx, {
+      checkpoints: this.checkpoints,
+      load,
+      failures_per_second,
+      ...data,
+    });
+    this.ctx.resizer.begin(ctx.world_size, documentHash(ctx.job.spec.train.overrides));
+    return generation.run().finally(() => this.ctx.resizer.end());
+  }
+
+  private async settle(end: GenerationEnd, load: LoadPoint | null): Promise<Verdict> {
+    this.ctx.lease.lost.throwIfAborted();
+    switch (end.kind) {
+      case 'complete':
+      case 'interrupted':
+        return 'again';
+      case 'stopped':
+        return this.stopped(end);
+      case 'bad_checkpoint':
+        // Before a job's own checkpoint lies an older one; there is nothing else to begin with.
+        if (load && !load.resume) return this.fail(initialError(load, end.error));
+        if (load?.resume) await this.checkpoints.reject(load.resume, end.error);
+        return 'again';
+      case 'unsaved':
+        return this.fail(end.error);
+      case 'failed':
+        return this.recover(end.error);
+    }
+  }
+
+  private async stopped(end: { cancelled: boolean; saved: boolean }): Promise<Verdict> {
+    const { deps, lease, stops } = this.ctx;
+    const reason = end.cancelled ? 'cancel' : stops.ending;
+    this.moving = reason === null;
+    if (reason === null && end.saved) {
+      await this.enter('starting', stops.current ?? 'resize');
+      return 'again';
+    }
+    if (!end.saved && reason !== 'cancel') {
+      this.countLostWork();
+      const patch = { lost_work_seconds: this.lost_work_seconds };
+      const present = reason === 'pause' ? 'pausing' : reason === null ? 'recovering' : 'running';
+      await lease.call((id, execution) =>
+        deps.store.transition(id, execution, present, { reason: 'save_failed', patch }),
+      );
+    }
+    return reason === null ? 'again' : this.conclude(reason);
+  }
+
+  /** Ends the attempt as somebody asked for. What was saved stays. */
+  private async conclude(reason: EndReason): Promise<Verdict> {
+    const { deps, lease, stops } = this.ctx;
+    await flushReports(this.ctx);
+    await this.sweep();
+    // The job for which this one should leave may have found its places elsewhere, or have been cancelled.
+    if (reason === 'preempt') {
+      await lease.confirm();
+      if (stops.ending !== 'preempt') return 'again';
+    }
+    if (reason === 'cancel') {
+      await this.checkpoints.retain(deps.timing.save.periodic);
+      const cancelled = await lease.call((id, execution) =>
+        deps.store.finishJob(id, execution, 'cancelled', { reason: 'user_request' }),
+      );
+      return this.keepStopped(cancelled);
+    }
+    if (reason === 'pause') return this.release({ to: 'paused', reason: 'user_request' });
+    const why = reason === 'drain' ? deps.departure.reason : 'preempted';
+    return this.release({ reason: why, preempted: true });
+  }
+
+  /** Hands the job back, to its queue unless said otherwise. */
+  private async release({ to = 'queued', reason, ...more }: Handover): Promise<Verdict> {
+    const { deps, lease, logs } = this.ctx;
+    logs.say(`${to === 'paused' ? 'paused' : 'goes back to its queue'}: ${reason}`);
+    await flushReports(this.ctx);
+    const released = await lease.call((id, execution) =>
+      deps.store.releaseAttempt(id, execution, { to, reason, ...more }),
+    );
+    if (more.preempted) deps.metrics.preempted(reason);
+    return this.keepStopped(released);
+  }
+
+  /** What a person asked for was kept by the API; that a limit was reached is known here first. */
+  private async keepStopped(job: Job): Promise<Verdict> {
+    const { deps, log } = this.ctx;
+    const { reason } = job;
+    if (reason === 'budget_reached' || reason === 'preemption_limit')
+      await retry(() => keepDesired(deps, job), deps.timing.storage, {
+        retryable: isRetryable,
+      }).catch((error: unknown) =>
+        log.warn({ err: error }, 'the reached limit is kept in the job store only'),
+      );
+    return 'over';
+  }
+
+  /** Counts an error and gets ready for the next generation, or fails the job when it is one too many. */
+  private async recover(error: AttemptError): Promise<Verdict> {
+    const { deps, job, lease, log, logs, stops } = this.ctx;
+    if (error.code === 'node_lost') return this.replaceNode(error, 'node.lost');
+    if (isGpuFault(error.code)) {
+      deps.metrics.failed(error.code);
+      return this.replaceNode(error, 'rank.lost');
+    }
+    if (error.code === 'credentials_unavailable')
+      return this.replaceNode(error, 'attempt.error', deps.timing.restart.max_delay_ms);
+    const errors = this.checkpoints.countError();
+    const { code, message, rank, step } = error;
+    deps.metrics.failed(code);
+    log.warn({ code, rank, step, errors }, message);
+    if (rank === null) logs.say(`${code}: ${message}`);
+    await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', blameOf(error), { blame: true });
+    if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
+    this.countLostWork();
+    const patch = { world_size: null, error_count: errors, lost_work_seconds: this.lost_work_seconds };
+    await lease.call((id, execution) =>
+      deps.store.transition(id, execution, 'recovering', { reason: code, patch }),
+    );
+    const delay_ms = Math.round(backoffMs(deps.timing.restart, errors));
+    await emit(this.ctx, 'attempt.retry', { code, errors, delay_ms });
+    logs.say(`tries again in ${delay_ms} ms; error ${errors}, it may have ${job.spec.retry.max_errors}`);
+    // Others may use the slots meanwhile. What is asked of the job can't wait: it is carried out here.
+    if (delay_ms > deps.timing.restart_in_place_ms && !stops.ending)
+      return this.release({ reason: code, delay_ms });
+    await waitOrAbort(delay_ms, this.interrupt.signal);
+    return 'again';
+  }
+
+  /** A worker that went away, a GPU that failed, or no credentials: no error of the job. It goes back to its queue, for others. */
+  private async replaceNode(error: AttemptError, event: string, delay_ms?: number): Promise<Verdict> {
+    const { deps, lease, log } = this.ctx;
+    const { code: reason, message, worker_id } = error;
+    log.warn({ ...blameOf(error) }, message);
+    const pair = this.leader && worker_id && worker_id !== this.leader ? [this.leader, worker_id] : null;
+    const avoid = pair && { pair: pair as [string, string], ms: AVOID_MS };
+    const data = { ...blameOf(error), ...(avoid && { avoided_seconds: AVOID_MS / 1000 }) };
+    await emit(this.ctx, event, data, { blame: true });
+    this.countLostWork();
+    const patch = { world_size: null, lost_work_seconds: this.lost_work_seconds };
+    await lease.call((id, execution) =>
+      deps.store.transition(id, execution, 'recovering', { reason, patch }),
+    );
+    return this.release({
+      reason,
+      ...(delay_ms !== undefined && { delay_ms }),
+      ...(avoid && { avoid }),
+    });
+  }
+
+  private async fail(error: AttemptError): Promise<Verdict> {
+    await this.sweep();
+    await this.checkpoints.retain(this.ctx.deps.timing.save.periodic);
+    await fail(this.ctx, error, this.checkpoints.latest);
+    return 'over';
+  }
+
+  private async succeed(ctx: GenerationContext, resume: ResumePoint): Promise<Verdict> {
+    const { signal } = this.interrupt;
+    await this.reachRunning();
+    const exported = await exportWeights(ctx, this.checkpoints, resume, signal);
+    if (exported === null) return 'again';
+    // The last to go, since an older checkpoint is what is left if the newest turns out to be damaged.
+    await this.checkpoints.retain(ctx.deps.timing.storage, signal);
+    await succeed(ctx, resume, exported);
+    return 'over';
+  }
+
+  /** No rank is left, and perhaps nobody looks at the job again. */
+  private async sweep(): Promise<void> {
+    const { deps, log } = this.ctx;
+    await this.checkpoints
+      .sweep(deps.timing.save.periodic)
+      .catch((error: unknown) => log.warn({ err: error }, 'leftovers not looked for'));
+  }
+
+  private countLostWork(): void {
+    this.lost_work_seconds += this.checkpoints.unsavedSeconds();
+  }
+
+  /** A job whose last step is saved already still passes through the states of a run: only those lead to success. */
+  private async reachRunning(): Promise<void> {
+    const { deps, lease } = this.ctx;
+    const job = await lease.call((id) => deps.store.getJob(id));
+    if (job?.state === 'provisioning') await this.enter('starting');
+    if (job?.state === 'provisioning' || job?.state === 'starting') await this.enter('running');
+  }
+
+  private async enter(state: 'starting' | 'running', reason: string | null = null): Promise<void> {
+    const { deps, lease } = this.ctx;
+    await lease.call((id, execution) => deps.store.transition(id, execution, state, { reason }));
+  }
+}
+
+/** @throws ZerofleetError `tokens_differ` */
+function checkTokens({ manifest, checkpoint }: ResumePoint, { tokens_digest }: PreparedData): void {
+  requireSameTokens(
+    { whose: 'this worker', digest: tokens_digest },
+    { whose: `checkpoint ${checkpoint.id}`, digest: manifest.tokens_digest },
+  );
+}

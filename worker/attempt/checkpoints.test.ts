@@ -1,0 +1,214 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { executionAt } from '../../state/testing/executions.js';
+import { fakeStateDigest } from '../testing/fake-state.js';
+import { Fleet, type FleetOptions } from '../testing/fleet.js';
+import { live, type Stores, tokensDigest } from '../testing/saving-process.js';
+
+async function fleet(
+  t: { teardown(end: () => Promise<void>): void },
+  options: FleetOptions = {},
+): Promise<Fleet> {
+  const started = await Fleet.start(options);
+  t.teardown(() => started.close());
+  return started;
+}
+
+t.test('a damaged checkpoint is passed over for the one before, and an event says so', async (t) => {
+  const f = await fleet(t, { ranks: { slow: { from: 11, ms: 300 } } });
+  await f.agent();
+  const id = await f.submit({ steps: 60, every_steps: 5, ranks: 2, max_errors: 0 });
+  await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
+  await f.store.requestPause(id);
+  await f.untilState(id, 'paused');
+  const [newest, before] = (await f.store.listCheckpoints(id)).data;
+  const shard = (await f.keys(newest!.prefix)).find((key) => key.endsWith('.safetensors'))!;
+  const bytes = await f.objects.get(shard);
+  bytes[bytes.length - 5]! ^= 1;
+  await f.objects.put(shard, bytes);
+  await f.hurry();
+  await f.store.resumeJob(id, { ranks: 3 });
+  const job = await f.untilState(id, 'succeeded');
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
+  const fallback = (await f.events(id)).find(({ type }) => type === 'checkpoint.fallback');
+  t.match(fallback?.data, { checkpoint: newest!.id, step: newest!.step, code: 'shard_corrupt' });
+  const started = (await f.events(id)).filter(({ type }) => type === 'training.started').at(-1);
+  t.equal(started?.data.step, before!.step);
+});
+
+type Damage = (bytes: Buffer) => Buffer | null;
+
+const flipped =
+  (place: (bytes: Buffer) => number): Damage =>
+  (bytes) => {
+    const bad = Buffer.from(bytes);
+    bad[place(bytes)]! ^= 1;
+    return bad;
+  };
+const cut =
+  (length: (bytes: Buffer) => number): Damage =>
+  (bytes) =>
+    bytes.subarray(0, length(bytes));
+const headerEnd = (shard: Buffer) => 8 + Number(shard.readBigUInt64LE());
+
+/** What happens to which object, and what the event says of it. */
+const DAMAGES: [what: string, object: RegExp, damage: Damage, code: string][] = [
+  ['a digit of the manifest', /MANIFEST/, flipped((b) => b.indexOf('"seed":') + 7), 'manifest_invalid'],
+  ['the seal of the manifest', /MANIFEST/, flipped((b) => b.length - 10), 'manifest_invalid'],
+  ['half a manifest', /MANIFEST/, cut((b) => b.length >> 1), 'manifest_invalid'],
+  ['an empty manifest', /MANIFEST/, () => Buffer.alloc(0), 'manifest_invalid'],
+  ['the length of a header', /shard/, flipped(() => 0), 'shard_corrupt'],
+  ['the text of a header', /shard/, flipped((b) => headerEnd(b) >> 1), 'shard_corrupt'],
+  ['the first element', /shard/, flipped(headerEnd), 'shard_corrupt'],
+  ['the last byte', /shard/, flipped((b) => b.length - 1), 'shard_corrupt'],
+  ['a shard without its end', /shard/, cut((b) => b.length - 4), 'invalid_range'],
+  ['a header without elements', /shard/, cut(headerEnd), 'invalid_range'],
+  ['a shard that is gone', /shard/, () => null, 'object_not_found'],
+];
+
+t.test('whatever is damaged is passed over for the one before, and told', async (t) => {
+  const f = await fleet(t, { ranks: { step_ms: 5 } });
+  await f.agent();
+  const id = await f.submit({ steps: 100_000, every_steps: 5, keep_last: 4, ranks: 2, max_errors: 0 });
+  await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
+  let number = 0;
+  for (const [what, object, damage, code] of DAMAGES) {
+    await f.store.requestPause(id);
+    await f.untilState(id, 'paused');
+    const [newest, before] = (await f.store.listCheckpoints(id)).data;
+    const key = (await f.keys(newest!.prefix)).find((name) => object.test(name))!;
+    const bad = damage(await f.objects.get(key));
+    if (bad === null) await f.objects.delete([key]);
+    else await f.objects.put(key, bad);
+    const { length } = await f.events(id);
+    await f.store.resumeJob(id, { ranks: 1 + (number++ % 3) });
+    await f.until(id, (job) => job.latest_checkpoint!.step > newest!.step);
+    const events = (await f.events(id)).slice(length);
+    const told = events.filter(({ type }) => type === 'checkpoint.fallback').map(({ data }) => data);
+    t.match(told, [{ checkpoint: newest!.id, step: newest!.step, code }], what);
+    t.equal(events.find(({ type }) => type === 'training.started')?.data.step, before!.step, what);
+  }
+  await f.store.requestPause(id);
+  const job = await f.untilState(id, 'paused');
+  t.equal(job.latest_checkpoint?.state_digest, fakeStateDigest(1, job.latest_checkpoint!.step));
+});
+
+t.test(
+  'a job whose data becomes other tokens than before its checkpoint does not go on with them',
+  async (t) => {
+    const f = await fleet(t);
+    const id = await f.submit({ steps: 20, every_steps: 100, ranks: 2, max_errors: 0 });
+    await live(f, id, 2, 1, `sha256:${'1'.repeat(64)}`);
+    const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
+    await f.store.releaseAttempt(id, executionAt(id, epoch), { to: 'queued' });
+    await f.agent();
+    const { failure } = await f.untilState(id, 'failed');
+    t.match(failure, {
+      code: 'tokens_differ',
+      message: /this worker has sha256:.*; run the same version of/,
+    });
+    t.ok(failure?.message.includes(`checkpoint ${latest_checkpoint!.id} has sha256:1111`));
+  },
+);
+
+t.test('only the newest checkpoints are kept, and leftovers are swept', async (t) => {
+  const f = await fleet(t, { ranks: { step_ms: 5 } });
+  const id = await f.submit({ steps: 30, every_steps: 4, keep_last: 2, ranks: 2 });
+  const leftover = `jobs/${id}/checkpoints/000000004-0-a-dead/shard-00000-of-00002.safetensors`;
+  await f.objects.put(leftover, Buffer.from('half a save'));
+  await f.agent();
+  await f.untilState(id, 'succeeded');
+  const [last, before, ...older] = (await f.store.listCheckpoints(id)).data.map(({ step }) => step);
+  t.equal(last, 30);
+  // Which periodic save came last depends on speed: one is left out while two before it still travel.
+  t.ok(before !== undefined && before < 30 && before % 4 === 0, `a periodic checkpoint, at step ${before}`);
+  t.strictSame(older, []);
+  const keys = await f.keys(`jobs/${id}/checkpoints/`);
+  t.strictSame(new Set(keys.map((key) => Number(key.split('/')[3]?.slice(0, 9)))), new Set([before, 30]));
+  t.equal(keys.filter((key) => key.endsWith('MANIFEST.json')).length, 2);
+  t.equal(keys.length, 6);
+});
+
+/** What happens to the weights of a last checkpoint, which is exported and not loaded, and what the event says of it. */
+const LAST_DAMAGES: [damage: Damage, code: string][] = [
+  [flipped(headerEnd), 'shard_corrupt'],
+  [cut(headerEnd), 'invalid_range'],
+  [() => null, 'object_not_found'],
+];
+
+t.test('a last checkpoint that is damaged is passed over, and its steps are trained again', async (t) => {
+  const f = await fleet(t);
+  const ids: string[] = [];
+  for (const [damage] of LAST_DAMAGES) {
+    const id = await f.submit({ steps: 6, every_steps: 100, keep_last: 2, ranks: 2 });
+    ids.push(id);
+    await live(f, id, 2, 2, await tokensDigest(f, id, join(f.dir, 'tokens')));
+    const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
+    const { checkpoint } = (await f.store.findCheckpoint(latest_checkpoint!.id))!;
+    const key = (await f.keys(checkpoint!.prefix)).find((name) => name.includes('shard'))!;
+    const bad = damage(await f.objects.get(key));
+    if (bad === null) await f.objects.delete([key]);
+    else await f.objects.put(key, bad);
+    await f.store.releaseAttempt(id, executionAt(id, epoch), { to: 'queued' });
+  }
+  await f.agent();
+  for (const [at, id] of ids.entries()) {
+    const job = await f.untilState(id, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 6));
+    const told = (await f.events(id)).filter(({ type }) => type === 'checkpoint.fallback');
+    t.match(
+      told.map(({ data }) => data),
+      [{ step: 6, code: LAST_DAMAGES[at]?.[1] }],
+    );
+    const { data } = await f.store.listCheckpoints(id);
+    t.match(data, [
+      { step: 6, damaged: false },
+      { step: 3, damaged: false },
+    ]);
+    t.equal(job.latest_checkpoint?.id, data[0]?.id);
+  }
+});
+
+const dead = () => Promise.reject(new Error('dead'));
+
+/** A job store that is not told of the second checkpoint. */
+function mute(store: Fleet['store']): Fleet['store'] {
+  let told = 0;
+  const commitCheckpoint: typeof store.commitCheckpoint = (...call) =>
+    told++ === 0 ? store.commitCheckpoint(...call) : dead();
+  return { ...store, commitCheckpoint };
+}
+
+/** Where the agent died that saved the last step, so that more is left than the job keeps. */
+const LAST_SAVES: [where: string, stores: (f: Fleet) => Stores][] = [
+  [
+    'before the objects',
+    (f) => ({ store: f.store, objects: Object.assign(Object.create(f.objects), { delete: dead }) }),
+  ],
+  ['before the record', (f) => ({ store: { ...f.store, removeCheckpoint: dead }, objects: f.objects })],
+  ['before it told of the new one', (f) => ({ store: mute(f.store), objects: f.objects })],
+];
+
+t.test('a job that ends removes what the last retention could not', async (t) => {
+  const f = await fleet(t);
+  const ids: string[] = [];
+  for (const [where, stores] of LAST_SAVES) {
+    const id = await f.submit({ steps: 6, keep_last: 1, ranks: 2 });
+    ids.push(id);
+    await live(stores(f), id, 2, 2).catch(() => undefined);
+    const manifests = (await f.keys(`jobs/${id}/checkpoints/`)).filter((key) =>
+      key.endsWith('MANIFEST.json'),
+    );
+    t.equal(manifests.length, 2, where);
+    const epoch = (await f.store.getJob(id))?.epoch ?? 0;
+    await f.store.releaseAttempt(id, executionAt(id, epoch), { to: 'queued' });
+  }
+  await f.agent();
+  for (const [at, id] of ids.entries()) {
+    const job = await f.untilState(id, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 6));
+    const { data } = await f.store.listCheckpoints(id);
+    const files = await f.keys(`jobs/${id}/checkpoints/`);
+    t.strictSame([data.map(({ step }) => step), files.length], [[6], 3], `${LAST_SAVES[at]?.[0]}`);
+  }
+});

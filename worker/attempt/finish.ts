@@ -1,0 +1,112 @@
+import { epochOf } from '../../contracts/execution.js';
+import type { Job, JobExport } from '../../contracts/index.js';
+import { putResult, type ResultDocument } from '../../control/recovery/documents.js';
+import { exportPrefix } from '../../platform/checkpoint/layout.js';
+import { retry } from '../../platform/process/retry.js';
+import { isRetryable } from '../common/errors.js';
+import { runTask } from '../tasks/task-runner.js';
+import { type AttemptContext, flushReports, type GenerationContext } from './context.js';
+import { type AttemptError, describeError } from './failure.js';
+import type { JobCheckpoints, ResumePoint } from './job-checkpoints.js';
+
+/** Exports the weights of the last checkpoint. Null when it is damaged: the job goes on from the one before. Safe to repeat. */
+export async function exportWeights(
+  ctx: GenerationContext,
+  checkpoints: JobCheckpoints,
+  last: ResumePoint,
+  signal: AbortSignal,
+): Promise<JobExport | null> {
+  try {
+    return await runExport(ctx, last, signal);
+  } catch (error) {
+    if (!(await checkpoints.isDamaged(last, error))) throw error;
+    await checkpoints.reject(last, describeError(error));
+    return null;
+  }
+}
+
+async function runExport(ctx: GenerationContext, last: ResumePoint, signal: AbortSignal): Promise<JobExport> {
+  const { deps, job, log, logs, session } = ctx;
+  await flushReports(ctx);
+  const { format, dtype } = job.spec.export;
+  logs.say(`all steps are done; exporting ${format}, ${dtype}`);
+  const exported = await runTask(
+    deps.processes,
+    {
+      kind: 'export',
+      object_store: deps.object_store,
+      spec: job.spec,
+      checkpoint: last.prefix,
+      format: job.spec.export.format,
+      dtype: job.spec.export.dtype,
+      prefix: exportPrefix(job.id, last.checkpoint.step),
+      retry: deps.timing.storage,
+    },
+    { signal, session, log },
+  );
+  logs.say(`exported ${exported.files.map(({ name }) => name).join(', ')} to ${exported.prefix}`);
+  return exported;
+}
+
+/** Writes the result and finishes the job. Safe to repeat. */
+export async function succeed(ctx: AttemptContext, last: ResumePoint, exported: JobExport): Promise<void> {
+  const { deps, lease, logs } = ctx;
+  const result: ResultDocument = {
+    ...(await resultBase(ctx)),
+    state: 'succeeded',
+    step: last.checkpoint.step,
+    state_digest: last.checkpoint.state_digest,
+    checkpoint: last.checkpoint.id,
+    export: exported,
+    failure: null,
+  };
+  await retry(() => putResult(deps.objects, result), deps.timing.storage, {
+    retryable: isRetryable,
+    signal: lease.lost,
+  });
+  await logs.flush();
+  await lease.call((id, execution) =>
+    deps.store.finishJob(id, execution, 'succeeded', { reason: 'completed', export: exported }),
+  );
+}
+
+/** Fails the job. Its checkpoints stay. */
+export async function fail(
+  ctx: AttemptContext,
+  error: AttemptError,
+  latest: Job['latest_checkpoint'],
+): Promise<void> {
+  const { deps, lease, log, logs } = ctx;
+  logs.say(`failed: ${error.code}: ${error.message}`);
+  await flushReports(ctx);
+  const { deterministic: _, worker_id: _worker, ...failure } = error;
+  const result: ResultDocument = {
+    ...(await resultBase(ctx)),
+    state: 'failed',
+    step: latest?.step ?? 0,
+    state_digest: latest?.state_digest ?? null,
+    checkpoint: latest?.id ?? null,
+    export: null,
+    failure,
+  };
+  // The store that can't be written may be the very reason of the failure; the job's record says the same.
+  await putResult(deps.objects, result).catch((cause: unknown) =>
+    log.warn({ err: cause }, 'result.json not written'),
+  );
+  await lease.call((id, execution) =>
+    deps.store.finishJob(id, execution, 'failed', { reason: failure.code, failure }),
+  );
+}
+
+/** @throws ZerofleetError why the lease was lost: no store can refuse a result, and the last one that is written counts */
+async function resultBase({ deps, job, lease }: AttemptContext) {
+  await lease.confirm();
+  const now = await lease.call((id) => deps.store.getJob(id));
+  return {
+    job_id: job.id,
+    epoch: epochOf(lease.execution),
+    total_steps: job.spec.train.steps,
+    metrics: now?.progress ?? null,
+    finished_at: new Date().toISOString(),
+  };
+}

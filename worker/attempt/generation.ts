@@ -1,0 +1,314 @@
+import { randomBytes } from 'node:crypto';
+import { traceHeaders, ZerofleetError } from '../../contracts/index.js';
+import {
+  type ConnectedMessage,
+  type LoadedMessage,
+  type MemoryMessage,
+  type ShardFailedMessage,
+  type ShardMessage,
+  STEP_FLAGS,
+  type StartMessage,
+  type SteppedMessage,
+} from '../../contracts/rank-protocol.js';
+import type { Place } from '../../state/index.js';
+import { SaveCollector } from '../checkpoint/save-collector.js';
+import { toRankError } from '../common/errors.js';
+import { SaveEstimate } from '../preemption/save-estimate.js';
+import { SkipEvents } from '../reporting/skip-events.js';
+import type { LogLine } from '../supervisor/log-line.js';
+import type { RankHost } from '../supervisor/rank.js';
+import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
+import { emit, type GenerationContext, threadsPerRank } from './context.js';
+import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } from './failure.js';
+import type { JobCheckpoints } from './job-checkpoints.js';
+import type { LoadPoint } from './load-point.js';
+import type { StopReason } from './stop-requests.js';
+import { agentSilenceMs } from './timing.js';
+import { assembleWorld, meetingAddress } from './world-links.js';
+
+/** How a generation of ranks ended, in terms of what the attempt does next. */
+export type GenerationEnd =
+  /** The last step is done and saved. */
+  | { kind: 'complete' }
+  /** All ranks stopped at one step as they were asked to. `saved`: that step is the newest checkpoint. */
+  | { kind: 'stopped'; cancelled: boolean; saved: boolean }
+  /** It was killed before it trained, because of a request to stop or a lost lease. */
+  | { kind: 'interrupted' }
+  | { kind: 'bad_checkpoint'; error: AttemptError }
+  /** The last step is done, but no patience was enough to save it. */
+  | { kind: 'unsaved'; error: AttemptError }
+  | { kind: 'failed'; error: AttemptError };
+
+export interface GenerationOptions {
+  checkpoints: JobCheckpoints;
+  /** What the ranks begin with; null: fresh parameters. */
+  load: LoadPoint | null;
+  token_file: string;
+  validation_file: string | null;
+  data_digest: string;
+  tokens_digest: string;
+  failures_per_second: number;
+}
+
+/** Runs the ranks of a job once: from their start until all of them are gone. */
+export class Generation implements WorldListener {
+  /** Null until all of its workers have come together. */
+  private world: World | null = null;
+  private readonly killed = new AbortController();
+  private readonly saves: SaveCollector;
+  private readonly background: Promise<unknown>[] = [];
+  private running = false;
+  /** The machine leaves before a save could be done. */
+  private gave_up = false;
+  private readonly estimate = new SaveEstimate();
+  private stop_flags = 0;
+  private connected: ConnectedMessage | null = null;
+  private readonly skips = new SkipEvents();
+  private cancel_timer: NodeJS.Timeout | undefined;
+  /** Why this side killed the world. */
+  private error: AttemptError | null = null;
+  private save_error: AttemptError | null = null;
+
+  constructor(
+    private readonly ctx: GenerationContext,
+    private readonly options: GenerationOptions,
+  ) {
+    const { world_size } = ctx;
+    this.saves = new SaveCollector({
+      world_size,
+      commit: (save) => options.checkpoints.commit(save, this.writtenBy()),
+      onFailed: (save, error) => {
+        this.save_error = describeError(error, null, save.step);
+        const { code, message } = toRankError(error);
+        // Alarms count this line (infra/terraform/modules/observability).
+        ctx.log.warn({ err: error, step: save.step, code }, 'checkpoint not saved');
+        this.do(emit(ctx, 'checkpoint.failed', { step: save.step, code, message }));
+      },
+    });
+  }
+
+  /** Resolves when no rank is left and everything that they saved is committed or given up. */
+  async run(): Promise<GenerationEnd> {
+    const { lease, stops } = this.ctx;
+    const onLost = () => this.kill();
+    lease.lost.addEventListener('abort', onLost, { once: true });
+    if (lease.lost.aborted) onLost();
+    const unwatch = stops.watch((reason) => this.onStop(reason));
+    const unwatchSaves = stops.watchSaveRequests(() => this.steer());
+    try {
+      const assembly = await assembleWorld(this.ctx, this.options.tokens_digest, this.killed.signal);
+      return this.judge(await this.train(assembly.hosts).finally(() => assembly.close()));
+    } catch (error) {
+      if (this.killed.signal.aborted) return { kind: 'interrupted' };
+      return { kind: 'failed', error: describeError(error) };
+    } finally {
+      unwatch();
+      unwatchSaves();
+      lease.lost.removeEventListener('abort', onLost);
+      clearTimeout(this.cancel_timer);
+    }
+  }
+
+  private async train(hosts: readonly RankHost[]): Promise<WorldEnd> {
+    const nonce = randomBytes(4).toString('hex');
+    const ranks = hosts.map((host, rank) => ({
+      start: startMessage(this.ctx, this.options, rank, nonce),
+      host,
+    }));
+    this.world = new World({ ranks, listener: this });
+    if (this.killed.signal.aborted) void this.world.kill();
+    const end = await this.world.ended;
+    await this.saves.settled();
+    await Promise.all(this.background);
+    return end;
+  }
+
+  private kill(): void {
+    this.killed.abort();
+    void this.world?.kill();
+  }
+
+  onConnected(message: ConnectedMessage): void {
+    this.connected = message;
+    const { load } = this.options;
+    const before = load?.resume?.manifest.numerics_fingerprint;
+    const now = message.numerics_fingerprint;
+    if (before !== undefined && before !== now) this.do(emit(this.ctx, 'numerics.changed', { before, now }));
+  }
+
+  async verifyLoad(messages: LoadedMessage[]): Promise<void> {
+    const { checkpoints, load } = this.options;
+    if (!load) return;
+    try {
+      await checkpoints.verifyLoad(
+        load,
+        messages.flatMap((message) => message.ranges),
+      );
+    } catch (error) {
+      this.error = describeError(error);
+      throw error;
+    }
+  }
+
+  onRunning(step: number): void {
+    this.running = true;
+    const { deps, lease, stops, world_size } = this.ctx;
+    this.options.checkpoints.workBegins();
+    this.do(
+      lease.call((jobId, execution) =>
+        deps.store.transition(jobId, execution, 'running', { reason: null, patch: { world_size } }),
+      ),
+    );
+    const { load } = this.options;
+    if (load && !load.resume) this.do(emit(this.ctx, 'init.loaded', load.told));
+    this.do(emit(this.ctx, 'training.started', { step, world_size, places: this.ctx.places }));
+    if (stops.current) this.onStop(stops.current);
+    else this.steer();
+  }
+
+  /** Tells the ranks what is wanted of them now. */
+  private steer(): void {
+    if (this.running) this.world?.setFlags(this.stop_flags, this.ctx.stops.save_request);
+  }
+
+  onMemory(messages: MemoryMessage[]): void {
+    const by_rank = messages.map(({ parts }) => parts);
+    this.do(emit(this.ctx, 'ranks.memory', { world_size: messages.length, by_rank }));
+  }
+
+  onStepped(message: SteppedMessage): void {
+    this.ctx.reporter.stepped(message, this.ctx.world_size);
+    this.ctx.deps.metrics.stepped(message);
+    this.estimate.stepped(message);
+    for (const { type, data } of this.skips.after(message)) this.do(emit(this.ctx, type, data));
+    const { step, evaluation } = message;
+    if (evaluation) this.do(emit(this.ctx, 'evaluation.finished', { step, ...evaluation }));
+  }
+
+  onShard(rank: number, message: ShardMessage): void {
+    this.ctx.deps.metrics.shardStored(message);
+    this.estimate.stored(rank, message);
+    this.saves.shard(rank, message);
+  }
+
+  onShardFailed(_rank: number, message: ShardFailedMessage): void {
+    this.ctx.deps.metrics.shardFailed();
+    this.saves.shardFailed(message);
+  }
+
+  onLine(rank: number, line: LogLine): void {
+    this.ctx.logs.line(rank, line);
+  }
+
+  /** Before the first step there is nothing to save, so the ranks need not agree on anything. */
+  private onStop(reason: StopReason): void {
+    if (!this.running) {
+      this.kill();
+      return;
+    }
+    if (reason === 'drain' && !this.hasTimeToSave()) {
+      this.gave_up = true;
+      this.kill();
+      return;
+    }
+    this.stop_flags = reason === 'cancel' ? STEP_FLAGS.cancel : STEP_FLAGS.pause;
+    this.steer();
+    if (reason !== 'cancel') return;
+    this.cancel_timer ??= setTimeout(() => this.kill(), this.ctx.deps.timing.cancel_grace_ms);
+  }
+
+  /** Where there is none, the job goes on from its last checkpoint, and sooner when it is handed back at once. */
+  private hasTimeToSave(): boolean {
+    const { left_ms } = this.ctx.deps.departure;
+    if (this.estimate.fits(left_ms)) return true;
+    this.do(emit(this.ctx, 'checkpoint.skipped', { left_ms, needed_ms: this.estimate.save_ms }));
+    return false;
+  }
+
+  private judge(end: WorldEnd): GenerationEnd {
+    switch (end.kind) {
+      case 'stopped':
+        return this.judgeStop(end.step, end.flags);
+      case 'lost': {
+        const error = {
+          ...describeRankEnd(end.rank, end.host, end.end),
+          ...(end.end.kind === 'node_lost' && { worker_id: workerOf(this.ctx.places, end.rank) }),
+        };
+        const loading = this.options.load !== null && !this.running;
+        return { kind: loading && isBadCheckpoint(error.code) ? 'bad_checkpoint' : 'failed', error };
+      }
+      case 'killed':
+        if (this.gave_up) return { kind: 'stopped', cancelled: false, saved: false };
+        if (!this.error) return { kind: 'interrupted' };
+        return { kind: isBadCheckpoint(this.error.code) ? 'bad_checkpoint' : 'failed', error: this.error };
+    }
+  }
+
+  private judgeStop(step: number, flags: number): GenerationEnd {
+    if (flags & STEP_FLAGS.cancel) return { kind: 'stopped', cancelled: true, saved: false };
+    const saved = this.options.checkpoints.latest_step === step;
+    if (step < this.ctx.job.spec.train.steps) return { kind: 'stopped', cancelled: false, saved };
+    if (saved) return { kind: 'complete' };
+    return {
+      kind: 'unsaved',
+      error:
+        this.save_error ??
+        describeError(new ZerofleetError('checkpoint_save_failed', 'the last step was not saved')),
+    };
+  }
+
+  private writtenBy() {
+    if (!this.connected) throw new Error('a rank saved before it was connected');
+    const { data_digest, tokens_digest } = this.options;
+    const { job, world_size } = this.ctx;
+    return { spec: job.spec, connected: this.connected, world_size, data_digest, tokens_digest };
+  }
+
+  /** Runs beside the supervision; a failure is logged, the lease tells what must stop. */
+  private do(work: Promise<unknown>): void {
+    this.background.push(
+      work.catch((error: unknown) => this.ctx.log.warn({ err: error }, 'write for a generation')),
+    );
+  }
+}
+
+/** Ranks are counted through the places (worker/link/assemble.ts). */
+function workerOf(places: readonly Place[], rank: number): string | undefined {
+  let first = 0;
+  return places.find(({ slots }) => {
+    first += slots;
+    return rank < first;
+  })?.worker_id;
+}
+
+function startMessage(
+  ctx: GenerationContext,
+  { load, token_file, validation_file, failures_per_second }: GenerationOptions,
+  rank: number,
+  nonce: string,
+): StartMessage {
+  const { deps, job, lease, world_size } = ctx;
+  const { timing } = deps;
+  return {
+    kind: 'start',
+    job_id: job.id,
+    execution: lease.execution,
+    trace: traceHeaders(ctx.trace),
+    nonce,
+    rank,
+    world_size,
+    device: deps.gpus ? 'cuda' : 'cpu',
+    threads: threadsPerRank(ctx),
+    local_ranks: ctx.places[0]?.slots ?? 1,
+    spec: job.spec,
+    token_file,
+    validation_file,
+    object_store: deps.object_store,
+    load: load?.source ?? null,
+    comm: { bind_address: meetingAddress(ctx), timeout_ms: timing.comm_timeout_ms },
+    heartbeat_ms: timing.heartbeat_ms,
+    agent_silence_ms: agentSilenceMs(timing),
+    failures_per_second,
+    save: timing.save,
+  };
+}

@@ -1,0 +1,52 @@
+import { type Job, ZerofleetError } from '../../contracts/index.js';
+import { replaceSpec } from '../../control/recovery/documents.js';
+import { retry } from '../../platform/process/retry.js';
+import { fitOverrides } from '../../spec/index.js';
+import { codeOf, isRetryable } from '../common/errors.js';
+import { type AttemptContext, emit } from './context.js';
+import type { ResumePoint } from './job-checkpoints.js';
+
+/**
+ * The job with its document as it is now: people may change the overrides of steps that are still to come. Where the ranks had passed
+ * such a step when they heard of it, the document is made to say from which step on the change counts.
+ * @param resume what the next ranks go on from; null: no step is done
+ */
+export async function presentJob(ctx: AttemptContext, resume: ResumePoint | null): Promise<Job> {
+  const { deps, lease } = ctx;
+  for (;;) {
+    const job = await lease.call((id) => deps.store.getJob(id));
+    if (job === null) throw new ZerofleetError('job_not_found', `there is no job ${lease.job_id}`);
+    if (resume === null) return job;
+    const { train } = job.spec;
+    const { step, overrides: past } = resume.manifest;
+    const overrides = fitOverrides(train.overrides, past, step);
+    if (JSON.stringify(overrides) === JSON.stringify(train.overrides)) return job;
+    const fitted = await replaceOverrides(ctx, job, overrides);
+    if (fitted === null) continue;
+    await emit(ctx, 'overrides.moved', { step, overrides });
+    return fitted;
+  }
+}
+
+/** Null when somebody changed the job meanwhile. */
+async function replaceOverrides(
+  { deps, lease }: AttemptContext,
+  before: Job,
+  overrides: Job['spec']['train']['overrides'],
+): Promise<Job | null> {
+  const spec = { ...before.spec, train: { ...before.spec.train, overrides } };
+  const { requested_ranks } = before;
+  try {
+    const job = await lease.call(() =>
+      deps.store.updateJob({ before, spec, requested_ranks, changed: ['train'] }),
+    );
+    await retry(() => replaceSpec(deps.objects, job.id, spec), deps.timing.storage, {
+      retryable: isRetryable,
+      signal: lease.lost,
+    });
+    return job;
+  } catch (error) {
+    if (codeOf(error) === 'version_mismatch') return null;
+    throw error;
+  }
+}

@@ -1,0 +1,149 @@
+/** What joins the agents of one world: this agent's server for the worlds that it leads, and its part in those of others. */
+import { epochOf } from '../../contracts/execution.js';
+import { type Job, traceHeaders, ZerofleetError } from '../../contracts/index.js';
+import { continueTrace } from '../../platform/tracing.js';
+import type { SealedWorld, WorldPlan } from '../../state/index.js';
+import type { JobSession } from '../credentials/job-session.js';
+import { type Assembly, assemble } from '../link/assemble.js';
+import type { LinkServer } from '../link/link-server.js';
+import { type MemberJob, MemberWorld } from '../link/member-world.js';
+import { Members } from '../link/members.js';
+import { LocalRankHost } from '../supervisor/local-rank-host.js';
+import { type AgentDeps, type GenerationContext, threadsOfRanks } from './context.js';
+import { type PreparedData, prepareTokensOf } from './prepare-data.js';
+import { agentSilenceMs } from './timing.js';
+
+/** How this agent is reached by those of other machines. */
+export interface WorldLinks {
+  /** IP address of this machine at which ranks and links listen. */
+  address: string;
+  server: LinkServer;
+}
+
+/** Ranks of one machine meet here, whatever its address among others is. */
+const LOOPBACK = '127.0.0.1';
+
+/** The address at which the ranks of a generation meet. */
+export function meetingAddress({ deps, places }: GenerationContext): string {
+  return places.length > 1 ? deps.links.address : LOOPBACK;
+}
+
+/**
+ * Brings the workers of a generation's places together.
+ * @throws ZerofleetError those of `assemble`; `stale_epoch` when the lease was lost
+ */
+export function assembleWorld(
+  ctx: GenerationContext,
+  tokens_digest: string,
+  signal: AbortSignal,
+): Promise<Assembly> {
+  const { deps, lease, places, stops } = ctx;
+  const { timing } = deps;
+  return assemble({
+    places,
+    local: localHost(deps, () => ctx.session),
+    tokens_digest,
+    server: deps.links.server,
+    address: deps.links.address,
+    seal: (plan: WorldPlan) => lease.call((id, execution) => deps.store.sealWorld(id, execution, plan)),
+    close: (worldId) => deps.store.closeWorld(lease.job_id, worldId),
+    join_ms: timing.join_ms,
+    ping_ms: timing.heartbeat_ms,
+    silence_ms: timing.silence_ms,
+    signal,
+    // It saves at its next step boundary, and goes on with other places.
+    onLeaving: () => stops.request('resize'),
+  });
+}
+
+/** This agent's part in worlds that others lead. */
+export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
+  const { store, timing, log } = deps;
+  return new Members({
+    store,
+    worker_id,
+    interval_ms: timing.lease_ms / 3,
+    log,
+    join: (world) => {
+      let session: JobSession | null = null;
+      let data: PreparedData | null = null;
+      const member = new MemberWorld({
+        world,
+        worker_id,
+        host: localHost(deps, () => session),
+        prepare: async (signal) => {
+          const job = await store.getJob(world.job_id);
+          if (!job) throw new ZerofleetError('job_not_found', `there is no job ${world.job_id}`);
+          const purpose = `${world.execution}-member`;
+          session = (await deps.sessions?.open(job, { purpose, signal })) ?? null;
+          const membership = { deps, world, worker_id, signal, job, session };
+          data = await prepareMember(membership);
+          return memberJob(membership, data);
+        },
+        ping_ms: timing.heartbeat_ms,
+        silence_ms: timing.silence_ms,
+        log: log.child({ job_id: world.job_id, epoch: epochOf(world.execution) }),
+      });
+      void member.ended.then(() => Promise.all([session?.close(), data?.use.end()]));
+      return member;
+    },
+  });
+}
+
+interface Membership {
+  deps: AgentDeps;
+  world: SealedWorld;
+  worker_id: string;
+  job: Job;
+  session: JobSession | null;
+  signal: AbortSignal;
+}
+
+/** The data in this machine's own cache. */
+async function prepareMember(membership: Membership): Promise<PreparedData> {
+  const { deps, job, session, signal } = membership;
+  const { ranks, threads } = sizeOf(membership);
+  const dataset = await deps.store.getDataset(job.spec.data.dataset);
+  return prepareTokensOf(deps, job, dataset, {
+    num_threads: threads * ranks,
+    signal,
+    session,
+    onProgress: () => undefined,
+  });
+}
+
+/** What a rank is told that does not come from the leader. */
+async function memberJob(membership: Membership, tokens: PreparedData): Promise<MemberJob> {
+  const { deps, job } = membership;
+  const { store, timing, links } = deps;
+  const { ranks, threads } = sizeOf(membership);
+  return {
+    trace: traceHeaders(continueTrace(await store.getTrace(job.id))),
+    spec: job.spec,
+    token_file: tokens.token_file,
+    validation_file: tokens.validation_file,
+    tokens_digest: tokens.tokens_digest,
+    object_store: deps.object_store,
+    device: deps.gpus ? 'cuda' : 'cpu',
+    threads,
+    local_ranks: ranks,
+    comm: { bind_address: links.address, timeout_ms: timing.comm_timeout_ms },
+    heartbeat_ms: timing.heartbeat_ms,
+    agent_silence_ms: agentSilenceMs(timing),
+    save: timing.save,
+  };
+}
+
+/** How many ranks run here, and threads of each. */
+function sizeOf({ deps, world, worker_id, job }: Membership): { ranks: number; threads: number } {
+  const ranks = world.members.find((member) => member.worker_id === worker_id)?.ranks.length ?? 1;
+  return { ranks, threads: threadsOfRanks(deps, ranks, job.spec) };
+}
+
+function localHost(
+  { processes, timing, metrics, gpus, log }: AgentDeps,
+  session: () => JobSession | null,
+): LocalRankHost {
+  const onStart = () => metrics.rankStarted();
+  return new LocalRankHost({ processes, silence_ms: timing.silence_ms, onStart, session, gpus, log });
+}

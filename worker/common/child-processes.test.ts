@@ -1,0 +1,56 @@
+/** Processes that outlive SIGKILL, and what is said of them. */
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { ZerofleetError } from '../../contracts/index.js';
+import { createLogger } from '../../platform/logging/logging.js';
+import { runTask } from '../tasks/task-runner.js';
+import { testProcesses, undeadProcesses } from '../testing/child-processes.js';
+
+const waiting = fileURLToPath(new URL('../testing/scripted-rank.js', import.meta.url));
+const programs = { rank: waiting, task: waiting };
+const log = createLogger({ level: 'silent', name: 'test' });
+
+t.test('a machine has a problem for as long as a process that was killed is there', async (t) => {
+  const { fork, release } = undeadProcesses();
+  const processes = testProcesses({ programs, fork, kill_ms: 50 });
+  const seen: (string | null)[] = [];
+  const cleared = new Promise<void>((resolve) => {
+    processes.onChange(() => {
+      seen.push(processes.problem);
+      if (processes.problem === null) resolve();
+    });
+  });
+  const child = processes.start('rank', process.env);
+  const told = new Promise<string>((resolve) => {
+    processes.kill(child, 'rank 3', resolve);
+    processes.kill(child, 'rank 3', () => t.fail('once'));
+  });
+  const problem = await told;
+  const where = process.platform === 'linux' ? ', in state [A-Z]' : '';
+  t.match(problem, new RegExp(`^rank 3, process ${child.pid}, is there 0.05 s after SIGKILL${where}`));
+  t.equal(processes.problem, problem);
+  release();
+  await cleared;
+  t.strictSame(seen, [problem, null]);
+});
+
+t.test('a process that ends in time is no problem', async (t) => {
+  const processes = testProcesses({ programs });
+  const child = processes.start('rank', process.env);
+  processes.kill(child, 'rank 0', () => t.fail('it is gone'));
+  await once(child, 'close');
+  t.equal(processes.problem, null);
+});
+
+t.test('a task that can not be killed is not waited for', async (t) => {
+  const { fork, release } = undeadProcesses();
+  t.teardown(release);
+  const processes = testProcesses({ programs, fork, kill_ms: 50 });
+  const stop = new AbortController();
+  const request = { kind: 'look_at_machine', gpus: false, cuda: false } as const;
+  const task = runTask(processes, request, { signal: stop.signal, session: null, log });
+  stop.abort(new ZerofleetError('device_unavailable', 'too late'));
+  await t.rejects(task, { code: 'device_unavailable' });
+  t.match(processes.problem, /^look_at_machine, process/);
+});

@@ -1,0 +1,10 @@
+import { waitOrAbort } from '../../platform/process/retry.js';
+
+/** Time that only goes forward, in milliseconds. Tests have one that goes on when they say so (`testing/fake-clock.ts`). */
+export interface Clock {
+  now(): number;
+  /** Waits `ms`, or until `signal` is aborted; does not reject. */
+  wait(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const monotonicClock: Clock = { now: () => performance.now(), wait: waitOrAbort };

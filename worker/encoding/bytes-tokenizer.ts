@@ -1,0 +1,51 @@
+import type { Tokens } from '../data/token-file-writer.js';
+import type { RenderedText, Span } from './chat-template.js';
+import type { TextTokenizer } from './document-encoder.js';
+import type { PromptTokenizer } from './prompt-tokenizer.js';
+
+/** The tokenizer `bytes`: a token is a byte of the UTF-8 text. */
+export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
+  readonly vocab_size = 256;
+  readonly end = null;
+  readonly variables = {};
+  readonly special_texts = null;
+
+  encodeDocument(text: string): Tokens {
+    return new Uint16Array(new TextEncoder().encode(text));
+  }
+
+  encodePiece(text: string): Tokens {
+    return this.encodeDocument(text);
+  }
+
+  encodeSpans({ text }: RenderedText, spans: readonly Span[]) {
+    const parts: Uint8Array[] = [];
+    const counts: Uint8Array[] = [];
+    const encoder = new TextEncoder();
+    let place = 0;
+    const add = (end: number, count: number) => {
+      const part = encoder.encode(text.slice(place, end));
+      parts.push(part);
+      counts.push(new Uint8Array(part.length).fill(count));
+      place = end;
+    };
+    for (const { begin, end } of spans) {
+      add(begin, 0);
+      add(end, 1);
+    }
+    add(text.length, 0);
+    return { tokens: new Uint16Array(Buffer.concat(parts)), counts: new Uint8Array(Buffer.concat(counts)) };
+  }
+
+  encodePrompt(text: string): number[] {
+    return [...Buffer.from(text)];
+  }
+
+  encodeChat({ text }: RenderedText): number[] {
+    return this.encodePrompt(text);
+  }
+
+  decodeAfter(_prompt: readonly number[], tokens: readonly number[]): string {
+    return Buffer.from(tokens).toString('utf8');
+  }
+}

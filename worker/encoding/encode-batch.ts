@@ -1,0 +1,90 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import { BadLine, badLine, parseLine } from '../../contracts/jsonl.js';
+import type { LineBatch } from '../../platform/datasets/line-batches.js';
+import type { TextPiece } from '../data/text-pieces.js';
+import { BytesTokenizer } from './bytes-tokenizer.js';
+import { ChatTemplate } from './chat-template.js';
+import { DocumentEncoder, type EncodedDocument, type TextTokenizer } from './document-encoder.js';
+import { HfTokenizer, type TokenizerFiles } from './hf-tokenizer.js';
+
+/** What text is encoded with. */
+export interface EncoderSetup {
+  /** Null: the tokenizer `bytes`. */
+  tokenizer: TokenizerFiles | null;
+  /** Whether special tokens are read from texts and messages. */
+  parse_special_tokens: boolean;
+  /** For chats; null where there are none. */
+  chat_template: string | null;
+  /** The day that the template tells; null where it tells none. */
+  template_date: string | null;
+}
+
+/** Text that is encoded at once: lines of JSONL, or a part of one document. */
+export type Batch = LineBatch | TextPiece;
+
+/** The tokens of the documents, or of the part of one, of a batch. */
+export interface EncodedBatch {
+  tokens: Uint32Array;
+  /** Whether each token counts as a target; null: all of them. */
+  counts: Uint8Array | null;
+  /** Tokens of each document. */
+  lengths: number[];
+  /** Whether they begin documents; false for what goes on with one. */
+  starts: boolean;
+}
+
+export class BatchEncoder {
+  private readonly tokenizer: TextTokenizer;
+  private readonly documents: DocumentEncoder;
+
+  /** @throws ZerofleetError `tokenizer_invalid`, `chat_template_invalid` */
+  constructor({ tokenizer, parse_special_tokens, chat_template, template_date: date }: EncoderSetup) {
+    const hf = tokenizer === null ? null : new HfTokenizer(tokenizer, parse_special_tokens);
+    this.tokenizer = hf ?? new BytesTokenizer();
+    const { variables: tokens = {}, special_texts = null } = hf ?? {};
+    const template =
+      chat_template === null ? null : new ChatTemplate(chat_template, { tokens, special_texts, date });
+    this.documents = new DocumentEncoder(this.tokenizer, template);
+  }
+
+  /** @throws ZerofleetError that names the line, `dataset_bad_line` among others */
+  encode(batch: Batch): EncodedBatch {
+    if ('first_line' in batch) return gather(this.lines(batch), true);
+    const { bytes, ...place } = batch;
+    return gather([{ tokens: this.tokenizer.encodePiece(textOf(bytes), place), counts: null }], place.first);
+  }
+
+  private lines({ bytes, first_line }: LineBatch): EncodedDocument[] {
+    return textOf(bytes)
+      .split('\n')
+      .flatMap((line, index) => (line.trim() === '' ? [] : [this.line(line, first_line + index)]));
+  }
+
+  private line(line: string, number: number): EncodedDocument {
+    try {
+      return this.documents.encode(parseLine(line));
+    } catch (error) {
+      if (error instanceof BadLine) throw badLine(number, error.message);
+      if (!(error instanceof ZerofleetError)) throw error;
+      throw new ZerofleetError(error.code, `line ${number}: ${error.message}`, { details: { line: number } });
+    }
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+}
+
+function gather(documents: readonly EncodedDocument[], starts: boolean): EncodedBatch {
+  const lengths = documents.map(({ tokens }) => tokens.length);
+  const total = lengths.reduce((sum, length) => sum + length, 0);
+  const tokens = new Uint32Array(total);
+  const counts = documents.some((document) => document.counts) ? new Uint8Array(total).fill(1) : null;
+  let at = 0;
+  for (const document of documents) {
+    tokens.set(document.tokens, at);
+    if (document.counts) counts?.set(document.counts, at);
+    at += document.tokens.length;
+  }
+  return { tokens, counts, lengths, starts };
+}

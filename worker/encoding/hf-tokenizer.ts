@@ -1,0 +1,148 @@
+import {
+  SPECIAL_TOKENS_FILE,
+  TOKENIZER_CONFIG_FILE,
+  TOKENIZER_FILE,
+} from '../../platform/models/documents.js';
+import { jsonObject } from '../../platform/models/read-document.js';
+import { specialTokensOf, vocabSizeOf } from '../../platform/models/tokenizer.js';
+import { type SpecialTokens, Tokenizer } from '../../platform/tokenizer/tokenizer.js';
+import type { TextPiece } from '../data/text-pieces.js';
+import type { RenderedText, Span } from './chat-template.js';
+import type { TextTokenizer } from './document-encoder.js';
+import type { PromptTokenizer } from './prompt-tokenizer.js';
+import { type Piece, pieceOf, type Surface, tokensOfSpans } from './token-spans.js';
+
+/** Files of a Hugging Face model, as text. */
+export interface TokenizerFiles {
+  /** tokenizer.json */
+  tokenizer: string;
+  /** tokenizer_config.json; null: an empty one. */
+  config: string | null;
+  /** special_tokens_map.json; null: an empty one. */
+  special_tokens_map: string | null;
+}
+
+/** A tokenizer from its tokenizer.json. */
+export class HfTokenizer implements TextTokenizer, PromptTokenizer {
+  /** The special tokens of the configuration, by name, for chat templates. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly vocab_size: number;
+  /** The end-of-sequence token. */
+  readonly end: number | null;
+  /** Finds the special tokens in a text that is to be read as a text; null where nothing is. */
+  readonly special_texts: RegExp | null;
+  private readonly tokenizer: Tokenizer;
+  private readonly surface: Surface;
+  private readonly special: SpecialTokens;
+  /** Of each token that was seen. */
+  private readonly pieces = new Map<number, Piece>();
+
+  /**
+   * @param parse_special whether special tokens are read from users' texts
+   * @throws ZerofleetError `tokenizer_invalid`
+   */
+  constructor(files: TokenizerFiles, parse_special: boolean) {
+    const config = read(TOKENIZER_CONFIG_FILE, files.config ?? '{}');
+    const map = read(SPECIAL_TOKENS_FILE, files.special_tokens_map ?? '{}');
+    const tokenizer = read(TOKENIZER_FILE, files.tokenizer);
+    this.vocab_size = vocabSizeOf(tokenizer);
+    this.tokenizer = new Tokenizer(tokenizer);
+    this.surface = files.tokenizer.includes('"ByteLevel"') ? 'byte-level' : 'spaces-marked';
+    this.special = parse_special ? 'parsed' : 'text';
+    this.special_texts = parse_special ? null : this.tokenizer.specialTexts();
+    this.variables = specialTokensOf(config, map, this.tokenizer);
+    const { eos_token } = this.variables;
+    this.end = eos_token === undefined ? null : this.tokenizer.id(eos_token);
+  }
+
+  /** With what the tokenizer puts around a text, and its end-of-sequence token where there is one. */
+  encodeDocument(text: string): Uint32Array {
+    return this.document(this.encode(text, this.special), { first: true, last: true });
+  }
+
+  encodePiece(text: string, { after_line, ...place }: Omit<TextPiece, 'bytes'>): Uint32Array {
+    return this.document(after_line ? this.encodeAfterLine(text) : this.encode(text, this.special), place);
+  }
+
+  encodePrompt(text: string): number[] {
+    return [...this.tokenizer.around.before, ...this.encode(text, this.special)];
+  }
+
+  encodeChat({ text, literal }: RenderedText): number[] {
+    return this.encode(text, literal);
+  }
+
+  /** Alone, the tokens may lose a space before their first word. */
+  decodeAfter(prompt: readonly number[], tokens: readonly number[]): string {
+    const before = this.tokenizer.decode(prompt);
+    const text = this.tokenizer.decode([...prompt, ...tokens]);
+    return text.startsWith(before) ? text.slice(before.length) : this.tokenizer.decode(tokens);
+  }
+
+  /** The library tells no places of tokens in the text; they follow from what the tokens spell. */
+  encodeSpans(rendered: RenderedText, spans: readonly Span[]) {
+    const ids = this.encodeChat(rendered);
+    const pieces = ids.map((id) => this.piece(id));
+    const counts = tokensOfSpans(rendered.text, pieces, spans) ?? this.countsByPrefix(rendered, ids, spans);
+    return { tokens: Uint32Array.from(ids), counts };
+  }
+
+  private piece(id: number): Piece {
+    const known = this.pieces.get(id);
+    if (known) return known;
+    const { content, added } = this.tokenizer.token(id) ?? { content: '', added: false };
+    const piece = pieceOf(content, added, this.surface);
+    this.pieces.set(id, piece);
+    return piece;
+  }
+
+  /**
+   * For a text that a normalizer changes: the tokens of the text up to the border of a span are those of the whole text, up
+   * to the first that differs.
+   */
+  private countsByPrefix(
+    { text, literal }: RenderedText,
+    ids: readonly number[],
+    spans: readonly Span[],
+  ): Uint8Array {
+    const counts = new Uint8Array(ids.length);
+    for (const { begin, end } of spans) {
+      const before = this.encode(text.slice(0, begin), literal);
+      const until = this.encode(text.slice(0, end), literal);
+      const first = commonLength(ids, before);
+      const shared = commonLength(ids, until);
+      // A token across the end of the span has a part of it.
+      const last = shared < until.length ? shared + 1 : shared;
+      counts.fill(1, first, last);
+    }
+    return counts;
+  }
+
+  /** A text alone may get a space before it that is not there behind the end of a line. */
+  private encodeAfterLine(text: string): number[] {
+    const line = this.encode('\n', this.special);
+    const ids = this.encode(`\n${text}`, this.special);
+    return commonLength(ids, line) === line.length ? ids.slice(line.length) : this.encode(text, this.special);
+  }
+
+  private document(ids: readonly number[], { first, last }: Pick<TextPiece, 'first' | 'last'>): Uint32Array {
+    const { before, after } = this.tokenizer.around;
+    const whole = [first ? before : [], ids, last ? after : []].flat();
+    if (last && this.end !== null && whole.at(-1) !== this.end) whole.push(this.end);
+    return Uint32Array.from(whole);
+  }
+
+  private encode(text: string, special: SpecialTokens): number[] {
+    return this.tokenizer.encode(text, special);
+  }
+}
+
+function commonLength(a: readonly number[], b: readonly number[]): number {
+  let length = 0;
+  while (length < a.length && length < b.length && a[length] === b[length]) length++;
+  return length;
+}
+
+function read(name: string, text: string): Record<string, unknown> {
+  return jsonObject(name, text, 'tokenizer_invalid');
+}

@@ -1,0 +1,32 @@
+import { modelKey, ZerofleetError } from '../../contracts/index.js';
+import {
+  SPECIAL_TOKENS_FILE,
+  TOKENIZER_CONFIG_FILE,
+  TOKENIZER_FILE,
+} from '../../platform/models/documents.js';
+import { documentText } from '../../platform/models/read-document.js';
+import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import type { TokenizerFiles } from './hf-tokenizer.js';
+
+/** The tokenizer of an uploaded model. @throws ZerofleetError `model_not_found`; errors of the object store */
+export async function readTokenizer(objects: ObjectStore, model: string): Promise<TokenizerFiles> {
+  const folder = modelKey(model);
+  const tokenizer = await readText(objects, folder, TOKENIZER_FILE);
+  if (tokenizer === null)
+    throw new ZerofleetError(
+      'model_not_found',
+      `model ${model}, whose tokenizer is needed, has no ${TOKENIZER_FILE} or is gone`,
+    );
+  return {
+    tokenizer,
+    config: await readText(objects, folder, TOKENIZER_CONFIG_FILE),
+    special_tokens_map: await readText(objects, folder, SPECIAL_TOKENS_FILE),
+  };
+}
+
+/** A text file of a tokenizer; null when there is none. @throws ZerofleetError `tokenizer_invalid`; errors of the object store */
+export async function readText(objects: ObjectStore, folder: string, name: string): Promise<string | null> {
+  const bytes = await getIfThere(objects, `${folder}/${name}`);
+  return bytes && documentText(name, bytes, 'tokenizer_invalid');
+}

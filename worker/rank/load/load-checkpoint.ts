@@ -1,0 +1,54 @@
+import type { CheckpointLoad, RangeChecksum, RetryPolicy } from '../../../contracts/rank-protocol.js';
+import type { Manifest } from '../../../platform/checkpoint/manifest.js';
+import { planReads, type Wanted } from '../../../platform/checkpoint/read-plan.js';
+import type { ObjectStore } from '../../../platform/object-store/index.js';
+import { retry } from '../../../platform/process/retry.js';
+import { planFetches } from '../../checkpoint/chunks.js';
+import { checkFits, type TrainedState } from '../../checkpoint/fit.js';
+import { readManifest } from '../../checkpoint/read-manifest.js';
+import { isRetryable } from '../../common/errors.js';
+import type { RankTrainer } from '../../native/adapter.js';
+import { readFetches } from './read-fetches.js';
+
+export interface LoadOptions {
+  objects: ObjectStore;
+  source: CheckpointLoad;
+  trainer: RankTrainer;
+  /** What the job trains, and what it needs of the checkpoint. */
+  state: TrainedState;
+  retry: RetryPolicy;
+}
+
+export interface LoadedPart {
+  manifest: Manifest;
+  /** Checksums of everything that was read. */
+  ranges: RangeChecksum[];
+}
+
+/**
+ * Reads what this rank owns out of a checkpoint that any number of ranks wrote: just those bytes, each once. The bytes are not
+ * verified yet: the checksums go to the agent, which has those of all ranks.
+ * @throws errors of the object store; `manifest_invalid`, `checkpoint_incomplete`, `checkpoint_mismatch`
+ */
+export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> {
+  const { objects, source, state, trainer, retry: policy } = options;
+  const { directory } = source;
+  const manifest = await retry(() => readManifest(objects, directory), policy, { retryable: isRetryable });
+  checkFits(manifest, state, source.restore);
+  const fetches = planFetches(await planReads(manifest, wanted(options)));
+  const index = new Map(state.params.map(({ name }, i) => [name, i]));
+  const ranges = await readFetches(fetches, { objects, directory, retry: policy }, (piece, bytes) =>
+    trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, bytes),
+  );
+  return { manifest, ranges };
+}
+
+/** What this rank owns: all states for a full restore, else the weights alone. */
+function wanted({ source, state, trainer }: LoadOptions): Wanted {
+  const slices = trainer.slices().map(({ param: index, begin, end }) => {
+    const param = state.params[index];
+    if (!param) throw new Error(`the core owns parameter ${index}, but has ${state.params.length}`);
+    return { param: param.name, begin, end };
+  });
+  return { states: source.restore === 'full' ? state.states : ['master'], slices };
+}

@@ -1,0 +1,161 @@
+import { pathToFileURL } from 'node:url';
+import t, { type Test } from 'tap';
+import { sumDigests } from '../../../platform/checkpoint/digest.js';
+import { CHUNK_BYTES } from '../../../platform/checkpoint/manifest.js';
+import { ChunkChecksums } from '../../../platform/checkpoint/verify.js';
+import {
+  encodeWeights,
+  type ModelWeights,
+  parseWeights,
+  type WeightDtype,
+} from '../../../platform/models/weights.js';
+import { type ObjectStore, openObjectStore } from '../../../platform/object-store/index.js';
+import { testData } from '../../../platform/testing/models.js';
+import { verifyLoadedRanges } from '../../checkpoint/verify-load.js';
+import type { RankTrainer } from '../../native/adapter.js';
+import { fakeCore } from '../../testing/fake-core.js';
+import { startMessage, testSpec } from '../../testing/start-message.js';
+import { firstPosition } from '../position.js';
+import { trainerConfig } from '../trainer-config.js';
+import { loadModel } from './load-model.js';
+import { widenToFp32 } from './widen.js';
+
+const directory = 'models/mdl_test';
+const source = { kind: 'model' as const, directory, restore: 'weights' as const };
+const retry = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
+const core = fakeCore();
+const spec = testSpec();
+const params = core
+  .paramTable(trainerConfig(startMessage({ spec })).model)
+  .map((param) => ({ ...param, frozen: false }));
+const states = ['master', 'exp_avg', 'exp_avg_sq'] as const;
+
+/**
+ * A model of the fake core's parameters, in two files. In the first, elements lie across the border of two checksum chunks, and
+ * no tensor begins at a multiple of its elements' size.
+ */
+async function store(
+  t: Test,
+  dtypes: readonly WeightDtype[],
+): Promise<{ objects: ObjectStore; weights: ModelWeights }> {
+  const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
+  t.teardown(() => objects.close());
+  const contents = [Buffer.alloc(CHUNK_BYTES + 1000), Buffer.alloc(2000)];
+  const ends = [CHUNK_BYTES - 101, 11];
+  const files = contents.map((content, i) => ({
+    file: `model-${i}.safetensors`,
+    bytes: content.length,
+    crc32c: '',
+    tensors: [] as ModelWeights['files'][number]['tensors'],
+  }));
+  for (const [i, { name, shape }] of params.entries()) {
+    const dtype = dtypes[i % dtypes.length] as WeightDtype;
+    const data = testData(name, shape, dtype);
+    const [file, byte_begin] = [i % 2, ends[i % 2] as number];
+    data.copy(contents[file] as Buffer, byte_begin);
+    ends[file] = byte_begin + data.length;
+    files[file]?.tensors.push({ param: name, dtype, shape, byte_begin, byte_end: byte_begin + data.length });
+  }
+  for (const [i, content] of contents.entries()) {
+    const chunks = new ChunkChecksums();
+    chunks.add(content);
+    if (files[i]) files[i].crc32c = chunks.finish();
+    await objects.put(`${directory}/model-${i}.safetensors`, content);
+  }
+  const encoded = encodeWeights(files);
+  await objects.put(`${directory}/WEIGHTS.json`, encoded);
+  return { objects, weights: parseWeights(encoded) };
+}
+
+async function load(objects: ObjectStore, world_size: number) {
+  const ranks: RankTrainer[] = [];
+  const relay = (key: string, value: Uint8Array) => {
+    for (const trainer of ranks) trainer.deliver(key, value);
+  };
+  for (let rank = 0; rank < world_size; rank++)
+    ranks.push(core.createTrainer(trainerConfig(startMessage({ rank, world_size, spec })), relay));
+  const ranges = (
+    await Promise.all(ranks.map((trainer) => loadModel({ objects, source, trainer, params, states, retry })))
+  ).flatMap((loaded) => loaded.ranges);
+  const at = { ...firstPosition(spec.train.loss_scale), restore: 'weights' as const };
+  await Promise.all(ranks.map((trainer) => trainer.finishLoad(at)));
+  const slices = (await Promise.all(ranks.map((trainer) => trainer.snapshot()))).flatMap(
+    (shot) => shot.slices,
+  );
+  return { ranges, slices, digest: sumDigests(ranks.map((trainer) => trainer.digestPart())) };
+}
+
+for (const dtypes of [['F32'], ['BF16'], ['F16'], ['BF16', 'F32', 'F16']] as const) {
+  t.test(
+    `any number of ranks gets the same values, each byte read once: ${dtypes.join(' and ')}`,
+    async (t) => {
+      const { objects, weights } = await store(t, dtypes);
+      const bytes = weights.files
+        .flatMap(({ tensors }) => tensors)
+        .reduce((sum, { byte_begin, byte_end }) => sum + byte_end - byte_begin, 0);
+      const digests = new Set<string>();
+      for (const world_size of [1, 2, 3, 4]) {
+        const { ranges, slices, digest } = await load(objects, world_size);
+        digests.add(digest);
+        t.equal(
+          ranges.reduce((sum, { begin, end }) => sum + end - begin, 0),
+          bytes,
+        );
+        await t.resolves(verifyLoadedRanges(objects, directory, weights.files, ranges));
+        const wrong = slices.filter(({ state, param, begin, end, data }) => {
+          const { name, shape } = params[param]!;
+          const dtype = dtypes[param % dtypes.length]!;
+          const expected = widenToFp32(dtype, testData(name, shape, dtype)).subarray(begin * 4, end * 4);
+          return state === 'master' && !Buffer.from(data).equals(expected);
+        });
+        t.strictSame(wrong, []);
+      }
+      t.equal(digests.size, 1);
+    },
+  );
+}
+
+t.test('a byte that changed is found; what is not all there is an error', async (t) => {
+  const { objects, weights } = await store(t, ['BF16']);
+  const key = `${directory}/model-0.safetensors`;
+  const good = await objects.get(key);
+  for (const at of [0, CHUNK_BYTES - 100, CHUNK_BYTES, CHUNK_BYTES + 20]) {
+    const bad = Buffer.from(good);
+    bad[at]! ^= 4;
+    await objects.put(key, bad);
+    const { ranges } = await load(objects, 3);
+    await t.rejects(verifyLoadedRanges(objects, directory, weights.files, ranges), { code: 'shard_corrupt' });
+  }
+  await objects.put(key, good.subarray(0, CHUNK_BYTES));
+  await t.rejects(load(objects, 2), { code: 'invalid_range' });
+  await objects.delete([key]);
+  await t.rejects(load(objects, 2), { code: 'object_not_found' });
+});
+
+t.test('a model of other parameters is refused before anything is read', async (t) => {
+  const { objects, weights } = await store(t, ['F32']);
+  const put = (change: (files: ModelWeights['files']) => void) => {
+    const { files } = structuredClone(weights);
+    change(files);
+    return objects.put(`${directory}/WEIGHTS.json`, encodeWeights(files));
+  };
+  const cases: [RegExp, (files: ModelWeights['files']) => void][] = [
+    [/lm_head.weight .* is missing there/, (files) => files[0]!.tensors.pop()],
+    [
+      /model.norm.weight has shape \[10\] here and \[2,5\] there/,
+      (files) => (files[1]!.tensors[0]!.shape = [2, 5]),
+    ],
+    [
+      /its other does not exist/,
+      (files) => files[1]!.tensors.push({ ...files[1]!.tensors[0]!, param: 'other' }),
+    ],
+    [/model.norm.weight is where it can't be/, (files) => (files[1]!.tensors[0]!.byte_end += 4)],
+    [/malformed: \/files\/0\/file/, (files) => (files[0]!.file = '../elsewhere')],
+  ];
+  for (const [message, change] of cases) {
+    await put(change);
+    await t.rejects(load(objects, 1), { code: 'model_corrupt', message });
+  }
+  await objects.put(`${directory}/WEIGHTS.json`, Buffer.from('{"format_ver'));
+  await t.rejects(load(objects, 1), { code: 'model_corrupt', message: /not JSON/ });
+});

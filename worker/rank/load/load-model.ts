@@ -1,0 +1,70 @@
+import type {
+  ModelLoad,
+  ParamRecord,
+  RangeChecksum,
+  RetryPolicy,
+  StateName,
+} from '../../../contracts/rank-protocol.js';
+import { statesOf } from '../../../platform/checkpoint/shard-contents.js';
+import {
+  checkParams,
+  planWeightReads,
+  readWeights,
+  type WantedElements,
+} from '../../../platform/models/read-weights.js';
+import type { ObjectStore } from '../../../platform/object-store/index.js';
+import { retry } from '../../../platform/process/retry.js';
+import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
+import { planFetches } from '../../checkpoint/chunks.js';
+import { isRetryable } from '../../common/errors.js';
+import type { RankTrainer } from '../../native/adapter.js';
+import { readFetches } from './read-fetches.js';
+import { widenToFp32 } from './widen.js';
+
+export interface LoadModelOptions {
+  objects: ObjectStore;
+  source: ModelLoad;
+  trainer: Pick<RankTrainer, 'slices' | 'load'>;
+  /** Of the model that is trained, in canonical order. */
+  params: readonly Pick<ParamRecord, 'name' | 'shape' | 'frozen'>[];
+  /** Of the optimizer. */
+  states: readonly StateName[];
+  retry: RetryPolicy;
+}
+
+export interface LoadedModel {
+  ranges: RangeChecksum[];
+  optimizer_steps: number;
+}
+
+/**
+ * Reads what this rank owns out of the files of a model: just those bytes, each once, whatever their dtype is. Element by element the
+ * master weights are the stored values, so they don't depend on who reads which of them. The bytes are not verified yet: the
+ * checksums go to the agent, which has those of all ranks.
+ * @returns checksums of everything that was read, and the updates that the state has seen
+ * @throws ZerofleetError `model_corrupt`; errors of the object store
+ */
+export async function loadModel(options: LoadModelOptions): Promise<LoadedModel> {
+  const { objects, source, trainer, params, retry: policy } = options;
+  const { directory } = source;
+  const weights = await retry(() => readWeights(objects, directory), policy, { retryable: isRetryable });
+  checkParams(weights, params);
+  const index = new Map(params.map(({ name }, i) => [name, i]));
+  const wanted = wantedElements(options);
+  const fetches = planFetches(planWeightReads(weights, wanted), ({ dtype }) => ELEMENT_BYTES[dtype]);
+  const ranges = await readFetches(fetches, { objects, directory, retry: policy }, (piece, bytes) =>
+    trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, widenToFp32(piece.dtype, bytes)),
+  );
+  return { ranges, optimizer_steps: source.restore === 'full' ? (weights.optimizer_steps ?? 0) : 0 };
+}
+
+/** What this rank owns: the weights, and for a full restore what the optimizer keeps of each parameter that is trained. */
+function wantedElements({ source, trainer, params, states }: LoadModelOptions): WantedElements[] {
+  const owned = trainer.slices();
+  const wanted = source.restore === 'full' ? states : (['master'] as const);
+  return owned.flatMap(({ param: index, begin, end }) => {
+    const param = params[index];
+    if (!param) throw new Error(`the core owns parameter ${index}, but has ${params.length}`);
+    return statesOf(param, wanted).map((state) => ({ state, param: param.name, begin, end }));
+  });
+}

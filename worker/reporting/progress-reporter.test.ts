@@ -1,0 +1,121 @@
+import t, { type Test } from 'tap';
+import { ZerofleetError } from '../../contracts/index.js';
+import { createLogger } from '../../platform/logging/logging.js';
+import type { JobExecution } from '../../state/port.js';
+import { Lease } from '../lease/lease.js';
+import { STEP_SECONDS, stepped } from '../testing/stepped.js';
+import { ProgressReporter } from './progress-reporter.js';
+
+const log = createLogger({ level: 'silent', name: 'test' });
+type Report = JobExecution['report'];
+
+function reporter(t: Test, report: Report) {
+  const wanted = { save_request: 0, requested_ranks: 1, overrides: '', ask: null, held_ranks: 0 };
+  const renewLease = async () => ({ desired: 'run', state: 'running', ...wanted }) as const;
+  const onControl = () => undefined;
+  const lease = new Lease(
+    { store: { renewLease }, job_id: 'j', execution: '1-a', lease_ms: 60_000, log, onControl },
+    performance.now(),
+  );
+  const progress = new ProgressReporter({
+    store: { report },
+    lease,
+    total_steps: 900,
+    interval_ms: 60_000,
+    log,
+  });
+  t.teardown(async () => {
+    lease.lose(new Error('test ends'));
+    await progress.close();
+    await lease.close();
+  });
+  return { progress, lease };
+}
+
+t.test('steps are written in batches, in order, with the progress of the last', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  for (let i = 1; i <= 450; i++) progress.stepped(stepped(i), 2);
+  await progress.flush();
+  t.strictSame(
+    calls.flatMap(([, , metrics]) => metrics.map((metric) => metric.step)),
+    Array.from({ length: 450 }, (_, i) => i + 1),
+  );
+  t.strictSame(
+    calls.map(([, , , , options]) => options?.batch),
+    [1, 2, 3],
+  );
+  const [, , metrics, last] = calls.at(-1)!;
+  t.match(metrics.at(-1), {
+    loss_scale: 1,
+    skipped_steps: 0,
+    tokens: 450_000,
+    tokens_per_second: 2000,
+    world_size: 2,
+  });
+  t.match(last, { step: 450, total_steps: 900, tokens: 450_000, percent: 50, tokens_per_second: 2000 });
+});
+
+t.test('a batch that was not answered is sent again under its number', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => {
+    calls.push(call);
+    if (calls.length < 3) throw new ZerofleetError('job_store_unavailable', 'away');
+    return 1;
+  });
+  progress.stepped(stepped(1), 1);
+  await progress.flush();
+  t.strictSame(
+    calls.map(([, , metrics, , options]) => [metrics[0]!.step, options?.batch]),
+    [
+      [1, 1],
+      [1, 1],
+      [1, 1],
+    ],
+  );
+});
+
+t.test('the loss of an evaluation is part of its step', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  const evaluation = { loss: 1.5, tokens: 10, sequences: 2, seconds: 1 };
+  progress.stepped(stepped(1), 1);
+  progress.stepped(stepped(2, { evaluation }), 1);
+  progress.stepped(stepped(3, { evaluation: { ...evaluation, loss: Number.NaN } }), 1);
+  await progress.flush();
+  const losses = calls[0]![2].map((metric) => metric.eval_loss);
+  t.strictSame(losses, [undefined, 1.5, null]);
+});
+
+t.test('what only some trainings have is in the metrics of those', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  const trust_ratios = [{ least: 0.1, median: 1, largest: 10 }];
+  progress.stepped(stepped(1), 1);
+  progress.stepped(stepped(2, { aux_loss: 0.25, trust_ratios }), 1);
+  progress.stepped(stepped(3, { aux_loss: Number.NaN }), 1);
+  await progress.flush();
+  const [plain, full, broken] = calls[0]![2];
+  t.notOk('aux_loss' in plain! || 'trust_ratios' in plain!);
+  t.same(plain?.seconds, STEP_SECONDS);
+  t.match(full, { aux_loss: 0.25, trust_ratios });
+  t.match(broken, { aux_loss: null });
+});
+
+t.test('numbers that JSON can not hold become null', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  const seconds = { ...STEP_SECONDS, total: 0 };
+  progress.stepped(stepped(1, { loss: Number.NaN, grad_norm: Number.POSITIVE_INFINITY, seconds }), 1);
+  await progress.flush();
+  t.match(calls[0]![2][0], { loss: null, grad_norm: null, tokens_per_second: null });
+  t.match(calls[0]![3], { loss: null, tokens_per_second: null, eta_seconds: null });
+});
+
+t.test('without the lease nothing more is written, and flushing ends', async (t) => {
+  const { progress, lease } = reporter(t, () => t.fail('must not be written') as never);
+  progress.stepped(stepped(1), 1);
+  lease.lose(new Error('gone'));
+  await progress.flush();
+  t.pass('flushed');
+});

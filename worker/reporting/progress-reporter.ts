@@ -1,0 +1,106 @@
+import type { JobProgress } from '../../contracts/index.js';
+import type { SteppedMessage } from '../../contracts/rank-protocol.js';
+import type { Logger } from '../../platform/logging/logging.js';
+import type { JobExecution, MetricInput } from '../../state/port.js';
+import type { Lease } from '../lease/lease.js';
+import { BatchWriter } from './batch-writer.js';
+
+export interface ProgressReporterOptions {
+  store: Pick<JobExecution, 'report'>;
+  lease: Lease;
+  total_steps: number;
+  interval_ms: number;
+  log: Logger;
+}
+
+/** Speed is measured over this many steps. */
+const SPEED_WINDOW = 20;
+/** Metrics of one write. */
+const MAX_BATCH = 200;
+
+/** Gathers step results and writes them in batches. While the job store does not answer they wait here. */
+export class ProgressReporter {
+  private readonly metrics: BatchWriter<MetricInput>;
+  private readonly recent: { tokens: number; seconds: number }[] = [];
+  private progress: JobProgress | null = null;
+
+  constructor(private readonly options: ProgressReporterOptions) {
+    const { store, lease, interval_ms, log } = options;
+    this.metrics = new BatchWriter({
+      lease,
+      interval_ms,
+      most: MAX_BATCH,
+      write: (metrics, batch) => {
+        const { progress } = this;
+        return lease.call((jobId, execution) => store.report(jobId, execution, metrics, progress, { batch }));
+      },
+      refused: 'metrics refused',
+      log,
+    });
+  }
+
+  stepped(message: SteppedMessage, world_size: number): void {
+    this.recent.push({ tokens: message.tokens, seconds: message.seconds.total });
+    if (this.recent.length > SPEED_WINDOW) this.recent.shift();
+    // Every step reads as many tokens, so what was read is a function of the step: right after any resume.
+    const tokens = message.step * message.tokens;
+    const loss = finiteOrNull(message.loss);
+    this.progress = this.progressAt(message, tokens, loss);
+    this.metrics.add({
+      step: message.step,
+      loss,
+      ...(message.aux_loss !== null && { aux_loss: finiteOrNull(message.aux_loss) }),
+      grad_norm: finiteOrNull(message.grad_norm),
+      lr: message.lr,
+      ...(message.trust_ratios.length > 0 && { trust_ratios: message.trust_ratios }),
+      seconds: message.seconds,
+      ...(message.evaluation && { eval_loss: finiteOrNull(message.evaluation.loss) }),
+      loss_scale: message.loss_scale,
+      skipped_steps: message.skipped_steps,
+      tokens,
+      tokens_per_second: finiteOrNull(message.tokens / message.seconds.total),
+      world_size,
+      at: new Date().toISOString(),
+    });
+  }
+
+  /** A new generation does not go as fast as the one before, and steps that it repeats have been reported. */
+  restarted(): void {
+    this.recent.length = 0;
+  }
+
+  /** Writes everything that waits. Returns early, without an error, when the lease is lost. */
+  flush(): Promise<void> {
+    return this.metrics.flush();
+  }
+
+  /** Idempotent. */
+  close(): Promise<void> {
+    return this.metrics.close();
+  }
+
+  private progressAt(message: SteppedMessage, tokens: number, loss: number | null): JobProgress {
+    const { total_steps } = this.options;
+    const window = this.recent.reduce(
+      (sum, { tokens, seconds }) => ({ tokens: sum.tokens + tokens, seconds: sum.seconds + seconds }),
+      { tokens: 0, seconds: 0 },
+    );
+    const speed = finiteOrNull(window.tokens / window.seconds);
+    return {
+      step: message.step,
+      total_steps,
+      tokens,
+      percent: (100 * message.step) / total_steps,
+      loss,
+      loss_scale: message.loss_scale,
+      skipped_steps: message.skipped_steps,
+      tokens_per_second: speed,
+      eta_seconds: finiteOrNull(((total_steps - message.step) * message.tokens) / (speed ?? 0)),
+    };
+  }
+}
+
+/** JSON has no NaN and no infinity. */
+function finiteOrNull(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}
