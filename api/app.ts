@@ -3,11 +3,12 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { DatasetSources } from '../platform/dataset-sources.js';
 import type { ObjectStore } from '../platform/object-store/common/port.js';
 import { traceFields } from '../platform/tracing.js';
-import type { JobStorePort } from '../state/port.js';
+import type { JobStorePort } from '../state/index.js';
 import { answerClientError } from './http/client-error.js';
 import { RequestLog } from './http/request-log.js';
 import { traceOf } from './http/request-trace.js';
 import { endUnusedConnections } from './http/unused-connections.js';
+import { type ApiLimits, DEFAULT_LIMITS } from './limits.js';
 import { ApiMetrics } from './metrics/api-metrics.js';
 import { loadContract } from './operations.js';
 import audit from './plugins/audit.js';
@@ -21,7 +22,7 @@ import metrics from './plugins/metrics.js';
 import protection from './plugins/protection.js';
 import reference from './plugins/reference.js';
 import services from './plugins/services.js';
-import { type ApiLimits, DEFAULT_LIMITS, type ExportPort, type SamplePort } from './services.js';
+import type { ExportPort, SamplePort } from './services.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
 
 export interface AppOptions {

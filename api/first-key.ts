@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../platform/config/config.js';
-import type { ApiKeys } from '../state/port.js';
+import type { ApiKeys } from '../state/index.js';
 
 /** File below the data directory that keeps the first key; only its owner can read it. */
 const KEY_FILE = 'api-key';

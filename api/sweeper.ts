@@ -2,7 +2,7 @@ import { DEFAULT_GRACE_MS, sweep } from '../control/sweep/sweep.js';
 import type { Logger } from '../platform/logging/logging.js';
 import type { ObjectStore } from '../platform/object-store/common/port.js';
 import { Periodic } from '../platform/process/periodic.js';
-import type { JobStorePort } from '../state/port.js';
+import type { JobStorePort } from '../state/index.js';
 
 /** Between two sweeps, of whichever server. */
 const SWEEP_INTERVAL_MS = 3_600_000;

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { ZerofleetError } from '../contracts/index.js';
 import type { PoolPolicy } from '../platform/config/autoscale-pools.js';
 import { type Config, CPU_SLOTS } from '../platform/config/config.js';
+import { objectStoreUrl, requireRedis } from '../platform/config/stores.js';
 import type { Logger } from '../platform/logging/logging.js';
+import { serveMetrics } from '../platform/process/metrics-server.js';
 import { projectRoot } from '../platform/process/root.js';
 import { openJobStore } from '../state/index.js';
 import { Autoscaler } from './autoscaler.js';
@@ -12,7 +13,6 @@ import { LocalCapacity } from './capacity/local.js';
 import type { Capacity } from './capacity/port.js';
 import { Errands } from './errands.js';
 import { AutoscalerMetrics } from './metrics.js';
-import { serveMetrics } from './metrics-server.js';
 
 export interface StartAutoscalerOptions {
   config: Config;
@@ -34,13 +34,7 @@ const LOCAL_AGENTS = 4;
  * @throws ZerofleetError `invalid_configuration`, `job_store_unavailable`
  */
 export async function startAutoscaler({ config, log }: StartAutoscalerOptions): Promise<RunningAutoscaler> {
-  const { redis_url } = config;
-  if (redis_url === null) {
-    throw new ZerofleetError(
-      'invalid_configuration',
-      'an autoscaler alone needs ZEROFLEET_REDIS_URL; `npm start -- --autoscale` brings a private Redis with it',
-    );
-  }
+  const redis_url = requireRedis(config, 'an autoscaler');
   const pools = poolsOf(config);
   const closers: (() => Promise<void>)[] = [];
   const closeAll = async () => {
@@ -113,13 +107,13 @@ function requireOwnGroups(pools: readonly PoolPolicy[]): void {
 
 async function openCapacity(config: Config, log: Logger): Promise<Capacity> {
   if (config.autoscale_capacity === 'aws') return openAwsCapacity(log);
-  const { redis_url, object_store, data_dir } = config;
+  const { redis_url, data_dir } = config;
   return new LocalCapacity({
     program: join(projectRoot(), 'dist', 'worker', 'main.js'),
     env: {
       ...agentEnvironment(),
       ZEROFLEET_REDIS_URL: redis_url ?? undefined,
-      ZEROFLEET_OBJECT_STORE: object_store ?? pathToFileURL(join(data_dir, 'objects')).href,
+      ZEROFLEET_OBJECT_STORE: objectStoreUrl(config),
     },
     data_dir,
     log,

@@ -7,7 +7,7 @@ import { median } from './report.js';
 
 const programs = {
   rank: fileURLToPath(new URL('../worker/rank/main.js', import.meta.url)),
-  task: fileURLToPath(new URL('../worker/tasks/main.js', import.meta.url)),
+  task: fileURLToPath(new URL('../worker/task-process/main.js', import.meta.url)),
 };
 const TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(2000);
 

@@ -120,3 +120,8 @@ function findKey(env: World['env']): string {
     );
   }
 }
+
+/** Makes an action of a command out of a function that gets the connection first, then the arguments and options. */
+export type Run = <A extends unknown[]>(
+  action: (context: Context, ...rest: A) => Promise<unknown>,
+) => (...rest: A) => Promise<void>;

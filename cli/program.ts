@@ -18,13 +18,9 @@ import { addLogCommands } from './commands/logs.js';
 import { addOverrideCommand } from './commands/override.js';
 import { addProjectCommands } from './commands/projects.js';
 import { addWebhookCommands } from './commands/webhooks.js';
+import type { Run } from './context.js';
 import { CliError, Context, EXIT, type GlobalOptions, plainLines, type World } from './context.js';
 import { findId, listingOf, NamedArgument, NamedOption } from './names.js';
-
-/** Makes an action of a command out of a function that gets the connection first, then the arguments and options. */
-export type Run = <A extends unknown[]>(
-  action: (context: Context, ...rest: A) => Promise<unknown>,
-) => (...rest: A) => Promise<void>;
 
 /** Time that a command has after Ctrl-C to leave the terminal and its files in order. */
 const LAST_WORDS_MS = 300;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { Config } from '../platform/config/config.js';
+import { objectStoreUrl } from '../platform/config/stores.js';
 import type { Logger } from '../platform/logging/logging.js';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/index.js';
 import { startEmbeddedRedis } from '../platform/redis/embedded.js';
@@ -25,7 +25,7 @@ export async function withStores<T>(
       closers.push(() => redis.stop());
       redis_url = redis.url;
     }
-    const url = config.object_store ?? pathToFileURL(join(config.data_dir, 'objects')).href;
+    const url = objectStoreUrl(config);
     const create = config.object_store === null;
     const objects = await openObjectStore(url, { s3Endpoint: config.s3_endpoint, create });
     closers.push(() => objects.close());

@@ -1,7 +1,7 @@
 /** What a worker whose claim was lost in a failover may still do: nothing, though its epoch has come again. */
 import t from 'tap';
 import { startTestRedis } from '../platform/testing/redis.js';
-import { openJobStore } from './index.js';
+import { openJobStore } from './job-store.js';
 import { createTestJob } from './testing/jobs.js';
 import { workerWrites } from './testing/worker-writes.js';
 

@@ -1,7 +1,28 @@
+/** The control plane's database: jobs, pools, records, access and webhooks, on Redis. Other rooms import this file. */
+export type * from './access/api-keys-port.js';
+export type * from './access/audit-port.js';
+export * from './access/projects-port.js';
+export type * from './core/paging.js';
+export type { Unsubscribe } from './core/subscriptions.js';
 export { openJobStore } from './job-store.js';
+export type * from './jobs/attempts-port.js';
+export type * from './jobs/changes-port.js';
+export type * from './jobs/execution-port.js';
+export type * from './jobs/holds-port.js';
+export type * from './jobs/requests-port.js';
+export type { JobRestore, RestoredJob } from './jobs/restore.js';
+export type { WaitLimits } from './jobs/wait-limits.js';
 export type * from './pools/pools-port.js';
+export type * from './pools/scaling-port.js';
+export type * from './pools/scheduling-port.js';
 export type * from './pools/worlds-port.js';
 export type * from './port.js';
+export type * from './records/records-port.js';
+export type * from './records/sweep-port.js';
+export type * from './records/uploads-port.js';
+export type * from './repeats/repeats-port.js';
 export type * from './streams/outbox-port.js';
 export { startOutboxRelay } from './streams/outbox-relay.js';
+export type * from './streams/streams-port.js';
 export { startWebhookRelay } from './webhooks/webhook-relay.js';
+export type * from './webhooks/webhooks-port.js';

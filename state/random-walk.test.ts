@@ -7,7 +7,8 @@ import t from 'tap';
 import { ulid } from 'ulid';
 import { canTransition, isFinal, type Job, ZerofleetError } from '../contracts/index.js';
 import { startTestRedis } from '../platform/testing/redis.js';
-import { type JobStorePort, openJobStore } from './index.js';
+import { openJobStore } from './job-store.js';
+import type { JobStorePort } from './port.js';
 import { executionAt, noteExecutions } from './testing/executions.js';
 import { createTestJob } from './testing/jobs.js';
 

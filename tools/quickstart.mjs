@@ -2,4 +2,4 @@
 import { runMain } from './bootstrap/errors.mjs';
 import { launch } from './bootstrap/launch.mjs';
 
-await runMain(() => launch('stack/quickstart/main.js'));
+await runMain(() => launch('ops/quickstart/main.js'));

@@ -8,8 +8,8 @@ import { addressTowards } from '../platform/redis/route.js';
 import { openJobStore } from '../state/index.js';
 import { Agent } from './agent/agent.js';
 import { findCompute, lookByTask } from './agent/compute.js';
+import type { WorldLinks } from './attempt/context.js';
 import { DEFAULT_TIMING, type Timing, timingOf } from './attempt/timing.js';
-import type { WorldLinks } from './attempt/world-links.js';
 import { ChildProcesses, type Fork } from './common/child-processes.js';
 import { openSessions, type Sessions } from './credentials/sessions.js';
 import type { GpuPool } from './gpus/gpu-pool.js';
@@ -49,7 +49,7 @@ const PREEMPTION_POLL_MS = 5_000;
 /** The main modules of the child processes, beside this one. */
 const PROGRAMS = {
   rank: fileURLToPath(new URL('rank/main.js', import.meta.url)),
-  task: fileURLToPath(new URL('tasks/main.js', import.meta.url)),
+  task: fileURLToPath(new URL('task-process/main.js', import.meta.url)),
 };
 
 /**
@@ -164,12 +164,17 @@ async function openServers(
   if (sessions) opened.unshift(sessions);
   const machine = await machineOf(config);
   const { host, metrics_port: port } = config;
-  const metricsServer = port === null ? null : await serveMetrics(metrics, host, port);
+  const metricsServer = port === null ? null : await serveMetrics({ host, port, metrics });
   if (metricsServer) opened.unshift(metricsServer);
   const address = config.address ?? (await addressTowards(redisUrl));
   const server = await LinkServer.listen(address, log);
   opened.unshift(server);
-  return { links: { address, server }, machine, sessions, metrics_url: metricsServer?.url ?? null };
+  return {
+    links: { address, server },
+    machine,
+    sessions,
+    metrics_url: metricsServer && `${metricsServer.url}/metrics`,
+  };
 }
 
 /**

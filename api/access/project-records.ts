@@ -21,7 +21,7 @@ import type {
   ModelCopyKey,
   PageRequest,
   WaitOptions,
-} from '../../state/port.js';
+} from '../../state/index.js';
 
 /** The methods of the job store that take an id which a client sent, or list what there is. */
 type Guarded = Pick<

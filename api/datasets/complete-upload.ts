@@ -1,7 +1,7 @@
 import { type Dataset, datasetDocumentKey, datasetKey, ZerofleetError } from '../../contracts/index.js';
 import { putDatasetDocument } from '../../control/recovery/documents.js';
 import { newUlid } from '../../platform/random.js';
-import type { DatasetRecords } from '../../state/port.js';
+import type { DatasetRecords } from '../../state/index.js';
 import { untilAborted } from '../http/long-request.js';
 import type { StoreDatasetDeps } from './store-dataset.js';
 import { storeContent } from './upload.js';

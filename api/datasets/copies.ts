@@ -1,9 +1,9 @@
 import type { Dataset } from '../../contracts/index.js';
-import type { DatasetRecords, Projects } from '../../state/port.js';
+import type { SourceObject } from '../../platform/object-store/s3/source.js';
+import type { DatasetRecords, Projects } from '../../state/index.js';
 import { requireStorage } from '../access/storage-quota.js';
+import { type Copies, nameOf } from '../copies/copies.js';
 import { untilAborted } from '../http/long-request.js';
-import { type Copies, nameOf } from '../jobs/copies.js';
-import type { WantedCopy } from '../jobs/find-data.js';
 import { type StoreDatasetDeps, storeDataset } from './store-dataset.js';
 import { tooLarge } from './upload.js';
 
@@ -37,4 +37,11 @@ export class DatasetCopies {
     const head = { project, name: nameOf(uri), format, source: { uri, etag: object.etag } };
     return storeDataset(this.deps, head, untilAborted(object.read(), closing));
   }
+}
+
+/** An object that has to become a dataset before a job can be recorded. */
+export interface WantedCopy {
+  uri: string;
+  format: Dataset['format'];
+  object: SourceObject;
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { MAX_LINE_BYTES } from '../../contracts/jsonl.js';
-import { checkLines } from './check-lines.js';
+import { checkLines } from '../contents/check-lines.js';
 import { JsonlCheck } from './jsonl-check.js';
 
 async function check(body: string | Buffer, cuts: readonly number[] = []) {

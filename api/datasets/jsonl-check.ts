@@ -1,6 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { type LineBatch, LineBatcher } from '../../platform/datasets/line-batches.js';
-import type { LineCounts } from './check-lines.js';
+import type { LineCounts } from '../contents/check-lines.js';
 import type { ContentCheck } from './content-check.js';
 
 /** Checks the lines of a JSONL upload while it arrives. */

@@ -2,9 +2,9 @@ import { type Dataset, datasetDocumentKey, datasetKey } from '../../contracts/in
 import { putDatasetDocument } from '../../control/recovery/documents.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { newUlid } from '../../platform/random.js';
-import type { DatasetRecords } from '../../state/port.js';
-import { mayBeRecorded } from '../jobs/may-be-recorded.js';
-import type { ApiLimits } from '../services.js';
+import type { DatasetRecords } from '../../state/index.js';
+import { mayBeRecorded } from '../copies/may-be-recorded.js';
+import type { ApiLimits } from '../limits.js';
 import { type StoreContentDeps, storeContent } from './upload.js';
 
 export interface StoreDatasetDeps extends StoreContentDeps {

@@ -24,7 +24,7 @@ import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { newUlid } from '../../platform/random.js';
 import { type Static, Type } from '../../platform/schema.js';
-import type { UploadSpace } from '../../state/port.js';
+import type { UploadSpace } from '../../state/index.js';
 
 const Announced = Type.Object({
   id: Type.String(),

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type ApiKey, type Scope, ZerofleetError } from '../../contracts/index.js';
-import type { ApiKeys } from '../../state/port.js';
+import type { ApiKeys } from '../../state/index.js';
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,512}) *$/i;
 

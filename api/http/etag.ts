@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { type Job, type Page, ZerofleetError } from '../../contracts/index.js';
-import type { Condition } from '../../state/port.js';
+import type { Condition } from '../../state/index.js';
 
 const JSON_MEDIA_TYPE = 'application/json; charset=utf-8';
 

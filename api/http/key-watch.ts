@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 import { Periodic } from '../../platform/process/periodic.js';
-import type { ApiKeys } from '../../state/port.js';
+import type { ApiKeys } from '../../state/index.js';
 import { authenticate } from './authenticate.js';
 
 const INTERVAL_MS = 1_000;

@@ -1,7 +1,7 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
 import { ThreadPool } from '../../platform/threads/thread-pool.js';
-import type { ApiLimits } from '../services.js';
+import type { ApiLimits } from '../limits.js';
 import type { InspectionTasks } from './tasks.js';
 
 /**

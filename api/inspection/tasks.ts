@@ -1,7 +1,7 @@
 /** Everything that comes from a client and can take longer to read than a moment, by name. It runs in threads with limits. */
 import { parseChatTemplate } from '../../platform/models/chat-template.js';
-import { checkLines } from '../datasets/check-lines.js';
-import * as models from '../models/inspect.js';
+import { checkLines } from '../contents/check-lines.js';
+import * as models from '../contents/inspect.js';
 
 export const tasks = {
   ...models,

@@ -5,10 +5,11 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { initFromOf, resolveSpec } from '../../spec/index.js';
+import type { WantedCopy } from '../datasets/copies.js';
 import { fieldSummary } from '../http/problem.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
-import { type DataLookups, findData, type WantedCopy } from './find-data.js';
+import { type DataLookups, findData } from './find-data.js';
 import { findInit, type InitLookups } from './find-init.js';
 import { findTokenizer, type TokenizerLookups } from './find-tokenizer.js';
 

@@ -4,7 +4,7 @@ import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Periodic } from '../../platform/process/periodic.js';
-import type { Condition, DeletedCheckpoint, DeletedJob, JobStorePort } from '../../state/port.js';
+import type { Condition, DeletedCheckpoint, DeletedJob, JobStorePort } from '../../state/index.js';
 import type { ProjectRecords } from '../access/project-records.js';
 
 const INTERVAL_MS = 60_000;

@@ -1,13 +1,7 @@
 import type { Dataset, FieldError, JobSpec } from '../../contracts/index.js';
 import type { SourceObject } from '../../platform/object-store/s3/source.js';
+import type { WantedCopy } from '../datasets/copies.js';
 import { objectFault } from './bucket-faults.js';
-
-/** An object that has to become a dataset before a job can be recorded. */
-export interface WantedCopy {
-  uri: string;
-  format: Dataset['format'];
-  object: SourceObject;
-}
 
 /** What an object is: a dataset that was copied from it as it is now, or nothing yet. */
 export type FoundObject = { dataset: Dataset } | { object: SourceObject };

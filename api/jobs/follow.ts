@@ -1,5 +1,5 @@
 import { isFinal, type JobState, type StreamEntry, ZerofleetError } from '../../contracts/index.js';
-import type { JobStorePort, StreamKind } from '../../state/port.js';
+import type { JobStorePort, StreamKind } from '../../state/index.js';
 
 /** Entries read from the store at once. */
 const BATCH_SIZE = 500;

@@ -2,7 +2,7 @@ import type { FieldError, FieldErrorCode } from '../../contracts/index.js';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import type { CheckpointSource, InitFrom, InitSource } from '../../spec/index.js';
-import type { JobStorePort } from '../../state/port.js';
+import type { JobStorePort } from '../../state/index.js';
 
 /** What a job may begin with, or why not. */
 export interface InitLookup<Source extends InitSource = InitSource> {

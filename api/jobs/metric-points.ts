@@ -1,5 +1,5 @@
 import type { JobMetric, StreamEntry } from '../../contracts/index.js';
-import type { JobStorePort } from '../../state/port.js';
+import type { JobStorePort } from '../../state/index.js';
 
 /** Entries read from the store at once. */
 const BATCH_SIZE = 1000;

@@ -3,7 +3,7 @@ import { putAccepted, putSpec } from '../../control/recovery/documents.js';
 import { specKey } from '../../platform/checkpoint/layout.js';
 import { type ObjectStore, ObjectStoreError } from '../../platform/object-store/index.js';
 import { newUlid } from '../../platform/random.js';
-import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../state/port.js';
+import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../state/index.js';
 import { idempotencyEntry } from '../../state/repeats/idempotency.js';
 
 export interface RecordJobInput {

@@ -2,7 +2,7 @@ import { type Job, type JobPatch, type ResolvedJobSpec, ZerofleetError } from '.
 import { keepDesired, replaceSpec } from '../../control/recovery/documents.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { patchSpec } from '../../spec/index.js';
-import type { Condition, JobStorePort } from '../../state/port.js';
+import type { Condition, JobStorePort } from '../../state/index.js';
 import { invalidDocument } from './check-spec.js';
 
 /** The job is read, changed and written only if nobody changed it in between; so often at most. */

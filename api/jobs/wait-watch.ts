@@ -2,7 +2,7 @@ import { keepLimits } from '../../control/recovery/keep-limits.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Periodic } from '../../platform/process/periodic.js';
-import type { JobStorePort } from '../../state/port.js';
+import type { JobStorePort } from '../../state/index.js';
 
 const INTERVAL_MS = 2_000;
 

@@ -3,12 +3,12 @@ import { type Model, ZerofleetError } from '../../contracts/index.js';
 import { type DatasetSources, folderUri } from '../../platform/dataset-sources.js';
 import { CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
 import type { SourceObject } from '../../platform/object-store/s3/source.js';
+import { missing } from '../contents/contents.js';
+import { requireDocumentSize } from '../contents/documents.js';
+import { unreadIn } from '../contents/tokenizer.js';
 import { untilAborted } from '../http/long-request.js';
 import type { Inspector } from '../inspection/inspector.js';
-import { missing } from './contents.js';
-import { requireDocumentSize } from './documents.js';
 import { type FolderFile, kindOf, MAX_IGNORED } from './folder.js';
-import { unreadIn } from './tokenizer.js';
 import { wholeOf } from './whole.js';
 
 interface Found {

@@ -3,9 +3,9 @@ import type { Model } from '../../contracts/index.js';
 import type { DatasetSources } from '../../platform/dataset-sources.js';
 import { TOKENIZER_FILE } from '../../platform/models/documents.js';
 import type { SourceObject } from '../../platform/object-store/s3/source.js';
+import { requireDocumentSize } from '../contents/documents.js';
 import type { Inspector } from '../inspection/inspector.js';
 import { versionOf } from './bucket-folder.js';
-import { requireDocumentSize } from './documents.js';
 import { digestOf } from './folder.js';
 import { wholeOf } from './whole.js';
 

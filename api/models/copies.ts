@@ -1,6 +1,6 @@
 import type { Model } from '../../contracts/index.js';
-import type { ModelRecords } from '../../state/port.js';
-import { type Copies, nameOf } from '../jobs/copies.js';
+import type { ModelRecords } from '../../state/index.js';
+import { type Copies, nameOf } from '../copies/copies.js';
 import type { BucketModel } from './bucket-folder.js';
 import type { BucketTokenizer } from './bucket-tokenizers.js';
 import { type CopyFolderDeps, copyFolder, copyTokenizer } from './store-model.js';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type ExportFile, ZerofleetError } from '../../contracts/index.js';
 import { COMPANION_FILES, CONFIG_FILE, INDEX_FILE } from '../../platform/models/documents.js';
+import { inCheckpoint } from '../contents/deepspeed/names.js';
 import { type ArchiveFile, archiveFiles } from './archive.js';
-import { inCheckpoint } from './deepspeed/names.js';
 
 /** What is read and kept as it is, but for the weights. */
 const DOCUMENTS: ReadonlySet<string> = new Set([CONFIG_FILE, INDEX_FILE, ...COMPANION_FILES]);

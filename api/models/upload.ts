@@ -5,13 +5,13 @@ import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
 import { CONFIG_FILE } from '../../platform/models/documents.js';
 import { modelFileKey, WEIGHTS_FILE } from '../../platform/models/weights.js';
 import type { ObjectStore, PutBody, PutOptions } from '../../platform/object-store/common/port.js';
+import { requireDocumentSize } from '../contents/documents.js';
+import type { InspectedModel } from '../contents/inspect.js';
+import { encodeRecord, type ModelRecord, Records } from '../contents/records.js';
+import { unreadIn } from '../contents/tokenizer.js';
+import { WeightsScan } from '../contents/weights-scan.js';
 import type { Inspector } from '../inspection/inspector.js';
-import { requireDocumentSize } from './documents.js';
 import { digestOf, type FolderFile, MAX_IGNORED, ModelFolder } from './folder.js';
-import type { InspectedModel } from './inspect.js';
-import { encodeRecord, type ModelRecord, Records } from './records.js';
-import { unreadIn } from './tokenizer.js';
-import { WeightsScan } from './weights-scan.js';
 import { wholeOf } from './whole.js';
 
 /** What is known of a model once its files are stored. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import type { Problem } from '../../contracts/index.js';
-import type { ApiLimits } from '../services.js';
+import type { ApiLimits } from '../limits.js';
 import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
 
 async function listening(t: Test, limits: Partial<ApiLimits> = {}) {

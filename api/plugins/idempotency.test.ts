@@ -5,7 +5,7 @@ import Fastify, { type InjectOptions } from 'fastify';
 import fp from 'fastify-plugin';
 import t, { type Test } from 'tap';
 import type { OperationId, Problem } from '../../contracts/index.js';
-import type { BegunRequest, KeyedRequest, StoredReply } from '../../state/repeats/repeats-port.js';
+import type { BegunRequest, KeyedRequest, StoredReply } from '../../state/index.js';
 import errors from './errors.js';
 import idempotency from './idempotency.js';
 

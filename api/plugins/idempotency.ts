@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { type OperationId, ZerofleetError } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
-import type { KeyedRequest, RequestRepeats, StoredReply } from '../../state/port.js';
+import type { KeyedRequest, RequestRepeats, StoredReply } from '../../state/index.js';
 import { leaveRestUnread } from '../http/upload-body.js';
 
 /** How long a key stays with a request whose server has died; a living one says again and again that it is at work. */

@@ -3,18 +3,19 @@ import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { DatasetSources } from '../../platform/dataset-sources.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type { JobStorePort } from '../../state/port.js';
+import type { JobStorePort } from '../../state/index.js';
 import { ProjectRecords } from '../access/project-records.js';
+import { Copies } from '../copies/copies.js';
 import { DatasetCopies } from '../datasets/copies.js';
 import { KeyWatch } from '../http/key-watch.js';
 import { traceOf } from '../http/request-trace.js';
 import { createInspector } from '../inspection/inspector.js';
-import { Copies } from '../jobs/copies.js';
+import type { ApiLimits } from '../limits.js';
 import type { ApiMetrics } from '../metrics/api-metrics.js';
 import { BucketTokenizers } from '../models/bucket-tokenizers.js';
 import { ModelCopies } from '../models/copies.js';
 import type { Contract } from '../operations.js';
-import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
+import type { ExportPort, SamplePort } from '../services.js';
 import type { AddressPolicy } from '../webhooks/addresses.js';
 
 export interface ServicesOptions {

@@ -5,9 +5,9 @@ import tar from 'tar-stream';
 import { projectRoot } from '../../platform/process/root.js';
 import { collect } from '../../platform/testing/byte-source.js';
 
-/** Files that DeepSpeed wrote: api/models/deepspeed/golden/make_golden.py. */
+/** Files that DeepSpeed wrote: api/contents/deepspeed/golden/make_golden.py. */
 export async function deepSpeedGolden(): Promise<Map<string, Buffer>> {
-  const packed = readFileSync(join(projectRoot(), 'api/models/deepspeed/golden/deepspeed.tar.br'));
+  const packed = readFileSync(join(projectRoot(), 'api/contents/deepspeed/golden/deepspeed.tar.br'));
   const files = new Map<string, Buffer>();
   const extract = tar.extract();
   extract.end(brotliDecompressSync(packed));

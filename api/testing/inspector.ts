@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import { createInspector, type Inspector } from '../inspection/inspector.js';
-import { DEFAULT_LIMITS } from '../services.js';
+import { DEFAULT_LIMITS } from '../limits.js';
 
 /** Threads as the API has them, until the test ends. */
 export function startTestInspector(t: Test): Inspector {

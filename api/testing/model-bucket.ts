@@ -4,7 +4,7 @@ import type { Model, Page } from '../../contracts/index.js';
 import { S3DatasetSources } from '../../platform/dataset-sources.js';
 import { modelFolder } from '../../platform/testing/models.js';
 import { type Fate, S3StandIn } from '../../platform/testing/s3-stand-in.js';
-import type { JobStorePort } from '../../state/port.js';
+import type { JobStorePort } from '../../state/index.js';
 import { smallSpec, startTestStack, type TestStack } from './stack.js';
 
 process.env.AWS_ACCESS_KEY_ID = 'test';

@@ -10,7 +10,8 @@ import { type ObjectStore, openObjectStore } from '../../platform/object-store/i
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { type JobStorePort, openJobStore } from '../../state/index.js';
 import { buildApp } from '../app.js';
-import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
+import type { ApiLimits } from '../limits.js';
+import type { ExportPort, SamplePort } from '../services.js';
 import { AddressPolicy } from '../webhooks/addresses.js';
 import { ContractChecker } from './contract-checker.js';
 

@@ -1,7 +1,7 @@
 import { ulid } from 'ulid';
 import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint, JobProgress } from '../../contracts/index.js';
-import type { JobStorePort, MetricInput } from '../../state/port.js';
+import type { JobStorePort, MetricInput } from '../../state/index.js';
 
 export interface TrainedSteps {
   /** Steps to report; the last one is followed by a checkpoint. */

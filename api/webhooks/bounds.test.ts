@@ -4,7 +4,7 @@ import { Queue } from 'bullmq';
 import t from 'tap';
 import type { Webhook, WebhookWithSecret } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
-import type { WebhookEvent } from '../../state/port.js';
+import type { WebhookEvent } from '../../state/index.js';
 import { createTestJob } from '../../state/testing/jobs.js';
 import { attemptsUntil, setUp } from './testing/sending.js';
 

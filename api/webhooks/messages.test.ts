@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Webhook } from '../../contracts/index.js';
-import type { WebhookEvent } from '../../state/port.js';
+import type { WebhookEvent } from '../../state/index.js';
 import { deliveryOf, wants } from './messages.js';
 
 const at = '2026-11-22T10:00:00.000Z';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { encodeTime } from 'ulid';
 import type { Webhook } from '../../contracts/index.js';
 import { newUlid } from '../../platform/random.js';
-import type { NewDelivery, WebhookEvent } from '../../state/port.js';
+import type { NewDelivery, WebhookEvent } from '../../state/index.js';
 
 /** Whether a webhook is told of an event. */
 export function wants(webhook: Webhook, { message, notify }: WebhookEvent): boolean {

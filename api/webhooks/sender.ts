@@ -11,9 +11,9 @@ import {
   webhookQueueNames,
 } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import { projectVersion } from '../../platform/process/version.js';
+import { PROGRAM_VERSION } from '../../platform/process/version.js';
 import { redisOptions } from '../../platform/redis/connect.js';
-import type { DeliveryRound, WebhookOutboxEntry, Webhooks, WebhookTarget } from '../../state/port.js';
+import type { DeliveryRound, WebhookOutboxEntry, Webhooks, WebhookTarget } from '../../state/index.js';
 import type { AddressPolicy } from './addresses.js';
 import { deliveryOf, wants } from './messages.js';
 import { post, type Resolve, resolveByDns } from './post.js';
@@ -219,7 +219,7 @@ export class WebhookSender {
     const timestamp = Math.floor(at.getTime() / SECOND);
     const headers = {
       'content-type': 'application/json',
-      'user-agent': `zerofleet/${projectVersion()}`,
+      'user-agent': `zerofleet/${PROGRAM_VERSION}`,
       ...signedHeaders(secrets, { id: message_id, timestamp, body }),
     };
     const result = await post(

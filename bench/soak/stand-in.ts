@@ -13,7 +13,7 @@ import {
   REDIS_PREFIX,
 } from '../../contracts/index.js';
 import { redisOptions } from '../../platform/redis/connect.js';
-import type { JobStorePort, MetricInput } from '../../state/port.js';
+import type { JobStorePort, MetricInput } from '../../state/index.js';
 import { testWorker } from '../../state/testing/workers.js';
 import { deferred } from '../../worker/common/deferred.js';
 

@@ -10,10 +10,10 @@ import type {
   ExportRequest,
   SampleRequest,
 } from '../../contracts/index.js';
+import type { Run } from '../context.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { age, bytes, table } from '../format.js';
 import { NamedArgument } from '../names.js';
-import type { Run } from '../program.js';
 import { choice, count, number } from './arguments.js';
 
 const EXPORT_POLL_MS = 500;

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import type { Job } from '../../contracts/index.js';
-import type { Context } from '../context.js';
+import type { Context, Run } from '../context.js';
 import { rankCount, ranksOf } from '../format.js';
 import { NamedArgument, NamedOption } from '../names.js';
-import type { Run } from '../program.js';
 import { patchOf } from '../settings.js';
 import { count, several } from './arguments.js';
 

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { DownloadRequest } from '../../contracts/index.js';
 import { bytesView } from '../bytes-bar.js';
+import type { Run } from '../context.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { downloadFile, type FetchFile, pathIn } from '../download-file.js';
 import { bytes } from '../format.js';
 import { NamedArgument } from '../names.js';
-import type { Run } from '../program.js';
 import { choice } from './arguments.js';
 import { DTYPES, FORMATS } from './checkpoints.js';
 

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import { type Pool, plainText } from '../../contracts/index.js';
 import { type EstimateDevice, GPU_RESERVE_BYTES } from '../../spec/index.js';
-import type { Context } from '../context.js';
+import type { Context, Run } from '../context.js';
 import { age, bytes, memoryTable, table } from '../format.js';
-import type { Run } from '../program.js';
 import { readSpec } from '../spec-file.js';
 import { choice, count } from './arguments.js';
 

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { isFinal, JOB_STATES, type Job, type JobState } from '../../contracts/index.js';
 import { initFromOf } from '../../spec/index.js';
+import type { Run } from '../context.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { age, jobDetails, lossOf, memoryTable, ranksOf, table, workDetails } from '../format.js';
 import { NamedArgument } from '../names.js';
-import type { Run } from '../program.js';
 import { withSettings } from '../settings.js';
 import { readSpec } from '../spec-file.js';
 import { watchJob } from '../watch.js';

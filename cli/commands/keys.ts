@@ -8,10 +8,9 @@ import {
   SCOPES,
   type Scope,
 } from '../../contracts/index.js';
-import type { Context } from '../context.js';
+import type { Context, Run } from '../context.js';
 import { age, table } from '../format.js';
 import { NamedArgument, NamedOption } from '../names.js';
-import type { Run } from '../program.js';
 import { count, whole } from './arguments.js';
 
 /** The commands about API keys and what was done with them. */

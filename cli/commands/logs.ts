@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { type JobLog, plainText } from '../../contracts/index.js';
-import type { Context } from '../context.js';
+import type { Context, Run } from '../context.js';
 import { NamedArgument } from '../names.js';
-import type { Run } from '../program.js';
 import { count, whole } from './arguments.js';
 
 interface LogsOptions {

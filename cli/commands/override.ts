@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Overrides } from '../../spec/index.js';
+import type { Run } from '../context.js';
 import { CliError, EXIT } from '../context.js';
 import { NamedArgument } from '../names.js';
-import type { Run } from '../program.js';
 import { number, whole } from './arguments.js';
 
 /** A number, or back to what the document says without overrides. */

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.js';
+import type { Context, Run } from '../context.js';
 import { bytes, duration, table } from '../format.js';
-import type { Run } from '../program.js';
 import { whole } from './arguments.js';
 
 /** The commands about what projects use. */

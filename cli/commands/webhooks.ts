@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import type { Delivery, Webhook, WebhookSpec } from '../../contracts/index.js';
-import type { Context } from '../context.js';
+import type { Context, Run } from '../context.js';
 import { age, table } from '../format.js';
 import { NamedArgument } from '../names.js';
-import type { Run } from '../program.js';
 import { count } from './arguments.js';
 
 /** The commands about webhooks. */

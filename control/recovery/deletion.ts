@@ -14,7 +14,7 @@ import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
 import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { type Static, Type } from '../../platform/schema.js';
-import type { DeletedJob } from '../../state/port.js';
+import type { DeletedJob } from '../../state/index.js';
 import { parser, putDocument } from './documents.js';
 
 export const DeletedDocument = Type.Object({

@@ -28,7 +28,7 @@ import { ObjectStoreError } from '../../platform/object-store/common/errors.js';
 import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
-import type { Desired, JobRequests } from '../../state/port.js';
+import type { Desired, JobRequests } from '../../state/index.js';
 
 const Text = Type.String({ minLength: 1 });
 const Count = Type.Integer({ minimum: 0 });

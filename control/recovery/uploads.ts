@@ -2,7 +2,7 @@
 
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Type } from '../../platform/schema.js';
-import type { UploadSpace } from '../../state/port.js';
+import type { UploadSpace } from '../../state/index.js';
 import { parser } from './documents.js';
 
 const parseSize = parser(

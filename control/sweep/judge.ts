@@ -15,7 +15,7 @@ import {
   specKey,
 } from '../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type { JobStorePort } from '../../state/port.js';
+import type { JobStorePort } from '../../state/index.js';
 import { type DeletedDocument, readDeleted } from '../recovery/deletion.js';
 import { parseSpec } from '../recovery/documents.js';
 import type { Folder } from './folders.js';

@@ -1,6 +1,6 @@
 import { decodeTime } from 'ulid';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type { Projects, UploadSpace } from '../../state/port.js';
+import type { Projects, UploadSpace } from '../../state/index.js';
 import { uploadDocumentKey } from '../recovery/uploads.js';
 
 export interface ReservationStores {

@@ -2,7 +2,7 @@
  * Finds what no record and no committed document points to, in the whole object store, and removes it after a grace time. Each
  * leftover is looked at again right before it goes. With an empty job store, or while one is being rebuilt, nothing is touched.
  */
-import type { SweepGuard } from '../../state/port.js';
+import type { SweepGuard } from '../../state/index.js';
 import { changedAt, type Folder, foldersOf, isUnchanged, ROOTS, sameFolder } from './folders.js';
 import { type Leftover, leftoverOf, type Stores } from './judge.js';
 import { type ReservationStores, releaseGone } from './reservations.js';

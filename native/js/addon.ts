@@ -3,12 +3,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NativeError } from './error.js';
-import type { KernelTimes, OptimizerSeconds } from './measure.js';
-import type { StateName } from './trainer-config.js';
+import type { DeviceKind, StateName } from './trainer-config.js';
 import type { RankMemory, Restore, TrainingPosition } from './training-position.js';
-
-/** Where a rank computes: on the CPU, or on the first CUDA device that its process sees (CUDA_VISIBLE_DEVICES). */
-export type DeviceKind = 'cpu' | 'cuda';
 
 /** A GPU of this machine, as its driver tells of it. */
 export interface Gpu {
@@ -210,4 +206,26 @@ function load(path: string): Addon {
       `cannot load the native core; run \`npm run build\` first. ${reason}`,
     );
   }
+}
+
+/** One operation of the training step on random values. */
+export interface KernelTimes {
+  /** Of what it works on, rows first. */
+  shape: string;
+  /** Of its matrix products, a multiplication and an addition each; 0 where there are none. */
+  operations: number;
+  /** That it has to read and to write, each once. */
+  bytes: number;
+  /** Most of what it writes is what it read. */
+  in_place: boolean;
+  /** Of what it computed: not a number or infinite where one of the values is. */
+  mean_magnitude: number;
+  seconds: number[];
+}
+
+export interface OptimizerSeconds {
+  /** Read and written by one step. */
+  bytes_per_param: number;
+  optimizer_seconds: number[];
+  in_place_seconds: number[];
 }

@@ -1,4 +1,4 @@
-export type { CudaDevice, DeviceKind, EvalResult, Gpu, StepResult, ZeroMemory } from './addon.js';
+export type { CudaDevice, EvalResult, Gpu, KernelTimes, StepResult, ZeroMemory } from './addon.js';
 export { NativeError } from './error.js';
 export {
   castTo16Bit,
@@ -14,7 +14,6 @@ export {
 } from './info.js';
 export {
   type GemmShape,
-  type KernelTimes,
   kernelNames,
   measureBandwidth,
   measureGemm,
@@ -25,6 +24,7 @@ export {
 export type { ModelConfig } from './model-config.js';
 export { type SampleOptions, Sampler } from './sampler.js';
 export { type Slice, type Snapshot, type SnapshotSlice, Trainer } from './trainer.js';
+export type { DeviceKind } from './trainer-config.js';
 export {
   type LossScaleConfig,
   type LrScheduleConfig,

@@ -1,14 +1,7 @@
-import {
-  addon,
-  type CudaDevice,
-  type DeviceKind,
-  type Gpu,
-  type HalfDtype,
-  type RawParamInfo,
-} from './addon.js';
+import { addon, type CudaDevice, type Gpu, type HalfDtype, type RawParamInfo } from './addon.js';
 import { native } from './error.js';
 import type { ModelConfig } from './model-config.js';
-import type { OptimizerConfig, StateName } from './trainer-config.js';
+import type { DeviceKind, OptimizerConfig, StateName } from './trainer-config.js';
 
 export type ParamInfo = RawParamInfo;
 

@@ -1,3 +1,4 @@
+import type { KernelTimes, OptimizerSeconds } from './addon.js';
 import { addon, type ZeroMemory } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
@@ -8,13 +9,6 @@ export interface GemmShape {
   m: number;
   n: number;
   k: number;
-}
-
-export interface OptimizerSeconds {
-  /** Read and written by one step. */
-  bytes_per_param: number;
-  optimizer_seconds: number[];
-  in_place_seconds: number[];
 }
 
 /**
@@ -35,21 +29,6 @@ export function measureGemm(
   options: GemmShape & { precision: Precision; threads: number; repeats: number },
 ): Promise<number[]> {
   return nativeAsync(() => addon().measureGemm({ ...options, cpu_isa: cpuIsa() }));
-}
-
-/** One operation of the training step on random values. */
-export interface KernelTimes {
-  /** Of what it works on, rows first. */
-  shape: string;
-  /** Of its matrix products, a multiplication and an addition each; 0 where there are none. */
-  operations: number;
-  /** That it has to read and to write, each once. */
-  bytes: number;
-  /** Most of what it writes is what it read. */
-  in_place: boolean;
-  /** Of what it computed: not a number or infinite where one of the values is. */
-  mean_magnitude: number;
-  seconds: number[];
 }
 
 /** The operations that measureKernel() knows. */

@@ -1,4 +1,3 @@
-import type { DeviceKind } from './addon.js';
 import type { ModelConfig } from './model-config.js';
 
 export type Precision = 'bf16' | 'fp16' | 'fp32';
@@ -176,3 +175,6 @@ export function plainSettings(precision: Precision): Pick<TrainerConfig, Setting
     },
   };
 }
+
+/** Where a rank computes: on the CPU, or on the first CUDA device that its process sees (CUDA_VISIBLE_DEVICES). */
+export type DeviceKind = 'cpu' | 'cuda';

@@ -1,35 +1,34 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { AgentMetrics } from '../../worker/metrics/agent-metrics.js';
 
 export interface MetricsServer {
-  /** `http://host:port/metrics` */
+  /** `http://host:port` */
   readonly url: string;
   /** Idempotent. */
   close(): Promise<void>;
 }
 
+export interface MetricsServerOptions {
+  host: string;
+  /** 0 picks a free one. */
+  port: number;
+  metrics: { scrape(): Promise<{ type: string; text: string }> };
+  /** False while the program does not do its work; true when absent. */
+  isHealthy?(): boolean;
+}
+
 /**
- * Serves the metrics of an agent to Prometheus, and nothing else.
- * @param port 0 picks a free one
+ * Serves `/metrics` to Prometheus and `/healthz` to whoever restarts a program that is stuck: 200, or 503 when it is not healthy.
  * @throws ZerofleetError `invalid_configuration` when it can't listen there
  */
-export async function serveMetrics(
-  metrics: AgentMetrics,
-  host: string,
-  port: number,
-): Promise<MetricsServer> {
+export async function serveMetrics(options: MetricsServerOptions): Promise<MetricsServer> {
+  const { host, port } = options;
   const server = createServer((request, response) => {
-    if (request.method !== 'GET' || request.url !== '/metrics') {
-      response.writeHead(404).end();
-      return;
-    }
-    metrics.scrape().then(
-      ({ type, text }) => response.writeHead(200, { 'content-type': type }).end(text),
-      () => response.writeHead(500).end(),
-    );
+    const serve = request.method === 'GET' ? PAGES[request.url ?? ''] : undefined;
+    if (serve) serve(options, response);
+    else response.writeHead(404).end();
   });
   try {
     server.listen(port, host);
@@ -37,11 +36,11 @@ export async function serveMetrics(
   } catch (error) {
     throw new ZerofleetError(
       'invalid_configuration',
-      `the metrics of the agent can't be served on ${host}:${port} (${String(error)}); set ZEROFLEET_METRICS_PORT ` +
-        'to a free port, or leave it unset',
+      `metrics can't be served on ${host}:${port} (${String(error)}); set ZEROFLEET_METRICS_PORT to a free port, or leave it unset`,
     );
   }
-  const { port: actual } = addressOf(server.address());
+  // A TCP server has an address of this kind from `listening` on.
+  const { port: actual } = server.address() as AddressInfo;
   let closed: Promise<void> | null = null;
   const close = async () => {
     server.closeAllConnections();
@@ -49,7 +48,7 @@ export async function serveMetrics(
     await once(server, 'close');
   };
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}/metrics`,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}`,
     close: () => {
       closed ??= close();
       return closed;
@@ -57,7 +56,18 @@ export async function serveMetrics(
   };
 }
 
-function addressOf(address: string | AddressInfo | null): AddressInfo {
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has no TCP address');
-  return address;
-}
+type Page = (options: MetricsServerOptions, response: ServerResponse) => void;
+
+const PAGES: Readonly<Record<string, Page>> = {
+  '/metrics': ({ metrics }, response) => {
+    metrics.scrape().then(
+      ({ type, text }) => response.writeHead(200, { 'content-type': type }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  },
+  '/healthz': ({ isHealthy }, response) => {
+    const ok = isHealthy?.() ?? true;
+    const text = JSON.stringify({ status: ok ? 'ok' : 'stuck' });
+    response.writeHead(ok ? 200 : 503, { 'content-type': 'application/json' }).end(text);
+  },
+};

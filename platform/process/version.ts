@@ -2,10 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from './root.js';
 
-let cached: string | undefined;
-
-/** The version in package.json. */
-export function projectVersion(): string {
-  cached ??= String(JSON.parse(readFileSync(join(projectRoot(), 'package.json'), 'utf8')).version);
-  return cached;
-}
+/** Version of this program, as package.json has it. */
+export const PROGRAM_VERSION: string = JSON.parse(
+  readFileSync(join(projectRoot(), 'package.json'), 'utf8'),
+).version;

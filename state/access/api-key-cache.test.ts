@@ -5,7 +5,7 @@ import { ulid } from 'ulid';
 import type { ApiKey } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../index.js';
+import { openJobStore } from '../job-store.js';
 import { API_KEY_BELIEVED_MS, ApiKeyCache } from './api-key-cache.js';
 
 const server = await startTestRedis();

@@ -11,8 +11,8 @@ import {
 } from '../core/context.js';
 import { readPage } from '../core/listing.js';
 import type { CommandName, CommandReply } from '../core/scripts.js';
-import type { ApiKeyInput, ApiKeys } from '../port.js';
 import { ApiKeyCache } from './api-key-cache.js';
+import type { ApiKeyInput, ApiKeys } from './api-keys-port.js';
 
 export function apiKeys(context: StoreContext): ApiKeys {
   const { redis, prefix, commands } = context;

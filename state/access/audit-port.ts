@@ -1,6 +1,6 @@
 /** The port of the audit log: who has changed what. It is kept in Redis only. */
 import type { AuditEntry, Page } from '../../contracts/index.js';
-import type { PageRequest } from '../port.js';
+import type { PageRequest } from '../core/paging.js';
 
 export interface AuditFilter extends PageRequest {
   key_id?: string;

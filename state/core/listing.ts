@@ -1,7 +1,7 @@
 /** Reads lists: pages of an index, or of several, that is in the order of its ids. */
 import { type Page, ZerofleetError } from '../../contracts/index.js';
-import type { PageRequest } from '../port.js';
 import { redisCall, type StoreContext } from './context.js';
+import type { PageRequest } from './paging.js';
 
 const DEFAULT_PAGE_LIMIT = 20;
 const MAX_PAGE_LIMIT = 100;

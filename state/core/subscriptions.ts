@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
 import { redisError } from '../../platform/redis/connect.js';
-import type { Unsubscribe } from '../port.js';
 
 /** Called with each message of a channel, and with null when messages may have been missed. */
 type Wake = (message: string | null) => void;
@@ -58,3 +57,6 @@ export class Subscriptions {
     for (const wake of [...(this.listeners.get(channel) ?? [])]) wake(message);
   }
 }
+
+/** Ends a subscription; resolves when no more callbacks will come. Idempotent. */
+export type Unsubscribe = () => Promise<void>;

@@ -4,9 +4,9 @@
  */
 import t from 'tap';
 import { documentHash } from '../../platform/canonical-json.js';
-import type { Control } from '../port.js';
 import { notedCommands, RECORD, refused } from '../testing/noted-commands.js';
 import { jobAttempts } from './attempts.js';
+import type { Control } from './attempts-port.js';
 import { controlOf } from './record.js';
 
 const PLACES = JSON.stringify([

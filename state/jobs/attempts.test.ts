@@ -4,10 +4,12 @@ import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { JobFailure } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { type ClaimResult, type JobStorePort, openJobStore } from '../index.js';
+import { openJobStore } from '../job-store.js';
+import type { JobStorePort } from '../port.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { testCheckpoint, workerWrites } from '../testing/worker-writes.js';
+import type { ClaimResult } from './attempts-port.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();

@@ -1,7 +1,8 @@
 import type { ZerofleetError } from '../../contracts/index.js';
 import { randomPiece } from '../../platform/random.js';
 import { jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
-import type { ClaimRefusal, ClaimResult, Control, JobAttempts, Unsubscribe } from '../port.js';
+import type { Unsubscribe } from '../core/subscriptions.js';
+import type { ClaimRefusal, ClaimResult, Control, JobAttempts } from './attempts-port.js';
 import { type ControlFields, claimOf, controlOf, jobOf, type RecordReply } from './record.js';
 
 /** Of the token of a claim. */

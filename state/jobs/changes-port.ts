@@ -1,6 +1,6 @@
 /** The port of what people do to a job beside asking it to stop or go on: change it, try it again, see its attempts, delete it. */
 import type { Attempt, Job, Page, ResolvedJobSpec } from '../../contracts/index.js';
-import type { Condition, PageRequest } from '../port.js';
+import type { PageRequest } from '../core/paging.js';
 
 export interface JobUpdate {
   /** The job as it was read; the update is refused when it has changed since. */
@@ -54,4 +54,9 @@ export interface JobChanges {
   listDeletedCheckpoints(): Promise<DeletedCheckpoint[]>;
   /** Idempotent. */
   forgetDeletedCheckpoint(checkpointId: string): Promise<void>;
+}
+
+/** With it a request is refused with `version_mismatch` unless the job's `state_version` is one of these. */
+export interface Condition {
+  if_versions?: readonly number[];
 }

@@ -2,10 +2,10 @@
 import t, { type Test } from 'tap';
 import type { Job } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import type { ReleaseOptions } from '../port.js';
 import { executionAt } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { TestPool } from '../testing/pools.js';
+import type { ReleaseOptions } from './attempts-port.js';
 
 const HOUR_MS = 3_600_000;
 const server = await startTestRedis();

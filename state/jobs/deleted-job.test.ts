@@ -4,7 +4,7 @@ import t from 'tap';
 import { ulid } from 'ulid';
 import type { Checkpoint } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../index.js';
+import { openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
 import { claimAllocated } from '../testing/pools.js';
 import { testWorker } from '../testing/workers.js';

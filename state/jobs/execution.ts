@@ -1,7 +1,7 @@
 import { epochOf } from '../../contracts/execution.js';
 import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
 import { nowText, type StoreContext } from '../core/context.js';
-import type { JobExecution, MetricInput, TransitionPatch } from '../port.js';
+import type { JobExecution, MetricInput, TransitionPatch } from './execution-port.js';
 import { finish, statesBefore } from './finish.js';
 import { jobOf, type RecordReply } from './record.js';
 

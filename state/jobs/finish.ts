@@ -1,7 +1,7 @@
 import type { Execution } from '../../contracts/execution.js';
 import { canTransition, type FinalJobState, JOB_STATES, type Job } from '../../contracts/index.js';
 import { nowText, type StoreContext } from '../core/context.js';
-import type { FinishOptions } from '../port.js';
+import type { FinishOptions } from './execution-port.js';
 import { jobOf, type RecordReply } from './record.js';
 
 /**

@@ -4,8 +4,10 @@ import { ulid } from 'ulid';
 import type { Job } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { type JobFilter, type JobStorePort, openJobStore } from '../index.js';
+import { openJobStore } from '../job-store.js';
+import type { JobStorePort } from '../port.js';
 import { createTestJob } from '../testing/jobs.js';
+import type { JobFilter } from './requests-port.js';
 
 const server = await startTestRedis();
 t.teardown(() => server.stop());

@@ -2,7 +2,7 @@ import { encodeTime } from 'ulid';
 import { DEFAULT_PROJECT, type Job, type Page } from '../../contracts/index.js';
 import { indexKey, namedIndex, type StoreContext } from '../core/context.js';
 import { readPage } from '../core/listing.js';
-import type { JobFilter } from '../port.js';
+import type { JobFilter } from './requests-port.js';
 
 /** No request takes as long as this to be recorded. */
 const ID_AGE_MS = 3_600_000;

@@ -5,7 +5,8 @@ import type { Job } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { CommandRunner } from '../core/scripts.js';
-import { type JobStorePort, openJobStore } from '../index.js';
+import { openJobStore } from '../job-store.js';
+import type { JobStorePort } from '../port.js';
 import { createTestJob } from '../testing/jobs.js';
 import { JobReader } from './job-reader.js';
 

@@ -15,7 +15,7 @@ import { randomPiece } from '../../platform/random.js';
 import { completeSpec, gpuBytesBySize, leafCount, modelsOf } from '../../spec/index.js';
 import { type LimitFields, limitFields, usageOf } from '../core/limits.js';
 import type { Place } from '../pools/pools-port.js';
-import type { Control } from '../port.js';
+import type { Control } from './attempts-port.js';
 import { jobIndexes } from './job-list.js';
 
 /** What the order of those that wait for places is made of. */

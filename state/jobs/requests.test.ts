@@ -3,9 +3,11 @@ import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Job } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { type CreateJobInput, type JobStorePort, openJobStore } from '../index.js';
+import { openJobStore } from '../job-store.js';
+import type { JobStorePort } from '../port.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
+import type { CreateJobInput } from './requests-port.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();

@@ -9,13 +9,14 @@ import {
 import { modelsOf } from '../../spec/index.js';
 import { indexKey, jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
 import { readPage } from '../core/listing.js';
-import type { Condition, CreateJobInput, CreateJobResult, FoundCheckpoint, JobRequests } from '../port.js';
 import { idempotencyEntry } from '../repeats/idempotency.js';
+import type { Condition } from './changes-port.js';
 import { finish } from './finish.js';
 import { HOLD_MS } from './holds.js';
 import { listJobs } from './job-list.js';
 import { JobReader } from './job-reader.js';
 import { initialJob, jobOf, type RecordReply, toRecord } from './record.js';
+import type { CreateJobInput, CreateJobResult, FoundCheckpoint, JobRequests } from './requests-port.js';
 
 const CANCEL_TRIES = 10;
 

@@ -1,6 +1,7 @@
+import type { Checkpoint, Job } from '../../contracts/types.js';
 import { modelsOf } from '../../spec/index.js';
 import { nowText, redisCall, type StoreContext } from '../core/context.js';
-import type { JobRestore } from '../port.js';
+import type { IdempotencyEntry } from '../repeats/idempotency.js';
 import { HOLD_MS } from './holds.js';
 import { initialJob, toRecord } from './record.js';
 
@@ -35,4 +36,23 @@ export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestor
       await redisCall(redis.del(`${prefix}:restore`));
     },
   };
+}
+
+/** A job as it is put back into a store that lost it. */
+export interface RestoredJob {
+  /** Its epoch is one that no worker ever had, so that whoever still runs is fenced. */
+  job: Job;
+  /** Oldest first. */
+  checkpoints: Checkpoint[];
+  /** As `putSpec` kept it; null when there was no key or it has expired. */
+  idempotency: IdempotencyEntry | null;
+}
+
+/** Putting records back that Redis has lost. */
+export interface JobRestore {
+  /** Until `endRestore`, or for an hour, no quota of storage refuses a record, and nothing is swept. */
+  beginRestore(): Promise<void>;
+  /** Puts a job back; a queued one gets its queue entry. False when it is there or being deleted, and then nothing is changed. */
+  restoreJob(restored: RestoredJob): Promise<boolean>;
+  endRestore(): Promise<void>;
 }

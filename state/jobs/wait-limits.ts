@@ -1,5 +1,4 @@
 import { nowText, type StoreContext } from '../core/context.js';
-import type { WaitLimits } from '../port.js';
 import { finish } from './finish.js';
 
 /** Expired in one call at most, so that the script stays short. */
@@ -25,4 +24,12 @@ export function waitLimits(context: StoreContext): WaitLimits {
 
 function asTexts(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : [];
+}
+
+export interface WaitLimits {
+  /**
+   * Pauses or cancels jobs that have waited for slots longer than their `limits.max_wait`. Any process may call it, at any time.
+   * @returns the ids of those that it stopped
+   */
+  expireWaiting(): Promise<string[]>;
 }

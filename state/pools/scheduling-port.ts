@@ -6,7 +6,7 @@
  * is enough, and a second one does no harm.
  */
 import type { Decision, Snapshot, WaitingJob } from '../../scheduler/types.js';
-import type { Unsubscribe } from '../port.js';
+import type { Unsubscribe } from '../core/subscriptions.js';
 
 export interface PoolSnapshot {
   /** Of the pool; a decision on the snapshot is applied while it is the same. */

@@ -6,7 +6,7 @@
  * as long as the leader's execution and lease last, and until another one is sealed or it is closed.
  */
 import type { Execution } from '../../contracts/execution.js';
-import type { Unsubscribe } from '../port.js';
+import type { Unsubscribe } from '../core/subscriptions.js';
 
 /** An agent of a world and the ranks that it runs. */
 export interface WorldMember {

@@ -2,8 +2,10 @@
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { type JobStorePort, openJobStore, type WorldPlan } from '../index.js';
+import { openJobStore } from '../job-store.js';
+import type { JobStorePort } from '../port.js';
 import { createTestJob } from '../testing/jobs.js';
+import type { WorldPlan } from './worlds-port.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();

@@ -1,7 +1,7 @@
 import type { Dataset } from '../../contracts/index.js';
 import { indexKey, redisCall, type StoreContext } from '../core/context.js';
-import type { DatasetCopyKey, DatasetRecords } from '../port.js';
 import { documents } from './documents.js';
+import type { DatasetCopyKey, DatasetRecords } from './records-port.js';
 
 /** At first there were texts only, all of them uploaded. */
 const TEXT = {

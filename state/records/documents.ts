@@ -1,7 +1,7 @@
 import { DEFAULT_PROJECT, type Page } from '../../contracts/index.js';
 import { indexKey, namedIndex, redisCall, type StoreContext, untilUnchanged } from '../core/context.js';
 import { readPage } from '../core/listing.js';
-import type { NamedPageRequest } from '../port.js';
+import type { NamedPageRequest } from '../core/paging.js';
 
 /** What `put_document` is told besides of where a record comes from. */
 export interface Origin {

@@ -1,7 +1,7 @@
 import type { Model } from '../../contracts/index.js';
 import { indexKey, redisCall, type StoreContext } from '../core/context.js';
-import type { ModelCopyKey, ModelRecords } from '../port.js';
 import { documents } from './documents.js';
+import type { ModelCopyKey, ModelRecords } from './records-port.js';
 
 export function modelRecords(context: StoreContext): ModelRecords {
   const { put, get, update, list } = documents<Model>(context, 'model', { description: '', tokenizer: null });

@@ -4,7 +4,10 @@ import { ulid } from 'ulid';
 import type { Dataset, Model } from '../../contracts/index.js';
 import { testModel } from '../../platform/testing/models.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { type JobFilter, type JobStorePort, type NamedPageRequest, openJobStore } from '../index.js';
+import type { NamedPageRequest } from '../core/paging.js';
+import { openJobStore } from '../job-store.js';
+import type { JobFilter } from '../jobs/requests-port.js';
+import type { JobStorePort } from '../port.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
 
 const server = await startTestRedis();

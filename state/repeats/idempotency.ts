@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { IdempotencyInput } from '../port.js';
+import type { IdempotencyInput } from './repeats-port.js';
 
 export const IDEMPOTENCY_TTL_MS = 7 * 24 * 3600 * 1000;
 

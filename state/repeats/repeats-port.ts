@@ -1,5 +1,3 @@
-import type { IdempotencyInput } from '../port.js';
-
 /** A request that carries an idempotency key, told from all others. */
 export interface KeyedRequest extends IdempotencyInput {
   /** Of this request alone, not of its repetitions. */
@@ -31,4 +29,12 @@ export interface RequestRepeats {
   keepRequest(request: KeyedRequest, leaseMs: number): Promise<boolean>;
   /** Remembers the answer for seven days; with null the request has changed nothing, and its key is free. */
   endRequest(request: KeyedRequest, reply: StoredReply | null): Promise<boolean>;
+}
+
+export interface IdempotencyInput {
+  /** Whose key it is and for which route: the same text of another owner is another key. */
+  scope: string;
+  key: string;
+  /** SHA-256 of the request body, hex. */
+  body_hash: string;
 }

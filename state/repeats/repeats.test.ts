@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../index.js';
+import { openJobStore } from '../job-store.js';
 import { IDEMPOTENCY_TTL_MS } from './idempotency.js';
 
 const LEASE_MS = 60_000;

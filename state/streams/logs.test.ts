@@ -2,8 +2,10 @@
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { type JobStorePort, type LogInput, openJobStore } from '../index.js';
+import { openJobStore } from '../job-store.js';
 import { LOGS_KEPT } from '../jobs/execution.js';
+import type { LogInput } from '../jobs/execution-port.js';
+import type { JobStorePort } from '../port.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 

@@ -4,10 +4,12 @@ import { ulid } from 'ulid';
 import { createLogger } from '../../platform/logging/logging.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { until, untilDone } from '../../platform/testing/waiting.js';
-import { type OutboxEntry, openJobStore, startOutboxRelay } from '../index.js';
+import { openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
 import { decide } from '../testing/pools.js';
 import { testWorker } from '../testing/workers.js';
+import type { OutboxEntry } from './outbox-port.js';
+import { startOutboxRelay } from './outbox-relay.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 const server = await startTestRedis();

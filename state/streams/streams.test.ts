@@ -6,7 +6,10 @@ import type { Checkpoint, StreamEntry } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { until } from '../../platform/testing/waiting.js';
-import { type Control, type JobStorePort, type MetricInput, openJobStore } from '../index.js';
+import { openJobStore } from '../job-store.js';
+import type { Control } from '../jobs/attempts-port.js';
+import type { MetricInput } from '../jobs/execution-port.js';
+import type { JobStorePort } from '../port.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 

@@ -1,7 +1,7 @@
 import type { JobEvent, JobLog, JobMetric, StreamEntry } from '../../contracts/index.js';
 import { jobKey, redisCall, type StoreContext } from '../core/context.js';
-import type { JobStreams, StreamKind, WaitOptions } from '../port.js';
 import { formatPosition, parsePosition } from './stream-position.js';
+import type { JobStreams, StreamKind, WaitOptions } from './streams-port.js';
 
 /** `[id, [field, value, …]]` as Redis lists a stream. */
 type RawEntry = [id: string, fields: string[]];

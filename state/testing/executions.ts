@@ -1,5 +1,5 @@
 import { type Execution, epochOf, executionOf } from '../../contracts/execution.js';
-import type { JobStorePort } from '../index.js';
+import type { JobStorePort } from '../port.js';
 
 const granted = new Map<string, Execution>();
 

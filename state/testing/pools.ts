@@ -6,14 +6,10 @@ import type { Job, JobSpec } from '../../contracts/index.js';
 import type { TestRedis } from '../../platform/testing/redis.js';
 import { place } from '../../scheduler/place.js';
 import type { Decision } from '../../scheduler/types.js';
-import {
-  type ClaimOptions,
-  type GrantedClaim,
-  type JobStorePort,
-  openJobStore,
-  type Place,
-  type WorkerAnnouncement,
-} from '../index.js';
+import { openJobStore } from '../job-store.js';
+import type { ClaimOptions, GrantedClaim } from '../jobs/attempts-port.js';
+import type { Place, WorkerAnnouncement } from '../pools/pools-port.js';
+import type { JobStorePort } from '../port.js';
 import { executionAt, noteExecutions } from './executions.js';
 import { createTestJob } from './jobs.js';
 import { testWorker } from './workers.js';

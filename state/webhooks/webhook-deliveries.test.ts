@@ -5,7 +5,7 @@ import type { Webhook, WebhookMessage } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { CommandRunner } from '../core/scripts.js';
-import { openJobStore } from '../index.js';
+import { openJobStore } from '../job-store.js';
 
 const server = await startTestRedis();
 t.teardown(() => server.stop());

@@ -7,7 +7,7 @@
  * Excluded: sending. Whoever sends notes each attempt here.
  */
 import type { Delivery, DeliveryAttempt, Page, Webhook, WebhookMessage } from '../../contracts/index.js';
-import type { PageRequest } from '../port.js';
+import type { PageRequest } from '../core/paging.js';
 
 /** What signs messages. Kept as it is: unlike an API key it is needed again. */
 export interface WebhookSecret {

@@ -93,13 +93,13 @@ t.test('sources are changed while the stack runs', async (t) => {
   t.match(await health(first.found), { status: 'ok' });
 
   t.comment('what does not compile is reported, and the stack goes on');
-  change('api/handlers/fleet/service.ts', 'version: projectVersion(),', 'version: projectVersion(1),');
+  change('api/handlers/fleet/service.ts', 'version: PROGRAM_VERSION,', 'version: PROGRAM_VERSION(1),');
   const refused = await stack.see(/(error TS2554)[\s\S]*restarted once this compiles/, first.printed);
   t.equal(refused.found, 'error TS2554');
   t.match(await health(first.found), { status: 'ok' });
 
   t.comment('what does is served');
-  change('api/handlers/fleet/service.ts', 'projectVersion(1)', "projectVersion().concat('-changed')");
+  change('api/handlers/fleet/service.ts', 'PROGRAM_VERSION(1)', "PROGRAM_VERSION.concat('-changed')");
   const second = await stack.see(READY, refused.printed);
   t.match(await health(second.found), { version: /-changed$/ });
 

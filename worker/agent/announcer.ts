@@ -1,9 +1,9 @@
 import { hostname, totalmem } from 'node:os';
 import { waitOrAbort } from '../../platform/process/retry.js';
+import { PROGRAM_VERSION } from '../../platform/process/version.js';
 import type { WorkerAnnouncement } from '../../state/index.js';
 import type { AgentDeps } from '../attempt/context.js';
 import { deferred } from '../common/deferred.js';
-import { PROGRAM_VERSION } from '../version.js';
 
 export interface AnnouncerOptions
   extends Pick<

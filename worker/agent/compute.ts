@@ -3,7 +3,7 @@ import { type Config, CPU_SLOTS } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ChildProcesses } from '../common/child-processes.js';
 import { GpuPool } from '../gpus/gpu-pool.js';
-import type { LookOptions, MachineGpu, MachineReport } from '../tasks/look-at-machine.js';
+import type { LookOptions, MachineGpu, MachineReport } from '../gpus/look-at-machine.js';
 import { runTask } from '../tasks/task-runner.js';
 
 /** What the ranks of a worker compute on. */

@@ -2,7 +2,7 @@ import { DelayedError, type Job as QueueJob } from 'bullmq';
 import t from 'tap';
 import type { QueuePayload } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
-import type { ClaimResult } from '../../state/port.js';
+import type { ClaimResult } from '../../state/index.js';
 import type { AgentDeps } from '../attempt/context.js';
 import { deferred } from '../common/deferred.js';
 import { testProcesses } from '../testing/child-processes.js';

@@ -2,13 +2,13 @@ import { DelayedError, type Job as QueueJob } from 'bullmq';
 import { type QueuePayload, type TraceContext, ZerofleetError } from '../../contracts/index.js';
 import { retry } from '../../platform/process/retry.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
-import type { Control, GrantedClaim } from '../../state/port.js';
+import type { Control, GrantedClaim } from '../../state/index.js';
 import { Attempt } from '../attempt/attempt.js';
 import type { AgentDeps, AttemptContext } from '../attempt/context.js';
-import { isLeaseLoss, MAX_LOST_WORKERS } from '../attempt/failure.js';
+import { MAX_LOST_WORKERS } from '../attempt/failure.js';
 import { Resizer } from '../attempt/resizer.js';
 import { StopRequests } from '../attempt/stop-requests.js';
-import { Lease } from '../lease/lease.js';
+import { isLeaseLoss, Lease } from '../lease/lease.js';
 import { LogReporter } from '../reporting/log-reporter.js';
 import { ProgressReporter } from '../reporting/progress-reporter.js';
 

@@ -21,6 +21,7 @@ import type { JobSession } from '../credentials/job-session.js';
 import type { Sessions } from '../credentials/sessions.js';
 import type { GpuPool } from '../gpus/gpu-pool.js';
 import type { Lease } from '../lease/lease.js';
+import type { LinkServer } from '../link/link-server.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import type { Departure } from '../preemption/departure.js';
 import type { LogReporter } from '../reporting/log-reporter.js';
@@ -28,7 +29,6 @@ import type { ProgressReporter } from '../reporting/progress-reporter.js';
 import type { Resizer } from './resizer.js';
 import type { StopRequests } from './stop-requests.js';
 import type { Timing } from './timing.js';
-import type { WorldLinks } from './world-links.js';
 
 /** What the worker needs of the job store. */
 export type WorkerStore = JobAttempts &
@@ -139,4 +139,11 @@ export async function emit(
   } catch (error) {
     ctx.log.warn({ err: error, type }, 'event not written');
   }
+}
+
+/** How this agent is reached by those of other machines. */
+export interface WorldLinks {
+  /** IP address of this machine at which ranks and links listen. */
+  address: string;
+  server: LinkServer;
 }

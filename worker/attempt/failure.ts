@@ -5,7 +5,7 @@ import {
   type JobFailure,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { codeOf, fromRankError, toRankError } from '../common/errors.js';
+import { fromRankError, toRankError } from '../common/errors.js';
 import { isDeviceCode } from '../gpus/gpu-faults.js';
 import type { RankEnd } from '../supervisor/rank.js';
 
@@ -101,12 +101,6 @@ function explain(end: RankEnd): { code: ErrorCode; what: string } {
 export function blameOf(error: AttemptError): Record<string, unknown> {
   const { deterministic: _, category: _category, retryable: _retryable, ...known } = error;
   return known;
-}
-
-/** Whether an error says that this worker must let go of the job. */
-export function isLeaseLoss(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === 'stale_epoch' || code === 'job_final' || code === 'job_not_found';
 }
 
 function build(code: ErrorCode, message: string, rank: number | null, step: number | null): AttemptError {

@@ -7,7 +7,8 @@ import { isRetryable } from '../common/errors.js';
 import { runTask } from '../tasks/task-runner.js';
 import { type AttemptContext, flushReports, type GenerationContext } from './context.js';
 import { type AttemptError, describeError } from './failure.js';
-import type { JobCheckpoints, ResumePoint } from './job-checkpoints.js';
+import type { JobCheckpoints } from './job-checkpoints.js';
+import type { ResumePoint } from './load-point.js';
 
 /** Exports the weights of the last checkpoint. Null when it is damaged: the job goes on from the one before. Safe to repeat. */
 export async function exportWeights(

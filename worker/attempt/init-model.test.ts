@@ -123,7 +123,7 @@ for (const [config, dtype, ranks] of [
       const fleet = await Fleet.start({
         programs: {
           rank: fileURLToPath(new URL('../rank/main.js', import.meta.url)),
-          task: fileURLToPath(new URL('../tasks/main.js', import.meta.url)),
+          task: fileURLToPath(new URL('../task-process/main.js', import.meta.url)),
         },
         text: 'The quick brown fox jumps over the lazy dog. '.repeat(20),
       });

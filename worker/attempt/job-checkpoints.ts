@@ -3,7 +3,6 @@ import type { Checkpoint } from '../../contracts/index.js';
 import type { RangeChecksum, RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import { checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
-import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { checkShards } from '../../platform/checkpoint/shard-contents.js';
 import { retry } from '../../platform/process/retry.js';
 import { buildManifest, putManifest, type WrittenBy } from '../checkpoint/commit.js';
@@ -14,18 +13,11 @@ import { allCheckpoints, applyRetention } from '../checkpoint/retention.js';
 import type { CompleteSave } from '../checkpoint/save-collector.js';
 import { verifyLoadedRanges } from '../checkpoint/verify-load.js';
 import { codeOf, isRetryable, toRankError } from '../common/errors.js';
+import { isLeaseLoss } from '../lease/lease.js';
 import { type AttemptContext, emit } from './context.js';
 import type { AttemptError } from './failure.js';
-import { isBadCheckpoint, isLeaseLoss } from './failure.js';
-import type { LoadPoint } from './load-point.js';
-
-/** A checkpoint that training can go on from. */
-export interface ResumePoint {
-  checkpoint: Checkpoint;
-  manifest: Manifest;
-  /** Key of its directory. */
-  prefix: string;
-}
+import { isBadCheckpoint } from './failure.js';
+import type { LoadPoint, ResumePoint } from './load-point.js';
 
 /** The checkpoints of one job, as the agent that holds it sees them. */
 export class JobCheckpoints {

@@ -1,7 +1,10 @@
 /** What the ranks of a job load before their first step. */
+
 import { modelKey, ZerofleetError } from '../../contracts/index.js';
 import type { CheckpointLoad, LoadSource, Restore } from '../../contracts/rank-protocol.js';
+import type { Checkpoint } from '../../contracts/types.js';
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
+import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { readWeights } from '../../platform/models/read-weights.js';
 import { retry } from '../../platform/process/retry.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
@@ -9,7 +12,6 @@ import type { ChecksummedFile } from '../checkpoint/verify-load.js';
 import { codeOf, isRetryable } from '../common/errors.js';
 import type { AttemptContext } from './context.js';
 import { type AttemptError, describeError } from './failure.js';
-import type { ResumePoint } from './job-checkpoints.js';
 
 /** What the ranks are told to load, and what the agent must know to verify it and to tell about it. */
 export interface LoadPoint {
@@ -123,4 +125,12 @@ function modelGone(id: string): ZerofleetError {
     'model_not_found',
     `model ${id}, which the job begins with, is gone; upload it again (POST /v1/models)`,
   );
+}
+
+/** A checkpoint that training can go on from. */
+export interface ResumePoint {
+  checkpoint: Checkpoint;
+  manifest: Manifest;
+  /** Key of its directory. */
+  prefix: string;
 }

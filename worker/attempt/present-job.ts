@@ -4,7 +4,7 @@ import { retry } from '../../platform/process/retry.js';
 import { fitOverrides } from '../../spec/index.js';
 import { codeOf, isRetryable } from '../common/errors.js';
 import { type AttemptContext, emit } from './context.js';
-import type { ResumePoint } from './job-checkpoints.js';
+import type { ResumePoint } from './load-point.js';
 
 /**
  * The job with its document as it is now: people may change the overrides of steps that are still to come. Where the ranks had passed

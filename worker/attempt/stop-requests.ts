@@ -1,4 +1,4 @@
-import type { Desired } from '../../state/port.js';
+import type { Desired } from '../../state/index.js';
 
 /** Why a generation of ranks should end before its training does, the most pressing last. */
 const REASONS = ['update', 'resize', 'drain', 'preempt', 'pause', 'cancel'] as const;

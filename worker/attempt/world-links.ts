@@ -5,20 +5,12 @@ import { continueTrace } from '../../platform/tracing.js';
 import type { SealedWorld, WorldPlan } from '../../state/index.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { type Assembly, assemble } from '../link/assemble.js';
-import type { LinkServer } from '../link/link-server.js';
 import { type MemberJob, MemberWorld } from '../link/member-world.js';
 import { Members } from '../link/members.js';
 import { LocalRankHost } from '../supervisor/local-rank-host.js';
 import { type AgentDeps, type GenerationContext, threadsOfRanks } from './context.js';
 import { type PreparedData, prepareTokensOf } from './prepare-data.js';
 import { agentSilenceMs } from './timing.js';
-
-/** How this agent is reached by those of other machines. */
-export interface WorldLinks {
-  /** IP address of this machine at which ranks and links listen. */
-  address: string;
-  server: LinkServer;
-}
 
 /** Ranks of one machine meet here, whatever its address among others is. */
 const LOOPBACK = '127.0.0.1';

@@ -6,10 +6,10 @@ import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import { encodeManifest, FORMAT_VERSION, type Manifest } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { retry } from '../../platform/process/retry.js';
+import { PROGRAM_VERSION } from '../../platform/process/version.js';
 import { newUlid } from '../../platform/random.js';
 import { leafCount, overridesBefore } from '../../spec/index.js';
 import { codeOf, isRetryable } from '../common/errors.js';
-import { PROGRAM_VERSION } from '../version.js';
 import type { CompleteSave } from './save-collector.js';
 
 export interface WrittenBy {

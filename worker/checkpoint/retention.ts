@@ -1,7 +1,9 @@
-import type { Checkpoint, ResolvedJobSpec } from '../../contracts/index.js';
+import type { Checkpoint, Job, ResolvedJobSpec } from '../../contracts/index.js';
 import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
-import type { AttemptContext } from '../attempt/context.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import type { JobStorePort } from '../../state/index.js';
 import { codeOf } from '../common/errors.js';
+import type { Lease } from '../lease/lease.js';
 import { listSaves, mayRemove, removeSave, type StoredSave } from './leftovers.js';
 import { outsideLineage } from './lineage.js';
 
@@ -9,18 +11,18 @@ const PAGE = 100;
 
 /** Of an attempt what the reading of its checkpoints' records needs. */
 interface RecordsContext {
-  deps: { store: Pick<AttemptContext['deps']['store'], 'listCheckpoints'> };
-  job: Pick<AttemptContext['job'], 'id'>;
+  deps: { store: Pick<JobStorePort, 'listCheckpoints'> };
+  job: Pick<Job, 'id'>;
 }
 
 /** Of an attempt what retention needs. */
 export interface RetentionContext extends RecordsContext {
   deps: {
-    store: Pick<AttemptContext['deps']['store'], 'listCheckpoints' | 'removeCheckpoint'>;
-    objects: AttemptContext['deps']['objects'];
+    store: Pick<JobStorePort, 'listCheckpoints' | 'removeCheckpoint'>;
+    objects: ObjectStore;
   };
   job: { id: string; spec: { checkpoint: RetentionRule } };
-  lease: Pick<AttemptContext['lease'], 'call' | 'execution'>;
+  lease: Pick<Lease, 'call' | 'execution'>;
 }
 
 /** Which checkpoints a job keeps. */

@@ -8,7 +8,7 @@ import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
 import { ChatTemplate } from '../encoding/chat-template.js';
 import { DocumentEncoder } from '../encoding/document-encoder.js';
 import { HfTokenizer } from '../encoding/hf-tokenizer.js';
-import { textPieces } from './text-pieces.js';
+import { textPieces } from '../encoding/text-pieces.js';
 
 interface Golden {
   templates: Record<string, string>;

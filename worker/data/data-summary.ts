@@ -1,5 +1,5 @@
 import { countTargets } from './packing.js';
-import type { TokenPiece } from './token-source.js';
+import type { TokenPiece } from './token-file-writer.js';
 
 /** What was found in a dataset, the part that is set aside included. */
 export interface DataSummary {

@@ -1,7 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
+import type { Tokens } from '../encoding/tokens.js';
 import { KeyedChoice } from './keyed-choice.js';
 import type { OnSequence, Packer } from './packing.js';
-import { type TokenFileShape, TokenFileWriter, type Tokens } from './token-file-writer.js';
+import { type TokenFileShape, TokenFileWriter } from './token-file-writer.js';
 
 /** Which part of the data is set aside to evaluate on. */
 export interface ValidationSplit {

@@ -5,11 +5,9 @@ import {
   TOKEN_FILE_HEADER_BYTES,
   type TokenFileHeader,
 } from '../../contracts/token-file.js';
+import type { Tokens } from '../encoding/tokens.js';
 import { MaskSpool } from './mask-spool.js';
 import { PlaceSpool, readWhole, Spool, writeWhole } from './spool.js';
-
-/** Tokens in the machine's order of bytes, which is little-endian wherever the native core runs. */
-export type Tokens = Uint16Array | Uint32Array;
 
 export interface TokenFileShape {
   token_bytes: 2 | 4;
@@ -124,4 +122,13 @@ export class TokenFileWriter {
   private align(bytes: number): void {
     writeWhole(this.fd, new Uint8Array(padded(bytes) - bytes));
   }
+}
+
+/** Tokens that follow each other in a dataset: a document or a part of one. */
+export interface TokenPiece {
+  tokens: Tokens;
+  /** Whether each token counts as a target; null: all of them. */
+  counts: Uint8Array | null;
+  /** Whether the first of them begins a document. */
+  starts: boolean;
 }

@@ -2,18 +2,9 @@ import type { Dataset } from '../../contracts/index.js';
 import { lineBatches } from '../../platform/datasets/line-batches.js';
 import type { Batch, EncodedBatch, EncoderSetup } from '../encoding/encode-batch.js';
 import { EncoderPool } from '../encoding/encoder-pool.js';
-import { textPieces, withLineFeeds } from './text-pieces.js';
-import type { Tokens } from './token-file-writer.js';
+import { textPieces, withLineFeeds } from '../encoding/text-pieces.js';
+import type { TokenPiece } from './token-file-writer.js';
 import { uploadedTokens } from './uploaded-tokens.js';
-
-/** Tokens that follow each other in a dataset: a document or a part of one. */
-export interface TokenPiece {
-  tokens: Tokens;
-  /** Whether each token counts as a target; null: all of them. */
-  counts: Uint8Array | null;
-  /** Whether the first of them begins a document. */
-  starts: boolean;
-}
 
 /** Makes tokens of the bytes of a dataset. */
 export type TokenSource = (bytes: AsyncIterable<Uint8Array>) => AsyncGenerator<TokenPiece>;

@@ -7,7 +7,7 @@ import {
   tokenFileLayout,
 } from '../../contracts/token-file.js';
 import { readWhole, writeWhole } from './spool.js';
-import type { TokenPiece } from './token-source.js';
+import type { TokenPiece } from './token-file-writer.js';
 
 /** Tokens that are read at once; a multiple of 8, for the bits of the mask. */
 const BLOCK_TOKENS = 1 << 16;

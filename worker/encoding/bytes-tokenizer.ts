@@ -1,7 +1,7 @@
-import type { Tokens } from '../data/token-file-writer.js';
 import type { RenderedText, Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
+import type { Tokens } from './tokens.js';
 
 /** The tokenizer `bytes`: a token is a byte of the UTF-8 text. */
 export class BytesTokenizer implements TextTokenizer, PromptTokenizer {

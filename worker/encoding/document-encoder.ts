@@ -1,7 +1,7 @@
 import type { JsonlDocument } from '../../contracts/jsonl.js';
-import type { TextPiece } from '../data/text-pieces.js';
-import type { Tokens } from '../data/token-file-writer.js';
 import type { ChatTemplate, RenderedText, Span } from './chat-template.js';
+import type { TextPiece } from './text-pieces.js';
+import type { Tokens } from './tokens.js';
 
 export interface EncodedDocument {
   tokens: Tokens;

@@ -1,11 +1,11 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { BadLine, badLine, parseLine } from '../../contracts/jsonl.js';
 import type { LineBatch } from '../../platform/datasets/line-batches.js';
-import type { TextPiece } from '../data/text-pieces.js';
 import { BytesTokenizer } from './bytes-tokenizer.js';
 import { ChatTemplate } from './chat-template.js';
 import { DocumentEncoder, type EncodedDocument, type TextTokenizer } from './document-encoder.js';
 import { HfTokenizer, type TokenizerFiles } from './hf-tokenizer.js';
+import type { TextPiece } from './text-pieces.js';
 
 /** What text is encoded with. */
 export interface EncoderSetup {

@@ -6,10 +6,10 @@ import {
 import { jsonObject } from '../../platform/models/read-document.js';
 import { specialTokensOf, vocabSizeOf } from '../../platform/models/tokenizer.js';
 import { type SpecialTokens, Tokenizer } from '../../platform/tokenizer/tokenizer.js';
-import type { TextPiece } from '../data/text-pieces.js';
 import type { RenderedText, Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
+import type { TextPiece } from './text-pieces.js';
 import { type Piece, pieceOf, type Surface, tokensOfSpans } from './token-spans.js';
 
 /** Files of a Hugging Face model, as text. */

@@ -1,5 +1,3 @@
-import type { RankEnd } from '../supervisor/rank.js';
-
 /** What says that a GPU, or what drives it, failed: nothing more should be computed on it before it was looked at. */
 const FAULTS: ReadonlySet<string> = new Set(['gpu_lost', 'gpu_memory_fault', 'device_unavailable']);
 
@@ -13,10 +11,4 @@ export function isGpuFault(code: string): boolean {
 
 export function isDeviceCode(code: string): boolean {
   return DEVICE_CODES.has(code);
-}
-
-/** What a rank's end says against its GPU; null: nothing. */
-export function gpuFaultOf(end: RankEnd): string | null {
-  if (end.kind !== 'failed' || !isGpuFault(end.error.code)) return null;
-  return `${end.error.code}: ${end.error.message}`;
 }

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createLogger } from '../../platform/logging/logging.js';
-import type { MachineGpu } from '../tasks/look-at-machine.js';
 import { GpuPool } from './gpu-pool.js';
+import type { MachineGpu } from './look-at-machine.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 const MINUTE_MS = 60_000;

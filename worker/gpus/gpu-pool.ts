@@ -1,6 +1,6 @@
 import type { Logger } from '../../platform/logging/logging.js';
 import type { WorkerGpu } from '../../state/index.js';
-import type { MachineGpu } from '../tasks/look-at-machine.js';
+import type { MachineGpu } from './look-at-machine.js';
 
 /** How long a GPU on which a rank failed is not used, when nothing else is found wrong with it. */
 const QUARANTINE_MS = 10 * 60_000;

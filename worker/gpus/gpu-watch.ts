@@ -1,7 +1,7 @@
 import type { Logger } from '../../platform/logging/logging.js';
 import { waitOrAbort } from '../../platform/process/retry.js';
-import type { MachineReport } from '../tasks/look-at-machine.js';
 import type { GpuPool } from './gpu-pool.js';
+import type { MachineReport } from './look-at-machine.js';
 
 export interface GpuWatchOptions {
   gpus: GpuPool;

@@ -2,7 +2,7 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import t from 'tap';
 import { type ErrorCode, ZerofleetError } from '../../contracts/index.js';
-import type { Control } from '../../state/port.js';
+import type { Control } from '../../state/index.js';
 import type { Deferred } from '../common/deferred.js';
 import {
   answers,

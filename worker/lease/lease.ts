@@ -1,10 +1,9 @@
 import type { Execution } from '../../contracts/execution.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import type { Control, JobAttempts } from '../../state/port.js';
-import { isLeaseLoss } from '../attempt/failure.js';
+import type { Control, JobAttempts } from '../../state/index.js';
 import { type Clock, monotonicClock } from '../common/clock.js';
-import { isRetryable } from '../common/errors.js';
+import { codeOf, isRetryable } from '../common/errors.js';
 
 export interface LeaseOptions {
   store: Pick<JobAttempts, 'renewLease'>;
@@ -135,4 +134,10 @@ export class Lease {
       answered.abort();
     }
   }
+}
+
+/** Whether an error says that this worker must let go of the job. */
+export function isLeaseLoss(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === 'stale_epoch' || code === 'job_final' || code === 'job_not_found';
 }

@@ -1,5 +1,4 @@
 import t from 'tap';
-import { serveMetrics } from '../../platform/process/metrics-server.js';
 import { Fleet } from '../testing/fleet.js';
 import { STEP_SECONDS } from '../testing/stepped.js';
 import { AgentMetrics } from './agent-metrics.js';
@@ -43,22 +42,6 @@ t.test('what happened is counted', async (t) => {
   t.equal(now.get(name('preemptions_total', 'reason="worker_draining",')), 1);
   for (const end of ended) end();
   t.equal((await values(metrics)).get(name('ranks_running')), 0);
-});
-
-t.test('they are served as Prometheus reads them, and nothing else is', async (t) => {
-  const metrics = new AgentMetrics({ pool: 'p', slots: 2 });
-  const server = await serveMetrics(metrics, '127.0.0.1', 0);
-  t.teardown(() => server.close());
-  const reply = await fetch(server.url);
-  t.match(reply.headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
-  t.match(await reply.text(), /^zerofleet_worker_slots\{pool="p"\} 2$/m);
-  t.equal((await fetch(server.url.replace('/metrics', '/'))).status, 404);
-  t.equal((await fetch(server.url, { method: 'POST' })).status, 404);
-  const port = Number(new URL(server.url).port);
-  await t.rejects(serveMetrics(metrics, '127.0.0.1', port), { code: 'invalid_configuration' });
-  await server.close();
-  await server.close();
-  await t.rejects(fetch(server.url));
 });
 
 t.test('an agent counts what its jobs do', async (t) => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
-import type { JobExecution, LogInput } from '../../state/port.js';
+import type { JobExecution, LogInput } from '../../state/index.js';
 import { Lease } from '../lease/lease.js';
 import { workerLine } from '../supervisor/log-line.js';
 import { LogReporter } from './log-reporter.js';

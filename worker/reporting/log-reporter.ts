@@ -1,5 +1,5 @@
 import type { Logger } from '../../platform/logging/logging.js';
-import type { JobExecution, LogInput } from '../../state/port.js';
+import type { JobExecution, LogInput } from '../../state/index.js';
 import type { Lease } from '../lease/lease.js';
 import { droppedLine, type LogLine, workerLine } from '../supervisor/log-line.js';
 import { BatchWriter } from './batch-writer.js';

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
-import type { JobExecution } from '../../state/port.js';
+import type { JobExecution } from '../../state/index.js';
 import { Lease } from '../lease/lease.js';
 import { STEP_SECONDS, stepped } from '../testing/stepped.js';
 import { ProgressReporter } from './progress-reporter.js';

@@ -1,7 +1,7 @@
 import type { JobProgress } from '../../contracts/index.js';
 import type { SteppedMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import type { JobExecution, MetricInput } from '../../state/port.js';
+import type { JobExecution, MetricInput } from '../../state/index.js';
 import type { Lease } from '../lease/lease.js';
 import { BatchWriter } from './batch-writer.js';
 

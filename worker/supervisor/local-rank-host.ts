@@ -6,10 +6,9 @@ import type { Logger } from '../../platform/logging/logging.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
 import type { ChildProcesses } from '../common/child-processes.js';
 import type { JobSession } from '../credentials/job-session.js';
-import { gpuFaultOf } from '../gpus/gpu-faults.js';
 import { workerLine } from './log-line.js';
 import type { Rank, RankEnd, RankHost, RankListener } from './rank.js';
-import { endText } from './rank-end.js';
+import { endText, gpuFaultOf } from './rank-end.js';
 import { RankProcess } from './rank-process.js';
 
 /** Where ranks get GPUs, one each. */

@@ -1,3 +1,4 @@
+import { isGpuFault } from '../gpus/gpu-faults.js';
 import type { RankEnd } from './rank.js';
 
 /** How a rank ended, as its log says it. */
@@ -23,4 +24,10 @@ export function endText(end: RankEnd): string {
     case 'killed':
       return `killed by its worker${after}`;
   }
+}
+
+/** What a rank's end says against its GPU; null: nothing. */
+export function gpuFaultOf(end: RankEnd): string | null {
+  if (end.kind !== 'failed' || !isGpuFault(end.error.code)) return null;
+  return `${end.error.code}: ${end.error.message}`;
 }

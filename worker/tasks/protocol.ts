@@ -6,7 +6,7 @@ import type {
   RetryPolicy,
 } from '../../contracts/rank-protocol.js';
 import type { PreparedTokens, TokenRequest } from '../data/prepare-tokens.js';
-import type { LookOptions, MachineReport } from './look-at-machine.js';
+import type { LookOptions, MachineReport } from '../gpus/look-at-machine.js';
 
 /** Work that computes or moves much, done in a child process so that the agent's event loop only supervises. */
 export type TaskRequest =

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Restore, StateName, TrainingPosition } from '../../contracts/rank-protocol.js';
+import { visible } from '../gpus/look-at-machine.js';
 import type {
   CoreSampler,
   Gpu,
@@ -13,7 +14,6 @@ import type {
   StepResult,
   TrainerConfig,
 } from '../native/adapter.js';
-import { visible } from '../tasks/look-at-machine.js';
 import {
   advance,
   bytesOf,

@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import type { Execution } from '../../contracts/execution.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
-import type { Control } from '../../state/port.js';
+import type { Control } from '../../state/index.js';
 import { type Deferred, deferred } from '../common/deferred.js';
 import { Lease } from '../lease/lease.js';
 import { FakeClock } from './fake-clock.js';

@@ -7,7 +7,7 @@ import {
   type NewApiKey,
   ZerofleetError,
 } from '../../../contracts/index.js';
-import type { ApiKeys } from '../../../state/port.js';
+import type { ApiKeys } from '../../../state/index.js';
 import { patched } from '../../access/change-record.js';
 import { sendRecord } from '../../http/etag.js';
 import { invalidDocument } from '../../jobs/check-spec.js';

@@ -1,5 +1,5 @@
 import { type DayUsage, type ProjectUsage, ZerofleetError } from '../../../contracts/index.js';
-import { storedBytes } from '../../../state/access/projects-port.js';
+import { storedBytes } from '../../../state/index.js';
 import type { OperationHandler } from '../types.js';
 
 const DAY_MS = 86_400_000;

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Health, Readiness, ReadinessCheck } from '../../../contracts/index.js';
 import { isErrorCode } from '../../../contracts/index.js';
-import { projectVersion } from '../../../platform/process/version.js';
+import { PROGRAM_VERSION } from '../../../platform/process/version.js';
 import type { OperationHandler } from '../types.js';
 
 export const getHealth: OperationHandler<'getHealth'> = (): Health => ({
   status: 'ok',
-  version: projectVersion(),
+  version: PROGRAM_VERSION,
 });
 
 export const getReadiness: OperationHandler<'getReadiness'> = async (request, reply) => {

@@ -5,7 +5,7 @@ import {
   ZerofleetError,
 } from '../../../contracts/index.js';
 import { newUlid } from '../../../platform/random.js';
-import type { WebhookSecret } from '../../../state/port.js';
+import type { WebhookSecret } from '../../../state/index.js';
 import { patched } from '../../access/change-record.js';
 import { sendRecord } from '../../http/etag.js';
 import { invalidDocument } from '../../jobs/check-spec.js';

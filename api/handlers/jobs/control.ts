@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { type FieldError, type Job, ZerofleetError } from '../../../contracts/index.js';
 import { keepDesired, putDesired } from '../../../control/recovery/documents.js';
 import { checkMultiple } from '../../../spec/index.js';
-import type { Condition, JobStorePort } from '../../../state/port.js';
+import type { Condition, JobStorePort } from '../../../state/index.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { requireFit, withRanks } from '../../jobs/require-fit.js';
 import type { OperationHandler } from '../types.js';

@@ -6,7 +6,7 @@ import { datasetKey } from '../../../contracts/index.js';
 import { S3DatasetSources } from '../../../platform/dataset-sources.js';
 import { putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
 import { type Fate, S3StandIn } from '../../../platform/testing/s3-stand-in.js';
-import type { JobStorePort } from '../../../state/port.js';
+import type { JobStorePort } from '../../../state/index.js';
 import { ADMIN_KEY, smallSpec, startTestStack, type TestStack } from '../../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../testing/training.js';
 

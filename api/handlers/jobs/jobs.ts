@@ -8,7 +8,7 @@ import {
 } from '../../../contracts/index.js';
 import { documentHash } from '../../../platform/canonical-json.js';
 import { jobWarnings } from '../../../spec/index.js';
-import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../../state/port.js';
+import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../../state/index.js';
 import { bodyErrors } from '../../http/body-errors.js';
 import { sendJob, sendJobs } from '../../http/etag.js';
 import { onClosed } from '../../http/long-request.js';

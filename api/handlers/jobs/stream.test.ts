@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import t from 'tap';
 import type { Job } from '../../../contracts/index.js';
-import type { JobStorePort } from '../../../state/port.js';
+import type { JobStorePort } from '../../../state/index.js';
 import { openStream, type SseClient, type SseClientMessage } from '../../testing/sse-client.js';
 import { ADMIN_KEY, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain, metricOf, progressOf } from '../../testing/training.js';

@@ -7,7 +7,7 @@ import {
   ZerofleetError,
 } from '../../../contracts/index.js';
 import { putDatasetDocument } from '../../../control/recovery/documents.js';
-import type { DatasetRecords } from '../../../state/port.js';
+import type { DatasetRecords } from '../../../state/index.js';
 import { keepRecord, patched } from '../../access/change-record.js';
 import { requireStorage } from '../../access/storage-quota.js';
 import { type DatasetHead, type StoreDatasetDeps, storeDataset } from '../../datasets/store-dataset.js';

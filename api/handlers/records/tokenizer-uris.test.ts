@@ -6,7 +6,7 @@ import { sweep } from '../../../control/sweep/sweep.js';
 import { MANIFEST_FILE } from '../../../platform/checkpoint/layout.js';
 import { LARGE_TOKENIZER, TINY_TOKENIZER } from '../../../platform/testing/models.js';
 import { tokenFile } from '../../../platform/testing/tokens.js';
-import { storedBytes } from '../../../state/access/projects-port.js';
+import { storedBytes } from '../../../state/index.js';
 import { type StartedWithFolder, startWithFolder } from '../../testing/model-bucket.js';
 import { storedKeys } from '../../testing/model-uploads.js';
 import { ADMIN_KEY, smallSpec } from '../../testing/stack.js';

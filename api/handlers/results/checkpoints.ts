@@ -1,6 +1,6 @@
 import { type Checkpoint, type CheckpointVerdict, ZerofleetError } from '../../../contracts/index.js';
 import { pinKey } from '../../../platform/checkpoint/layout.js';
-import type { JobStorePort } from '../../../state/port.js';
+import type { JobStorePort } from '../../../state/index.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { deleteCheckpoint as remove } from '../../jobs/deletions.js';
 import { forkDocument } from '../../jobs/fork-spec.js';

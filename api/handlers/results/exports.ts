@@ -1,7 +1,7 @@
 import { type CheckpointExport, type ExportPayload, ZerofleetError } from '../../../contracts/index.js';
 import { type ExportRecord, readExportRecord } from '../../../platform/checkpoint/export-record.js';
 import { checkpointExportPrefix, exportName, exportsPrefix } from '../../../platform/checkpoint/layout.js';
-import type { JobStorePort } from '../../../state/port.js';
+import type { JobStorePort } from '../../../state/index.js';
 import { findCheckpoint } from '../../jobs/init-source.js';
 import { resolveExport } from '../../jobs/resolve-export.js';
 import type { ExportPort, ExportProgress } from '../../services.js';

@@ -1,8 +1,8 @@
 import type { Test } from 'tap';
 import type { Delivery, DeliveryAttempt, WebhookSpec, WebhookWithSecret } from '../../../contracts/index.js';
 import { createLogger } from '../../../platform/logging/logging.js';
+import type { WebhookOutboxEntry } from '../../../state/index.js';
 import { startWebhookRelay } from '../../../state/index.js';
-import type { WebhookOutboxEntry } from '../../../state/port.js';
 import { startTestStack } from '../../testing/stack.js';
 import { AddressPolicy } from '../addresses.js';
 import { WebhookSender, type WebhookSenderOptions } from '../sender.js';

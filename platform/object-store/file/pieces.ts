@@ -1,7 +1,7 @@
-import { type DirectWriter, writeAll } from '../common/direct-write.js';
 import { rangeError } from '../common/keys.js';
 import type { ByteRange } from '../common/port.js';
 import { memoryFor } from '../memory.js';
+import { type DirectWriter, writeAll } from './direct-write.js';
 import { fileError } from './errors.js';
 import type { FileHandle } from './file-system.js';
 

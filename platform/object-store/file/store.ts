@@ -12,10 +12,10 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { begun } from '../common/begun.js';
 import { BodyError, bodyPieces, stablePieces, wholeBody } from '../common/body.js';
-import { DirectWriter } from '../common/direct-write.js';
 import { ObjectStoreError } from '../common/errors.js';
 import { checkKey, checkPrefix, checkRange, isKey, rangeError } from '../common/keys.js';
 import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from '../common/port.js';
+import { DirectWriter } from './direct-write.js';
 import { fileError, isCode, openError } from './errors.js';
 import {
   DIRECTORY_MODE,

@@ -4,11 +4,11 @@ import { toRankError } from '../common/errors.js';
 import { prepareTokens } from '../data/prepare-tokens.js';
 import { exportModel } from '../export/export-model.js';
 import { exportUniversal } from '../export/export-universal.js';
+import { lookAtMachine } from '../gpus/look-at-machine.js';
 import type { NativeCore } from '../native/adapter.js';
 import { sampleCheckpoint } from '../sample/sample-checkpoint.js';
-import { lookAtMachine } from './look-at-machine.js';
-import { Milestones } from './milestones.js';
-import type { TaskMessage, TaskOrder, TaskReply, TaskRequest, TaskResults } from './protocol.js';
+import { Milestones } from '../tasks/milestones.js';
+import type { TaskMessage, TaskOrder, TaskReply, TaskRequest, TaskResults } from '../tasks/protocol.js';
 
 /** Does the one task that the agent sends, answers and ends. Without an agent the work is of no use, so it ends too. */
 export function serveTask(core: NativeCore): void {

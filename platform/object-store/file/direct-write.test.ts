@@ -3,8 +3,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { pattern, rejectsWith } from '../../testing/object-store-checks.js';
-import { type FileHandle, type FileSystem, nodeFileSystem } from '../file/file-system.js';
-import { FileStore } from '../file/store.js';
+import { type FileHandle, type FileSystem, nodeFileSystem } from './file-system.js';
+import { FileStore } from './store.js';
 
 /** More than one call of either kind takes, with an end that is no whole block. */
 const LONG_BYTES = 40 * 1024 * 1024 + 1234;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../platform/logging/logging.js';
-import type { KeyedRequest, RequestRepeats } from '../../state/port.js';
+import type { KeyedRequest, RequestRepeats } from '../../state/index.js';
 
 export interface CopiesDeps {
   store: RequestRepeats;

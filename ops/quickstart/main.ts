@@ -3,12 +3,12 @@ import { createWriteStream, mkdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Zerofleet } from '../../client/index.js';
-import { sampleText } from '../../ops/sample/sample-text.js';
 import { type Config, loadConfig } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { endSignal, explainStartError } from '../main.js';
-import { type Stack, startStack } from '../stack.js';
+import { endSignal, explainStartError } from '../../stack/main.js';
+import { type Stack, startStack } from '../../stack/stack.js';
+import { sampleText } from '../sample/sample-text.js';
 import { buildCorpus } from './corpus.js';
 import { Quickstart, QuickstartError, type QuickstartResult } from './run.js';
 

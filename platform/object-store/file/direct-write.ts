@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
-import { isCode } from '../file/errors.js';
-import type { FileHandle, FileSystem } from '../file/file-system.js';
-import { DIRECT_WRITE_BYTES } from './port.js';
+import { DIRECT_WRITE_BYTES } from '../common/port.js';
+import { isCode } from './errors.js';
+import type { FileHandle, FileSystem } from './file-system.js';
 
 /** Below that it is not worth a second open. */
 const MIN_BYTES = 1024 * 1024;

@@ -1,0 +1,58 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import { type Config, loadConfig } from '../config/config.js';
+import { createLogger, type Logger } from '../logging/logging.js';
+
+export interface Running {
+  close(): Promise<void>;
+}
+
+export interface ProgramInput {
+  config: Config;
+  log: Logger;
+}
+
+/** Time for what is still being written, the log for one. */
+const LINGER_MS = 1_000;
+
+/**
+ * Runs a program until SIGTERM, SIGINT, or the end of a parent that started it with a channel; that one is told `{kind: 'ready'}`.
+ * The configuration comes from the environment. An error of the start goes to standard error, and the exit code is 1.
+ * @param name the name in the log
+ */
+export async function runProgram(
+  name: string,
+  start: (input: ProgramInput) => Promise<Running>,
+): Promise<void> {
+  try {
+    const config = loadConfig(process.env);
+    const log = createLogger({ level: config.log_level, name });
+    const running = await start({ config, log });
+    const stop = (why: string) => void end(running, log, why);
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
+    if (!process.send) return;
+    process.once('disconnect', () => stop('the parent is gone'));
+    process.send({ kind: 'ready' });
+  } catch (error) {
+    process.stderr.write(`${error instanceof ZerofleetError ? error.message : (error as Error).stack}\n`);
+    exitSoon(1);
+  }
+}
+
+async function end(running: Running, log: Logger, why: string): Promise<void> {
+  log.info({ why }, 'shutting down');
+  try {
+    await running.close();
+    exitSoon(0);
+  } catch (error) {
+    log.fatal({ err: error }, 'shutdown failed');
+    process.exit(1);
+  }
+}
+
+/** Ends the process when nothing is left to do, and soon in any case: a connection that was cut off is open until TCP gives it up. */
+function exitSoon(code: number): void {
+  process.exitCode = code;
+  // A parent's channel would keep this process alive.
+  if (process.connected) process.disconnect();
+  setTimeout(() => process.exit(), LINGER_MS).unref();
+}

@@ -1,8 +1,0 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { projectRoot } from '../platform/process/root.js';
-
-/** Version of this program, as package.json has it. */
-export const PROGRAM_VERSION: string = JSON.parse(
-  readFileSync(join(projectRoot(), 'package.json'), 'utf8'),
-).version;
