@@ -8,7 +8,7 @@
 import { randomFillSync } from 'node:crypto';
 import { checkpointKey, MANIFEST_FILE } from '../platform/checkpoint/layout.js';
 import { encodeManifest } from '../platform/checkpoint/manifest.js';
-import { presets } from '../spec/presets.js';
+import { presets } from '../spec/index.js';
 import { buildManifest } from '../worker/checkpoint/commit.js';
 import { verifyLoadedRanges } from '../worker/checkpoint/verify-load.js';
 import { nativeCore } from '../worker/native/adapter.js';

@@ -15,7 +15,7 @@ import {
   measureGemm,
   measureKernel,
 } from '../native/js/index.js';
-import { presets } from '../spec/presets.js';
+import { presets } from '../spec/index.js';
 import { modelConfig } from '../worker/rank/trainer-config.js';
 import { benchOptions, count, oneOf, someOf } from './options.js';
 import { median, report } from './report.js';

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { presets } from '../spec/presets.js';
-import { DEFAULT_TIMING } from '../worker/attempt/timing.js';
+import { presets } from '../spec/index.js';
+import { DEFAULT_TIMING } from '../worker/common/timing.js';
 import { Fleet } from '../worker/testing/fleet.js';
 import { median } from './report.js';
 

@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { paramTable, type StepResult } from '../native/js/index.js';
-import { presets } from '../spec/presets.js';
+import { presets } from '../spec/index.js';
 import { modelConfig } from '../worker/rank/trainer-config.js';
 import { benchOptions, count, oneOf } from './options.js';
 import { median, report } from './report.js';

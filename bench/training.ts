@@ -10,7 +10,7 @@ import {
   type ZeroConfig,
 } from '../native/js/index.js';
 import { tokenFile } from '../native/js/testing.js';
-import { type PresetName, presets } from '../spec/presets.js';
+import { type PresetName, presets } from '../spec/index.js';
 import { modelConfig } from '../worker/rank/trainer-config.js';
 
 /** Batch shapes of the published comparison: tokens per sequence, sequences per leaf. */

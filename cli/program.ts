@@ -18,8 +18,7 @@ import { addLogCommands } from './commands/logs.js';
 import { addOverrideCommand } from './commands/override.js';
 import { addProjectCommands } from './commands/projects.js';
 import { addWebhookCommands } from './commands/webhooks.js';
-import type { Run } from './context.js';
-import { CliError, Context, EXIT, type GlobalOptions, plainLines, type World } from './context.js';
+import { CliError, Context, EXIT, type GlobalOptions, plainLines, type Run, type World } from './context.js';
 import { findId, listingOf, NamedArgument, NamedOption } from './names.js';
 
 /** Time that a command has after Ctrl-C to leave the terminal and its files in order. */

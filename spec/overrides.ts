@@ -1,4 +1,4 @@
-import type { ResolvedJobSpec } from '../contracts/types.js';
+import type { ResolvedJobSpec } from '../contracts/index.js';
 
 /** Changes of the learning rate or of the loss scale, with ascending `step`. */
 export type Overrides = ResolvedJobSpec['train']['overrides'];

@@ -1,5 +1,5 @@
 import type { components } from '../contracts/generated/openapi.js';
-import type { ResolvedModelConfig } from '../contracts/types.js';
+import type { ResolvedModelConfig } from '../contracts/index.js';
 
 export type PresetName = components['schemas']['PresetName'];
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { JobSpec, ResolvedJobSpec } from '../contracts/types.js';
+import type { JobSpec, ResolvedJobSpec } from '../contracts/index.js';
 import { leafCount } from './model/leaves.js';
 import { presets } from './presets.js';
 import { completeSpec, resolveSpec } from './resolve-spec.js';

@@ -3,7 +3,6 @@
  * checked. Each file has one section of the document: what fills it, and what holds in it.
  */
 
-import { DEFAULT_PROJECT } from '../contracts/projects.js';
 import type {
   Dataset,
   FieldError,
@@ -11,7 +10,8 @@ import type {
   Model,
   ResolvedJobSpec,
   ResolvedModelConfig,
-} from '../contracts/types.js';
+} from '../contracts/index.js';
+import { DEFAULT_PROJECT } from '../contracts/projects.js';
 import { fieldError } from './common/field-error.js';
 import { importDeepspeed } from './deepspeed/import.js';
 import { presets } from './presets.js';

@@ -3,7 +3,7 @@
  * is answered with the same ones.
  */
 
-import type { JobSpec, Model, Warning } from '../contracts/types.js';
+import type { JobSpec, Model, Warning } from '../contracts/index.js';
 import { importDeepspeed } from './deepspeed/import.js';
 import { importConfig } from './model/import.js';
 

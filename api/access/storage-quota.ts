@@ -1,6 +1,5 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import type { Projects } from '../../state/index.js';
-import { storedBytes } from '../../state/index.js';
+import { type Projects, storedBytes } from '../../state/index.js';
 
 /**
  * Refuses an upload that would not fit, before it is sent: the record would be refused only after it. One of unknown length is refused

@@ -1,6 +1,5 @@
 import { type FieldError, ZerofleetError } from '../../contracts/index.js';
-import { architectureOf, importConfig } from '../../spec/index.js';
-import { type ModelParam, modelParams } from '../../spec/model/params.js';
+import { architectureOf, importConfig, type ModelParam, modelParams } from '../../spec/index.js';
 
 /** What a `config.json` says about the weights. */
 export interface ModelShape {

@@ -1,6 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import type { FieldError, FieldErrorCode } from '../../contracts/index.js';
-import { nearestName } from '../../contracts/index.js';
+import { type FieldError, type FieldErrorCode, nearestName } from '../../contracts/index.js';
 
 /** Keywords whose errors only repeat what an error of a nested keyword says. */
 const SUMMARY_KEYWORDS = new Set(['propertyNames', 'allOf', 'anyOf', 'if']);

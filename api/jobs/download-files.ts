@@ -10,8 +10,7 @@ import {
 } from '../../platform/checkpoint/layout.js';
 import { parseManifest } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type { CheckpointHolds, JobRequests } from '../../state/index.js';
-import { DOWNLOAD_HOLDER } from '../../state/jobs/holds-port.js';
+import { type CheckpointHolds, DOWNLOAD_HOLDER, type JobRequests } from '../../state/index.js';
 import { resolveExport } from './resolve-export.js';
 
 interface Stores {

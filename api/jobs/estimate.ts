@@ -1,7 +1,12 @@
 import type { Estimate, ResolvedJobSpec } from '../../contracts/index.js';
 import { bestInstructionSet } from '../../platform/process/cpu.js';
-import { architectureOf, estimateWorld, feasibleWorldSizes, type Machine } from '../../spec/index.js';
-import { numParams } from '../../spec/model/params.js';
+import {
+  architectureOf,
+  estimateWorld,
+  feasibleWorldSizes,
+  type Machine,
+  numParams,
+} from '../../spec/index.js';
 
 /** The memory that a job needs, for each number of ranks; without `sizes` for each that is possible. */
 export function estimateOf(

@@ -3,8 +3,12 @@ import { putAccepted, putSpec } from '../../control/recovery/documents.js';
 import { specKey } from '../../platform/checkpoint/layout.js';
 import { type ObjectStore, ObjectStoreError } from '../../platform/object-store/index.js';
 import { newUlid } from '../../platform/random.js';
-import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../state/index.js';
-import { idempotencyEntry } from '../../state/repeats/idempotency.js';
+import {
+  type CreateJobResult,
+  type IdempotencyInput,
+  idempotencyEntry,
+  type JobStorePort,
+} from '../../state/index.js';
 
 export interface RecordJobInput {
   spec: ResolvedJobSpec;

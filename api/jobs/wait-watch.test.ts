@@ -4,7 +4,7 @@ import type { Job } from '../../contracts/index.js';
 import { desiredKey } from '../../platform/checkpoint/layout.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
-import { initialJob } from '../../state/jobs/record.js';
+import { initialJob } from '../../state/index.js';
 import { testSpec } from '../../state/testing/jobs.js';
 import { watchWaits } from './wait-watch.js';
 

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ExportFile, Model } from '../../contracts/index.js';
-import { ZerofleetError } from '../../contracts/index.js';
+import { type ExportFile, type Model, ZerofleetError } from '../../contracts/index.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
 import { CONFIG_FILE } from '../../platform/models/documents.js';
 import { modelFileKey, WEIGHTS_FILE } from '../../platform/models/weights.js';

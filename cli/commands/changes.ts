@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { Attempt, Job, JobPatch } from '../../contracts/index.js';
-import type { Run } from '../context.js';
-import { CliError, EXIT } from '../context.js';
+import { CliError, EXIT, type Run } from '../context.js';
 import { age, table } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { count, number, several } from './arguments.js';

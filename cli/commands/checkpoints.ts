@@ -10,8 +10,7 @@ import type {
   ExportRequest,
   SampleRequest,
 } from '../../contracts/index.js';
-import type { Run } from '../context.js';
-import { CliError, type Context, EXIT } from '../context.js';
+import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { age, bytes, table } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { choice, count, number } from './arguments.js';

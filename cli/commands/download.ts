@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import type { DownloadRequest } from '../../contracts/index.js';
 import { bytesView } from '../bytes-bar.js';
-import type { Run } from '../context.js';
-import { CliError, type Context, EXIT } from '../context.js';
+import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { downloadFile, type FetchFile, pathIn } from '../download-file.js';
 import { bytes } from '../format.js';
 import { NamedArgument } from '../names.js';

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { isFinal, JOB_STATES, type Job, type JobState } from '../../contracts/index.js';
 import { initFromOf } from '../../spec/index.js';
-import type { Run } from '../context.js';
-import { CliError, type Context, EXIT } from '../context.js';
+import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { age, jobDetails, lossOf, memoryTable, ranksOf, table, workDetails } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { withSettings } from '../settings.js';

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { Overrides } from '../../spec/index.js';
-import type { Run } from '../context.js';
-import { CliError, EXIT } from '../context.js';
+import { CliError, EXIT, type Run } from '../context.js';
 import { NamedArgument } from '../names.js';
 import { number, whole } from './arguments.js';
 

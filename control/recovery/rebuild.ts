@@ -1,9 +1,7 @@
 import { decodeTime } from 'ulid';
 import type { Job, JobState, StateChange } from '../../contracts/index.js';
 import { completeSpec } from '../../spec/index.js';
-import { initialJob } from '../../state/jobs/record.js';
-import type { RestoredJob } from '../../state/jobs/restore.js';
-import { IDEMPOTENCY_TTL_MS } from '../../state/repeats/idempotency.js';
+import { IDEMPOTENCY_TTL_MS, initialJob, type RestoredJob } from '../../state/index.js';
 import type { StoredJob } from './stored-job.js';
 
 /**

@@ -1,7 +1,7 @@
 /** `recover` with a Redis that has lost a part of its records. */
 import t from 'tap';
 import { ulid } from 'ulid';
-import { idempotencyEntry } from '../../state/repeats/idempotency.js';
+import { idempotencyEntry } from '../../state/index.js';
 import { testDataset, testSpec } from '../../state/testing/jobs.js';
 import { checkpoint, create, dataset, jobOf, LEASE_MS, run, stores } from '../testing/recovery.js';
 import { putAccepted, putDatasetDocument, putDesired, putQuotaDocument, putSpec } from './documents.js';

@@ -7,8 +7,14 @@ import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js
 import { deletedKey } from '../../platform/checkpoint/layout.js';
 import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type { DatasetRecords, JobRequests, ModelRecords, Projects, UploadSpace } from '../../state/index.js';
-import type { JobRestore } from '../../state/jobs/restore.js';
+import type {
+  DatasetRecords,
+  JobRequests,
+  JobRestore,
+  ModelRecords,
+  Projects,
+  UploadSpace,
+} from '../../state/index.js';
 import { parseDataset, parseModel, parseQuota, putDesired } from './documents.js';
 import { rebuild } from './rebuild.js';
 import { jobKeys, readStoredJob } from './stored-job.js';

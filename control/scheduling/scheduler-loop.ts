@@ -9,8 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../platform/logging/logging.js';
 import { place } from '../../scheduler/place.js';
 import type { Decision, WaitingJob } from '../../scheduler/types.js';
-import type { Unsubscribe } from '../../state/core/subscriptions.js';
-import type { JobAttempts, Scaling, Scheduling } from '../../state/index.js';
+import type { JobAttempts, Scaling, Scheduling, Unsubscribe } from '../../state/index.js';
 
 export interface SchedulerTiming {
   /** Between two looks at what happens by itself. */

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { type QueuePayload, queueJobId, queueName, REDIS_PREFIX } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
-import type { OutboxEntry } from '../../state/streams/outbox-port.js';
+import type { OutboxEntry } from '../../state/index.js';
 
 /** Of BullMQ's own events, which nobody reads. */
 const EVENTS_KEPT = 0;

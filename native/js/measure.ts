@@ -1,5 +1,4 @@
-import type { KernelTimes, OptimizerSeconds } from './addon.js';
-import { addon, type ZeroMemory } from './addon.js';
+import { addon, type KernelTimes, type OptimizerSeconds, type ZeroMemory } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
 import type { ModelConfig } from './model-config.js';

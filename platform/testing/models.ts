@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto';
 import tar from 'tar-stream';
 import { type Model, modelKey } from '../../contracts/index.js';
-import { architectureOf, importConfig } from '../../spec/index.js';
-import { modelParams } from '../../spec/model/params.js';
+import { architectureOf, importConfig, modelParams } from '../../spec/index.js';
 import { ChunkChecksums } from '../checkpoint/verify.js';
 import {
   encodeWeights,

@@ -1,5 +1,4 @@
-import type { FieldErrorCode } from '../../contracts/errors.js';
-import type { FieldError } from '../../contracts/types.js';
+import type { FieldError, FieldErrorCode } from '../../contracts/index.js';
 
 /** One broken rule. `suggestion`: what would be accepted, when there is something to say. */
 export function fieldError(

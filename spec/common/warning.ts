@@ -1,4 +1,4 @@
-import type { Warning } from '../../contracts/types.js';
+import type { Warning } from '../../contracts/index.js';
 
 /** Of a field that is accepted, and of which nothing comes. */
 export function ignoredField(pointer: string, name: string, why: string): Warning {

@@ -7,7 +7,7 @@
  * Source of the format: docs/_pages/config-json.md and deepspeed/runtime/config.py, zero/config.py, precision_config.py and
  * lr_schedules.py of DeepSpeed.
  */
-import type { FieldError, JobSpec, Warning } from '../../contracts/types.js';
+import type { FieldError, JobSpec, Warning } from '../../contracts/index.js';
 import { initFromOf } from '../resolve/given-init.js';
 import { resolveResources } from '../resolve/resources.js';
 import { translateBatch } from './batch.js';

@@ -1,4 +1,4 @@
-import type { FieldError, JobSpec } from '../../contracts/types.js';
+import type { FieldError, JobSpec } from '../../contracts/index.js';
 import { isObject } from './key.js';
 import { keyError, type Setting } from './settings.js';
 import { pointerTo } from './walk.js';

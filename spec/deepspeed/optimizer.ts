@@ -1,4 +1,4 @@
-import type { Warning } from '../../contracts/types.js';
+import type { Warning } from '../../contracts/index.js';
 import { ignoredField } from '../common/warning.js';
 import { isObject } from './key.js';
 import { OPTIMIZERS, type OptimizerImport, REFUSED_OPTIMIZERS } from './optimizer-keys.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { JobSpec } from '../../contracts/types.js';
+import type { JobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 import { document, resolved } from '../testing/deepspeed.js';
 

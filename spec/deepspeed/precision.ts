@@ -1,4 +1,4 @@
-import type { Precision } from '../../contracts/types.js';
+import type { Precision } from '../../contracts/index.js';
 import { keyError, type Setting, type Source, type Translated, unknownName } from './settings.js';
 
 const FORMATS: readonly string[] = ['fp32', 'fp16', 'bf16'];

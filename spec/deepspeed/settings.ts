@@ -1,6 +1,5 @@
-import type { FieldErrorCode } from '../../contracts/errors.js';
+import type { FieldError, FieldErrorCode, JobSpec, Warning } from '../../contracts/index.js';
 import { nearestName } from '../../contracts/nearest-name.js';
-import type { FieldError, JobSpec, Warning } from '../../contracts/types.js';
 import { fieldError } from '../common/field-error.js';
 import { AUTO } from './key.js';
 import { pointerTo, type Readings } from './walk.js';

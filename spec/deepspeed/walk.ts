@@ -1,5 +1,5 @@
+import type { FieldError, Warning } from '../../contracts/index.js';
 import { nearestName } from '../../contracts/nearest-name.js';
-import type { FieldError, Warning } from '../../contracts/types.js';
 import { fieldError } from '../common/field-error.js';
 import { ignoredField } from '../common/warning.js';
 import { AUTO, ignored, isObject, type Key, type Keys, type ValueType } from './key.js';

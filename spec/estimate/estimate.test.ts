@@ -1,6 +1,6 @@
 import t from 'tap';
+import type { JobSpec } from '../../contracts/index.js';
 import { BLOCK_NUMEL } from '../../contracts/shard-layout.js';
-import type { JobSpec } from '../../contracts/types.js';
 import { architectureOf } from '../model/families/families.js';
 import { numParams } from '../model/params.js';
 import { resolveSpec } from '../resolve-spec.js';

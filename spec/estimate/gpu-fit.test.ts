@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import type { JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 import { GPU_RESERVE_BYTES, gpuBytesBySize, gpuMisfit, gpuRankBytes } from './gpu-fit.js';
 import { estimateRank, estimateWorld } from './rank-memory.js';

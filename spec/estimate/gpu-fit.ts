@@ -1,5 +1,5 @@
 /** Whether a job fits into the memory of GPUs, one rank on each; if not, how far it is from that, and what would help. */
-import type { ResolvedJobSpec } from '../../contracts/types.js';
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { estimateRank, feasibleWorldSizes, maxWorldSize } from './rank-memory.js';
 import { offloadedBytes } from './zero-memory.js';
 

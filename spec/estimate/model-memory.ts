@@ -2,7 +2,7 @@
  * What the model of one rank keeps besides its parameters: the formulas beside native/model's allocations (linear.cc,
  * attention.cc, qk_norm.cc, dense_mlp.cc, row_exchange.cc, layer.cc, layer_stack.cc, token_embedding.cc, loss_head.cc, transformer.cc).
  */
-import type { ResolvedJobSpec } from '../../contracts/types.js';
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { kernelMemory } from './kernel-memory.js';
 import { layerMemory, normKept } from './layer-memory.js';
 import { CACHE_LINE, type Machine, PANEL, roundUp, Sizes } from './sizes.js';

@@ -1,5 +1,5 @@
 /** Bytes that the ranks of a job need, computed from its document alone; nothing is allocated and no worker is asked. */
-import type { ResolvedJobSpec } from '../../contracts/types.js';
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { leafCount } from '../model/leaves.js';
 import { type ModelMemory, modelMemory } from './model-memory.js';
 import type { Machine } from './sizes.js';

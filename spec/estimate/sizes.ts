@@ -1,4 +1,4 @@
-import type { InstructionSet, ResolvedJobSpec } from '../../contracts/types.js';
+import type { InstructionSet, ResolvedJobSpec } from '../../contracts/index.js';
 import type { Architecture } from '../model/architecture.js';
 import { architectureOf } from '../model/families/families.js';
 

@@ -1,4 +1,4 @@
-import type { Dataset, ResolvedJobSpec } from '../../contracts/types.js';
+import type { Dataset, ResolvedJobSpec } from '../../contracts/index.js';
 import { architectureOf } from '../model/families/families.js';
 import { countOf, paramKinds } from '../model/params.js';
 import { sequencesOf } from '../resolve/data.js';

@@ -1,5 +1,6 @@
 /** What the ZeRO core of one rank keeps: native/zero's allocations, part by part. */
 
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import {
   BLOCK_NUMEL,
   BYTES_OF_ELEMENT,
@@ -8,7 +9,6 @@ import {
   ShardLayout,
   shardingOf,
 } from '../../contracts/shard-layout.js';
-import type { ResolvedJobSpec } from '../../contracts/types.js';
 import { leafCount } from '../model/leaves.js';
 import { countOf } from '../model/params.js';
 import { momentsOf } from '../resolve/optimizer.js';

@@ -5,9 +5,14 @@
  * Source of names and defaults: models/<family>/configuration_<family>.py and modeling_rope_utils.py of transformers 5.18,
  * and what transformers 4 wrote.
  */
-import type { FieldErrorCode } from '../../contracts/errors.js';
+import type {
+  FieldError,
+  FieldErrorCode,
+  ModelConfig,
+  ResolvedModelConfig,
+  Warning,
+} from '../../contracts/index.js';
 import { nearestName } from '../../contracts/nearest-name.js';
-import type { FieldError, ModelConfig, ResolvedModelConfig, Warning } from '../../contracts/types.js';
 import { fieldError } from '../common/field-error.js';
 import { FAMILIES, familyOf, MODEL_TYPES, type ModelType } from './families/families.js';
 import { readCommon } from './harmless.js';

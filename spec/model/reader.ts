@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { FieldErrorCode } from '../../contracts/errors.js';
+import type { FieldError, FieldErrorCode, Warning } from '../../contracts/index.js';
 import { nearestName } from '../../contracts/nearest-name.js';
-import type { FieldError, Warning } from '../../contracts/types.js';
 import { fieldError } from '../common/field-error.js';
 import { ignoredField } from '../common/warning.js';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { FieldErrorCode } from '../../contracts/errors.js';
+import type { FieldErrorCode } from '../../contracts/index.js';
 import { importConfig } from './import.js';
 
 const SIZES = {

@@ -1,5 +1,5 @@
 /** Rotary positions of a `config.json`, in the spellings of transformers 4 and 5. */
-import type { RopeScaling } from '../../contracts/types.js';
+import type { RopeScaling } from '../../contracts/index.js';
 import type { RopeScalingParams } from './architecture.js';
 import type { ConfigReader } from './reader.js';
 

@@ -1,4 +1,4 @@
-import type { FieldError, ResolvedModelConfig } from '../../contracts/types.js';
+import type { FieldError, ResolvedModelConfig } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import type { Architecture } from './architecture.js';
 import { architectureOf, familyOf } from './families/families.js';

@@ -1,4 +1,4 @@
-import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import { type DataSources, resolveTemplate, resolveTokenizer } from './tokenizer.js';
 

@@ -2,7 +2,7 @@
  * Experts in P sets: P ranks next to each other hold all of them together and compute P leaves at the same time, so P
  * divides whatever is counted in experts, leaves, lanes or ranks.
  */
-import type { FieldError, ResolvedJobSpec } from '../../contracts/types.js';
+import type { FieldError, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import { architectureOf } from '../model/families/families.js';
 import { leafCount } from '../model/leaves.js';

@@ -1,4 +1,4 @@
-import type { JobSpec } from '../../contracts/types.js';
+import type { JobSpec } from '../../contracts/index.js';
 
 /** What a document begins with, as an object. */
 export type InitFrom = Exclude<NonNullable<JobSpec['model']['init_from']>, string>;

@@ -1,4 +1,4 @@
-import type { Checkpoint, FieldError, ResolvedJobSpec } from '../../contracts/types.js';
+import type { Checkpoint, FieldError, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import type { Architecture } from '../model/architecture.js';
 import { architectureOf } from '../model/families/families.js';

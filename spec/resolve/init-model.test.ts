@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { JobSpec, Model } from '../../contracts/types.js';
+import type { JobSpec, Model } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 
 const config = {

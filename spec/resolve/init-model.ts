@@ -1,4 +1,4 @@
-import type { FieldError, JobSpec, Model, ResolvedJobSpec } from '../../contracts/types.js';
+import type { FieldError, JobSpec, Model, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import { architectureOf } from '../model/families/families.js';
 import { importConfig } from '../model/import.js';

@@ -1,4 +1,4 @@
-import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 
 type LossScale = NonNullable<NonNullable<JobSpec['train']>['loss_scale']>;

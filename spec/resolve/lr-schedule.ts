@@ -1,4 +1,4 @@
-import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 
 type LrSchedule = NonNullable<NonNullable<JobSpec['train']>['lr_schedule']>;

@@ -1,4 +1,4 @@
-import type { FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig } from '../../contracts/types.js';
+import type { FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import { architectureOf } from '../model/families/families.js';
 import { importConfig } from '../model/import.js';

@@ -1,4 +1,4 @@
-import type { ResolvedJobSpec } from '../../contracts/types.js';
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { tokenizerModel } from './tokenizer.js';
 
 /** The uploaded models that a job needs until it has ended. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { ModelConfig, ResolvedModelConfig } from '../../contracts/types.js';
+import type { ModelConfig, ResolvedModelConfig } from '../../contracts/index.js';
 import { presets } from '../presets.js';
 import { resolveSpec } from '../resolve-spec.js';
 import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';

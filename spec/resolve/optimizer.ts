@@ -1,5 +1,5 @@
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import type { Moment } from '../../contracts/state-records.js';
-import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 
 type Optimizer = NonNullable<NonNullable<JobSpec['train']>['optimizer']>;

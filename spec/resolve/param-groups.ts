@@ -3,7 +3,7 @@ import type {
   ResolvedJobSpec,
   ResolvedModelConfig,
   ResolvedParamGroup,
-} from '../../contracts/types.js';
+} from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import { architectureOf } from '../model/families/families.js';
 import { countOf, type ParamKind, paramKinds, paramName } from '../model/params.js';

@@ -1,4 +1,4 @@
-import type { FieldError, JobPatch, ResolvedJobSpec } from '../../contracts/types.js';
+import type { FieldError, JobPatch, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import { overridesBefore } from '../overrides.js';
 import { checkOverrides } from './loss-scale.js';

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { FIELD_ERROR_CATALOGUE, type FieldErrorCode } from '../../contracts/errors.js';
-import type { JobSpec } from '../../contracts/types.js';
+import { FIELD_ERROR_CATALOGUE, type FieldErrorCode, type JobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';
 

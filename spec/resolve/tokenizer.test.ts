@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Checkpoint, Dataset, JobSpec, Model, ResolvedJobSpec } from '../../contracts/types.js';
+import type { Checkpoint, Dataset, JobSpec, Model, ResolvedJobSpec } from '../../contracts/index.js';
 import { completeSpec, resolveSpec } from '../resolve-spec.js';
 import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';
 import type { InitSource } from './init-from.js';

@@ -1,4 +1,4 @@
-import type { Dataset, FieldError, JobSpec, Model, ResolvedJobSpec } from '../../contracts/types.js';
+import type { Dataset, FieldError, JobSpec, Model, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import { architectureOf } from '../model/families/families.js';
 import type { InitSource } from './init-from.js';

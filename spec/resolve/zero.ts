@@ -1,5 +1,5 @@
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { BLOCK_NUMEL, BYTES_OF_ELEMENT, shardingOf } from '../../contracts/shard-layout.js';
-import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
 import { fieldError } from '../common/field-error.js';
 import { architectureOf } from '../model/families/families.js';
 import { leafCount } from '../model/leaves.js';

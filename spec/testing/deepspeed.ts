@@ -1,4 +1,4 @@
-import type { JobSpec, ResolvedJobSpec } from '../../contracts/types.js';
+import type { JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 
 /** A document around a configuration; two ranks stand for two GPUs. */

@@ -1,4 +1,4 @@
-import type { Dataset, JobSpec } from '../../contracts/types.js';
+import type { Dataset, JobSpec } from '../../contracts/index.js';
 
 /** A dataset of 1000 tokens; its bytes are nowhere. */
 export const DATASET: Dataset = {

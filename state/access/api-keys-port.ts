@@ -1,4 +1,4 @@
-import type { ApiKey, Page, Scope } from '../../contracts/types.js';
+import type { ApiKey, Page, Scope } from '../../contracts/index.js';
 import type { NamedPageRequest } from '../core/paging.js';
 
 export interface ApiKeyInput {

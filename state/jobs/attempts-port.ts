@@ -1,5 +1,5 @@
 import type { Execution } from '../../contracts/execution.js';
-import type { Job, JobState } from '../../contracts/types.js';
+import type { Job, JobState } from '../../contracts/index.js';
 import type { Unsubscribe } from '../core/subscriptions.js';
 import type { Place } from '../pools/pools-port.js';
 

@@ -1,5 +1,11 @@
-import type { TraceHeaders } from '../../contracts/trace-context.js';
-import type { Checkpoint, Job, JobState, Page, ResolvedJobSpec } from '../../contracts/types.js';
+import type {
+  Checkpoint,
+  Job,
+  JobState,
+  Page,
+  ResolvedJobSpec,
+  TraceHeaders,
+} from '../../contracts/index.js';
 import type { NamedPageRequest, PageRequest } from '../core/paging.js';
 import type { IdempotencyInput } from '../repeats/repeats-port.js';
 import type { Condition } from './changes-port.js';

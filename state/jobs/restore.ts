@@ -1,4 +1,4 @@
-import type { Checkpoint, Job } from '../../contracts/types.js';
+import type { Checkpoint, Job } from '../../contracts/index.js';
 import { modelsOf } from '../../spec/index.js';
 import { nowText, redisCall, type StoreContext } from '../core/context.js';
 import type { IdempotencyEntry } from '../repeats/idempotency.js';

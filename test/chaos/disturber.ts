@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FaultyS3, StoreTrouble } from './faulty-s3.js';
-import { NO_TROUBLE } from './faulty-s3.js';
+import { type FaultyS3, NO_TROUBLE, type StoreTrouble } from './faulty-s3.js';
 import type { ChaosFleet } from './fleet.js';
 import type { Random } from './random.js';
 

@@ -1,6 +1,5 @@
 import { ApiError, type Zerofleet } from '../../client/index.js';
-import type { Job, JobSpec } from '../../contracts/index.js';
-import { isFinal } from '../../contracts/index.js';
+import { isFinal, type Job, type JobSpec } from '../../contracts/index.js';
 import { smallJob } from '../support/specs.js';
 import { patiently } from './patient-client.js';
 import type { Random } from './random.js';

@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { collect } from '../../client/index.js';
 import type { JobSpec } from '../../contracts/index.js';
-import { architectureOf } from '../../spec/index.js';
-import { modelParams } from '../../spec/model/params.js';
-import { presets } from '../../spec/presets.js';
+import { architectureOf, modelParams, presets } from '../../spec/index.js';
 import { sampleText, startStack, type TestStack } from '../support/stack.js';
 import { StoredState } from '../support/stored-state.js';
 

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { collect } from '../../client/index.js';
 import type { JobSpec, ModelConfig } from '../../contracts/index.js';
-import { architectureOf, importConfig } from '../../spec/index.js';
-import { modelParams } from '../../spec/model/params.js';
+import { architectureOf, importConfig, modelParams } from '../../spec/index.js';
 import { smallJob } from '../support/specs.js';
 import { sampleText, startStack, type TestStack } from '../support/stack.js';
 

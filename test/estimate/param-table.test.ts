@@ -1,8 +1,7 @@
 /** That the contract's table of parameters is the native core's, for each naming and option. */
 import t from 'tap';
 import { paramTable } from '../../native/js/index.js';
-import { architectureOf, importConfig } from '../../spec/index.js';
-import { modelParams } from '../../spec/model/params.js';
+import { architectureOf, importConfig, modelParams } from '../../spec/index.js';
 
 const SIZES = {
   hidden_size: 48,

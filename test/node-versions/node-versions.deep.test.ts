@@ -40,7 +40,7 @@ async function startOn(t: Test, { program }: NodeRelease) {
   const door = await new S3StandIn().open();
   t.teardown(() => door.close());
   return startStack(t, {
-    command: [program, script('start.mjs')],
+    command: [program, script('run.mjs'), 'start'],
     env: {
       ZEROFLEET_OBJECT_STORE: 's3://models/fleet',
       ZEROFLEET_S3_ENDPOINT: door.endpoint,

@@ -2,9 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { projectRoot } from '../../platform/process/root.js';
-import { MODEL_TYPES, type ModelType } from '../../spec/model/families/families.js';
-import { fieldsOf } from '../../spec/model/import.js';
-import type { FieldFact } from '../../spec/model/reader.js';
+import { type FieldFact, fieldsOf, MODEL_TYPES, type ModelType } from '../../spec/index.js';
 
 /** The parts of a JSON schema in which openapi.yaml describes the configuration of a family. */
 interface Schema {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { capture } from '../bootstrap/command.mjs';
 import { staleFiles } from '../bootstrap/generators.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
+import { folderProblems } from './folders.mjs';
 import { nativeLayerProblems } from './native-layers.mjs';
 import { openapiProblems } from './openapi.mjs';
 
@@ -48,6 +49,7 @@ const generatedFiles = async () =>
 export const checks = [
   { name: 'style (biome)', run: ({ fix }) => style(fix) },
   { name: 'layers of the TypeScript rooms', run: typescriptLayers },
+  { name: 'folders', run: async () => folderProblems(typescriptRooms) },
   { name: 'layers of native/', run: async () => nativeLayerProblems() },
   { name: 'openapi.yaml (redocly, spectral)', run: () => openapiProblems(inRoot('openapi.yaml')) },
   { name: 'generated files are fresh', run: generatedFiles },

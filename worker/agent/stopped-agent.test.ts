@@ -1,6 +1,6 @@
 /** What becomes of the ranks of an agent that is stopped and does not end. */
 import t from 'tap';
-import { agentSilenceMs } from '../attempt/timing.js';
+import { agentSilenceMs } from '../common/timing.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, SHORT_SILENCES, TEST_TIMING } from '../testing/fleet.js';
 

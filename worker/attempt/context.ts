@@ -17,6 +17,7 @@ import type {
   WorldRendezvous,
 } from '../../state/index.js';
 import type { ChildProcesses } from '../common/child-processes.js';
+import type { Timing } from '../common/timing.js';
 import type { JobSession } from '../credentials/job-session.js';
 import type { Sessions } from '../credentials/sessions.js';
 import type { GpuPool } from '../gpus/gpu-pool.js';
@@ -28,7 +29,6 @@ import type { LogReporter } from '../reporting/log-reporter.js';
 import type { ProgressReporter } from '../reporting/progress-reporter.js';
 import type { Resizer } from './resizer.js';
 import type { StopRequests } from './stop-requests.js';
-import type { Timing } from './timing.js';
 
 /** What the worker needs of the job store. */
 export type WorkerStore = JobAttempts &

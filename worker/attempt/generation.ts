@@ -13,6 +13,7 @@ import {
 import type { Place } from '../../state/index.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
 import { toRankError } from '../common/errors.js';
+import { agentSilenceMs } from '../common/timing.js';
 import { SaveEstimate } from '../preemption/save-estimate.js';
 import { SkipEvents } from '../reporting/skip-events.js';
 import type { LogLine } from '../supervisor/log-line.js';
@@ -23,7 +24,6 @@ import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } fr
 import type { JobCheckpoints } from './job-checkpoints.js';
 import type { LoadPoint } from './load-point.js';
 import type { StopReason } from './stop-requests.js';
-import { agentSilenceMs } from './timing.js';
 import { assembleWorld, meetingAddress } from './world-links.js';
 
 /** How a generation of ranks ended, in terms of what the attempt does next. */

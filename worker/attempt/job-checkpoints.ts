@@ -15,8 +15,7 @@ import { verifyLoadedRanges } from '../checkpoint/verify-load.js';
 import { codeOf, isRetryable, toRankError } from '../common/errors.js';
 import { isLeaseLoss } from '../lease/lease.js';
 import { type AttemptContext, emit } from './context.js';
-import type { AttemptError } from './failure.js';
-import { isBadCheckpoint } from './failure.js';
+import { type AttemptError, isBadCheckpoint } from './failure.js';
 import type { LoadPoint, ResumePoint } from './load-point.js';
 
 /** The checkpoints of one job, as the agent that holds it sees them. */

@@ -1,8 +1,7 @@
 /** What the ranks of a job load before their first step. */
 
-import { modelKey, ZerofleetError } from '../../contracts/index.js';
+import { type Checkpoint, modelKey, ZerofleetError } from '../../contracts/index.js';
 import type { CheckpointLoad, LoadSource, Restore } from '../../contracts/rank-protocol.js';
-import type { Checkpoint } from '../../contracts/types.js';
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { readWeights } from '../../platform/models/read-weights.js';

@@ -3,6 +3,7 @@ import { epochOf } from '../../contracts/execution.js';
 import { type Job, traceHeaders, ZerofleetError } from '../../contracts/index.js';
 import { continueTrace } from '../../platform/tracing.js';
 import type { SealedWorld, WorldPlan } from '../../state/index.js';
+import { agentSilenceMs } from '../common/timing.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { type Assembly, assemble } from '../link/assemble.js';
 import { type MemberJob, MemberWorld } from '../link/member-world.js';
@@ -10,7 +11,6 @@ import { Members } from '../link/members.js';
 import { LocalRankHost } from '../supervisor/local-rank-host.js';
 import { type AgentDeps, type GenerationContext, threadsOfRanks } from './context.js';
 import { type PreparedData, prepareTokensOf } from './prepare-data.js';
-import { agentSilenceMs } from './timing.js';
 
 /** Ranks of one machine meet here, whatever its address among others is. */
 const LOOPBACK = '127.0.0.1';

@@ -2,7 +2,7 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { PyFloat, PyTuple, type TorchDict, type TorchValue } from '../../platform/torch-file/values.js';
-import { groupOf } from '../../spec/resolve/param-groups.js';
+import { groupOf } from '../../spec/index.js';
 
 /** DeepSpeed asks which of its versions a file is from; this is one whose readers know everything that is written here. */
 const DS_VERSION = '0.16.0';

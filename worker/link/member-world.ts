@@ -1,6 +1,5 @@
 import { connect } from 'node:net';
-import type { ResolvedJobSpec } from '../../contracts/index.js';
-import { ZerofleetError } from '../../contracts/index.js';
+import { type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStoreLocation, RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { SealedWorld } from '../../state/index.js';

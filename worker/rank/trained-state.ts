@@ -1,9 +1,7 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { Sharding } from '../../contracts/rank-protocol.js';
 import { expertSet } from '../../contracts/shard-layout.js';
-import { architectureOf } from '../../spec/index.js';
-import { modelParams } from '../../spec/model/params.js';
-import { groupOf } from '../../spec/resolve/param-groups.js';
+import { architectureOf, groupOf, modelParams } from '../../spec/index.js';
 import type { TrainedState } from '../checkpoint/fit.js';
 import type { NativeCore, TrainerConfig } from '../native/adapter.js';
 

@@ -16,7 +16,7 @@ import { type ObjectStore, openObjectStore } from '../../platform/object-store/i
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { type JobStorePort, openJobStore } from '../../state/index.js';
 import { noteExecutions } from '../../state/testing/executions.js';
-import type { Timing } from '../attempt/timing.js';
+import type { Timing } from '../common/timing.js';
 import { type RunningWorker, type StartWorkerOptions, startWorker } from '../start.js';
 import type { RankFaults } from './fake-rank-main.js';
 import { type TestSpec, testSpec } from './start-message.js';

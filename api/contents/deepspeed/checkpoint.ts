@@ -3,7 +3,7 @@ import type { Moment, StateName } from '../../../contracts/state-records.js';
 import { STATE_NAMES } from '../../../platform/checkpoint/manifest.js';
 import type { WeightTensor } from '../../../platform/models/weights.js';
 import type { TorchFile } from '../../../platform/torch-file/read.js';
-import type { ModelParam } from '../../../spec/model/params.js';
+import type { ModelParam } from '../../../spec/index.js';
 import { deepSpeedFile } from './names.js';
 import { CONVERT, frozenRuns, type RankFile, rawRuns } from './raw.js';
 import { checkWhole, type Run, tensorsByFile } from './runs.js';

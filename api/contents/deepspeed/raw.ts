@@ -1,7 +1,7 @@
 import type { StateName } from '../../../contracts/rank-protocol.js';
 import type { TorchFile } from '../../../platform/torch-file/read.js';
 import { PyRecord, TorchTensor, type TorchValue } from '../../../platform/torch-file/values.js';
-import type { ModelParam } from '../../../spec/model/params.js';
+import type { ModelParam } from '../../../spec/index.js';
 import { STATE_FILES } from './names.js';
 import { type FoundTensor, invalidState, problem, type Run, runOf, tensorOf } from './runs.js';
 import { countsIn, entryOf, itemsOf } from './updates.js';

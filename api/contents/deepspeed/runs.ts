@@ -4,7 +4,7 @@ import { isWeightDtype, type WeightDtype, type WeightTensor } from '../../../pla
 import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
 import type { TorchFile } from '../../../platform/torch-file/read.js';
 import { TorchTensor, type TorchValue } from '../../../platform/torch-file/values.js';
-import type { ModelParam } from '../../../spec/model/params.js';
+import type { ModelParam } from '../../../spec/index.js';
 
 /** A tensor of a file, row-major and without gaps. */
 export interface FoundTensor {

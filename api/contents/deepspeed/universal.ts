@@ -1,6 +1,6 @@
 import type { StateName } from '../../../contracts/rank-protocol.js';
 import type { TorchFile } from '../../../platform/torch-file/read.js';
-import type { ModelParam } from '../../../spec/model/params.js';
+import type { ModelParam } from '../../../spec/index.js';
 import { STATE_FILES, stateFile } from './names.js';
 import { type FoundTensor, invalidState, problem, type Run, runOf, tensorOf } from './runs.js';
 import { countOf, countsIn, entryOf } from './updates.js';

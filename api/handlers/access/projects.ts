@@ -1,7 +1,6 @@
 import { isFinal, JOB_STATES, type Project, ZerofleetError } from '../../../contracts/index.js';
 import { putQuotaDocument } from '../../../control/recovery/documents.js';
-import type { Projects } from '../../../state/index.js';
-import { storedBytes } from '../../../state/index.js';
+import { type Projects, storedBytes } from '../../../state/index.js';
 import type { OperationHandler } from '../types.js';
 
 export const listProjects: OperationHandler<'listProjects'> = async (request) => {

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Health, Readiness, ReadinessCheck } from '../../../contracts/index.js';
-import { isErrorCode } from '../../../contracts/index.js';
+import { type Health, isErrorCode, type Readiness, type ReadinessCheck } from '../../../contracts/index.js';
 import { PROGRAM_VERSION } from '../../../platform/process/version.js';
 import type { OperationHandler } from '../types.js';
 

@@ -4,9 +4,9 @@ import { keepDesired, putDesired } from '../../../control/recovery/documents.js'
 import { checkMultiple } from '../../../spec/index.js';
 import type { Condition, JobStorePort } from '../../../state/index.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
+import { findJob } from '../../jobs/find-job.js';
 import { requireFit, withRanks } from '../../jobs/require-fit.js';
 import type { OperationHandler } from '../types.js';
-import { findJob } from './jobs.js';
 
 export const cancelJob: OperationHandler<'cancelJob'> = async (request, reply) => {
   const { records: store } = request;

@@ -1,7 +1,7 @@
 import type { JobLog, JobMetric, Page, StreamEntry } from '../../../contracts/index.js';
+import { findJob } from '../../jobs/find-job.js';
 import { choosePoints, metricsBetween } from '../../jobs/metric-points.js';
 import type { OperationHandler } from '../types.js';
-import { findJob } from './jobs.js';
 
 /** Lines read at once where some may not be wanted. */
 const LOG_BATCH = 1000;

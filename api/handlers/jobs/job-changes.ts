@@ -1,10 +1,10 @@
 import type { ResolvedJobSpec } from '../../../contracts/index.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { deleteJob as remove } from '../../jobs/deletions.js';
+import { findJob } from '../../jobs/find-job.js';
 import { requireFit } from '../../jobs/require-fit.js';
 import { updateJob as update } from '../../jobs/update-job.js';
 import type { OperationHandler } from '../types.js';
-import { findJob } from './jobs.js';
 
 export const updateJob: OperationHandler<'updateJob'> = async (request, reply) => {
   const { objects } = request.server.services;

@@ -1,8 +1,14 @@
 /** Jobs that name an object of S3 as their data. How one becomes a dataset at all is in dataset-uris.test.ts. */
 import { EventEmitter, once } from 'node:events';
 import t, { type Test } from 'tap';
-import type { Dataset, DryRun, Job, Page, Problem } from '../../../contracts/index.js';
-import { datasetKey } from '../../../contracts/index.js';
+import {
+  type Dataset,
+  type DryRun,
+  datasetKey,
+  type Job,
+  type Page,
+  type Problem,
+} from '../../../contracts/index.js';
 import { S3DatasetSources } from '../../../platform/dataset-sources.js';
 import { putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
 import { type Fate, S3StandIn } from '../../../platform/testing/s3-stand-in.js';

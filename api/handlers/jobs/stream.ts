@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { onClosed } from '../../http/long-request.js';
 import { sseComment, sseMessage, sseRetry } from '../../http/sse.js';
+import { findJob } from '../../jobs/find-job.js';
 import { type Followed, followJob } from '../../jobs/follow.js';
 import type { OperationHandler } from '../types.js';
-import { findJob } from './jobs.js';
 
 /** How long a client should wait before it connects again after a broken connection. */
 const RECONNECT_MS = 1000;

@@ -8,8 +8,7 @@ import {
 } from '../../../contracts/index.js';
 import { putModelDocument } from '../../../control/recovery/documents.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
-import { modelWarnings, presets } from '../../../spec/index.js';
-import { MODEL_TYPES } from '../../../spec/model/families/families.js';
+import { MODEL_TYPES, modelWarnings, presets } from '../../../spec/index.js';
 import type { ModelRecords } from '../../../state/index.js';
 import { keepRecord, patched } from '../../access/change-record.js';
 import { requireStorage } from '../../access/storage-quota.js';

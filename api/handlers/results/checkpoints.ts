@@ -3,10 +3,11 @@ import { pinKey } from '../../../platform/checkpoint/layout.js';
 import type { JobStorePort } from '../../../state/index.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { deleteCheckpoint as remove } from '../../jobs/deletions.js';
+import { findJob } from '../../jobs/find-job.js';
 import { forkDocument } from '../../jobs/fork-spec.js';
 import { readySpec } from '../../jobs/ready-spec.js';
 import { verifyCheckpoint as verify } from '../../jobs/verify-checkpoint.js';
-import { createdBefore, findJob, idempotencyOf, record, sendCreated, specLookups } from '../jobs/jobs.js';
+import { createdBefore, idempotencyOf, record, sendCreated, specLookups } from '../jobs/create-job.js';
 import type { OperationHandler } from '../types.js';
 
 export const checkpointJob: OperationHandler<'checkpointJob'> = async (request, reply) => {

@@ -1,5 +1,9 @@
-import type { Download, DownloadFile, ExportFile } from '../../../contracts/index.js';
-import { ZerofleetError } from '../../../contracts/index.js';
+import {
+  type Download,
+  type DownloadFile,
+  type ExportFile,
+  ZerofleetError,
+} from '../../../contracts/index.js';
 import { sendObject } from '../../http/send-object.js';
 import { type FileSet, findFiles } from '../../jobs/download-files.js';
 import type { OperationHandler } from '../types.js';

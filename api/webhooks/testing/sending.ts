@@ -1,8 +1,7 @@
 import type { Test } from 'tap';
 import type { Delivery, DeliveryAttempt, WebhookSpec, WebhookWithSecret } from '../../../contracts/index.js';
 import { createLogger } from '../../../platform/logging/logging.js';
-import type { WebhookOutboxEntry } from '../../../state/index.js';
-import { startWebhookRelay } from '../../../state/index.js';
+import { startWebhookRelay, type WebhookOutboxEntry } from '../../../state/index.js';
 import { startTestStack } from '../../testing/stack.js';
 import { AddressPolicy } from '../addresses.js';
 import { WebhookSender, type WebhookSenderOptions } from '../sender.js';

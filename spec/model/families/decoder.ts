@@ -1,5 +1,5 @@
 /** What the families with RMSNorm, rotary positions and SwiGLU share: Llama and those after it. */
-import type { ResolvedLlamaConfig } from '../../../contracts/types.js';
+import type { ResolvedLlamaConfig } from '../../../contracts/index.js';
 import type { Architecture } from '../architecture.js';
 import type { ConfigReader } from '../reader.js';
 import { readRope, scalingParams } from '../rope.js';

@@ -1,4 +1,4 @@
-import type { ResolvedModelConfig } from '../../../contracts/types.js';
+import type { ResolvedModelConfig } from '../../../contracts/index.js';
 import type { Architecture } from '../architecture.js';
 import type { Family } from './family.js';
 import { GPT2 } from './gpt2.js';

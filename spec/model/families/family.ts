@@ -1,4 +1,4 @@
-import type { ResolvedModelConfig } from '../../../contracts/types.js';
+import type { ResolvedModelConfig } from '../../../contracts/index.js';
 import type { Architecture } from '../architecture.js';
 import type { ConfigReader } from '../reader.js';
 

@@ -1,4 +1,4 @@
-import type { ResolvedGpt2Config } from '../../../contracts/types.js';
+import type { ResolvedGpt2Config } from '../../../contracts/index.js';
 import type { ConfigReader } from '../reader.js';
 import { NO_SCALING } from '../rope.js';
 import { everyLayer, nearestMultiple } from './decoder.js';

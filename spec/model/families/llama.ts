@@ -1,4 +1,4 @@
-import type { ResolvedLlamaConfig } from '../../../contracts/types.js';
+import type { ResolvedLlamaConfig } from '../../../contracts/index.js';
 import type { ConfigReader } from '../reader.js';
 import { decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';

@@ -1,4 +1,4 @@
-import type { ResolvedMixtralConfig } from '../../../contracts/types.js';
+import type { ResolvedMixtralConfig } from '../../../contracts/index.js';
 import { decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { LIMITS } from './limits.js';

@@ -1,4 +1,4 @@
-import type { ResolvedQwen2Config } from '../../../contracts/types.js';
+import type { ResolvedQwen2Config } from '../../../contracts/index.js';
 import { decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { layerWindows, readLayerTypes } from './qwen.js';

@@ -1,4 +1,4 @@
-import type { ResolvedQwen3Config } from '../../../contracts/types.js';
+import type { ResolvedQwen3Config } from '../../../contracts/index.js';
 import { decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { layerWindows, readLayerTypes } from './qwen.js';

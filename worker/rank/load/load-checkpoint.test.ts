@@ -6,7 +6,7 @@ import { encodeManifest, parseManifest } from '../../../platform/checkpoint/mani
 import { verifyShards } from '../../../platform/checkpoint/verify.js';
 import { type ObjectStore, openObjectStore } from '../../../platform/object-store/index.js';
 import { parseSafetensorsHeader } from '../../../platform/safetensors/read-header.js';
-import { resolveOptimizer } from '../../../spec/resolve/optimizer.js';
+import { resolveOptimizer } from '../../../spec/index.js';
 import { buildManifest } from '../../checkpoint/commit.js';
 import { verifyLoadedRanges } from '../../checkpoint/verify-load.js';
 import type { TrainerConfig } from '../../native/adapter.js';

@@ -1,0 +1,32 @@
+import t from 'tap';
+import { folderCircles, largeFolders } from './folders.mjs';
+
+t.test('folders side by side that need each other are a circle, at any depth', async (t) => {
+  const circles = folderCircles([
+    ['room/a/one.ts', 'room/b/two.ts'],
+    ['room/b/two.ts', 'room/c/deep/three.ts'],
+    ['room/c/deep/other.ts', 'room/a/one.ts'],
+    ['room/a/one.ts', 'elsewhere/one.ts'],
+  ]);
+  t.equal(circles.length, 1);
+  t.match(circles[0], /^folders of room in a circle:/);
+  t.match(circles[0], 'room/c/deep/other.ts -> room/a/one.ts');
+});
+
+t.test('a folder and what it lies in are none', async (t) => {
+  t.same(
+    folderCircles([
+      ['room/index.ts', 'room/a/one.ts'],
+      ['room/a/one.ts', 'room/common.ts'],
+      ['room/a/one.ts', 'room/a/inner/two.ts'],
+      ['room/a/inner/two.ts', 'room/a/three.ts'],
+    ]),
+    [],
+  );
+});
+
+t.test('a folder has at most thirty files', async (t) => {
+  const files = Array.from({ length: 31 }, (_, i) => `room/${i}.ts`);
+  t.same(largeFolders(files.slice(1)), []);
+  t.same(largeFolders(files), ['room has 31 files: at most 30 lie in one folder']);
+});
