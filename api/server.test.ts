@@ -9,10 +9,15 @@ import { type Dataset, type Job, queueName, REDIS_PREFIX } from '../contracts/in
 import { loadConfig } from '../platform/config/config.js';
 import { createLogger } from '../platform/logging/logging.js';
 import { startTestRedis } from '../platform/testing/redis.js';
+import { S3StandIn } from '../platform/testing/s3-stand-in.js';
 import { openJobStore } from '../state/index.js';
 import { testWorker } from '../state/testing/workers.js';
 import { startApi } from './server.js';
 import { smallSpec } from './testing/stack.js';
+
+process.env.AWS_ACCESS_KEY_ID = 'test';
+process.env.AWS_SECRET_ACCESS_KEY = 'test';
+process.env.AWS_REGION = 'eu-central-1';
 
 t.test('the server: first key, a decision and its way to the queue, a restart, and the end', async (t) => {
   const redis = await startTestRedis();
@@ -118,6 +123,35 @@ t.test('a key of the configuration is accepted and stored nowhere', async (t) =>
   const headers = { authorization: 'Bearer a-key-of-my-own-choice' };
   t.equal((await fetch(`${api.url}/v1/jobs`, { headers })).status, 200);
   await t.rejects(stat(join(dataDir, 'api-key')), { code: 'ENOENT' });
+});
+
+t.test('an S3 that overwrites objects is told of in the log', async (t) => {
+  const redis = await startTestRedis();
+  t.teardown(() => redis.stop());
+  for (const overwrites of [false, true]) {
+    const bucket = new S3StandIn();
+    bucket.overwrites = overwrites;
+    const door = await bucket.open();
+    t.teardown(() => door.close());
+    const lines: string[] = [];
+    const api = await startApi({
+      config: loadConfig({
+        ZEROFLEET_PORT: '0',
+        ZEROFLEET_DATA_DIR: t.testdir({}),
+        ZEROFLEET_S3_ENDPOINT: door.endpoint,
+      }),
+      redisUrl: redis.url,
+      objectStoreUrl: 's3://tests/fleet',
+      log: createLogger({
+        level: 'error',
+        name: 'api',
+        destination: { write: (line: string) => void lines.push(line) },
+      }),
+    });
+    // The probe ends before the server does.
+    await api.close();
+    t.equal(lines.filter((line) => line.includes('overwrites objects')).length, overwrites ? 1 : 0);
+  }
 });
 
 t.test('a shutdown: not ready first, then no service', async (t) => {

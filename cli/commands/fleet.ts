@@ -42,8 +42,15 @@ async function listWorkers(context: Context): Promise<void> {
     age(worker.last_seen),
   ]);
   const head = ['WORKER', 'POOL', 'HOST', 'ADDRESS', 'SLOTS', 'ON', 'NUMERICS', '', 'SEEN'];
-  const problems = workers.flatMap(({ id, problem, gpus }) => [
+  const problems = workers.flatMap(({ id, problem, gpus, avoided }) => [
     ...(problem === null ? [] : [`${id}: ${problem}`]),
+    ...avoided
+      // Both of a pair name it.
+      .filter(({ worker_id }) => id < worker_id)
+      .map(
+        ({ worker_id, job_id, until }) =>
+          `${id} and ${worker_id} could not reach each other: ${job_id} is not placed on both until ${until}`,
+      ),
     ...gpus.flatMap(({ uuid, problem }) => (problem === null ? [] : `${uuid} of ${id}: ${problem}`)),
   ]);
   context.show(workers, () =>

@@ -4067,6 +4067,14 @@ export interface components {
             /** @description What is wrong with it, in words; null for a healthy one. */
             problem: string | null;
         };
+        /** @description Another worker that could not be reached: the pair is not given to the job together. */
+        AvoidedWorker: {
+            /** @description The other worker. */
+            worker_id: string;
+            job_id: components["schemas"]["JobId"];
+            /** @description From then on the job may be placed on both again. */
+            until: components["schemas"]["Time"];
+        };
         /**
          * @description A worker machine, as it announced itself.
          * @example {
@@ -4084,6 +4092,13 @@ export interface components {
          *       "numerics": "cpu-avx2/2",
          *       "memory_bytes": 68719476736,
          *       "gpus": [],
+         *       "avoided": [
+         *         {
+         *           "worker_id": "worker-2",
+         *           "job_id": "job_01KT8G5N4Q9X2Y7Z3W6V5B1C0D",
+         *           "until": "2026-11-21T09:11:00.000Z"
+         *         }
+         *       ],
          *       "last_seen": "2026-11-21T09:01:00.000Z"
          *     }
          */
@@ -4115,6 +4130,8 @@ export interface components {
             gpus: components["schemas"]["WorkerGpu"][];
             /** @description Memory of its host that its processes may use, with the limit of its container. */
             memory_bytes: number;
+            /** @description Workers that could not reach this one, or that it could not reach; a job that met this is not placed on both for a while. */
+            avoided: components["schemas"]["AvoidedWorker"][];
             last_seen: components["schemas"]["Time"];
         };
         /** @description All workers. */

@@ -54,6 +54,8 @@ export class S3StandIn {
   readonly uploads = new Map<string, Upload>();
   /** The code of S3 with which a request is refused; null: it is not. */
   refuse: (request: StandInRequest) => string | null = () => null;
+  /** Whether writes overwrite in spite of `If-None-Match: *`, as those of older servers do. */
+  overwrites = false;
   private begun = 0;
 
   /** Serves on loopback. @param fate asked with the name of each request, in their order */
@@ -101,7 +103,8 @@ export class S3StandIn {
   }
 
   private put({ key, body, headers }: Call): Reply {
-    if (headers['if-none-match'] === '*' && this.objects.has(key)) return failure(412, 'PreconditionFailed');
+    const refused = headers['if-none-match'] === '*' && !this.overwrites && this.objects.has(key);
+    if (refused) return failure(412, 'PreconditionFailed');
     this.objects.set(key, body);
     return { status: 200, headers: { etag: etagOf(body) } };
   }

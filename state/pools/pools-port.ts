@@ -46,6 +46,8 @@ export interface WorkerAnnouncement {
 
 export interface WorkerRecord extends WorkerAnnouncement {
   used_slots: number;
+  /** Workers that it could not reach, or that could not reach it: until then the job is not placed on both. */
+  avoided: { worker_id: string; job_id: string; until: string }[];
   /** RFC 3339 */
   last_seen: string;
 }

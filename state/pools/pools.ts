@@ -2,10 +2,10 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { adjust } from '../../scheduler/adjust.js';
 import { jobKey, redisCall, type StoreContext, untilUnchanged } from '../core/context.js';
 import type { PoolPlaces, PoolRecord, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
-import { placeOf, readSnapshot } from './scheduling.js';
+import { inPairs, placeOf, readSnapshot } from './scheduling.js';
 
 /** A pool as read_pools.lua answers it. */
-type RawPool = [name: string, running: number, waiting: number, ...workers: RawWorker[]];
+type RawPool = [name: string, running: number, waiting: number, avoided: string[], ...workers: RawWorker[]];
 export type RawWorker = [record: string, seen_at: string, used: number, draining: number, retiring: number];
 
 export function poolPlaces(context: StoreContext): PoolPlaces {
@@ -56,16 +56,36 @@ export async function readPools({ commands }: StoreContext, pool?: string): Prom
   return (await commands.run('read_pools', { pool })) as RawPool[];
 }
 
-function poolOf([name, running, waiting, ...workers]: RawPool): PoolRecord {
-  return { name, running, waiting, workers: workers.map(workerOf) };
+function poolOf([name, running, waiting, avoided, ...workers]: RawPool): PoolRecord {
+  const pairs = avoidedOf(avoided);
+  return { name, running, waiting, workers: workers.map((worker) => workerOf(worker, pairs)) };
 }
 
-function workerOf([record, seen_at, used_slots, draining]: RawWorker): WorkerRecord {
+/** A worker that another one could not reach, or that could not reach it. */
+type Avoided = { id: string } & WorkerRecord['avoided'][number];
+
+/** Each pair twice, from either side. */
+function avoidedOf(flat: readonly string[]): Avoided[] {
+  return inPairs(flat).flatMap(([text, until_ms]) => {
+    const [first, second, job_id] = JSON.parse(text) as [string, string, string];
+    const until = new Date(Number(until_ms)).toISOString();
+    return [
+      { id: first, worker_id: second, job_id, until },
+      { id: second, worker_id: first, job_id, until },
+    ];
+  });
+}
+
+function workerOf(
+  [record, seen_at, used_slots, draining]: RawWorker,
+  pairs: readonly Avoided[],
+): WorkerRecord {
   const worker: WorkerAnnouncement = JSON.parse(record);
   const last_seen = new Date(Number(seen_at)).toISOString();
   // Records of earlier versions name neither a machine nor what it computes with.
   const { machine = null, numerics = null, gpus = [] }: Partial<WorkerAnnouncement> = worker;
-  return { ...worker, machine, numerics, gpus, draining: draining === 1, used_slots, last_seen };
+  const avoided = pairs.filter(({ id }) => id === worker.id).map(({ id: _, ...other }) => other);
+  return { ...worker, machine, numerics, gpus, draining: draining === 1, used_slots, avoided, last_seen };
 }
 
 /** What a rank may have on whichever of its GPUs it comes to; undefined where ranks run on the CPU. */

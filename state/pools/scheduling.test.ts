@@ -283,6 +283,16 @@ t.test(
       reason: 'node_lost',
       avoid,
     });
+    const ofPool = async () =>
+      (await pool.store.listWorkers()).map(({ id, avoided }) => [
+        id,
+        avoided.map(({ worker_id, job_id }) => [worker_id, job_id]),
+      ]);
+    t.same(await ofPool(), [
+      ['a', [['b', job.id]]],
+      ['b', [['a', job.id]]],
+      ['c', []],
+    ]);
     t.same(await pool.places(job), { a: 2, c: 2 });
     await pool.store.releaseAttempt(job.id, executionAt(job.id, 2), {
       to: 'queued',
@@ -297,6 +307,21 @@ t.test(
     });
     await sleep(5);
     t.same(await pool.places(job), { b: 2, c: 2 }, 'the time is over');
+    t.same(
+      await ofPool(),
+      [
+        [
+          'a',
+          [
+            ['b', job.id],
+            ['c', job.id],
+          ],
+        ],
+        ['b', [['a', job.id]]],
+        ['c', [['a', job.id]]],
+      ],
+      'it is over in the list, too',
+    );
   },
 );
 

@@ -90,7 +90,7 @@ export async function readSnapshot(
   const reply = await commands.run('read_snapshot', { pool, limit: DUE_BATCH });
   const [version, nowMs, workers, holders, described, served] = reply as RawSnapshot;
   const now = Number(nowMs);
-  const jobs = pairs(described).map(([id, text]) => ({ id, described: JSON.parse(text) as Waiting }));
+  const jobs = inPairs(described).map(([id, text]) => ({ id, described: JSON.parse(text) as Waiting }));
   const those = (delayed: boolean) =>
     jobs.flatMap((job) => (job.described.delayed === delayed ? [waitingOf(job.id, job.described, now)] : []));
   return {
@@ -187,7 +187,7 @@ function avoidOf(text: string | undefined, now: number): WaitingJob['avoid'] {
 
 function servedOf(flat: readonly string[]): Map<string, Map<string, number>> {
   const served = new Map<string, Map<string, number>>();
-  for (const [name, at] of pairs(flat)) {
+  for (const [name, at] of inPairs(flat)) {
     // A project's name has no spaces.
     const space = name.indexOf(' ');
     const [project, group] = [name.slice(0, space), name.slice(space + 1)];
@@ -196,6 +196,7 @@ function servedOf(flat: readonly string[]): Map<string, Map<string, number>> {
   return served;
 }
 
-function pairs(flat: readonly string[]): [string, string][] {
+/** Names and values of a flat reply of Redis. */
+export function inPairs(flat: readonly string[]): [string, string][] {
   return Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i] ?? '', flat[2 * i + 1] ?? '']);
 }

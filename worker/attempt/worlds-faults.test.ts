@@ -34,6 +34,10 @@ for (const [who, signal] of [
     t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
     t.ok(job.epoch > 1, 'another attempt');
     t.strictSame(spread((await placesOf(f, id)).at(-1)), [2], 'on the worker that is left');
+    if (who === 'member') {
+      const leader = (await f.store.listWorkers()).find((worker) => worker.id === places[0]?.worker_id);
+      t.match(leader?.avoided, [{ worker_id: victim, job_id: id }], 'the pair is not tried again at once');
+    }
     // One that comes back has to see that its time is over.
     agent?.kill('SIGCONT');
     await f.untilNoRanks();

@@ -15,7 +15,7 @@
 
 local AVOIDED_KEPT = 20
 
--- Remembers for a while that two workers could not reach each other. The newest pairs are kept.
+-- Remembers for a while that two workers could not reach each other. The newest pairs are kept. The pool's list is for people.
 local function avoid_pair(id, job, avoid)
   local now = now_ms()
   local kept = { { pair = avoid.pair, ['until'] = now + avoid.ms } }
@@ -26,6 +26,12 @@ local function avoid_pair(id, job, avoid)
   end
   job.avoided = cjson.encode(kept)
   redis.call('HSET', job_key(id), 'avoided', job.avoided)
+  local list = prefix .. ':pool:' .. job.pool .. ':avoided'
+  redis.call('ZREMRANGEBYSCORE', list, '-inf', string.format('%d', now))
+  redis.call('ZADD', list, string.format('%d', now + avoid.ms), cjson.encode({ avoid.pair[1], avoid.pair[2], id }))
+  if redis.call('PTTL', list) < avoid.ms then
+    redis.call('PEXPIRE', list, string.format('%d', avoid.ms))
+  end
 end
 
 local job = load_job(call.job_id)

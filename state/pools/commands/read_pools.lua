@@ -2,7 +2,7 @@
 -- are not due yet as well, for they will want a worker).
 --
 -- call: pool (absent: all that have a worker or a job)
--- Returns: ok, {name, running, waiting, {record (JSON), seen_at (ms), used slots, draining (1), retiring (1)}…}…     pools and workers
+-- Returns: ok, {name, running, waiting, {pair of workers and job that avoids it (JSON), until (ms)…}, {record (JSON), seen_at (ms), used slots, draining (1), retiring (1)}…}…     pools and workers
 --          by name
 --- @include job
 --- @include attempt
@@ -21,7 +21,8 @@ for _, name in ipairs(names) do
   end)
   local key = prefix .. ':pool:' .. name
   local waiting = redis.call('ZCARD', key .. ':waiting') + redis.call('ZCARD', key .. ':delayed')
-  local entry = { name, #pool.holders, waiting }
+  local avoided = redis.call('ZRANGEBYSCORE', key .. ':avoided', '(' .. string.format('%d', now), '+inf', 'WITHSCORES')
+  local entry = { name, #pool.holders, waiting, avoided }
   for _, worker in ipairs(pool.workers) do
     local known = redis.call('HMGET', prefix .. ':worker:' .. worker.id, 'record', 'seen_at', 'retiring')
     entry[#entry + 1] = { known[1], known[2], worker.used, worker.draining and 1 or 0, known[3] == '1' and 1 or 0 }
