@@ -8,7 +8,7 @@ export const REDIS_PREFIX = '{zf}';
 export interface QueuePayload {
   job_id: string;
   attempt: number;
-  /** Of the request that created the job; entries of earlier versions have none. */
+  /** Of the request that created the job. */
   trace?: TraceHeaders;
 }
 

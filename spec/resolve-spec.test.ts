@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { JobSpec, ResolvedJobSpec } from '../contracts/index.js';
+import type { JobSpec } from '../contracts/index.js';
 import { leafCount } from './model/leaves.js';
 import { presets } from './presets.js';
-import { completeSpec, resolveSpec } from './resolve-spec.js';
+import { resolveSpec } from './resolve-spec.js';
 import { DATASET, LLAMA, SMALLEST } from './testing/documents.js';
 
 t.test('every default is filled in', async (t) => {
@@ -95,29 +95,8 @@ t.test('a resolved document resolves to itself', async (t) => {
       const again = resolveSpec({ ...spec, name: 'x', model: { config: spec.model.config } }, DATASET);
       t.same(again.errors, []);
       t.same({ ...again.spec, name: '', model: spec.model }, spec);
-      t.same(completeSpec(spec), spec);
     }
   }
-});
-
-t.test('a document that was resolved before there were the newest fields keeps its meaning', async (t) => {
-  const { spec } = resolveSpec({ ...SMALLEST, zero: { reduce_dtype: 'fp32' } }, DATASET);
-  const { type, lr, betas, eps, weight_decay } = spec.train.optimizer;
-  const { gradient_clipping_norm: _, loss_scale: __, overrides: ___, ...others } = spec.train;
-  const { activation_checkpointing: ____, ...train } = others;
-  const { dataset, tokenizer, validation_fraction, seed } = spec.data;
-  const old = {
-    ...spec,
-    model: { config: spec.model.config, preset: spec.model.preset },
-    data: { dataset, tokenizer, validation_fraction, seed },
-    train: {
-      ...train,
-      optimizer: { type, lr, betas, eps, weight_decay },
-      lr_schedule: { type: 'cosine', warmup_steps: 0, min_lr: 0 },
-    },
-    zero: { stage: 2, bucket_bytes: 16_777_216, reduce_dtype: 'fp32' },
-  };
-  t.same(completeSpec(old as unknown as ResolvedJobSpec), spec);
 });
 
 t.test('the defaults of each optimizer, and no fields of the others', async (t) => {

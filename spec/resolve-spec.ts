@@ -56,8 +56,6 @@ export interface ResolveOptions {
 /** In place of a configuration that can't be read, so that rules about other things can be checked. */
 const STAND_IN = presets['llama-tiny'];
 
-const NO_SOURCES: DataSources = { dataset: null, source: null, tokenizer: null, today: null };
-
 /**
  * Fills every default of a job document and checks the rules that hold between its fields.
  *
@@ -122,20 +120,6 @@ function checkAgainstModel(resolved: ResolvedJobSpec, sources: DataSources): Fie
     ...checkInitFrom(resolved, sources.source),
     ...checkParamGroups(resolved),
   ];
-}
-
-/**
- * A resolved document of an earlier version with the fields that it did not have yet: their defaults are what it meant.
- * One of this version stays as it is.
- */
-export function completeSpec(stored: ResolvedJobSpec): ResolvedJobSpec {
-  const { preset, config, init_from } = stored.model;
-  const { model, ...rest } = fillDefaults(
-    { ...stored, model: {} },
-    resolveConfig({ config }).config ?? config,
-    NO_SOURCES,
-  );
-  return { ...rest, model: { ...model, preset, init_from: init_from ?? null } };
 }
 
 /** What was not looked up, or has to be copied first, has no id: whoever records the document names its dataset. */

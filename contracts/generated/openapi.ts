@@ -3958,7 +3958,7 @@ export interface components {
                 uri: components["schemas"]["S3Uri"];
                 /**
                  * @description SHA-256 over names, sizes and ETags of the files in the bucket; equal for a folder that has not changed. Absent where the
-                 *     server gives no ETags, and in records of earlier versions.
+                 *     server gives no ETags.
                  */
                 version?: string;
             };

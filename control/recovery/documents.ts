@@ -64,8 +64,8 @@ export type DesiredDocument = Static<typeof DesiredDocument>;
 export const ResultDocument = Type.Object({
   job_id: Text,
   state: oneOf<Exclude<FinalJobState, 'cancelled'>>(['succeeded', 'failed']),
-  /** Of the worker that wrote it; earlier versions did not say. */
-  epoch: Type.Optional(Count),
+  /** Of the worker that wrote it. */
+  epoch: Count,
   step: Count,
   total_steps: Count,
   state_digest: nullable(Text),

@@ -1,6 +1,5 @@
 import { decodeTime } from 'ulid';
 import type { Job, JobState, StateChange } from '../../contracts/index.js';
-import { completeSpec } from '../../spec/index.js';
 import { IDEMPOTENCY_TTL_MS, initialJob, type RestoredJob } from '../../state/index.js';
 import type { StoredJob } from './stored-job.js';
 
@@ -18,7 +17,7 @@ export const EPOCH_JUMP = 1_000_000;
 export function rebuild(stored: StoredJob, now: number): RestoredJob {
   const { spec, checkpoints, desired } = stored;
   const created_at = new Date(decodeTime(spec.job_id.slice('job_'.length))).toISOString();
-  const fresh = initialJob(spec.job_id, completeSpec(spec.spec), created_at);
+  const fresh = initialJob(spec.job_id, spec.spec, created_at);
   const end = stateOf(stored, new Date(now).toISOString());
   const result = end.state === 'succeeded' || end.state === 'failed' ? stored.result : null;
   const latest = checkpoints.at(-1) ?? null;
@@ -44,7 +43,7 @@ export function rebuild(stored: StoredJob, now: number): RestoredJob {
 function stateOf({ result, desired, checkpoints, epoch }: StoredJob, now: string): StateChange {
   const change = (state: JobState, reason: string | null, at = now): StateChange => ({ state, reason, at });
   // A worker that lost the job in the moment of failing it may have left a result that never counted.
-  const outlived = result?.epoch !== undefined && result.epoch < epoch && result.state === 'failed';
+  const outlived = result?.state === 'failed' && result.epoch < epoch;
   if (result && !outlived) {
     const reason = result.state === 'failed' ? (result.failure?.code ?? null) : 'completed';
     return change(result.state, reason, result.finished_at);

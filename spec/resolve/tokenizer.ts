@@ -124,16 +124,14 @@ export function checkTokenizer(given: Data, resolved: ResolvedData, sources: Dat
   return [...errors, ...checkTemplate(given, resolved, sources), ...checkDate(given, resolved, sources)];
 }
 
-function withoutTokenizer({ id, has_tokenizer, unread_tokenizer }: Model): string {
+function withoutTokenizer({ id, unread_tokenizer }: Model): string {
   if (unread_tokenizer !== undefined)
     return (
       `model ${id} has its tokenizer as ${unread_tokenizer.join(' and ')} alone, which is not read here; send the model with the ` +
       'tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(folder) of transformers writes, name another ' +
       'model that has one, or say "bytes"'
     );
-  return has_tokenizer
-    ? `the tokenizer of model ${id} was not read when it was uploaded, by an earlier version; upload the model again`
-    : `model ${id} has no tokenizer.json; name a model that has one, or bytes`;
+  return `model ${id} has no tokenizer.json; name a model that has one, or bytes`;
 }
 
 function checkTemplate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {

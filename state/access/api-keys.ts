@@ -119,7 +119,7 @@ function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-/** Null for an empty record. Those of earlier versions have the first four fields only. */
+/** Null for an empty record. */
 function keyOf(fields: Record<string, string>): ApiKey | null {
   const { id, name, scopes, created_at, project = DEFAULT_PROJECT } = fields;
   if (!id || name === undefined || !scopes || !created_at) return null;

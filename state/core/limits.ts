@@ -21,7 +21,7 @@ export function limitFields({ limits, retry }: ResolvedJobSpec): LimitFields {
   };
 }
 
-/** Of a record; those of earlier versions, and of jobs that never ran, have no such fields. */
+/** Of a record; those of jobs that never ran have no such fields. */
 export function usageOf(flat: readonly string[]): Job['usage'] {
   const number = (name: string) => {
     const at = flat.findIndex((text, i) => i % 2 === 0 && text === name);

@@ -12,7 +12,7 @@ import {
 } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { randomPiece } from '../../platform/random.js';
-import { completeSpec, gpuBytesBySize, leafCount, modelsOf } from '../../spec/index.js';
+import { gpuBytesBySize, leafCount, modelsOf } from '../../spec/index.js';
 import { type LimitFields, limitFields, usageOf } from '../core/limits.js';
 import type { Place } from '../pools/pools-port.js';
 import type { Control } from './attempts-port.js';
@@ -76,7 +76,7 @@ export function overridesField({ train }: ResolvedJobSpec): OverridesField {
 }
 
 export interface GpuFields {
-  /** JSON of `gpuBytesBySize`. Records of earlier versions have none: no GPU offered slots then. */
+  /** JSON of `gpuBytesBySize`. */
   gpu_bytes: string;
 }
 
@@ -189,8 +189,7 @@ export type RecordReply = [flat: string[], history: string[]];
 export function fromRecord([flat, history]: RecordReply): Job | null {
   if (flat.length === 0) return null;
   const field = fieldReader(flat);
-  // The job may have been recorded before the document got its newest fields.
-  const spec = completeSpec(JSON.parse(field('spec')));
+  const spec: ResolvedJobSpec = JSON.parse(field('spec'));
   return {
     id: field('id'),
     name: field('name'),

@@ -1,6 +1,5 @@
 import {
   type Checkpoint,
-  DEFAULT_PROJECT,
   type Job,
   parseTrace,
   type TraceHeaders,
@@ -79,9 +78,7 @@ export function jobRequests(context: StoreContext): JobRequests {
     getJob: (jobId) => reader.read(jobId),
 
     async projectOfJob(jobId) {
-      const [id, project] = await redisCall(context.redis.hmget(jobKey(context, jobId), 'id', 'project'));
-      // Records of earlier versions say no project.
-      return id ? (project ?? DEFAULT_PROJECT) : null;
+      return redisCall(context.redis.hget(jobKey(context, jobId), 'project'));
     },
 
     listJobs: (filter = {}) => listJobs(context, filter, getJobs),

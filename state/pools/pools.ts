@@ -82,10 +82,8 @@ function workerOf(
 ): WorkerRecord {
   const worker: WorkerAnnouncement = JSON.parse(record);
   const last_seen = new Date(Number(seen_at)).toISOString();
-  // Records of earlier versions name neither a machine nor what it computes with.
-  const { machine = null, numerics = null, gpus = [] }: Partial<WorkerAnnouncement> = worker;
   const avoided = pairs.filter(({ id }) => id === worker.id).map(({ id: _, ...other }) => other);
-  return { ...worker, machine, numerics, gpus, draining: draining === 1, used_slots, avoided, last_seen };
+  return { ...worker, draining: draining === 1, used_slots, avoided, last_seen };
 }
 
 /** What a rank may have on whichever of its GPUs it comes to; undefined where ranks run on the CPU. */

@@ -3,17 +3,8 @@ import { indexKey, redisCall, type StoreContext } from '../core/context.js';
 import { documents } from './documents.js';
 import type { DatasetCopyKey, DatasetRecords } from './records-port.js';
 
-/** At first there were texts only, all of them uploaded. */
-const TEXT = {
-  description: '',
-  source: null,
-  num_documents: 1,
-  num_chats: 0,
-  max_token: null,
-} satisfies Partial<Dataset>;
-
 export function datasetRecords(context: StoreContext): DatasetRecords {
-  const { put, get, update, list } = documents<Dataset>(context, 'dataset', TEXT);
+  const { put, get, update, list } = documents<Dataset>(context, 'dataset');
   return {
     putDataset: (dataset, { upload_id } = {}) => put(dataset, { copy_of: copyOf(dataset), upload_id }),
     getDataset: get,

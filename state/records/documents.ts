@@ -28,23 +28,19 @@ export interface Documents<T> {
 }
 
 /**
- * @param kind begins their keys; see commands/include/job.lua
- * @param later values of the fields that records of earlier versions do not have
+ * @param kind begins their keys; see core/commands/job.lua
  */
 export function documents<T extends { id: string; project: string; name: string; bytes: number }>(
   context: StoreContext,
   kind: 'dataset' | 'model',
-  later: Omit<Partial<T>, 'project'>,
 ): Documents<T> {
   const { redis, prefix, commands } = context;
   const key = (id: string) => `${prefix}:${kind}:${id}`;
-  const parse = (text: string | null) =>
-    text === null ? null : ({ project: DEFAULT_PROJECT, ...later, ...JSON.parse(text) } as T);
+  const parse = (text: string | null) => (text === null ? null : (JSON.parse(text) as T));
 
   return {
     async put(document, more = {}) {
-      // One that `recover` brings back may be of a version without projects.
-      const { id, project = DEFAULT_PROJECT, name, bytes } = document;
+      const { id, project, name, bytes } = document;
       const origin = { ...more, ttl_ms: UPLOAD_KEPT_MS };
       const call = { kind, id, project, name, bytes, document: JSON.stringify(document), ...origin };
       const [recorded] = await commands.run('put_document', call);

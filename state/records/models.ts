@@ -4,7 +4,7 @@ import { documents } from './documents.js';
 import type { ModelCopyKey, ModelRecords } from './records-port.js';
 
 export function modelRecords(context: StoreContext): ModelRecords {
-  const { put, get, update, list } = documents<Model>(context, 'model', { description: '', tokenizer: null });
+  const { put, get, update, list } = documents<Model>(context, 'model');
   const copied = async (project: string, field: string) => {
     const id = await redisCall(context.redis.hget(indexKey(context, project, 'copies'), field));
     return id === null ? null : get(id);
@@ -42,7 +42,7 @@ function tokenizerField(digest: string): string {
   return `tokenizer ${digest}`;
 }
 
-/** A server that gives objects no ETag doesn't say when one has changed; earlier versions did not note it. */
+/** A server that gives objects no ETag doesn't say when one has changed. */
 function fieldOf({ uri, version }: ModelCopyKey): string | undefined {
   return version === undefined ? undefined : `model ${version} ${uri}`;
 }

@@ -1,7 +1,7 @@
 /** Datasets, API keys and the readiness check. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
-import type { Dataset, Model } from '../../contracts/index.js';
+import type { Dataset } from '../../contracts/index.js';
 import { testModel } from '../../platform/testing/models.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import type { NamedPageRequest } from '../core/paging.js';
@@ -79,17 +79,6 @@ t.test('datasets, models and keys by name and by the beginning of the id', async
   const put = await store.putApiKey(secret, { name: 'after', scopes: ['admin'], project: 'team-b' });
   t.same((await store.listApiKeys({ name: 'before' })).data, []);
   t.same((await store.listApiKeys({ name: 'after', project: 'team-b' })).data, [put]);
-});
-
-t.test('records of earlier versions have the fields that came later', async (t) => {
-  const store = await freshStore(t);
-  const { num_documents, num_chats, max_token, ...old } = testDataset();
-  await store.putDataset(old as Dataset);
-  t.same(await store.getDataset(old.id), { ...old, num_documents, num_chats, max_token });
-  t.same((await store.listDatasets()).data, [{ ...old, num_documents, num_chats, max_token }]);
-  const { tokenizer: _, ...model } = testModel('mdl_01J00000000000000000000000');
-  await store.putModel(model as Model);
-  t.same(await store.getModel(model.id), { ...model, tokenizer: null });
 });
 
 t.test('a model that was copied from a folder is found as long as it is there', async (t) => {

@@ -59,8 +59,8 @@ local function forget_checkpoint(job, checkpoint_id, at)
   redis.call('ZREM', key .. ':checkpoint-places', checkpoint_place(step, checkpoint_id))
   redis.call('HDEL', key .. ':checkpoints', checkpoint_id)
   redis.call('HDEL', prefix .. ':checkpoint-jobs', checkpoint_id)
-  redis.call('ZREM', index_key(project_of(job), 'checkpoints'), checkpoint_id)
-  count_stored(project_of(job), 'checkpoint', checkpoint_id, 0)
+  redis.call('ZREM', index_key(job.project, 'checkpoints'), checkpoint_id)
+  count_stored(job.project, 'checkpoint', checkpoint_id, 0)
 end
 
 local function holds_key(checkpoint_id)
@@ -87,9 +87,9 @@ local function hold_checkpoint(checkpoint_id, holder, ttl_ms)
   end
 end
 
--- Lets go of what the job `job` (its record) begins with. Records of earlier versions do not say what that is.
+-- Lets go of what the job `job` (its record) begins with.
 local function let_go_of_source(job)
-  if (job.init_checkpoint or '') ~= '' then
+  if job.init_checkpoint ~= '' then
     redis.call('ZREM', holds_key(job.init_checkpoint), job.id)
   end
 end

@@ -14,8 +14,7 @@ local function finish(id, job, state, reason, failure, export, at)
   redis.call('HSET', job_key(id), 'final', '1', 'failure', failure, 'export', export)
   redis.call('SREM', prefix .. ':dataset:' .. job.dataset_id .. ':jobs', id)
   let_go_of_source(job)
-  -- Records of earlier versions have no such field.
-  for model_id in string.gmatch(job.model_ids or '', '%S+') do
+  for model_id in string.gmatch(job.model_ids, '%S+') do
     redis.call('SREM', prefix .. ':model:' .. model_id .. ':jobs', id)
   end
   set_state(id, job, state, reason, at)

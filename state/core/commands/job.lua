@@ -73,11 +73,6 @@ local function index_key(project, name)
   return prefix .. ':project:' .. project .. ':' .. name
 end
 
--- Records of earlier versions say no project.
-local function project_of(record)
-  return record.project or 'default'
-end
-
 local function know_project(project)
   if project ~= 'default' then
     redis.call('SADD', prefix .. ':projects', project)
@@ -161,8 +156,7 @@ local WEBHOOK_OUTBOX_KEPT = 100000
 -- Remembers an event for the webhooks of the job's project, if there are any, in the step that makes the event.
 local function tell_webhooks(id, seq, type, at, data)
   local job = redis.call('HMGET', job_key(id), 'project', 'notify', 'stream')
-  -- Records of earlier versions do not say.
-  local project, notify = job[1] or 'default', job[2] or '[]'
+  local project, notify = job[1], job[2]
   if redis.call('EXISTS', prefix .. ':project:' .. project .. ':webhooks') == 1 then
     local event = { 'job_id', id, 'stream', job[3], 'seq', seq, 'type', type, 'at', at, 'data', data }
     local key = prefix .. ':webhook-outbox'

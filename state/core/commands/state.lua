@@ -175,13 +175,13 @@ local function set_state(id, job, to, reason, at)
   redis.call('HINCRBY', key, 'state_version', 1)
   redis.call('RPUSH', key .. ':history', cjson.encode({ state = to, reason = json_reason, at = at }))
   redis.call('LTRIM', key .. ':history', -HISTORY_KEPT, -1)
-  local states = index_key(project_of(job), 'jobs:state:')
+  local states = index_key(job.project, 'jobs:state:')
   redis.call('ZREM', states .. job.state, id)
   redis.call('ZADD', states .. to, 0, id)
   append_event(id, 'job.state', at, cjson.encode({ from = job.state, to = to, reason = json_reason }))
   redis.call('PUBLISH', key .. ':control', to)
   job.state = to
-  count_ranks(id, project_of(job), to)
+  count_ranks(id, job.project, to)
   if to ~= 'queued' then
     stop_waiting(id, job)
   end
@@ -204,9 +204,9 @@ local function account(id, job)
   job.run_ms = (tonumber(job.run_ms) or 0) + ms
   job.rank_ms = (tonumber(job.rank_ms) or 0) + ms * slots
   job.cost = (tonumber(job.cost) or 0) + ms * slots * price / 3600000
-  add_usage(project_of(job), 'run_ms', ms)
-  add_usage(project_of(job), 'rank_ms', ms * slots)
-  add_usage(project_of(job), 'cost', ms * slots * price / 3600000)
+  add_usage(job.project, 'run_ms', ms)
+  add_usage(job.project, 'rank_ms', ms * slots)
+  add_usage(job.project, 'cost', ms * slots * price / 3600000)
   redis.call(
     'HSET',
     job_key(id),

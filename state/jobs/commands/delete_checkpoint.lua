@@ -26,7 +26,7 @@ if held then
   return held
 end
 append_event(job_id, 'checkpoint.deleted', call.at, text)
-local todo = { job_id = job_id, prefix = cjson.decode(text).prefix, project = project_of(job) }
+local todo = { job_id = job_id, prefix = cjson.decode(text).prefix, project = job.project }
 redis.call('HSET', prefix .. ':deleted-checkpoints', call.checkpoint_id, cjson.encode(todo))
 forget_checkpoint(job, call.checkpoint_id, call.at)
 return { 'ok', text }

@@ -27,7 +27,7 @@ for i = 1, #documents, 2 do
   end
 end
 
-local project = project_of(job)
+local project = job.project
 local todo = { artifacts = call.artifacts, project = project }
 redis.call('HSET', prefix .. ':deleted-jobs', call.job_id, cjson.encode(todo))
 local jobs = index_key(project, 'jobs')

@@ -44,8 +44,7 @@ if not repeated then
   local to, reason = call.to, call.reason
   if call.preempted then
     local preemptions = redis.call('HINCRBY', job_key(call.job_id), 'preemptions', 1)
-    -- Records of earlier versions have no such limit.
-    if preemptions > (tonumber(job.max_preemptions) or math.huge) then
+    if job.max_preemptions ~= '' and preemptions > tonumber(job.max_preemptions) then
       to, reason = 'paused', 'preemption_limit'
     end
   end

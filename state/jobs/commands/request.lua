@@ -55,13 +55,13 @@ elseif call.action == 'resize' then
   if job.state == 'cancelling' then
     return refuse('cannot resize')
   elseif tonumber(job.requested_ranks) ~= call.ranks then
-    local refused = ASKING[job.state] and ranks_error(project_of(job), call.ranks - tonumber(job.requested_ranks))
+    local refused = ASKING[job.state] and ranks_error(job.project, call.ranks - tonumber(job.requested_ranks))
     if refused then
       return refused
     end
     redis.call('HSET', key, 'requested_ranks', call.ranks, 'updated_at', call.at)
     redis.call('HINCRBY', key, 'state_version', 1)
-    count_ranks(call.job_id, project_of(job), job.state)
+    count_ranks(call.job_id, job.project, job.state)
     local change = { from = tonumber(job.requested_ranks), to = call.ranks }
     append_event(call.job_id, 'resize.requested', call.at, cjson.encode(change))
     redis.call('PUBLISH', key .. ':control', 'resize')
@@ -74,7 +74,7 @@ else
   if job.state ~= 'paused' then
     return refuse('cannot resume')
   end
-  local refused = ranks_error(project_of(job), call.ranks or tonumber(job.requested_ranks))
+  local refused = ranks_error(job.project, call.ranks or tonumber(job.requested_ranks))
   if refused then
     return refused
   end

@@ -15,17 +15,15 @@
 if job.state ~= 'failed' then
   return failure('invalid_state', 'only a job that has failed can be tried again; it is ' .. job.state)
 end
-local project = project_of(job)
+local project = job.project
 local refused = jobs_error(project) or ranks_error(project, tonumber(job.requested_ranks)) or storage_error(project, 0)
 if refused then
   return refused
 end
 local model_ids = {}
--- Records of earlier versions have no such fields.
-for model_id in string.gmatch(job.model_ids or '', '%S+') do
+for model_id in string.gmatch(job.model_ids, '%S+') do
   model_ids[#model_ids + 1] = model_id
 end
-job.init_checkpoint = job.init_checkpoint or ''
 local missing = missing_source(job, model_ids, job.latest_checkpoint == '')
 if missing then
   return missing

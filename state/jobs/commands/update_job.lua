@@ -17,13 +17,13 @@ for _, name in ipairs(call.changed) do
   end
 end
 local more = tonumber(call.fields.requested_ranks) - tonumber(job.requested_ranks)
-local refused = ASKING[job.state] and ranks_error(project_of(job), more)
+local refused = ASKING[job.state] and ranks_error(job.project, more)
 if refused then
   return refused
 end
 local key = job_key(call.job_id)
 redis.call('HSET', key, 'spec', call.spec, 'updated_at', call.at)
-local jobs = index_key(project_of(job), 'jobs:')
+local jobs = index_key(job.project, 'jobs:')
 for _, index in ipairs(cjson.decode(job.indexes)) do
   redis.call('ZREM', jobs .. index, call.job_id)
 end
@@ -34,7 +34,7 @@ for field, value in pairs(call.fields) do
   redis.call('HSET', key, field, value)
   job[field] = value
 end
-count_ranks(call.job_id, project_of(job), job.state)
+count_ranks(call.job_id, job.project, job.state)
 redis.call('HINCRBY', key, 'state_version', 1)
 wait_anew(call.job_id, job)
 append_event(call.job_id, 'job.updated', call.at, cjson.encode({ changed = call.changed }))

@@ -44,7 +44,7 @@ for _, start in ipairs(call.starts) do
       ''
     )
     redis.call('SADD', key .. ':holders', start.job_id)
-    redis.call('ZADD', key .. ':served', string.format('%d', now), project_of(job) .. ' ' .. start.group)
+    redis.call('ZADD', key .. ':served', string.format('%d', now), job.project .. ' ' .. start.group)
     redis.call('ZREMRANGEBYSCORE', key .. ':served', '-inf', string.format('%d', now - SERVED_KEPT_MS))
     withdraw_requests(start.job_id, job)
     put_in_outbox(start.job_id, job.attempt, job, start.worker)

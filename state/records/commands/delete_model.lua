@@ -17,7 +17,7 @@ if user then
 end
 redis.call('DEL', key)
 local document = cjson.decode(text)
-local project = project_of(document)
+local project = document.project
 local index = index_key(project, 'models')
 redis.call('ZREM', index, call.model_id)
 redis.call('ZREM', index .. ':name:' .. document.name, call.model_id)

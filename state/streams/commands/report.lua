@@ -23,7 +23,7 @@ end
 if call.progress then
   -- After a step back the same tokens are trained once more, and count once more.
   local tokens = cjson.decode(call.progress).tokens - cjson.decode(job.progress).tokens
-  add_usage(project_of(job), 'tokens', tokens)
+  add_usage(job.project, 'tokens', tokens)
   redis.call('HSET', key, 'progress', call.progress)
 end
 if call.batch then
