@@ -5,6 +5,32 @@ import { SetupError } from './errors.mjs';
 import { logDir, root } from './paths.mjs';
 
 const TAIL_LINES = 40;
+const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** Commands in progress. They end with this process, so that a test run that is stopped leaves none behind. */
+const running = new Set();
+
+function endAll() {
+  for (const child of running) child.kill();
+}
+
+function endOnSignal() {
+  process.exit(1);
+}
+
+function addRunning(child) {
+  if (running.size === 0) {
+    process.on('exit', endAll);
+    for (const signal of ENDING_SIGNALS) process.on(signal, endOnSignal);
+  }
+  running.add(child);
+}
+
+function removeRunning(child) {
+  if (!running.delete(child) || running.size > 0) return;
+  process.off('exit', endAll);
+  for (const signal of ENDING_SIGNALS) process.off(signal, endOnSignal);
+}
 
 /**
  * Runs a command and resolves with its exit code and all that it printed.
@@ -23,6 +49,7 @@ export function capture(argv, { cwd = root, env = {}, timeout_ms, onLine } = {})
       timeout: timeout_ms,
       killSignal: 'SIGKILL',
     });
+    addRunning(child);
     let output = '';
     let pending = '';
     const take = (chunk) => {
@@ -34,8 +61,12 @@ export function capture(argv, { cwd = root, env = {}, timeout_ms, onLine } = {})
     };
     child.stdout.setEncoding('utf8').on('data', take);
     child.stderr.setEncoding('utf8').on('data', take);
-    child.on('error', (error) => resolve({ code: 127, output: `${output}${error.message}\n` }));
+    child.on('error', (error) => {
+      removeRunning(child);
+      resolve({ code: 127, output: `${output}${error.message}\n` });
+    });
     child.on('close', (code) => {
+      removeRunning(child);
       if (pending) onLine?.(pending);
       resolve({ code: code ?? 128, output });
     });
