@@ -1,5 +1,5 @@
 import t from 'tap';
-import { kernelNames, type ModelConfig, measureBandwidth, measureKernel } from './index.js';
+import { kernelNames, type ModelConfig, measureBandwidth, measureGemm, measureKernel } from './index.js';
 import { tinyConfig } from './testing.js';
 
 const llama = tinyConfig('').model;
@@ -60,4 +60,11 @@ t.test('what cannot be measured is refused', async (t) => {
 t.test('passes over memory', async (t) => {
   for (const in_place of [true, false])
     t.equal((await measureBandwidth({ bytes: 1 << 20, in_place, threads: 2, repeats: 2 })).length, 2);
+});
+
+t.test('an error of the standard library is an internal one, and the process lives on', async (t) => {
+  // 2^62 values are more than a std::vector can hold: std::length_error.
+  const shape = { m: 2 ** 31, n: 1, k: 2 ** 31, precision: 'bf16', threads: 1, repeats: 1 } as const;
+  await t.rejects(measureGemm(shape), { code: 'internal' });
+  t.equal((await measureGemm({ ...shape, m: 16, k: 16 })).length, 1);
 });
