@@ -50,8 +50,7 @@ if(ZF_CUDA STREQUAL "on" OR ZF_GPUS_HERE)
 endif()
 
 if(NOT ZF_HAS_CUDA)
-  set(ZF_CUDA_SOURCES core/cuda/absent.cc core/cuda/absent_traits.cc kernels/backends/absent.cc kernels/backends/absent_model.cc
-      kernels/gemm/cuda/absent_products.cc)
+  set(ZF_CUDA_SOURCES core/cuda/absent.cc core/cuda/absent_traits.cc kernels/backends/cuda/absent_table.cc)
   return()
 endif()
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
-import { crowdedFolders } from './native-folders.mjs';
+import { crowdedFolders, folderCircles } from './native-folders.mjs';
 
 const mayInclude = {
   core: [],
@@ -67,11 +67,12 @@ export function callProblem(file, line) {
     : null;
 }
 
-/** @returns {string[]} one line per include or call that the tables above don't allow and per crowded folder */
+/** @returns {string[]} a line for each include or call that the tables above don't allow, crowded folder and circle of folders */
 export function nativeLayerProblems() {
   const accept = (path) => !path.startsWith('native/build');
   const files = listFiles(['native'], accept).map((path) => path.replace(/^native\//, ''));
   const sources = new Set(files.filter((file) => /\.(cc|h|cu|cuh|inc)$/.test(file)));
+  const includes = [];
   const problems = [];
   for (const file of sources) {
     const lines = readFileSync(inRoot('native', file), 'utf8').split('\n');
@@ -79,7 +80,8 @@ export function nativeLayerProblems() {
       const header = INCLUDE.exec(line)?.[1];
       const found = header ? includeProblem(file, header) : callProblem(file, line);
       if (found) problems.push(`native/${file}:${index + 1}: ${found}`);
+      if (sources.has(header)) includes.push({ file, header });
     }
   }
-  return [...problems, ...crowdedFolders(files)];
+  return [...problems, ...crowdedFolders(files), ...folderCircles(includes)];
 }

@@ -4,8 +4,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "kernels/attention/cpu/launch.h"
-#include "kernels/attention/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -46,10 +45,7 @@ void check(const AttentionShape& shape, const AttentionOptions& options) {
 void attention(const Context& ctx, Scratch& scratch, const AttentionForward& args) {
   check(args.shape, args.qkv, args.out, args.lse.size());
   check(args.shape, args.options);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::attention(ctx, scratch, args);
-    case DeviceKind::kCuda: return cuda::attention(ctx, args);
-  }
+  backend_of(ctx).attention(ctx, scratch, args);
 }
 
 void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBackward& args) {
@@ -57,10 +53,7 @@ void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBac
   check(args.shape, args.dqkv, args.dout, args.lse.size());
   check(args.shape, args.options);
   require(args.dqkv.dtype == args.qkv.dtype, "invalid_argument", "attention: qkv and its gradient differ in dtype");
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::attention_backward(ctx, scratch, args);
-    case DeviceKind::kCuda: return cuda::attention_backward(ctx, args);
-  }
+  backend_of(ctx).attention_backward(ctx, scratch, args);
 }
 
 }  // namespace zerofleet

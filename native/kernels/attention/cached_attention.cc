@@ -1,8 +1,7 @@
 #include "kernels/attention/cached_attention.h"
 
 #include "core/error.h"
-#include "kernels/attention/cpu/launch.h"
-#include "kernels/attention/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -30,10 +29,7 @@ void check(const CachedAttention& args) {
 
 void cached_attention(const Context& ctx, Scratch& scratch, const CachedAttention& args) {
   check(args);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::cached_attention(ctx, scratch, args);
-    case DeviceKind::kCuda: return cuda::cached_attention(ctx, args);
-  }
+  backend_of(ctx).cached_attention(ctx, scratch, args);
 }
 
 }  // namespace zerofleet

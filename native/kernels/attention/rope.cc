@@ -8,8 +8,7 @@
 #include "core/device/transfer.h"
 #include "core/error.h"
 #include "core/portable_math.h"
-#include "kernels/attention/cpu/launch.h"
-#include "kernels/attention/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -65,10 +64,7 @@ RopeTable::RopeTable(const Context& ctx, std::int64_t num_positions, std::int64_
 
 void rope(const Context& ctx, const Rope& args) {
   check(args);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::rope(ctx, args);
-    case DeviceKind::kCuda: return cuda::rope(ctx, args);
-  }
+  backend_of(ctx).rope(ctx, args);
 }
 
 }  // namespace zerofleet

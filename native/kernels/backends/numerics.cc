@@ -1,38 +1,9 @@
 #include "kernels/backends/numerics.h"
 
-#include <cctype>
-
-#include "core/cuda/traits.h"
-#include "kernels/gemm/cuda/product_library.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
-namespace {
 
-/// Raised whenever the result of a CUDA kernel, or of what the host computes for it, changes in any bit.
-constexpr int kCudaKernelVersion = 4;  // 4: as 3 of the CPU (core/system/cpu_isa.cc)
-
-/// Lower-case letters and digits, with hyphens for what is between them.
-std::string slug(const std::string& name) {
-  std::string text;
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    } else if (!text.empty() && text.back() != '-') {
-      text += '-';
-    }
-  }
-  while (text.ends_with('-')) text.pop_back();
-  return text;
-}
-
-}  // namespace
-
-std::string numerics_fingerprint(const Device& device, CpuIsa isa) {
-  if (device.kind == DeviceKind::kCpu) return numerics_fingerprint(isa);
-  const cuda::Traits traits = cuda::traits(device);
-  const std::string kind = std::to_string(traits.compute_major) + std::to_string(traits.compute_minor);
-  return "cuda-" + slug(traits.name) + "-sm_" + kind + "x" + std::to_string(traits.num_multiprocessors) + "-" +
-         cuda::product_library() + "/" + std::to_string(kCudaKernelVersion);
-}
+std::string numerics_fingerprint(const Device& device, CpuIsa isa) { return backend_of(device).numerics(device, isa); }
 
 }  // namespace zerofleet

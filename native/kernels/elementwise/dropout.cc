@@ -6,8 +6,7 @@
 
 #include "core/error.h"
 #include "core/philox.h"
-#include "kernels/elementwise/cpu/launch.h"
-#include "kernels/elementwise/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -33,10 +32,7 @@ DropoutRule dropout_rule(const DropoutKey& key, double p) {
 void dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMatrix& x, const Matrix& y) {
   require(same_shape(x, y), "invalid_argument", "dropout: x and y must have one shape and dtype");
   const DropoutRule rule = dropout_rule(key, p);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::dropout(ctx, rule, x, y);
-    case DeviceKind::kCuda: return cuda::dropout(ctx, rule, x, y);
-  }
+  backend_of(ctx).dropout(ctx, rule, x, y);
 }
 
 }  // namespace zerofleet

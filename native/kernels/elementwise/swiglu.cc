@@ -1,8 +1,7 @@
 #include "kernels/elementwise/swiglu.h"
 
 #include "core/error.h"
-#include "kernels/elementwise/cpu/launch.h"
-#include "kernels/elementwise/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -16,19 +15,13 @@ void require_halves(const ConstMatrix& gate_up, const ConstMatrix& act) {
 
 void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
   require_halves(gate_up, act);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::swiglu(ctx, gate_up, act);
-    case DeviceKind::kCuda: return cuda::swiglu(ctx, gate_up, act);
-  }
+  backend_of(ctx).swiglu(ctx, gate_up, act);
 }
 
 void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up) {
   require_halves(gate_up, dact);
   require_halves(dgate_up, dact);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::swiglu_backward(ctx, gate_up, dact, dgate_up);
-    case DeviceKind::kCuda: return cuda::swiglu_backward(ctx, gate_up, dact, dgate_up);
-  }
+  backend_of(ctx).swiglu_backward(ctx, gate_up, dact, dgate_up);
 }
 
 }  // namespace zerofleet

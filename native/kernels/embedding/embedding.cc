@@ -5,8 +5,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "kernels/embedding/cpu/launch.h"
-#include "kernels/embedding/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -26,10 +25,7 @@ void check(const Indices& tokens, const ConstMatrix& table, const ConstMatrix& r
 void embedding(const Context& ctx, const ConstMatrix& table, const Indices& tokens, const Matrix& rows) {
   check(tokens, table, rows);
   require(table.dtype == rows.dtype, "invalid_argument", "embedding: table and rows differ in dtype");
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::embedding(ctx, table, tokens, rows);
-    case DeviceKind::kCuda: return cuda::embedding(ctx, table, tokens, rows);
-  }
+  backend_of(ctx).embedding(ctx, table, tokens, rows);
 }
 
 SortedPositions::SortedPositions(std::span<const std::int32_t> tokens) : order(tokens.size()) {
@@ -46,10 +42,7 @@ void embedding_backward(const Context& ctx, const Indices& tokens, const Positio
                         const Matrix& dtable, bool accumulate) {
   check(tokens, dtable, drows);
   require(dtable.dtype == DType::kF32, "invalid_argument", "embedding_backward: the table's gradient is fp32");
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::embedding_backward(ctx, tokens, drows, dtable, accumulate);
-    case DeviceKind::kCuda: return cuda::embedding_backward(ctx, tokens, groups, drows, dtable, accumulate);
-  }
+  backend_of(ctx).embedding_backward(ctx, tokens, groups, drows, dtable, accumulate);
 }
 
 }  // namespace zerofleet

@@ -1,8 +1,7 @@
 #include "kernels/flat/block_stats.h"
 
 #include "core/error.h"
-#include "kernels/flat/cpu/launch.h"
-#include "kernels/flat/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 
@@ -12,10 +11,7 @@ void block_stats(const Context& context, std::span<const std::byte> values, DTyp
   const std::size_t block_bytes = static_cast<std::size_t>(block_numel) * size_of(dtype);
   require(values.size() == sum_squares.size() * block_bytes && max_abs.size() == sum_squares.size(),
           "invalid_argument", "there must be one sum and one magnitude per block");
-  switch (context.device.kind) {
-    case DeviceKind::kCpu: return cpu::block_stats(context, values, dtype, block_numel, sum_squares, max_abs);
-    case DeviceKind::kCuda: return cuda::block_stats(context, values, dtype, block_numel, sum_squares, max_abs);
-  }
+  backend_of(context).block_stats(context, values, dtype, block_numel, sum_squares, max_abs);
 }
 
 }  // namespace zerofleet

@@ -1,8 +1,7 @@
 #include "kernels/flat/fold.h"
 
 #include "core/error.h"
-#include "kernels/flat/cpu/launch.h"
-#include "kernels/flat/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 
@@ -12,10 +11,7 @@ void fold_pieces(const Context& context, const Fold& fold) {
   require(fold.sum.size() == numel * size_of(fold.sum_dtype) &&
               fold.pieces.size() == static_cast<std::size_t>(fold.num_pieces) * numel * size_of(fold.piece_dtype),
           "invalid_argument", "every piece must have as many elements as the sum");
-  switch (context.device.kind) {
-    case DeviceKind::kCpu: return cpu::fold_pieces(context, fold);
-    case DeviceKind::kCuda: return cuda::fold_pieces(context, fold);
-  }
+  backend_of(context).fold_pieces(context, fold);
 }
 
 }  // namespace zerofleet

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/gemm/cpu/launch.h"
-#include "kernels/gemm/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -55,16 +54,10 @@ void check_epilogue(const GemmProblem& problem) {
           "gemm: an epilogue is for all of C, and for sums that are whole");
 }
 
-void multiply(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::gemm(ctx, scratch, problems);
-    case DeviceKind::kCuda: return cuda::gemm(ctx, scratch, problems);
-  }
-}
-
 /// Computes the product with its epilogue in one, or does nothing and returns false.
 bool multiply_with_epilogue(const Context& ctx, Scratch& scratch, const GemmProblem& problem) {
-  return ctx.device.kind == DeviceKind::kCuda && cuda::gemm_with_epilogue(ctx, scratch, problem);
+  const auto& multiply = backend_of(ctx).gemm_with_epilogue;
+  return multiply.is_there() && multiply(ctx, scratch, problem);
 }
 
 /// The product alone: what its epilogue begins with.
@@ -100,11 +93,9 @@ std::int64_t SourceOperand::n() const {
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
   for (const GemmProblem& problem : problems) {
     check(problem);
-    require(problem.row_range == nullptr || ctx.device.kind == DeviceKind::kCuda, "invalid_argument",
-            "gemm: a CPU knows how many rows there are");
     if (has_epilogue(problem)) check_epilogue(problem);
   }
-  if (std::ranges::none_of(problems, has_epilogue)) return multiply(ctx, scratch, problems);
+  if (std::ranges::none_of(problems, has_epilogue)) return backend_of(ctx).gemm(ctx, scratch, problems);
   std::vector<GemmProblem> products, unfinished;
   for (const GemmProblem& problem : problems) {
     if (has_epilogue(problem)) {
@@ -113,7 +104,7 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
     }
     products.push_back(without_epilogue(problem));
   }
-  if (!products.empty()) multiply(ctx, scratch, products);
+  if (!products.empty()) backend_of(ctx).gemm(ctx, scratch, products);
   for (const GemmProblem& problem : unfinished) run_epilogue(ctx, problem);
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "kernels/gemm/cpu/launch.h"
+#include "kernels/common/backend.h"
 #include "kernels/gemm/simd/gemm.h"
 
 namespace zerofleet {
@@ -34,7 +34,7 @@ bool packs_pairs(const Context& ctx, DType dtype) {
 PackedMatrix::PackedMatrix(const Context& ctx, DType dtype, std::int64_t k, std::int64_t n)
     : dtype_(dtype), k_(k), n_(n), pairs_(packs_pairs(ctx, dtype)) {
   require(k >= 1 && n >= 1, "invalid_argument", "a packed matrix needs at least one row and one column");
-  if (ctx.device.kind == DeviceKind::kCuda) return;
+  if (!backend_of(ctx).gemm_reads_packed) return;
   const std::int64_t num_panels = (n + cpu::kPanel - 1) / cpu::kPanel;
   buffer_ = Buffer(ctx.device, static_cast<std::size_t>(num_panels * panel_stride()) * sizeof(std::uint32_t));
 }
@@ -52,11 +52,7 @@ void PackedMatrix::set_part(const Part& part) {
 
 void pack(const Context& ctx, std::span<const PackRequest> requests) {
   for (const PackRequest& request : requests) check(request);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::pack(ctx, requests);
-    case DeviceKind::kCuda:
-      for (const PackRequest& request : requests) request.target->set_part({request.source, request.rows, request.k_begin});
-  }
+  backend_of(ctx).pack(ctx, requests);
 }
 
 }  // namespace zerofleet

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "kernels/loss/cpu/launch.h"
-#include "kernels/loss/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 
@@ -16,10 +15,7 @@ void cross_entropy(const Context& ctx, const CrossEntropy& args) {
   require(
       args.dlogits.data == nullptr || (args.dlogits.rows == args.logits.rows && args.dlogits.cols == args.logits.cols),
       "invalid_argument", "cross_entropy: logits and their gradient differ in shape");
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::cross_entropy(ctx, args);
-    case DeviceKind::kCuda: return cuda::cross_entropy(ctx, args);
-  }
+  backend_of(ctx).cross_entropy(ctx, args);
 }
 
 }  // namespace zerofleet

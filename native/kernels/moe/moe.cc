@@ -4,8 +4,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "kernels/moe/cpu/launch.h"
-#include "kernels/moe/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -44,12 +43,13 @@ ExpertGroups group_by_expert(std::span<const std::int32_t> experts, std::int64_t
 }
 
 std::int64_t num_group_numbers(const Context& ctx, std::int64_t rows, std::int64_t num_experts) {
-  return ctx.device.kind == DeviceKind::kCpu ? 0 : 2 * rows + num_experts + 1;
+  return backend_of(ctx).group_by_expert.is_there() ? 2 * rows + num_experts + 1 : 0;
 }
 
 ExpertGroups group_by_expert(const Context& ctx, std::span<const std::int32_t> experts, std::int64_t experts_per_token,
                              std::int64_t num_experts, std::span<std::int32_t> memory) {
-  if (ctx.device.kind == DeviceKind::kCpu) return group_by_expert(experts, experts_per_token, num_experts);
+  const auto& group = backend_of(ctx).group_by_expert;
+  if (!group.is_there()) return group_by_expert(experts, experts_per_token, num_experts);
   const std::int64_t rows = std::ssize(experts);
   require(experts_per_token >= 1 && num_experts >= 1 && rows % experts_per_token == 0 && rows <= INT32_MAX / 2,
           "invalid_argument", "experts: needs experts_per_token choices for each token");
@@ -57,7 +57,7 @@ ExpertGroups group_by_expert(const Context& ctx, std::span<const std::int32_t> e
           "experts: groups on a device need memory for two numbers per row, and one per expert and one more");
   const DeviceGroups to{memory.first(static_cast<std::size_t>(num_experts) + 1),
                         memory.last(2 * experts.size()).first(experts.size()), memory.last(experts.size())};
-  cuda::group_by_expert(ctx, experts, experts_per_token, to);
+  group(ctx, experts, experts_per_token, to);
   ExpertGroups groups;
   groups.num_tokens = rows / experts_per_token;
   groups.experts_per_token = experts_per_token;
@@ -71,9 +71,9 @@ ExpertGroups with_token_rows(const Context& ctx, const ExpertGroups& groups, std
   ExpertGroups all;
   all.num_tokens = groups.num_tokens;
   all.experts_per_token = groups.experts_per_token + 1;
-  if (ctx.device.kind != DeviceKind::kCpu) {
+  if (const auto& add_token_rows = backend_of(ctx).add_token_rows; add_token_rows.is_there()) {
     require(std::ssize(memory) == all.num_rows(), "invalid_argument", "experts: the rows of tokens need memory for all");
-    cuda::add_token_rows(ctx, groups, memory);
+    add_token_rows(ctx, groups, memory);
     all.device_rows = memory.data();
     return all;
   }
@@ -89,28 +89,19 @@ ExpertGroups with_token_rows(const Context& ctx, const ExpertGroups& groups, std
 
 void gather_rows(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& x, const Matrix& rows) {
   check(groups, x, rows);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::gather_rows(ctx, groups, x, rows);
-    case DeviceKind::kCuda: return cuda::gather_rows(ctx, groups, x, rows);
-  }
+  backend_of(ctx).gather_rows(ctx, groups, x, rows);
 }
 
 void gather_rows_backward(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& drows, const Matrix& dx) {
   check(groups, dx, drows);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::sum_rows(ctx, groups, {}, drows, dx);
-    case DeviceKind::kCuda: return cuda::sum_rows(ctx, groups, {}, drows, dx);
-  }
+  backend_of(ctx).sum_rows(ctx, groups, {}, drows, dx);
 }
 
 void combine_rows(const Context& ctx, const ExpertGroups& groups, std::span<const float> weights,
                   const ConstMatrix& rows, const Matrix& y) {
   check(groups, y, rows);
   require(std::ssize(weights) == groups.num_rows(), "invalid_argument", "experts: needs one weight for each row");
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::sum_rows(ctx, groups, weights, rows, y);
-    case DeviceKind::kCuda: return cuda::sum_rows(ctx, groups, weights, rows, y);
-  }
+  backend_of(ctx).sum_rows(ctx, groups, weights, rows, y);
 }
 
 void combine_rows_backward(const Context& ctx, const CombineBackward& args) {
@@ -119,10 +110,7 @@ void combine_rows_backward(const Context& ctx, const CombineBackward& args) {
   check(*args.groups, args.dy, args.drows);
   require(std::ssize(args.weights) == args.groups->num_rows() && args.dweights.size() == args.weights.size(),
           "invalid_argument", "experts: needs one weight and one gradient for each row");
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::combine_rows_backward(ctx, args);
-    case DeviceKind::kCuda: return cuda::combine_rows_backward(ctx, args);
-  }
+  backend_of(ctx).combine_rows_backward(ctx, args);
 }
 
 }  // namespace zerofleet

@@ -3,8 +3,7 @@
 #include <iterator>
 
 #include "core/error.h"
-#include "kernels/norm/cpu/launch.h"
-#include "kernels/norm/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -18,10 +17,7 @@ bool has_heads(const ConstMatrix& x, std::int64_t head_dim, std::span<const floa
 void head_norm(const Context& ctx, const HeadNormForward& args) {
   require(same_shape(args.x, args.y) && args.weight != nullptr && has_heads(args.x, args.head_dim, args.rstd),
           "invalid_argument", "head_norm: x, y, rstd, weight and head_dim do not fit each other");
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::head_norm(ctx, args);
-    case DeviceKind::kCuda: return cuda::head_norm(ctx, args);
-  }
+  backend_of(ctx).head_norm(ctx, args);
 }
 
 void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
@@ -29,10 +25,7 @@ void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
               has_heads(args.x, args.head_dim, args.rstd) && std::ssize(args.dweight) == args.head_dim,
           "invalid_argument",
           "head_norm_backward: dy, x, dx, rstd, weight, dweight and head_dim do not fit each other");
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::head_norm_backward(ctx, args);
-    case DeviceKind::kCuda: return cuda::head_norm_backward(ctx, args);
-  }
+  backend_of(ctx).head_norm_backward(ctx, args);
 }
 
 }  // namespace zerofleet

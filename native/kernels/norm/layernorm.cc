@@ -3,8 +3,7 @@
 #include <iterator>
 
 #include "core/error.h"
-#include "kernels/norm/cpu/launch.h"
-#include "kernels/norm/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -32,18 +31,12 @@ void check(const LayerNormBackward& args) {
 
 void layernorm(const Context& ctx, const LayerNormForward& args) {
   check(args);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::layernorm(ctx, args);
-    case DeviceKind::kCuda: return cuda::layernorm(ctx, args);
-  }
+  backend_of(ctx).layernorm(ctx, args);
 }
 
 void layernorm_backward(const Context& ctx, const LayerNormBackward& args) {
   check(args);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::layernorm_backward(ctx, args);
-    case DeviceKind::kCuda: return cuda::layernorm_backward(ctx, args);
-  }
+  backend_of(ctx).layernorm_backward(ctx, args);
 }
 
 }  // namespace zerofleet

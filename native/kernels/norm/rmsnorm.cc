@@ -1,8 +1,7 @@
 #include "kernels/norm/rmsnorm.h"
 
 #include "core/error.h"
-#include "kernels/norm/cpu/launch.h"
-#include "kernels/norm/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -27,18 +26,12 @@ void check(const RmsNormBackward& args) {
 
 void rmsnorm(const Context& ctx, const RmsNormForward& args) {
   check(args);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::rmsnorm(ctx, args);
-    case DeviceKind::kCuda: return cuda::rmsnorm(ctx, args);
-  }
+  backend_of(ctx).rmsnorm(ctx, args);
 }
 
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
   check(args);
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::rmsnorm_backward(ctx, args);
-    case DeviceKind::kCuda: return cuda::rmsnorm_backward(ctx, args);
-  }
+  backend_of(ctx).rmsnorm_backward(ctx, args);
 }
 
 }  // namespace zerofleet

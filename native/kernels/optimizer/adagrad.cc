@@ -1,8 +1,7 @@
 #include "kernels/optimizer/adagrad.h"
 
 #include "core/error.h"
-#include "kernels/optimizer/cpu/launch.h"
-#include "kernels/optimizer/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 
@@ -12,10 +11,7 @@ void adagrad(const Context& context, std::span<const OptimizerSegment> segments,
     require(group.eps > 0, "invalid_argument", "Adagrad needs eps > 0: it divides by sqrt(sum) + eps");
   }
   check_segments(segments, dtypes, 1, groups.size());
-  switch (context.device.kind) {
-    case DeviceKind::kCpu: return cpu::adagrad(context, segments, dtypes, groups);
-    case DeviceKind::kCuda: return cuda::adagrad(context, segments, dtypes, groups);
-  }
+  backend_of(context).adagrad(context, segments, dtypes, groups);
 }
 
 }  // namespace zerofleet

@@ -1,8 +1,7 @@
 #include "kernels/optimizer/adam.h"
 
 #include "core/error.h"
-#include "kernels/optimizer/cpu/launch.h"
-#include "kernels/optimizer/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 
@@ -12,10 +11,7 @@ void adam(const Context& context, std::span<const OptimizerSegment> segments, co
     require(group.eps > 0, "invalid_argument", "Adam needs eps > 0: it divides by sqrt(v) + eps");
   }
   check_segments(segments, dtypes, 2, groups.size());
-  switch (context.device.kind) {
-    case DeviceKind::kCpu: return cpu::adam(context, segments, dtypes, groups);
-    case DeviceKind::kCuda: return cuda::adam(context, segments, dtypes, groups);
-  }
+  backend_of(context).adam(context, segments, dtypes, groups);
 }
 
 }  // namespace zerofleet

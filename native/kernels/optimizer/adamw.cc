@@ -1,8 +1,7 @@
 #include "kernels/optimizer/adamw.h"
 
 #include "core/error.h"
-#include "kernels/optimizer/cpu/launch.h"
-#include "kernels/optimizer/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 
@@ -12,10 +11,7 @@ void adamw(const Context& context, std::span<const OptimizerSegment> segments, c
     require(group.eps > 0, "invalid_argument", "AdamW needs eps > 0: it divides by sqrt(v) + eps");
   }
   check_segments(segments, dtypes, 2, groups.size());
-  switch (context.device.kind) {
-    case DeviceKind::kCpu: return cpu::adamw(context, segments, dtypes, groups);
-    case DeviceKind::kCuda: return cuda::adamw(context, segments, dtypes, groups);
-  }
+  backend_of(context).adamw(context, segments, dtypes, groups);
 }
 
 }  // namespace zerofleet

@@ -1,8 +1,7 @@
 #include "kernels/optimizer/lamb.h"
 
 #include "core/error.h"
-#include "kernels/optimizer/cpu/launch.h"
-#include "kernels/optimizer/cuda/launch.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -35,20 +34,14 @@ void lamb_prepare(const Context& context, std::span<const OptimizerSegment> segm
                   std::span<const LambScalars> groups, const LambSums& sums) {
   check(segments, dtypes, groups);
   check_sums(segments, sums);
-  switch (context.device.kind) {
-    case DeviceKind::kCpu: return cpu::lamb_prepare(context, segments, dtypes, groups, sums);
-    case DeviceKind::kCuda: return cuda::lamb_prepare(context, segments, dtypes, groups, sums);
-  }
+  backend_of(context).lamb_prepare(context, segments, dtypes, groups, sums);
 }
 
 void lamb_update(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
                  std::span<const LambScalars> groups, std::span<const float> trust_ratios) {
   check(segments, dtypes, groups);
   require(trust_ratios.size() == segments.size(), "invalid_argument", "there must be one trust ratio per segment");
-  switch (context.device.kind) {
-    case DeviceKind::kCpu: return cpu::lamb_update(context, segments, dtypes, groups, trust_ratios);
-    case DeviceKind::kCuda: return cuda::lamb_update(context, segments, dtypes, groups, trust_ratios);
-  }
+  backend_of(context).lamb_update(context, segments, dtypes, groups, trust_ratios);
 }
 
 }  // namespace zerofleet

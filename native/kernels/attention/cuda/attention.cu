@@ -52,13 +52,13 @@ bool takes_tensor_cores(const AttentionShape& shape, DType dtype) {
 
 }  // namespace
 
-void attention(const Context& ctx, const AttentionForward& args) {
+void attention(const Context& ctx, Scratch&, const AttentionForward& args) {
   if (args.lse.empty()) return;
   if (takes_tensor_cores(args.shape, args.qkv.dtype)) return mma_attention(ctx, args);
   plain_attention(ctx, args);
 }
 
-void attention_backward(const Context& ctx, const AttentionBackward& args) {
+void attention_backward(const Context& ctx, Scratch&, const AttentionBackward& args) {
   if (args.lse.empty()) return;
   Temporary<float> delta(ctx, args.lse.size());
   row_dots(ctx, args, delta.data());

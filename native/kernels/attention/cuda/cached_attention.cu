@@ -99,7 +99,7 @@ void append(const Context& ctx, const CachedAttention& args, const Matrix& cache
 
 }  // namespace
 
-void cached_attention(const Context& ctx, const CachedAttention& args) {
+void cached_attention(const Context& ctx, Scratch&, const CachedAttention& args) {
   const Stream& stream = stream_of(ctx);
   const AttentionShape& s = args.shape;
   append(ctx, args, args.keys, s.query_size());

@@ -44,7 +44,7 @@ void embedding(const Context& ctx, const ConstMatrix& table, const Indices& toke
   });
 }
 
-void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMatrix& drows,
+void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups&, const ConstMatrix& drows,
                         const Matrix& dtable, bool accumulate) {
   const auto add = ZF_PICK_KERNEL(ctx.cpu_isa, add_row);
   const ByToken sorted = sort_by_token(tokens, dtable.rows);

@@ -7,7 +7,7 @@
 namespace zerofleet::cpu {
 
 void embedding(const Context& ctx, const ConstMatrix& table, const Indices& tokens, const Matrix& rows);
-void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMatrix& drows,
+void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups, const ConstMatrix& drows,
                         const Matrix& dtable, bool accumulate);
 
 }  // namespace zerofleet::cpu

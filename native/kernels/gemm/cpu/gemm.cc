@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/error.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/simd/convert.h"
 #include "kernels/gemm/cpu/launch.h"
@@ -292,6 +293,9 @@ void run_task(const Kernels& kernels, const Task& task, const OperandWords& word
 }  // namespace
 
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
+  for (const GemmProblem& problem : problems) {
+    require(problem.row_range == nullptr, "invalid_argument", "gemm: a CPU knows how many rows there are");
+  }
   const Kernels kernels{ZF_PICK_KERNEL(ctx.cpu_isa, gemm_block), ZF_PICK_KERNEL(ctx.cpu_isa, pack_k_rows),
                         ZF_PICK_KERNEL(ctx.cpu_isa, pack_k_cols), ZF_PICK_KERNEL(ctx.cpu_isa, copy_words),
                         ZF_PICK_KERNEL(ctx.cpu_isa, convert_rows)};

@@ -79,6 +79,11 @@ bool by_library(const Context& ctx, GemmState& state, const GemmProblem& problem
 
 }  // namespace
 
+/// Products read operands where they are: it only notes where that is.
+void pack(const Context&, std::span<const PackRequest> requests) {
+  for (const PackRequest& request : requests) request.target->set_part({request.source, request.rows, request.k_begin});
+}
+
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
   GemmState& state = state_in(scratch, ctx);
   std::vector<TileProduct> tiled;

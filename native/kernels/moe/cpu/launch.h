@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "core/device/context.h"
@@ -11,6 +12,9 @@ namespace zerofleet::cpu {
 
 void route(const Context& ctx, const RouterForward& args);
 void route_backward(const Context& ctx, const RouterBackward& args);
+void add_router_load(const Context& ctx, const RouterChoices& chosen, const RouterSums& sums);
+void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t> choices, double num_tokens, double scale,
+                             std::span<float> gradient);
 void gather_rows(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& x, const Matrix& rows);
 /// y[m] = Σ of weight · row over the rows of token m; without weights they are 1.
 void sum_rows(const Context& ctx, const ExpertGroups& groups, std::span<const float> weights, const ConstMatrix& rows,
