@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import t from 'tap';
 import { blocksOf, type OwnedRun, ShardLayout } from './shard-layout.js';
 
-/** The layout bucket by bucket and block by block, as native/zero/shard_layout describes it. */
+/** The layout bucket by bucket and block by block, as native/zero/partition/shard_layout describes it. */
 function dealOut(numels: readonly number[], worldSize: number, bucketBlocks: number, blockNumel: number) {
   const owned = Array.from({ length: worldSize }, () => 0);
   const most = Array.from({ length: worldSize }, () => 0);

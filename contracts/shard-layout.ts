@@ -1,5 +1,5 @@
 /**
- * Which rank owns which blocks of a run of parameters: the arithmetic of native/zero/shard_layout in closed form, so that an
+ * Which rank owns which blocks of a run of parameters: the arithmetic of native/zero/partition/shard_layout in closed form, so that an
  * estimate, a shard and a reader of a checkpoint need no list of them.
  */
 

@@ -20,7 +20,7 @@ export interface ParamRecord {
   expert_set: number | null;
 }
 
-/** With the parameters and the number of ranks it decides which rank owns what (native/zero/shard_layout). */
+/** With the parameters and the number of ranks it decides which rank owns what (native/zero/partition/shard_layout). */
 export interface Sharding {
   /** Elements of a block. */
   block_elements: number;

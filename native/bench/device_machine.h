@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/context.h"
-#include "core/cpu_isa.h"
-#include "core/stream.h"
-#include "core/thread_pool.h"
+#include "core/device/context.h"
+#include "core/device/stream.h"
+#include "core/system/cpu_isa.h"
+#include "core/threads/thread_pool.h"
 
 namespace zerofleet::bench {
 

@@ -6,10 +6,10 @@
 
 #include "bench/device_machine.h"
 #include "comm/communicator.h"
-#include "core/buffer.h"
-#include "core/context.h"
 #include "core/cuda/cuda_runtime.h"
-#include "core/transfer.h"
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/device/transfer.h"
 
 namespace zerofleet::bench {
 

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/buffer.h"
 #include "core/cuda/cuda_runtime.h"
+#include "core/device/buffer.h"
+#include "core/device/transfer.h"
 #include "core/error.h"
 #include "core/philox.h"
-#include "core/transfer.h"
-#include "kernels/cast.h"
+#include "kernels/flat/cast.h"
 
 namespace zerofleet::bench {
 namespace {

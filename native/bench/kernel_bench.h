@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/context.h"
-#include "kernels/indices.h"
-#include "kernels/packed_matrix.h"
-#include "kernels/scratch.h"
-#include "model/block.h"
-#include "model/model_config.h"
-#include "model/tensor.h"
+#include "core/device/context.h"
+#include "kernels/common/indices.h"
+#include "kernels/common/scratch.h"
+#include "kernels/gemm/packed_matrix.h"
+#include "model/config/model_config.h"
+#include "model/layers/block.h"
+#include "model/layers/tensor.h"
 
 namespace zerofleet::bench {
 

@@ -1,8 +1,8 @@
 // Attention, rotations and the norm of query and key heads.
 #include "bench/kernel_bench.h"
-#include "kernels/attention.h"
-#include "kernels/head_norm.h"
-#include "kernels/rope.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/rope.h"
+#include "kernels/norm/head_norm.h"
 
 namespace zerofleet::bench {
 namespace {

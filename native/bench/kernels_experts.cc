@@ -1,8 +1,8 @@
 // Mixture of experts around its products: routing, and rows on their way to experts and back.
 #include "bench/kernel_bench.h"
-#include "core/buffer.h"
-#include "kernels/moe.h"
-#include "kernels/moe_router.h"
+#include "core/device/buffer.h"
+#include "kernels/moe/moe.h"
+#include "kernels/moe/moe_router.h"
 
 namespace zerofleet::bench {
 namespace {

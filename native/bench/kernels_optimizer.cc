@@ -4,11 +4,11 @@
 
 #include "bench/kernel_bench.h"
 #include "bench/optimizer_run.h"
-#include "kernels/block_hash.h"
-#include "kernels/block_stats.h"
-#include "kernels/cast.h"
-#include "kernels/fold.h"
-#include "model/transformer.h"
+#include "kernels/flat/block_hash.h"
+#include "kernels/flat/block_stats.h"
+#include "kernels/flat/cast.h"
+#include "kernels/flat/fold.h"
+#include "model/transformer/transformer.h"
 
 namespace zerofleet::bench {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "bench/kernel_bench.h"
-#include "kernels/gemm.h"
-#include "model/loss_head.h"
+#include "kernels/gemm/gemm.h"
+#include "model/transformer/loss_head.h"
 
 namespace zerofleet::bench {
 namespace {

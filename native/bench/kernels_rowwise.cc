@@ -1,12 +1,12 @@
 // What goes over the rows of activations once: norms with the residual addition, the MLP's functions, dropout, the
 // gradient of a bias, and operands that are packed.
 #include "bench/kernel_bench.h"
-#include "kernels/bias.h"
-#include "kernels/dropout.h"
-#include "kernels/gelu.h"
-#include "kernels/layernorm.h"
-#include "kernels/rmsnorm.h"
-#include "kernels/swiglu.h"
+#include "kernels/elementwise/bias.h"
+#include "kernels/elementwise/dropout.h"
+#include "kernels/elementwise/gelu.h"
+#include "kernels/elementwise/swiglu.h"
+#include "kernels/norm/layernorm.h"
+#include "kernels/norm/rmsnorm.h"
 
 namespace zerofleet::bench {
 namespace {

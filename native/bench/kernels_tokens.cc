@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "bench/kernel_bench.h"
-#include "kernels/cross_entropy.h"
-#include "kernels/embedding.h"
-#include "model/loss_head.h"
-#include "model/transit.h"
+#include "kernels/embedding/embedding.h"
+#include "kernels/loss/cross_entropy.h"
+#include "model/layers/transit.h"
+#include "model/transformer/loss_head.h"
 
 namespace zerofleet::bench {
 namespace {

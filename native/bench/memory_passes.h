@@ -5,7 +5,7 @@
 #include <cstring>
 #include <span>
 
-#include "core/context.h"
+#include "core/device/context.h"
 
 namespace zerofleet::bench {
 

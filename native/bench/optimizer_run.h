@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/context.h"
-#include "core/transfer.h"
-#include "zero/optimizer_rule.h"
-#include "zero/shard_layout.h"
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/device/transfer.h"
+#include "zero/optimizer/optimizer_rule.h"
+#include "zero/partition/shard_layout.h"
 
 namespace zerofleet::bench {
 

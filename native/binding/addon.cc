@@ -2,12 +2,12 @@
 
 #include "binding/gpu_binding.h"
 #include "binding/info_binding.h"
-#include "binding/measure_binding.h"
-#include "binding/measure_kernels.h"
-#include "binding/measure_memory_binding.h"
+#include "binding/measure/measure_binding.h"
+#include "binding/measure/measure_kernels.h"
+#include "binding/measure/measure_memory_binding.h"
 #include "binding/process_binding.h"
 #include "binding/sampler_binding.h"
-#include "binding/trainer_binding.h"
+#include "binding/training/trainer_binding.h"
 
 namespace {
 

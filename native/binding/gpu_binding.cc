@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "binding/promise.h"
+#include "binding/convert/promise.h"
 #include "core/cuda/cuda_runtime.h"
 #include "core/cuda/traits.h"
-#include "core/gpu_events.h"
-#include "core/gpus.h"
-#include "kernels/numerics.h"
+#include "core/gpu/gpu_events.h"
+#include "core/gpu/gpus.h"
+#include "kernels/backends/numerics.h"
 
 namespace zerofleet::binding {
 namespace {

@@ -4,15 +4,15 @@
 #include <cmath>
 #include <string>
 
-#include "binding/convert.h"
-#include "binding/model_config_from.h"
-#include "binding/promise.h"
-#include "binding/trainer_config_from.h"
+#include "binding/convert/convert.h"
+#include "binding/convert/model_config_from.h"
+#include "binding/convert/promise.h"
+#include "binding/training/trainer_config_from.h"
 #include "core/dtype.h"
-#include "kernels/numerics.h"
-#include "model/transformer.h"
-#include "zero/optimizer_rule.h"
-#include "zero/shard_layout.h"
+#include "kernels/backends/numerics.h"
+#include "model/transformer/transformer.h"
+#include "zero/optimizer/optimizer_rule.h"
+#include "zero/partition/shard_layout.h"
 
 namespace zerofleet::binding {
 

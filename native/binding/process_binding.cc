@@ -1,6 +1,6 @@
 #include "binding/process_binding.h"
 
-#include "core/numa.h"
+#include "core/system/numa.h"
 
 #if defined(__linux__)
 #include <sys/prctl.h>

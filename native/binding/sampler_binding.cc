@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "binding/convert.h"
-#include "binding/model_config_from.h"
-#include "binding/promise.h"
+#include "binding/convert/convert.h"
+#include "binding/convert/model_config_from.h"
+#include "binding/convert/promise.h"
 #include "train/sampler.h"
 
 namespace zerofleet::binding {

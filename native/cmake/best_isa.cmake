@@ -1,4 +1,4 @@
-# The best instruction-set path of this machine, besides the portable one, as core/cpu_isa.cc finds it when it runs. Sets ZF_BEST_ISA;
+# The best instruction-set path of this machine, besides the portable one, as core/system/cpu_isa.cc finds it when it runs. Sets ZF_BEST_ISA;
 # empty: none.
 set(ZF_BEST_ISA "")
 file(STRINGS /proc/cpuinfo ZF_CPU_FLAGS REGEX "^flags" LIMIT_COUNT 1)

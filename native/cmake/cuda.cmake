@@ -1,5 +1,5 @@
 # The CUDA backend: sources, architectures and flags. Sets ZF_HAS_CUDA and ZF_CUDA_SOURCES, which always hold one
-# definition of everything that core/cuda and kernels/cuda declare: the backend, or what says that there is none.
+# definition of everything that core/cuda and kernels/*/cuda declare: the backend, or what says that there is none.
 set(ZF_CUDA_DEFAULT auto)
 if(NOT "$ENV{ZF_CUDA}" STREQUAL "")
   set(ZF_CUDA_DEFAULT $ENV{ZF_CUDA})  # read by the first configuration of a build folder, as CUDACXX is
@@ -50,12 +50,11 @@ if(ZF_CUDA STREQUAL "on" OR ZF_GPUS_HERE)
 endif()
 
 if(NOT ZF_HAS_CUDA)
-  set(ZF_CUDA_SOURCES core/cuda/absent.cc core/cuda/absent_traits.cc kernels/cuda/absent.cc kernels/cuda/absent_model.cc
-      kernels/cuda/absent_products.cc)
+  set(ZF_CUDA_SOURCES core/cuda/absent.cc core/cuda/absent_traits.cc kernels/backends/cuda/absent_table.cc)
   return()
 endif()
 
-file(GLOB ZF_CUDA_SOURCES CONFIGURE_DEPENDS core/cuda/*.cc kernels/cuda/*.cc kernels/cuda/*.cu)
+file(GLOB ZF_CUDA_SOURCES CONFIGURE_DEPENDS core/cuda/*.cc kernels/*/cuda/*.cc kernels/*/cuda/*.cu)
 list(FILTER ZF_CUDA_SOURCES EXCLUDE REGEX "/absent[a-z_]*\\.cc$")
 if(ZF_UNITY)
   zf_unite_cuda(ZF_CUDA_SOURCES 4)

@@ -1,24 +1,35 @@
-# Several sources of a folder are compiled as one file, so that headers are read and templates instantiated once for all of
-# them. Names in unnamed namespaces are therefore unique within a folder.
-option(ZF_UNITY "compile several sources of a folder at a time" ON)
+# Several sources of a module are compiled as one file, so that headers are read and templates instantiated once for all of
+# them. Names in unnamed namespaces are therefore unique within a module, as zf_module_of() says.
+option(ZF_UNITY "compile several sources of a module at a time" ON)
 
-# Groups the sources of a target: at most `per_unit` of one folder in each unit. More save compile time; fewer keep the build short
+# The module of a source: its room (core, zero, test/zero), and in kernels/ for which device it is: sources of all families that lie in
+# folders cpu, simd or cuda go together.
+function(zf_module_of result source)
+  get_filename_component(folder ${source} ABSOLUTE)
+  get_filename_component(folder ${folder} DIRECTORY)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
+  string(REGEX MATCH "^(test/)?[^/]+" module "${folder}")
+  if(folder MATCHES "^kernels/[^/]+/([^/]+)$")
+    string(APPEND module "_${CMAKE_MATCH_1}")
+  endif()
+  string(MAKE_C_IDENTIFIER "${module}" module)
+  set(${result} ${module} PARENT_SCOPE)
+endfunction()
+
+# Groups the sources of a target: at most `per_unit` of one module in each unit. More save compile time; fewer keep the build short
 # after a change of one source.
 function(zf_unite target per_unit)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ZF_UNITY} UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.(cc|cu)$")
   foreach(source IN LISTS sources)
-    get_filename_component(folder ${source} ABSOLUTE)
-    get_filename_component(folder ${folder} DIRECTORY)
-    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
-    string(MAKE_C_IDENTIFIER "${folder}" folder)
-    if(NOT DEFINED count_${folder})
-      set(count_${folder} 0)
+    zf_module_of(module ${source})
+    if(NOT DEFINED count_${module})
+      set(count_${module} 0)
     endif()
-    math(EXPR unit "${count_${folder}} / ${per_unit}")
-    math(EXPR count_${folder} "${count_${folder}} + 1")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${unit})
+    math(EXPR unit "${count_${module}} / ${per_unit}")
+    math(EXPR count_${module} "${count_${module}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${module}_${unit})
   endforeach()
 endfunction()
 

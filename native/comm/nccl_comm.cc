@@ -9,12 +9,12 @@
 #include "comm/group_place.h"
 #include "comm/nccl_handle.h"
 #include "comm/pulse.h"
-#include "core/buffer.h"
-#include "core/context.h"
 #include "core/cuda/cuda_runtime.h"
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/device/stream.h"
+#include "core/device/transfer.h"
 #include "core/error.h"
-#include "core/stream.h"
-#include "core/transfer.h"
 
 namespace zerofleet {
 namespace {

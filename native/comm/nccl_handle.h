@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "comm/nccl_library.h"
-#include "core/stream.h"
+#include "core/device/stream.h"
 
 namespace zerofleet::nccl {
 

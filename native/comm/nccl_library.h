@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/shared_library.h"
+#include "core/system/shared_library.h"
 
 struct CUstream_st;
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <random>
 
-#include "core/start_thread.h"
+#include "core/threads/start_thread.h"
 
 namespace zerofleet {
 namespace {

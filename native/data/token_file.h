@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "core/buffer.h"
+#include "core/device/buffer.h"
 
 namespace zerofleet {
 

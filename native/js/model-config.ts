@@ -18,7 +18,7 @@ export interface RopeScalingConfig {
   truncate: boolean;
 }
 
-/** A decoder of any family in one flat form; the fields are those of native/model/model_config.h. */
+/** A decoder of any family in one flat form; the fields are those of native/model/config/model_config.h. */
 export interface ModelConfig {
   /** Names and layout of the parameters. */
   naming: 'gpt2' | 'llama' | 'mixtral';

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "bench/device_machine.h"
-#include "core/buffer.h"
 #include "core/cuda/cuda_runtime.h"
-#include "core/transfer.h"
+#include "core/device/buffer.h"
+#include "core/device/transfer.h"
 
 namespace zerofleet::test {
 

@@ -4,7 +4,7 @@
 
 #include "comm/communicator.h"
 #include "data/sequence_reader.h"
-#include "model/transformer.h"
+#include "model/transformer/transformer.h"
 
 namespace zerofleet {
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "comm/communicator.h"
-#include "core/context.h"
-#include "core/transfer.h"
-#include "model/expert_exchange.h"
+#include "core/device/context.h"
+#include "core/device/transfer.h"
+#include "model/mlp/expert_exchange.h"
 
 namespace zerofleet {
 

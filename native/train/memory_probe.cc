@@ -9,7 +9,7 @@
 
 #include "comm/thread_comm.h"
 #include "core/error.h"
-#include "zero/zero_optimizer.h"
+#include "zero/step/zero_optimizer.h"
 
 namespace zerofleet {
 namespace {

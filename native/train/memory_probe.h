@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "zero/zero_memory.h"
-#include "zero/zero_options.h"
+#include "zero/step/zero_memory.h"
+#include "zero/step/zero_options.h"
 
 namespace zerofleet {
 

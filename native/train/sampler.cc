@@ -5,7 +5,7 @@
 
 #include "core/dtype.h"
 #include "core/error.h"
-#include "model/transformer.h"
+#include "model/transformer/transformer.h"
 
 namespace zerofleet {
 namespace {

@@ -4,11 +4,11 @@
 #include <span>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/context.h"
+#include "core/device/buffer.h"
+#include "core/device/context.h"
 #include "core/param_spec.h"
-#include "core/thread_pool.h"
-#include "model/decoder.h"
+#include "core/threads/thread_pool.h"
+#include "model/transformer/decoder.h"
 #include "train/token_draw.h"
 
 namespace zerofleet {

@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "comm/counting_comm.h"
-#include "core/buffer.h"
-#include "core/context.h"
-#include "core/stream.h"
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/device/stream.h"
 #include "data/batch_source.h"
-#include "model/transformer.h"
+#include "model/transformer/transformer.h"
 #include "train/evaluation.h"
 #include "train/expert_rows_comm.h"
 #include "train/trainer_comms.h"
 #include "train/trainer_config.h"
-#include "zero/zero_optimizer.h"
+#include "zero/step/zero_optimizer.h"
 
 namespace zerofleet {
 

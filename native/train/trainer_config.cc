@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "model/transformer.h"
+#include "model/transformer/transformer.h"
 
 namespace zerofleet {
 namespace {

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "core/cpu_isa.h"
 #include "core/device.h"
 #include "core/dtype.h"
+#include "core/system/cpu_isa.h"
 #include "data/batch_source.h"
-#include "model/model_config.h"
+#include "model/config/model_config.h"
 #include "train/lr_schedule.h"
 #include "train/overrides.h"
-#include "zero/zero_options.h"
+#include "zero/step/zero_options.h"
 
 namespace zerofleet {
 

@@ -240,7 +240,7 @@ function checkDistinct(names: readonly string[]): void {
   }
 }
 
-/** As native/zero/model_plan has it: with P sets of experts, set s is shared out among ranks s, s + P, s + 2P, … */
+/** As native/zero/step/model_plan has it: with P sets of experts, set s is shared out among ranks s, s + P, s + 2P, … */
 function placesOf({ params, sharding, world_size }: ShardedState): Place[] {
   const { block_elements, bucket_blocks, expert_sets } = sharding;
   if (world_size % expert_sets !== 0)

@@ -1,5 +1,5 @@
 /**
- * What kernels take of a GPU's memory besides the tensors: the most that native/kernels/cuda asks for at once. The tensors are those
+ * What kernels take of a GPU's memory besides the tensors: the most that the CUDA kernels in native/kernels ask for at once. The tensors are those
  * of the CPU; this is not among the parts that a trainer counts, and has not been measured on a GPU.
  */
 import type { Sizes } from './sizes.js';

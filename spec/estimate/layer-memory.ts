@@ -1,4 +1,4 @@
-/** What one layer allocates: the formulas of native/model/layer.cc, attention.cc, qk_norm.cc and the norms. */
+/** What one layer allocates: the formulas of native/model/transformer/layer.cc, and of attention.cc, qk_norm.cc and the norms beside linear.cc. */
 import { gradientOperand, type Linear, type PartMemory, weightGradients } from './linear-memory.js';
 import { mlpMemory } from './mlp-memory.js';
 import type { Sizes } from './sizes.js';

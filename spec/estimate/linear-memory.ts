@@ -1,4 +1,4 @@
-/** Matrix products with weights: the formulas of native/model/linear.cc. */
+/** Matrix products with weights: the formulas of native/model/layers/linear.cc. */
 import type { Sizes } from './sizes.js';
 
 /** One matrix product, or several from the same input. */

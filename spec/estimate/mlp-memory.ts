@@ -1,4 +1,4 @@
-/** MLPs: the formulas of native/model/dense_mlp.cc, moe_mlp.cc and held_experts.cc. */
+/** MLPs: the formulas of native/model/mlp/dense_mlp.cc, moe_mlp.cc and held_experts.cc. */
 import {
   gradientOperand,
   type Linear,

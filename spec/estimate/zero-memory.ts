@@ -80,7 +80,7 @@ interface Part {
   shard: number;
 }
 
-/** What one rank holds, as native/zero/model_plan has it: with P sets of experts it is set `rank mod P` of them. */
+/** What one rank holds, as native/zero/step/model_plan has it: with P sets of experts it is set `rank mod P` of them. */
 function partsOf(spec: ResolvedJobSpec, worldSize: number, rank: number): Part[] {
   const { zero } = spec;
   const numSets = zero.expert_parallel_size;

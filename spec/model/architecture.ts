@@ -19,7 +19,7 @@ export interface RopeScalingParams {
 
 /**
  * A decoder as the native core knows it, whatever family its configuration is of. The only form that the table of
- * parameters, the estimate and the ranks compute from; the fields are those of native/model/model_config.h.
+ * parameters, the estimate and the ranks compute from; the fields are those of native/model/config/model_config.h.
  */
 export interface Architecture {
   /** Names and layout of the parameters. */

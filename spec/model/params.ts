@@ -49,7 +49,7 @@ export function paramName({ name }: Pick<ParamKind, 'name'>, layer: number, expe
   return name.replace('{}', String(layer)).replace('{}', String(expert));
 }
 
-/** All parameters of a model in canonical order, about that of the forward: the table of native/model/param_specs.cc. */
+/** All parameters of a model in canonical order, about that of the forward: the table of native/model/config/param_specs.cc. */
 export function modelParams(architecture: Architecture): ModelParam[] {
   const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
   const param = (shape: ParamShape, at = 0, of: number | null = null): ModelParam => ({

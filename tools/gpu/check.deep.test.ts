@@ -170,7 +170,7 @@ t.test(
     for (const name of [
       'native/CMakeLists.txt',
       'native/cmake/gloo.cmake',
-      'native/kernels/cuda/flat.cu',
+      'native/kernels/flat/cuda/flat.cu',
       'native/test/golden/curve.bin',
       'tools/gpu/check.py',
       'bench/gpu/pytorch_peer.py',

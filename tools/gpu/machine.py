@@ -24,7 +24,7 @@ GPU_FIELDS = (
     "mig.mode.current",
 )
 LOAD_FIELDS = ("clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "memory.used")
-CUBLASLT_NAMES = ("libcublasLt.so.13", "libcublasLt.so.12")  # as kernels/cuda/cublaslt_library.cc looks for it
+CUBLASLT_NAMES = ("libcublasLt.so.13", "libcublasLt.so.12")  # as kernels/gemm/cuda/cublaslt_library.cc looks for it
 
 
 def output_of(command, cwd=None):

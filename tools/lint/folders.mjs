@@ -1,5 +1,5 @@
-// Two rules of all source folders: those that lie side by side do not depend on each other in a circle, and none grows too large to
-// be read. Files are checked by dependency-cruiser (TypeScript) and by compilers (headers).
+// Two rules of all source folders: folders side by side do not depend on each other in a circle, and none has too many files.
+// dependency-cruiser finds circles of TypeScript files, compilers those of headers.
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
@@ -11,47 +11,47 @@ const IMPORT = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
 const isProduct = (file) => !/\.test\.ts$|\/testing\/|^(test|bench)\//.test(file);
 
 /**
- * Circles among the folders of each folder.
+ * Circles among folders that lie in one folder.
  * @param {[from: string, to: string][]} imports of files, by paths from the root
- * @returns {string[]} one line per circle
+ * @param {{withFiles?: boolean}} [options] `withFiles`: files beside folders count as one more folder
+ * @returns {string[]} one line per circle, with an import for each step
  */
-export function folderCircles(imports) {
-  const siblings = new Map();
+export function folderCircles(imports, { withFiles = false } = {}) {
+  const graphs = new Map();
   for (const [from, to] of imports) {
     const [a, b] = [from.split('/').slice(0, -1), to.split('/').slice(0, -1)];
     let depth = 0;
     while (depth < a.length && a[depth] === b[depth]) depth++;
-    // One of them lies in the folder that they share: that is no folder beside another.
-    if (depth === a.length || depth === b.length) continue;
+    const [start, end] = [a[depth] ?? '.', b[depth] ?? '.'];
+    if (start === end || (!withFiles && (start === '.' || end === '.'))) continue;
     const parent = a.slice(0, depth).join('/');
-    if (!siblings.has(parent)) siblings.set(parent, new Map());
-    const edges = siblings.get(parent);
-    if (!edges.has(a[depth])) edges.set(a[depth], new Map());
-    edges.get(a[depth]).set(b[depth], `${from} -> ${to}`);
+    if (!graphs.has(parent)) graphs.set(parent, new Map());
+    const edges = graphs.get(parent);
+    if (!edges.has(start)) edges.set(start, new Map());
+    edges.get(start).set(end, `${from} -> ${to}`);
   }
-  return [...siblings].flatMap(([parent, edges]) => {
-    const circle = circleOf(edges);
-    return circle ? [`folders of ${parent || 'the project'} in a circle:\n    ${circle.join('\n    ')}`] : [];
+  return [...graphs].flatMap(([parent, edges]) => {
+    const known = new Set();
+    return [...edges.keys()].flatMap((start) => {
+      const circle = known.has(start) ? null : circleThrough(start, edges);
+      if (circle === null) return [];
+      for (const folder of circle) known.add(folder);
+      const steps = circle.slice(1).map((to, index) => edges.get(circle[index]).get(to));
+      return [`folders of ${parent || 'the project'} in a circle: ${steps.join('; ')}`];
+    });
   });
 }
 
-/** The imports that close a circle; null when there is none. */
-function circleOf(edges) {
-  const done = new Set();
-  const visit = (folder, path) => {
-    const at = path.findIndex((step) => step.folder === folder);
-    if (at >= 0) return path.slice(at).map((step) => step.by);
-    if (done.has(folder)) return null;
-    for (const [next, by] of edges.get(folder) ?? []) {
-      const found = visit(next, [...path, { folder, by }]);
-      if (found) return found;
+/** The shortest way along edges from a folder back to itself, or null. */
+function circleThrough(start, edges) {
+  const ways = [[start]];
+  const seen = new Set();
+  for (const way of ways) {
+    for (const next of edges.get(way.at(-1))?.keys() ?? []) {
+      if (next === start) return [...way, start];
+      if (!seen.has(next)) ways.push([...way, next]);
+      seen.add(next);
     }
-    done.add(folder);
-    return null;
-  };
-  for (const folder of edges.keys()) {
-    const found = visit(folder, []);
-    if (found) return found;
   }
   return null;
 }

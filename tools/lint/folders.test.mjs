@@ -9,11 +9,11 @@ t.test('folders side by side that need each other are a circle, at any depth', a
     ['room/a/one.ts', 'elsewhere/one.ts'],
   ]);
   t.equal(circles.length, 1);
-  t.match(circles[0], /^folders of room in a circle:/);
+  t.match(circles[0], /^folders of room in a circle: /);
   t.match(circles[0], 'room/c/deep/other.ts -> room/a/one.ts');
 });
 
-t.test('a folder and what it lies in are none', async (t) => {
+t.test('a folder and the files beside it are none, unless these count as a folder', async (t) => {
   t.same(
     folderCircles([
       ['room/index.ts', 'room/a/one.ts'],
@@ -23,6 +23,15 @@ t.test('a folder and what it lies in are none', async (t) => {
     ]),
     [],
   );
+});
+
+t.test('files beside a folder may count as one', async (t) => {
+  const imports = [
+    ['room/index.h', 'room/a/one.h'],
+    ['room/a/one.h', 'room/common.h'],
+  ];
+  t.same(folderCircles(imports), []);
+  t.match(folderCircles(imports, { withFiles: true }), [/^folders of room in a circle/]);
 });
 
 t.test('a folder has at most thirty files', async (t) => {

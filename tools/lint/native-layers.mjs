@@ -1,8 +1,9 @@
-// The layering of native/: which folder may include which. Two further rules keep outside headers in one place each, and one keeps
+// The layering of native/: which room may include which, and how folders are cut. Two further rules keep outside headers in one place each, and one keeps
 // elementary functions of the C library, whose last bits differ between processors, out of whatever computes a job's state.
 import { readFileSync } from 'node:fs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
+import { folderCircles, largeFolders } from './folders.mjs';
 
 const mayInclude = {
   core: [],
@@ -25,10 +26,11 @@ const ownedHeaders = [
 ];
 
 /** SIMD files are compiled once per instruction set: a shared inline function could end up with the wrong instructions. */
-const simdMayInclude = /^(kernels\/cpu\/simd\/|\.?\/?[a-z0-9_]+\.(h|inc)$|std[a-z]*\.h$|c[a-z]+$)/;
+const simdMayInclude = /^(kernels\/[a-z]+\/simd\/|\.?\/?[a-z0-9_]+\.(h|inc)$|std[a-z]*\.h$|c[a-z]+$)/;
+const simdFile = /^kernels\/[a-z]+\/simd\//;
 
 /** Headers that hold plain data and no function: nothing in them can be emitted for the wrong machine. */
-const plainDataHeaders = /^(core\/dtype_enum|kernels\/[a-z]+_scalars)\.h$/;
+const plainDataHeaders = /^(core\/dtype_enum|kernels\/optimizer\/[a-z]+_scalars)\.h$/;
 
 const INCLUDE = /^\s*#\s*include\s*[<"]([^>"]+)[>"]/;
 
@@ -43,9 +45,8 @@ export function includeProblem(file, header) {
   if (folder === 'test') return null;
   const owned = ownedHeaders.find(([pattern]) => pattern.test(header));
   if (owned && !file.startsWith(owned[1])) return `only ${owned[1]} may include <${header}>`;
-  const isSimd = file.startsWith('kernels/cpu/simd/');
-  if (isSimd && !simdMayInclude.test(header) && !plainDataHeaders.test(header)) {
-    return `SIMD files include only kernels/cpu/simd/ and C headers, not ${header}`;
+  if (simdFile.test(file) && !simdMayInclude.test(header) && !plainDataHeaders.test(header)) {
+    return `SIMD files include only simd/ folders of kernels/ and C headers, not ${header}`;
   }
   if (!header.includes('/') || !everything.includes(target) || target === folder) return null;
   return mayInclude[folder]?.includes(target) ? null : `${folder}/ may not include ${target}/`;
@@ -66,17 +67,23 @@ export function callProblem(file, line) {
     : null;
 }
 
-/** @returns {string[]} one line per include or call that the tables above don't allow */
+/** @returns {string[]} a line for each include or call that the tables above don't allow, crowded folder and circle of folders */
 export function nativeLayerProblems() {
-  const accept = (path) =>
-    path.endsWith('/') ? !path.startsWith('native/build') : /\.(cc|h|cu|cuh|inc)$/.test(path);
-  return listFiles(['native'], accept).flatMap((path) => {
-    const lines = readFileSync(inRoot(path), 'utf8').split('\n');
-    return lines.flatMap((line, index) => {
+  const accept = (path) => !path.startsWith('native/build');
+  const files = listFiles(['native'], accept).map((path) => path.replace(/^native\//, ''));
+  const sources = new Set(files.filter((file) => /\.(cc|h|cu|cuh|inc)$/.test(file)));
+  const includes = [];
+  const problems = [];
+  for (const file of sources) {
+    const lines = readFileSync(inRoot('native', file), 'utf8').split('\n');
+    for (const [index, line] of lines.entries()) {
       const header = INCLUDE.exec(line)?.[1];
-      const file = path.replace(/^native\//, '');
       const found = header ? includeProblem(file, header) : callProblem(file, line);
-      return found ? [`${path}:${index + 1}: ${found}`] : [];
-    });
-  });
+      if (found) problems.push(`native/${file}:${index + 1}: ${found}`);
+      if (sources.has(header)) includes.push([`native/${file}`, `native/${header}`]);
+    }
+  }
+  // Golden data is written by scripts, a file per case.
+  const surveyed = files.filter((file) => !file.startsWith('test/golden/')).map((file) => `native/${file}`);
+  return [...problems, ...largeFolders(surveyed), ...folderCircles(includes, { withFiles: true })];
 }

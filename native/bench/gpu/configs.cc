@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "model/transformer.h"
+#include "model/transformer/transformer.h"
 
 namespace zerofleet::bench {
 namespace {

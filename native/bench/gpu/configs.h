@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/block.h"
-#include "model/model_config.h"
+#include "model/config/model_config.h"
+#include "model/layers/block.h"
 
 namespace zerofleet::bench {
 

@@ -4,9 +4,9 @@
 #include "bench/gpu/json_line.h"
 #include "bench/gpu/parts.h"
 #include "bench/kernel_bench.h"
-#include "core/buffer.h"
-#include "core/transfer.h"
-#include "kernels/gemm.h"
+#include "core/device/buffer.h"
+#include "core/device/transfer.h"
+#include "kernels/gemm/gemm.h"
 
 namespace zerofleet::bench {
 namespace {

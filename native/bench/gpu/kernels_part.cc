@@ -6,8 +6,8 @@
 #include "bench/gpu/json_line.h"
 #include "bench/gpu/parts.h"
 #include "bench/kernel_bench.h"
+#include "core/device/transfer.h"
 #include "core/error.h"
-#include "core/transfer.h"
 
 namespace zerofleet::bench {
 namespace {

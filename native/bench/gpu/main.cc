@@ -9,7 +9,7 @@
 #include "bench/gpu/options.h"
 #include "core/cuda/cuda_runtime.h"
 #include "core/error.h"
-#include "kernels/numerics.h"
+#include "kernels/backends/numerics.h"
 
 using namespace zerofleet;
 using namespace zerofleet::bench;

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "bench/seconds_of.h"
-#include "core/transfer.h"
+#include "core/device/transfer.h"
 
 namespace zerofleet::bench {
 

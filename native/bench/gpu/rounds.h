@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/context.h"
+#include "core/device/context.h"
 
 namespace zerofleet::bench {
 

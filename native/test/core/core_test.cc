@@ -13,13 +13,13 @@
 #include <stop_token>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/cpu_isa.h"
+#include "core/device/buffer.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/philox.h"
-#include "core/thread_pool.h"
-#include "core/touch_pages.h"
+#include "core/system/cpu_isa.h"
+#include "core/system/touch_pages.h"
+#include "core/threads/thread_pool.h"
 
 using namespace zerofleet;
 

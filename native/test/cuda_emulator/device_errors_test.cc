@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "core/buffer.h"
 #include "core/cuda/cuda_runtime.h"
+#include "core/device/buffer.h"
 #include "test/cuda_emulator/emulator.h"
 #include "test/devices_here.h"
 #include "test/error_code.h"

@@ -1,4 +1,4 @@
-// A libcublasLt for tests: the entry points that kernels/cuda/cublaslt_library.h names, over the memory of the emulated
+// A libcublasLt for tests: the entry points that kernels/gemm/cuda/cublaslt_library.h names, over the memory of the emulated
 // device and in the order of its streams. It refuses what the real one refuses, as far as it is documented, and counts
 // the choices of algorithms. GELU is computed from the sum, and from what it was rounded to for its gradient.
 #include <cuda_runtime_api.h>

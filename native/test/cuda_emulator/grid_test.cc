@@ -4,9 +4,9 @@
 #include <numeric>
 #include <vector>
 
-#include "core/stream.h"
-#include "core/transfer.h"
-#include "kernels/cuda/launch_grid.cuh"
+#include "core/device/stream.h"
+#include "core/device/transfer.h"
+#include "kernels/common/cuda/launch_grid.cuh"
 #include "test/devices_here.h"
 #include "test/shared_bytes.h"
 

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "test/cuda_emulator/emulator.h"
 #include "test/devices_here.h"
 #include "test/kernels/host_matrix.h"

@@ -1,13 +1,13 @@
 // The host's side of cuBLASLt: what is asked of it, how often, and what happens to what it refuses.
-#include "kernels/cuda/matmuls.h"
+#include "kernels/gemm/cuda/matmuls.h"
 
 #include <doctest/doctest.h>
 
 #include <array>
 #include <string>
 
-#include "kernels/cuda/product_library.h"
-#include "kernels/numerics.h"
+#include "kernels/backends/numerics.h"
+#include "kernels/gemm/cuda/product_library.h"
 #include "test/built_files.h"
 #include "test/cuda_emulator/emulator.h"
 #include "test/cuda_emulator/fake_cublaslt.h"

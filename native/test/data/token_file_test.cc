@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/touch_pages.h"
+#include "core/system/touch_pages.h"
 #include "data/sequence_reader.h"
 #include "test/data/written_tokens.h"
 #include "test/error_code.h"

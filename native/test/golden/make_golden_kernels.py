@@ -7,7 +7,7 @@ Each file has one line per fact, each a word followed by values, in decimals tha
     case NAME         begins a case
     base              head_dim rope_theta
     scaling           type factor low_freq_factor high_freq_factor original_max_position_embeddings beta_fast beta_slow
-                      attention_factor truncate, as in kernels/rope_frequencies.h
+                      attention_factor truncate, as in kernels/attention/rope_frequencies.h
     frequencies       (head_dim / 2) of ROPE_INIT_FUNCTIONS
     attention_factor  what cos and sin are multiplied by
   load_balancing.txt

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/dtype.h"
-#include "kernels/matrix.h"
+#include "kernels/common/matrix.h"
 #include "test/shared_bytes.h"
 
 namespace zerofleet::test {

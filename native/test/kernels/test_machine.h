@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "core/context.h"
-#include "core/cpu_isa.h"
+#include "core/device/context.h"
 #include "core/error.h"
+#include "core/system/cpu_isa.h"
 #include "test/sanitized.h"
 
 namespace zerofleet::test {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "model/decoder.h"
+#include "model/transformer/decoder.h"
 
 #include "test/devices_here.h"
 #include "test/model/is_here.h"

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/context.h"
-#include "model/transformer.h"
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "model/transformer/transformer.h"
 #include "test/golden/golden_file.h"
 #include "test/shared_bytes.h"
 

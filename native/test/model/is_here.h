@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/param_spec.h"
-#include "model/transformer.h"
+#include "model/transformer/transformer.h"
 
 namespace zerofleet::test {
 

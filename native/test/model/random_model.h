@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "core/context.h"
-#include "model/block.h"
-#include "model/transformer.h"
+#include "core/device/context.h"
+#include "model/layers/block.h"
+#include "model/transformer/transformer.h"
 #include "test/shared_bytes.h"
 
 namespace zerofleet::test {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "comm/thread_comm.h"
-#include "model/transformer.h"
+#include "model/transformer/transformer.h"
 #include "test/golden/golden_file.h"
 #include "test/kernels/test_machine.h"
 #include "train/lr_schedule.h"
-#include "zero/zero_optimizer.h"
+#include "zero/step/zero_optimizer.h"
 
 using namespace zerofleet;
 using zerofleet::test::GoldenFile;

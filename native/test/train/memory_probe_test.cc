@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.h"
-#include "zero/shard_layout.h"
+#include "zero/partition/shard_layout.h"
 
 using namespace zerofleet;
 

@@ -1,4 +1,4 @@
-#include "kernels/numerics.h"
+#include "kernels/backends/numerics.h"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench/thread_job.h"
-#include "core/cpu_isa.h"
+#include "core/system/cpu_isa.h"
 #include "test/data/written_tokens.h"
 #include "test/kernels/test_machine.h"
 

@@ -14,7 +14,7 @@
 #include "core/philox.h"
 #include "test/error_code.h"
 #include "test/kernels/test_machine.h"
-#include "zero/zero_optimizer.h"
+#include "zero/step/zero_optimizer.h"
 
 namespace zerofleet::test {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "zero/zero_optimizer.h"
+#include "zero/step/zero_optimizer.h"
 
 namespace zerofleet::test {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/cpu_isa.h"
+#include "core/system/cpu_isa.h"
 #include "test/zero/random_job.h"
-#include "zero/zero_optimizer.h"
+#include "zero/step/zero_optimizer.h"
 
 namespace zerofleet::test {
 

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/transfer.h"
-#include "kernels/block_stats.h"
-#include "kernels/cast.h"
-#include "kernels/fold.h"
+#include "core/device/buffer.h"
+#include "core/device/transfer.h"
+#include "kernels/flat/block_stats.h"
+#include "kernels/flat/cast.h"
+#include "kernels/flat/fold.h"
 #include "test/devices_here.h"
 
 // The flat operations on arrays of a test in host memory, wherever the context computes.

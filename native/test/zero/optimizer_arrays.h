@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "core/context.h"
+#include "core/device/context.h"
 #include "core/range.h"
 #include "test/zero/narrow_values.h"
 #include "test/zero/on_device.h"
-#include "zero/optimizer_rule.h"
-#include "zero/shard_layout.h"
+#include "zero/optimizer/optimizer_rule.h"
+#include "zero/partition/shard_layout.h"
 
 namespace zerofleet::test {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "zero/optimizer_options.h"
+#include "zero/optimizer/optimizer_options.h"
 
 namespace zerofleet::test {
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "zero/param_init.h"
+#include "zero/partition/param_init.h"
 
 namespace zerofleet::test {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/param_spec.h"
 #include "test/zero/narrow_values.h"
 #include "test/zero/plain_optimizer.h"
-#include "zero/loss_scaler.h"
+#include "zero/step/loss_scaler.h"
 
 namespace zerofleet::test {
 

@@ -1,0 +1,264 @@
+#include "binding/training/trainer_binding.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "binding/convert/convert.h"
+#include "binding/convert/promise.h"
+#include "binding/training/connect_ranks.h"
+#include "binding/training/rendezvous.h"
+#include "binding/training/trainer_config_from.h"
+#include "binding/training/trainer_results.h"
+#include "binding/training/trainer_session.h"
+#include "core/system/touch_pages.h"
+#include "core/threads/start_thread.h"
+
+namespace zerofleet::binding {
+namespace {
+
+struct SnapshotResult {
+  std::size_t slot = 0;
+  TrainingPosition position;
+  Digest128 digest;
+  std::vector<OwnedSlice> slices;
+};
+
+class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
+ public:
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, "Trainer",
+                       {InstanceMethod("deliver", &TrainerBinding::deliver),
+                        InstanceMethod("connect", &TrainerBinding::connect),
+                        InstanceMethod("initialize", &TrainerBinding::initialize),
+                        InstanceMethod("slices", &TrainerBinding::slices),
+                        InstanceMethod("load", &TrainerBinding::load),
+                        InstanceMethod("finishLoad", &TrainerBinding::finish_load),
+                        InstanceMethod("lr", &TrainerBinding::lr),
+                        InstanceMethod("memory", &TrainerBinding::memory),
+                        InstanceMethod("step", &TrainerBinding::step),
+                        InstanceMethod("evaluate", &TrainerBinding::evaluate),
+                        InstanceMethod("prepareSnapshot", &TrainerBinding::prepare_snapshot),
+                        InstanceMethod("snapshot", &TrainerBinding::snapshot),
+                        InstanceMethod("releaseSnapshot", &TrainerBinding::release_snapshot),
+                        InstanceMethod("digestPart", &TrainerBinding::digest_part),
+                        InstanceMethod("close", &TrainerBinding::close)});
+  }
+
+  /// (config: object, onRendezvous: (key: string, value: Uint8Array) => void)
+  explicit TrainerBinding(const Napi::CallbackInfo& info) : Napi::ObjectWrap<TrainerBinding>(info) {
+    guarded(info.Env(), [&] {
+      const auto object = info[0].As<Napi::Object>();
+      session_->config = trainer_config_from(object);
+      validate(session_->config);
+      const Napi::Object comm = object_field(object, "comm");
+      session_->backend = string_field(comm, "backend");
+      check_backend(session_->backend, session_->config);
+      session_->gloo.rank = session_->config.rank;
+      session_->gloo.world_size = session_->config.world_size;
+      session_->gloo.bind_address = string_field(comm, "bind_address");
+      session_->gloo.timeout = std::chrono::milliseconds(int_field(comm, "timeout_ms"));
+      publisher_ = std::make_shared<RendezvousPublisher>(info.Env(), info[1].As<Napi::Function>());
+      session_->rendezvous = std::make_shared<KvStore>(
+          [publisher = publisher_](const std::string& key, const KvStore::Bytes& value) { publisher->publish(key, value); });
+    });
+  }
+
+ private:
+  template <class Result>
+  Napi::Promise start(Napi::Env env, std::function<Result(Session&)> work,
+                      std::function<Napi::Value(Napi::Env, Session&, Result&)> convert) {
+    guarded(env, [&] { session_->acquire(); });
+    return PromiseWorker<Result>::start(
+        env,
+        [session = session_, work = std::move(work)] {
+          const BusyGuard guard(*session);
+          return work(*session);
+        },
+        [session = session_, convert = std::move(convert)](Napi::Env on_env, Result& result) {
+          return convert(on_env, *session, result);
+        });
+  }
+
+  /// An operation without a result.
+  Napi::Promise start_void(Napi::Env env, std::function<void(Session&)> work) {
+    return start<bool>(
+        env,
+        [work = std::move(work)](Session& session) {
+          work(session);
+          return true;
+        },
+        [](Napi::Env on_env, Session&, bool&) { return on_env.Undefined(); });
+  }
+
+  /// An operation short enough for the JavaScript thread.
+  template <class Call>
+  Napi::Value at_once(const Napi::CallbackInfo& info, Call&& call) {
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      session_->acquire();
+      const BusyGuard guard(*session_);
+      return call(session_->trainer());
+    });
+  }
+
+  Napi::Value deliver(const Napi::CallbackInfo& info) {
+    const auto value = info[1].As<Napi::Uint8Array>();
+    session_->rendezvous->deliver(info[0].As<Napi::String>().Utf8Value(), {value.Data(), value.Data() + value.ByteLength()});
+    return info.Env().Undefined();
+  }
+
+  Napi::Value connect(const Napi::CallbackInfo& info) {
+    return start_void(info.Env(), [](Session& session) {
+      require(!session.is_connected(), "invalid_argument", "the trainer is connected already");
+      session.connected(std::make_unique<Trainer>(session.config, connect_ranks(session)));
+    });
+  }
+
+  Napi::Value initialize(const Napi::CallbackInfo& info) {
+    return start_void(info.Env(), [](Session& session) { session.trainer().initialize(); });
+  }
+
+  Napi::Value slices(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) { return slices_array(info.Env(), trainer.slices()); });
+  }
+
+  /// (state: string, param: number, begin: number, data: Uint8Array of fp32)
+  Napi::Value load(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) {
+      trainer.load(state_from_name(info[0].As<Napi::String>().Utf8Value()),
+                   static_cast<std::size_t>(info[1].As<Napi::Number>().Int64Value()),
+                   info[2].As<Napi::Number>().Int64Value(), floats_from(info[3]));
+      return info.Env().Undefined();
+    });
+  }
+
+  /// (TrainingPosition & {restore: string})
+  Napi::Value finish_load(const Napi::CallbackInfo& info) {
+    const auto at = info[0].As<Napi::Object>();
+    const TrainingPosition position = position_from(at);
+    const Restore restore = guarded(info.Env(), [&] { return restore_from(string_field(at, "restore")); });
+    return start_void(info.Env(), [=](Session& session) { session.trainer().finish_load(position, restore); });
+  }
+
+  /// () → {part: bytes}
+  Napi::Value memory(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) { return memory_object(info.Env(), trainer.memory()); });
+  }
+
+  /// () → rate of the next step
+  Napi::Value lr(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) { return Napi::Number::New(info.Env(), trainer.lr()); });
+  }
+
+  /// (flags: number) → StepResult
+  Napi::Value step(const Napi::CallbackInfo& info) {
+    const std::uint32_t flags = info[0].As<Napi::Number>().Uint32Value();
+    return start<StepResult>(
+        info.Env(), [flags](Session& session) { return session.trainer().step(flags); },
+        [](Napi::Env env, Session&, StepResult& result) { return step_result_object(env, result); });
+  }
+
+  /// () → EvalResult
+  Napi::Value evaluate(const Napi::CallbackInfo& info) {
+    return start<EvalResult>(
+        info.Env(), [](Session& session) { return session.trainer().evaluate(); },
+        [](Napi::Env env, Session&, EvalResult& result) { return eval_result_object(env, result); });
+  }
+
+  /// () → undefined. Allocates the first snapshot's buffer and has its pages fetched while training goes on: the kernel
+  /// takes longer to clear fresh memory than the copy takes, and training would wait for both.
+  Napi::Value prepare_snapshot(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) {
+      auto& buffer = session_->slots[0].buffer;
+      if (!buffer) {
+        buffer = std::make_shared<Buffer>(Device{}, trainer.owned_bytes());
+        session_->page_toucher = start_thread<std::jthread>([buffer](const std::stop_token& stop) {
+          touch_pages({buffer->data(), buffer->num_bytes()}, stop);
+        });
+      }
+      return info.Env().Undefined();
+    });
+  }
+
+  /// () → TrainingPosition & {slot, digest_part, buffer: ArrayBuffer, slices}
+  Napi::Value snapshot(const Napi::CallbackInfo& info) {
+    const std::size_t slot = session_->slots[0].in_use ? 1 : 0;
+    guarded(info.Env(), [&] {
+      require(!session_->slots[slot].in_use, "snapshot_busy", "two snapshots are still in use");
+    });
+    const Napi::Promise promise = start<SnapshotResult>(
+        info.Env(), [slot](Session& session) { return take_snapshot(session, slot); },
+        [](Napi::Env env, Session& session, SnapshotResult& result) { return snapshot_object(env, session, result); });
+    return promise;
+  }
+
+  static SnapshotResult take_snapshot(Session& session, std::size_t slot) {
+    Trainer& trainer = session.trainer();
+    session.page_toucher = {};  // it must not write zeros behind the copy
+    auto& buffer = session.slots[slot].buffer;
+    if (!buffer) buffer = std::make_shared<Buffer>(Device{}, trainer.owned_bytes());
+    trainer.copy_state({buffer->data(), buffer->num_bytes()});
+    return {slot, trainer.position(), trainer.digest_part(), trainer.slices()};
+  }
+
+  static Napi::Value snapshot_object(Napi::Env env, Session& session, SnapshotResult& result) {
+    SnapshotSlot& slot = session.slots[result.slot];
+    slot.in_use = true;
+    if (slot.view.IsEmpty()) {
+      auto keep = std::make_unique<std::shared_ptr<Buffer>>(slot.buffer);
+      auto view = Napi::ArrayBuffer::New(
+          env, slot.buffer->data(), slot.buffer->num_bytes(),
+          [](Napi::Env, void*, std::shared_ptr<Buffer>* kept) { const std::unique_ptr<std::shared_ptr<Buffer>> owned(kept); },
+          keep.get());
+      static_cast<void>(keep.release());
+      slot.view = Napi::Persistent(view);
+    }
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("slot", static_cast<double>(result.slot));
+    set_position(object, result.position);
+    object.Set("digest_part", result.digest.to_hex());
+    object.Set("buffer", slot.view.Value());
+    object.Set("slices", slices_array(env, result.slices));
+    return object;
+  }
+
+  Napi::Value release_snapshot(const Napi::CallbackInfo& info) {
+    session_->slots.at(info[0].As<Napi::Number>().Uint32Value()).in_use = false;
+    return info.Env().Undefined();
+  }
+
+  Napi::Value digest_part(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) {
+      return Napi::String::New(info.Env(), trainer.digest_part().to_hex());
+    });
+  }
+
+  /// () → Promise<undefined>. Ends what waits for other ranks, and frees the trainer beside the JavaScript thread, or lets the
+  /// operation that still runs do so. May be called more than once.
+  Napi::Value close(const Napi::CallbackInfo& info) {
+    if (!closed_) publisher_->close();
+    closed_ = true;
+    auto left_over = std::make_shared<std::unique_ptr<Trainer>>(session_->close());
+    return PromiseWorker<bool>::start(
+        info.Env(),
+        [left_over] {
+          left_over->reset();
+          return true;
+        },
+        [](Napi::Env env, bool&) { return env.Undefined(); });
+  }
+
+  std::shared_ptr<Session> session_ = std::make_shared<Session>();
+  std::shared_ptr<RendezvousPublisher> publisher_;
+  bool closed_ = false;
+};
+
+}  // namespace
+
+void export_trainer(Napi::Env env, Napi::Object exports) { exports.Set("Trainer", TrainerBinding::define(env)); }
+
+}  // namespace zerofleet::binding

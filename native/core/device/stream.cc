@@ -1,0 +1,31 @@
+#include "core/device/stream.h"
+
+namespace zerofleet {
+
+Stream::Stream(Device device) : device_(device) {
+  if (device.kind == DeviceKind::kCuda) handle_.reset(cuda::create_stream(device));
+}
+
+void Stream::synchronize() {
+  if (handle_) cuda::synchronize(handle_.get());
+}
+
+bool Stream::is_done() const { return !handle_ || cuda::is_done(handle_.get()); }
+
+void Stream::wait(const Event& event) {
+  if (handle_ && event.handle() != nullptr) cuda::wait(handle_.get(), event.handle());
+}
+
+Event::Event(Device device) {
+  if (device.kind == DeviceKind::kCuda) handle_.reset(cuda::create_event(device));
+}
+
+void Event::synchronize() const {
+  if (handle_) cuda::synchronize(handle_.get());
+}
+
+void Event::record(const Stream& stream) {
+  if (handle_ && stream.handle() != nullptr) cuda::record(handle_.get(), stream.handle());
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,72 @@
+#include "core/system/mapping.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "core/error.h"
+
+namespace zerofleet {
+namespace {
+
+std::size_t whole(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+std::size_t num_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) ++count;
+  return count;
+}
+
+/// Some are used up by what is looked at meanwhile.
+constexpr std::size_t kNearLimit = 64;
+
+/// The system has one error for memory and for mappings that ran out.
+[[noreturn]] void fail(int error, const std::string& what) {
+  std::size_t limit = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> limit;
+  if (error == ENOMEM && limit > 0 && num_mappings() + kNearLimit >= limit) {
+    throw Error("too_many_mappings", what + ": the process has all the " + std::to_string(limit) +
+                                         " memory mappings that the system allows it; raise vm.max_map_count (sysctl), or "
+                                         "use more ranks per expert set for a model with many experts");
+  }
+  throw Error("out_of_memory", what + ": " + std::strerror(error));
+}
+
+}  // namespace
+
+MappingPlan MappingPlan::of(std::size_t needed_bytes, bool huge, std::size_t page_bytes) {
+  const std::size_t needed = whole(needed_bytes, page_bytes);
+  if (!huge) return {needed, needed, 0};
+  // What is left behind the last whole huge page has small ones, unless it nearly fills another: a model has hundreds of
+  // arrays of a few MiB, and half a huge page lost in each of them comes to 5 % of all memory.
+  const std::size_t in_huge_pages = (needed + kHugePageBytes / 8) / kHugePageBytes * kHugePageBytes;
+  const std::size_t bytes = std::max(needed, in_huge_pages);
+  return {bytes, bytes + kHugePageBytes, in_huge_pages};
+}
+
+std::byte* map_pages(std::size_t num_bytes) {
+  void* base = ::mmap(nullptr, num_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) fail(errno, "cannot allocate " + std::to_string(num_bytes) + " bytes");
+  return static_cast<std::byte*>(base);
+}
+
+void unmap_pages(std::byte* begin, std::size_t num_bytes) {
+  if (num_bytes > 0 && ::munmap(begin, num_bytes) != 0) {
+    fail(errno, "cannot give back " + std::to_string(num_bytes) + " bytes of address space");
+  }
+}
+
+void release_pages(std::byte* begin, std::size_t num_bytes) noexcept {
+  if (num_bytes == 0 || ::munmap(begin, num_bytes) == 0) return;
+  const int error = errno;
+  const bool emptied = ::madvise(begin, num_bytes, MADV_DONTNEED) == 0;
+  std::fprintf(stderr, "zerofleet: cannot unmap %zu bytes (%s)%s\n", num_bytes, std::strerror(error),
+               emptied ? "; their memory is free" : "");
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,126 @@
+// Attention of new tokens over kept keys and values: a block per query and head, tile by tile of its keys, with the
+// largest score so far as the reference. Tiles begin at the first key that the query sees, so its result depends on
+// nothing else.
+#include <cmath>
+
+#include "kernels/attention/cached_attention.h"
+#include "kernels/attention/cuda/launch.h"
+#include "kernels/common/cuda/block_sum.cuh"
+#include "kernels/common/cuda/copy_rows.cuh"
+#include "kernels/common/cuda/dynamic_shared.cuh"
+#include "kernels/common/cuda/launch_grid.cuh"
+#include "kernels/common/cuda/row_vector.cuh"
+
+namespace zerofleet::cuda {
+namespace {
+
+constexpr int kKeyTile = kRowThreads;  // keys
+constexpr int kQueryWarps = kRowThreads / 32;
+constexpr int kElements = 4;  // elements of an access
+// Finite, so that nothing is subtracted from itself but what is finite.
+constexpr float kLowestScore = -3.402823466e+38F;
+
+template <class T>
+struct QueryArguments {
+  Rows<const T> qkv;
+  Rows<const T> keys, values;
+  Rows<T> out;
+  std::int64_t head_dim, heads_per_key, first, window;
+  float scale;
+  bool aligned;  // queries and keys
+};
+
+/// The largest value of a block's threads; every thread has it. As block_sum().
+__device__ float block_max(float value, float (&parts)[kQueryWarps]) {
+  for (int half = 16; half >= 1; half /= 2) value = fmaxf(value, __shfl_xor_sync(kWholeWarp, value, half));
+  __syncthreads();
+  if (lane_of_warp() == 0) parts[threadIdx.x / 32] = value;
+  __syncthreads();
+  for (int warp = 0; warp < kQueryWarps; ++warp) value = fmaxf(value, parts[warp]);
+  return value;
+}
+
+/// query · key, in all lanes of a warp.
+template <class T>
+__device__ float product(const T* query, const T* key, std::int64_t head_dim, bool aligned) {
+  float sum = 0;
+  for (std::int64_t i = lane_of_warp() * kElements; i < head_dim; i += 32 * kElements) {
+    const auto at = columns_from<kElements>(i, head_dim, aligned);
+    const Lanes<kElements> q = load(query, at), k = load(key, at);
+#pragma unroll
+    for (int j = 0; j < kElements; ++j) sum = fmaf(q.v[j], k.v[j], sum);
+  }
+  return warp_sum(sum);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kRowThreads) query_kernel(const QueryArguments<T> a) {
+  __shared__ float probs[kKeyTile], parts[kQueryWarps];
+  float* sums = dynamic_shared<float>();  // (head_dim)
+  const std::int64_t row = blockIdx.x, head = blockIdx.y, key_col = head / a.heads_per_key * a.head_dim;
+  const std::int64_t end = a.first + row + 1, begin = a.window > 0 && a.window < end ? end - a.window : 0;
+  const T* query = a.qkv.row(row) + head * a.head_dim;
+  for (std::int64_t d = threadIdx.x; d < a.head_dim; d += kRowThreads) sums[d] = 0;
+  float largest = kLowestScore, total = 0;
+  for (std::int64_t tile = begin; tile < end; tile += kKeyTile) {
+    const int count = end - tile < kKeyTile ? static_cast<int>(end - tile) : kKeyTile;
+    const int thread = static_cast<int>(threadIdx.x);
+    for (int key = thread / 32; key < count; key += kQueryWarps) {
+      const float score = product(query, a.keys.row(tile + key) + key_col, a.head_dim, a.aligned) * a.scale;
+      if (lane_of_warp() == 0) probs[key] = score;
+    }
+    __syncthreads();
+    const float score = thread < count ? probs[thread] : kLowestScore;
+    const float top = fmaxf(largest, block_max(score, parts));
+    const float prob = thread < count ? expf(score - top) : 0.0F;
+    probs[thread] = prob;
+    const float rescale = expf(largest - top);
+    total = total * rescale + block_sum(prob, parts);  // its barriers let all see the probabilities
+    largest = top;
+    for (std::int64_t d = threadIdx.x; d < a.head_dim; d += kRowThreads) {
+      const T* values = a.values.row(tile) + key_col + d;
+      float sum = sums[d] * rescale;
+#pragma unroll 8
+      for (int key = 0; key < count; ++key) sum = fmaf(probs[key], widened(values[key * a.values.stride]), sum);
+      sums[d] = sum;
+    }
+    __syncthreads();  // the next tile's scores take the place of the probabilities
+  }
+  T* out = a.out.row(row) + head * a.head_dim;
+  for (std::int64_t d = threadIdx.x; d < a.head_dim; d += kRowThreads) out[d] = narrowed<T>(sums[d] / total);
+}
+
+/// Keys or values of the new tokens, behind those that came before.
+void append(const Context& ctx, const CachedAttention& args, const Matrix& cache, std::int64_t col) {
+  const std::int64_t rows = args.shape.sequence_length;
+  copy_rows(ctx, "cached_attention", {args.qkv.at(0, col), args.qkv.dtype, rows, cache.cols, args.qkv.stride}, nullptr,
+            {cache.at(args.first, 0), cache.dtype, rows, cache.cols, cache.stride});
+}
+
+}  // namespace
+
+void cached_attention(const Context& ctx, Scratch&, const CachedAttention& args) {
+  const Stream& stream = stream_of(ctx);
+  const AttentionShape& s = args.shape;
+  append(ctx, args, args.keys, s.query_size());
+  append(ctx, args, args.values, s.query_size() + args.keys.cols);
+  const std::size_t shared_bytes = static_cast<std::size_t>(s.head_dim) * sizeof(float);
+  require(shared_bytes <= (std::size_t{32} << 10) && s.num_heads <= 65535, "invalid_argument",
+          "cached_attention: at most 8192 elements a head and 65535 heads");
+  with_element(args.qkv.dtype, [&]<class T>(T*) {
+    const QueryArguments<T> a{rows_of<T>(args.qkv),
+                              rows_of<T>(ConstMatrix(args.keys)),
+                              rows_of<T>(ConstMatrix(args.values)),
+                              rows_of<T>(args.out),
+                              s.head_dim,
+                              s.num_heads / s.num_kv_heads,
+                              args.first,
+                              args.window,
+                              1.0F / std::sqrt(static_cast<float>(s.head_dim)),
+                              rows_aligned_for<kElements>(args.qkv, args.keys) && s.head_dim % kElements == 0};
+    const dim3 blocks(num_blocks_for(s.sequence_length, 1), static_cast<unsigned>(s.num_heads));
+    launch("cached_attention", stream, {blocks, kRowThreads, shared_bytes}, query_kernel<T>, a);
+  });
+}
+
+}  // namespace zerofleet::cuda

@@ -1,0 +1,121 @@
+#include "kernels/attention/rope_frequencies.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+#include "core/error.h"
+#include "core/portable_math.h"
+
+namespace zerofleet {
+namespace {
+
+/// A number that transformers rounds to fp32 because it meets a tensor of fp32.
+float f32(double value) { return static_cast<float>(value); }
+
+constexpr double kTwoPi = 6.28318530717958647693;
+
+/// theta^(2i / head_dim), the exponent and the result rounded to fp32.
+std::vector<float> powers(std::int64_t head_dim, double theta) {
+  const double log_theta = portable::log(theta);
+  std::vector<float> result;
+  for (std::int64_t i = 0; i < head_dim / 2; ++i) {
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
+    result.push_back(f32(portable::exp(static_cast<double>(exponent) * log_theta)));
+  }
+  return result;
+}
+
+/// Short waves stay, waves longer than low_freq_factor allows are stretched by `factor`, and between they pass from one
+/// to the other in proportion to the turns that they make over the first training's length.
+float llama3_frequency(float frequency, const RopeScaling& scaling) {
+  const auto length = static_cast<double>(scaling.original_max_position_embeddings);
+  const float wavelength = f32(kTwoPi) / frequency, factor = f32(scaling.factor);
+  if (wavelength > f32(length / scaling.low_freq_factor)) return frequency / factor;
+  if (wavelength < f32(length / scaling.high_freq_factor)) return frequency;
+  const float smooth = (f32(length) / wavelength - f32(scaling.low_freq_factor)) /
+                       f32(scaling.high_freq_factor - scaling.low_freq_factor);
+  return (1.0F - smooth) * frequency / factor + smooth * frequency;
+}
+
+/// The pair of dimensions, as a fraction, whose wave turns `turns` times over the first training's length.
+double yarn_dimension(double turns, std::int64_t head_dim, double theta, const RopeScaling& scaling) {
+  const double length = static_cast<double>(scaling.original_max_position_embeddings) / (turns * kTwoPi);
+  return static_cast<double>(head_dim) * portable::log(length) / (2 * portable::log(theta));
+}
+
+double whole(double value, bool up) {
+  const auto truncated = static_cast<double>(static_cast<std::int64_t>(value));
+  if (up) return truncated < value ? truncated + 1 : truncated;
+  return truncated > value ? truncated - 1 : truncated;
+}
+
+/// Pairs before the ramp keep their frequency, those after it are stretched by `factor`.
+std::vector<float> yarn_frequencies(const std::vector<float>& powers_of_theta, double theta,
+                                    const RopeScaling& scaling) {
+  const std::int64_t half = std::ssize(powers_of_theta), head_dim = 2 * half;
+  double low = yarn_dimension(scaling.beta_fast, head_dim, theta, scaling);
+  double high = yarn_dimension(scaling.beta_slow, head_dim, theta, scaling);
+  if (scaling.truncate) {
+    low = whole(low, false);
+    high = whole(high, true);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, static_cast<double>(head_dim - 1));
+  if (low == high) high += 0.001;
+  std::vector<float> radians;
+  for (std::int64_t i = 0; i < half; ++i) {
+    const float power = powers_of_theta[static_cast<std::size_t>(i)];
+    const float ramp = std::clamp((static_cast<float>(i) - f32(low)) / f32(high - low), 0.0F, 1.0F);
+    const float kept = 1.0F - ramp, stretched = 1.0F / (f32(scaling.factor) * power);
+    radians.push_back(stretched * (1.0F - kept) + 1.0F / power * kept);
+  }
+  return radians;
+}
+
+/// As in transformers' _compute_yarn_parameters().
+double yarn_attention_factor(const RopeScaling& scaling) {
+  if (scaling.attention_factor > 0) return scaling.attention_factor;
+  const auto scaled = [&](double by) { return 0.1 * by * portable::log(scaling.factor) + 1; };
+  if (scaling.mscale > 0 && scaling.mscale_all_dim > 0) return scaled(scaling.mscale) / scaled(scaling.mscale_all_dim);
+  return scaled(1);
+}
+
+void check(std::int64_t head_dim, double theta, const RopeScaling& scaling) {
+  require(head_dim >= 2 && head_dim % 2 == 0 && theta > 1, "invalid_argument",
+          "rope: needs an even head_dim and theta above 1");
+  if (scaling.type == RopeScalingType::kNone) return;
+  require(scaling.factor >= 1, "invalid_argument", "rope scaling: factor must be at least 1");
+  if (scaling.type == RopeScalingType::kLinear) return;
+  require(scaling.original_max_position_embeddings >= 1, "invalid_argument",
+          "rope scaling: needs original_max_position_embeddings, the length before it was stretched");
+  if (scaling.type == RopeScalingType::kLlama3) {
+    require(scaling.low_freq_factor > 0 && scaling.high_freq_factor > scaling.low_freq_factor, "invalid_argument",
+            "rope scaling: high_freq_factor must be above low_freq_factor, and that above 0");
+    return;
+  }
+  require(scaling.beta_slow > 0 && scaling.beta_fast >= scaling.beta_slow, "invalid_argument",
+          "rope scaling: beta_fast must be at least beta_slow, and that above 0");
+  require(scaling.attention_factor >= 0 && scaling.mscale >= 0 && scaling.mscale_all_dim >= 0, "invalid_argument",
+          "rope scaling: attention_factor, mscale and mscale_all_dim must not be below 0");
+}
+
+}  // namespace
+
+RopeFrequencies rope_frequencies(std::int64_t head_dim, double theta, const RopeScaling& scaling) {
+  check(head_dim, theta, scaling);
+  RopeFrequencies result{powers(head_dim, theta)};
+  if (scaling.type == RopeScalingType::kYarn) {
+    result.radians = yarn_frequencies(result.radians, theta, scaling);
+    result.attention_factor = f32(yarn_attention_factor(scaling));
+    return result;
+  }
+  for (float& value : result.radians) {
+    value = 1.0F / value;
+    if (scaling.type == RopeScalingType::kLinear) value /= f32(scaling.factor);
+    if (scaling.type == RopeScalingType::kLlama3) value = llama3_frequency(value, scaling);
+  }
+  return result;
+}
+
+}  // namespace zerofleet

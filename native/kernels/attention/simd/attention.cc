@@ -1,0 +1,128 @@
+#include "kernels/attention/simd/attention.h"
+
+#include "kernels/common/simd/elements.h"
+#include "kernels/common/simd/math.h"
+
+namespace zerofleet::cpu::ZF_ISA_NS {
+namespace {
+
+template <class T>
+ZF_INLINE void zero_from(T* row, int64_t begin, int64_t end) {
+  sweep(end - begin, [&](int64_t i, auto part) { store(row + begin + i, zero(), part); });
+}
+
+struct Visible {
+  int64_t begin, end;
+};
+
+/// The keys of the block that a row sees.
+ZF_INLINE Visible visible(const AttentionRowsArgs& args, int64_t row) {
+  const int64_t end = args.first_valid + row < args.keys ? args.first_valid + row : args.keys;
+  if (args.first_keys == nullptr) return {0, end};
+  const int64_t begin = args.first_keys[row] - args.first_key;
+  return {begin < 0 ? 0 : begin < end ? begin : end, end};
+}
+
+template <class T>
+ZF_INLINE void zero_outside(T* row, Visible keys, int64_t padded) {
+  zero_from(row, 0, keys.begin);
+  zero_from(row, keys.end, padded);
+}
+
+/// Moves the row's sums on from the old to the new largest score.
+ZF_INLINE void rescale(const AttentionRowsArgs& args, int64_t row, float factor) {
+  float* sums = args.sums + row * args.sums_cols;
+  sweep(args.sums_cols, [&](int64_t i, auto part) { store(sums + i, load(sums + i, part) * set1(factor), part); });
+}
+
+template <class T>
+void softmax(const AttentionRowsArgs& args) {
+  const vf scale = set1(args.scale);
+  for (int64_t row = 0; row < args.rows; ++row) {
+    T* probs = static_cast<T*>(args.probs) + row * args.probs_stride;
+    const Visible keys = visible(args, row);
+    zero_outside(probs, keys, args.padded);
+    const float* scores = args.scores + row * args.scores_stride + keys.begin;
+    const int64_t count = keys.end - keys.begin;
+    if (count == 0) continue;
+    vf largest = set1(-__builtin_inff());
+    sweep(count, [&](int64_t i, auto part) {
+      largest = max(within(load(scores + i, part), part, -__builtin_inff()), largest);
+    });
+    const float before = args.top[row], here = max_lanes(largest) * args.scale;
+    const float top = here > before ? here : before;
+    vf sums = zero();
+    sweep(count, [&](int64_t i, auto part) {
+      const vf e = exp(load(scores + i, part) * scale - set1(top));
+      store(probs + keys.begin + i, e, part);
+      sums += within(e, part, 0.0F);
+    });
+    const float factor = before == top ? 1.0F : exp(set1(before - top))[0];
+    if (factor != 1.0F) rescale(args, row, factor);
+    args.top[row] = top;
+    args.total[row] = args.total[row] * factor + sum_lanes(sums);
+  }
+}
+
+template <class T>
+void finish(const AttentionFinishArgs& args) {
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const float* sums = args.sums + row * args.cols;
+    T* out = static_cast<T*>(args.out) + row * args.out_stride;
+    const vf factor = set1(1.0F / args.total[row]);
+    sweep(args.cols, [&](int64_t i, auto part) { store(out + i, load(sums + i, part) * factor, part); });
+    args.lse[row] = args.top[row] + log(args.total[row]);
+  }
+}
+
+template <class T>
+void backward(const AttentionRowsArgs& args) {
+  const vf scale = set1(args.scale);
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const float* scores = args.scores + row * args.scores_stride;
+    const float* dprobs = args.dprobs + row * args.scores_stride;
+    T* probs = static_cast<T*>(args.probs) + row * args.probs_stride;
+    T* dscores = static_cast<T*>(args.dscores) + row * args.probs_stride;
+    const Visible keys = visible(args, row);
+    const vf lse = set1(args.lse[row]), delta = set1(args.delta[row]);
+    sweep(keys.end - keys.begin, [&](int64_t i, auto part) {
+      const int64_t key = keys.begin + i;
+      const vf p = exp(load(scores + key, part) * scale - lse);
+      store(probs + key, p, part);
+      store(dscores + key, p * (load(dprobs + key, part) - delta) * scale, part);
+    });
+    zero_outside(probs, keys, args.padded);
+    zero_outside(dscores, keys, args.padded);
+  }
+}
+
+template <class T>
+void dots(const RowDotArgs& args) {
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T* a = static_cast<const T*>(args.a) + row * args.a_stride;
+    const T* b = static_cast<const T*>(args.b) + row * args.b_stride;
+    vf sums = zero();
+    sweep(args.cols, [&](int64_t i, auto part) { sums = fma(load(a + i, part), load(b + i, part), sums); });
+    args.dots[row] = sum_lanes(sums);
+  }
+}
+
+}  // namespace
+
+void attention_softmax_rows(const AttentionRowsArgs& args) {
+  with_model_element(args.probs_dtype, [&]<class T>(T*) { softmax<T>(args); });
+}
+
+void attention_finish_rows(const AttentionFinishArgs& args) {
+  with_model_element(args.out_dtype, [&]<class T>(T*) { finish<T>(args); });
+}
+
+void attention_backward_rows(const AttentionRowsArgs& args) {
+  with_model_element(args.probs_dtype, [&]<class T>(T*) { backward<T>(args); });
+}
+
+void row_dots(const RowDotArgs& args) {
+  with_model_element(args.dtype, [&]<class T>(T*) { dots<T>(args); });
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

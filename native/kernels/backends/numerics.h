@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "core/device.h"
+#include "core/system/cpu_isa.h"
+
+namespace zerofleet {
+
+/// The scope of bit-exactness of a rank: on a CPU that of numerics_fingerprint(isa); on a GPU its kind, number of
+/// multiprocessors, the library that multiplies matrices, and the version of our kernels, as
+/// "cuda-nvidia-h200-sm_90x132-cublaslt13.1.0/2". The heuristic by which the library chooses an algorithm may look at
+/// all of these. Throws Error{"device_unavailable"} for a device that is not there.
+std::string numerics_fingerprint(const Device& device, CpuIsa isa);
+
+}  // namespace zerofleet

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/device/context.h"
+
+namespace zerofleet::cpu {
+
+/// Rows per task of operations that treat rows alike.
+constexpr std::int64_t kRowChunk = 64;
+
+inline std::int64_t num_row_chunks(std::int64_t rows) { return (rows + kRowChunk - 1) / kRowChunk; }
+
+/// Calls body(first_row, num_rows) for each chunk of rows, in parallel.
+template <class Body>
+void for_row_chunks(const Context& ctx, std::int64_t rows, const Body& body) {
+  ctx.pool->parallel_for(num_row_chunks(rows), [&](std::int64_t chunk, int) {
+    body(chunk * kRowChunk, std::min(kRowChunk, rows - chunk * kRowChunk));
+  });
+}
+
+}  // namespace zerofleet::cpu

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+
+namespace zerofleet {
+
+/// What a device's kernels keep between calls, such as handles of libraries and what was chosen for a shape.
+struct KernelState {
+  virtual ~KernelState() = default;
+};
+
+/// Temporary memory of kernels: one area per worker of the context's pool, and one that all of them share. It grows to the
+/// largest request and is kept, so that steps after the first allocate nothing. Contents never outlive one kernel call.
+class Scratch {
+ public:
+  explicit Scratch(const Context& ctx);
+
+  /// The device's own, which it makes at the first call.
+  template <class State, class Make>
+  State& state(const Make& make) {
+    if (state_ == nullptr) state_ = make();
+    return static_cast<State&>(*state_);
+  }
+
+  /// Makes room for `num_bytes` per worker and `num_shared_bytes` for all. Not inside a parallel section.
+  void reserve(std::size_t num_bytes, std::size_t num_shared_bytes = 0);
+  /// Of all workers together, with what they share.
+  std::size_t num_bytes() const { return areas_.size() * num_bytes_ + shared_.num_bytes(); }
+  std::byte* of(int worker) { return areas_[static_cast<std::size_t>(worker)].data(); }
+  std::byte* shared() { return shared_.data(); }
+
+ private:
+  Device device_;
+  std::size_t num_bytes_ = 0;  // of each area
+  std::vector<Buffer> areas_;
+  Buffer shared_;
+  std::unique_ptr<KernelState> state_;
+};
+
+/// Cuts an area into arrays, each aligned to a cache line. Run once with no area it only measures.
+class Carver {
+ public:
+  explicit Carver(std::byte* area = nullptr) : area_(area) {}
+
+  template <class T>
+  T* take(std::int64_t count) {
+    T* array = area_ == nullptr ? nullptr : reinterpret_cast<T*>(area_ + used_);
+    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    return array;
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  std::byte* area_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,30 @@
+#include "kernels/elementwise/dropout.h"
+
+#include "kernels/common/cpu/isa_dispatch.h"
+#include "kernels/common/cpu/row_chunks.h"
+#include "kernels/elementwise/cpu/launch.h"
+#include "kernels/elementwise/simd/dropout.h"
+
+namespace zerofleet::cpu {
+
+void dropout(const Context& ctx, const DropoutRule& rule, const ConstMatrix& x, const Matrix& y) {
+  const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, dropout_rows);
+  for_row_chunks(ctx, x.rows, [&](std::int64_t row, std::int64_t rows) {
+    DropoutArgs chunk;
+    chunk.stream = rule.stream;
+    chunk.dropped_below = rule.dropped_below;
+    chunk.scale = rule.scale;
+    chunk.x = x.at(row, 0);
+    chunk.x_stride = x.stride;
+    chunk.y = y.at(row, 0);
+    chunk.y_stride = y.stride;
+    chunk.first_element = static_cast<std::uint64_t>(row * x.cols);
+    chunk.elements_per_row = static_cast<std::uint64_t>(x.cols);
+    chunk.rows = rows;
+    chunk.cols = x.cols;
+    chunk.dtype = x.dtype;
+    kernel(chunk);
+  });
+}
+
+}  // namespace zerofleet::cpu

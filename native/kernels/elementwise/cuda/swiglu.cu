@@ -1,0 +1,69 @@
+// SwiGLU: 16 bytes of each matrix a thread, one pass over memory.
+#include "kernels/common/cuda/elementary.cuh"
+#include "kernels/common/cuda/launch_grid.cuh"
+#include "kernels/common/cuda/row_vector.cuh"
+#include "kernels/elementwise/cuda/launch.h"
+#include "kernels/elementwise/swiglu.h"
+
+namespace zerofleet::cuda {
+namespace {
+
+template <class T>
+__global__ void __launch_bounds__(kSweepThreads)
+    swiglu_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> gate_up, const Rows<T> act) {
+  constexpr int N = kWidth<T>;
+  sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
+    const T* gate = gate_up.row(row);
+    const Lanes<N> g = load(gate, at), up = load(gate + sweep.cols, at);
+    store(act.row(row), at, lanes<N>([&](int k) { return g.v[k] * sigmoid(g.v[k]) * up.v[k]; }));
+  });
+}
+
+// With σ = sigmoid(g): d(g·σ)/dg = σ + g·σ·(1 − σ).
+template <class T>
+__global__ void __launch_bounds__(kSweepThreads)
+    swiglu_backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> gate_up, const Rows<const T> dact,
+                           const Rows<T> dgate_up) {
+  constexpr int N = kWidth<T>;
+  sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
+    const T* gate = gate_up.row(row);
+    const Lanes<N> g = load(gate, at), up = load(gate + sweep.cols, at), d = load(dact.row(row), at);
+    const Lanes<N> s = lanes<N>([&](int k) { return sigmoid(g.v[k]); });
+    T* dgate = dgate_up.row(row);
+    store(dgate, at, lanes<N>([&](int k) { return d.v[k] * up.v[k] * (s.v[k] + g.v[k] * s.v[k] * (1.0F - s.v[k])); }));
+    store(dgate + sweep.cols, at, lanes<N>([&](int k) { return d.v[k] * (g.v[k] * s.v[k]); }));
+  });
+}
+
+/// Also where the columns of `up` begin.
+template <int N>
+bool halves_aligned_for(const ConstMatrix& gate_up) {
+  return rows_aligned_for<N>(gate_up) && aligned_for<N>(gate_up.at(0, gate_up.cols / 2), gate_up.dtype);
+}
+
+}  // namespace
+
+void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
+  const Stream& stream = stream_of(ctx);
+  with_element(act.dtype, [&]<class T>(T*) {
+    constexpr int N = kWidth<T>;
+    const Sweep<N> sweep(act.rows, act.cols, halves_aligned_for<N>(gate_up) && rows_aligned_for<N>(act));
+    if (sweep.empty()) return;
+    launch("swiglu", stream, {sweep.num_blocks(), kSweepThreads}, swiglu_kernel<T>, sweep, rows_of<T>(gate_up),
+           rows_of<T>(act));
+  });
+}
+
+void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up) {
+  const Stream& stream = stream_of(ctx);
+  with_element(dact.dtype, [&]<class T>(T*) {
+    constexpr int N = kWidth<T>;
+    const bool aligned = halves_aligned_for<N>(gate_up) && halves_aligned_for<N>(dgate_up) && rows_aligned_for<N>(dact);
+    const Sweep<N> sweep(dact.rows, dact.cols, aligned);
+    if (sweep.empty()) return;
+    launch("swiglu_backward", stream, {sweep.num_blocks(), kSweepThreads}, swiglu_backward_kernel<T>, sweep,
+           rows_of<T>(gate_up), rows_of<T>(dact), rows_of<T>(dgate_up));
+  });
+}
+
+}  // namespace zerofleet::cuda

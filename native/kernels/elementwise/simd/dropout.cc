@@ -1,0 +1,48 @@
+#include "kernels/elementwise/simd/dropout.h"
+
+#include "kernels/common/simd/elements.h"
+#include "kernels/elementwise/simd/philox.h"
+
+namespace zerofleet::cpu::ZF_ISA_NS {
+namespace {
+
+constexpr int64_t kGroup = 64;  // elements that share 16 counters, of 4 words each
+constexpr int kGroupCounters = 16;
+static_assert(kGroupCounters % kLanes == 0);
+
+/// What the elements [group · 64, group · 64 + 64) are multiplied by.
+ZF_INLINE void group_factors(const DropoutArgs& args, uint64_t group, float* factors) {
+  for (int i = 0; i < kGroupCounters; i += kLanes) {
+    const PhiloxWords words = philox(args.stream, group * kGroupCounters + static_cast<uint64_t>(i));
+    for (int w = 0; w < 4; ++w)
+      store(factors + w * kGroupCounters + i, words.word[w] < args.dropped_below ? zero() : set1(args.scale));
+  }
+}
+
+template <class T>
+void drop(const DropoutArgs& args) {
+  alignas(64) float factors[kGroup];
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
+    T* y = static_cast<T*>(args.y) + row * args.y_stride;
+    const uint64_t begin = args.first_element + static_cast<uint64_t>(row) * args.elements_per_row;
+    int64_t count = 0;
+    for (int64_t col = 0; col < args.cols; col += count) {
+      const uint64_t element = begin + static_cast<uint64_t>(col);
+      const auto offset = static_cast<int64_t>(element % kGroup);
+      count = kGroup - offset < args.cols - col ? kGroup - offset : args.cols - col;
+      group_factors(args, element / kGroup, factors);
+      sweep(count, [&](int64_t i, auto part) {
+        store(y + col + i, load(x + col + i, part) * load(factors + offset + i, part), part);
+      });
+    }
+  }
+}
+
+}  // namespace
+
+void dropout_rows(const DropoutArgs& args) {
+  with_model_element(args.dtype, [&]<class T>(T*) { drop<T>(args); });
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <stdint.h>
+
+#include "core/dtype_enum.h"
+#include "kernels/common/simd/declare.h"
+
+namespace zerofleet::cpu {
+
+/// Rows of a dropout: y = x · scale, or x · 0 where the element's draw is below the threshold (kernels/elementwise/dropout.h).
+/// The element in column c of row r has the index first_element + r · elements_per_row + c.
+struct DropoutArgs {
+  uint64_t stream = 0;
+  uint32_t dropped_below = 0;
+  float scale = 1;
+  const void* x = nullptr;  // (rows, cols)
+  int64_t x_stride = 0;
+  void* y = nullptr;  // (rows, cols); may be x
+  int64_t y_stride = 0;
+  uint64_t first_element = 0;
+  uint64_t elements_per_row = 0;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  DType dtype = DType::kF32;
+};
+
+ZF_DECLARE_KERNEL(void dropout_rows(const DropoutArgs& args))
+
+}  // namespace zerofleet::cpu

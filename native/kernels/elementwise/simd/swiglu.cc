@@ -1,0 +1,50 @@
+#include "kernels/elementwise/simd/swiglu.h"
+
+#include "kernels/common/simd/elements.h"
+#include "kernels/common/simd/math.h"
+
+namespace zerofleet::cpu::ZF_ISA_NS {
+namespace {
+
+template <class T>
+void forward(const SwigluArgs& args) {
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T* gate = static_cast<const T*>(args.gate_up) + row * args.gate_up_stride;
+    const T* up = gate + args.cols;
+    T* act = static_cast<T*>(args.act) + row * args.act_stride;
+    sweep(args.cols, [&](int64_t i, auto part) {
+      const vf g = load(gate + i, part);
+      store(act + i, g * sigmoid(g) * load(up + i, part), part);
+    });
+  }
+}
+
+// With σ = sigmoid(g): d(g·σ)/dg = σ + g·σ·(1 − σ).
+template <class T>
+void backward(const SwigluArgs& args) {
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T* gate = static_cast<const T*>(args.gate_up) + row * args.gate_up_stride;
+    const T* up = gate + args.cols;
+    const T* dact = static_cast<const T*>(args.dact) + row * args.act_stride;
+    T* dgate = static_cast<T*>(args.dgate_up) + row * args.dgate_up_stride;
+    T* dup = dgate + args.cols;
+    sweep(args.cols, [&](int64_t i, auto part) {
+      const vf g = load(gate + i, part), d = load(dact + i, part);
+      const vf s = sigmoid(g), silu = g * s;
+      store(dgate + i, d * load(up + i, part) * (s + silu * (set1(1.0F) - s)), part);
+      store(dup + i, d * silu, part);
+    });
+  }
+}
+
+}  // namespace
+
+void swiglu_rows(const SwigluArgs& args) {
+  with_model_element(args.dtype, [&]<class T>(T*) { forward<T>(args); });
+}
+
+void swiglu_backward_rows(const SwigluArgs& args) {
+  with_model_element(args.dtype, [&]<class T>(T*) { backward<T>(args); });
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

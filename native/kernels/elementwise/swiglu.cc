@@ -1,0 +1,27 @@
+#include "kernels/elementwise/swiglu.h"
+
+#include "core/error.h"
+#include "kernels/common/backend.h"
+
+namespace zerofleet {
+namespace {
+
+void require_halves(const ConstMatrix& gate_up, const ConstMatrix& act) {
+  require(gate_up.rows == act.rows && gate_up.cols == 2 * act.cols && gate_up.dtype == act.dtype, "invalid_argument",
+          "swiglu: gate_up must have the rows and twice the columns of act");
+}
+
+}  // namespace
+
+void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
+  require_halves(gate_up, act);
+  backend_of(ctx).swiglu(ctx, gate_up, act);
+}
+
+void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up) {
+  require_halves(gate_up, dact);
+  require_halves(dgate_up, dact);
+  backend_of(ctx).swiglu_backward(ctx, gate_up, dact, dgate_up);
+}
+
+}  // namespace zerofleet

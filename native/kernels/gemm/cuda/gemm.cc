@@ -1,0 +1,115 @@
+// Products by cuBLASLt; by a kernel of our own where it is not there or does not take one, and by another one where shapes
+// differ from call to call.
+#include "kernels/gemm/gemm.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/device/transfer.h"
+#include "kernels/gemm/cuda/launch.h"
+#include "kernels/gemm/cuda/matmuls.h"
+#include "kernels/gemm/cuda/plain_gemm.h"
+#include "kernels/gemm/cuda/tile_gemm.h"
+
+namespace zerofleet::cuda {
+namespace {
+
+struct GemmState final : KernelState {
+  explicit GemmState(const Context& ctx) : matmuls(ctx, cublaslt::open_default_library()) {}
+
+  /// Room for the fp32 sums of a product. It is made anew when it must grow, after all that uses the old one.
+  Matrix sums_for(const Context& ctx, const Matrix& c) {
+    const auto num_bytes = static_cast<std::size_t>(c.rows * c.cols) * sizeof(float);
+    if (sums.num_bytes() < num_bytes) {
+      synchronize(ctx);
+      sums = Buffer();
+      sums = Buffer(ctx.device, num_bytes);
+    }
+    return {sums.data(), DType::kF32, c.rows, c.cols, c.cols};
+  }
+
+  Matmuls matmuls;
+  Buffer sums;
+};
+
+GemmState& state_in(Scratch& scratch, const Context& ctx) {
+  return scratch.state<GemmState>([&] { return std::make_unique<GemmState>(ctx); });
+}
+
+ConstMatrix columns(const ConstMatrix& matrix, std::int64_t begin, std::int64_t count) {
+  return {matrix.at(0, begin), matrix.dtype, matrix.rows, count, matrix.stride};
+}
+
+/// One product for each part of B, each added to those before it.
+std::vector<Matmul> matmuls_of(const GemmProblem& problem, const RightOperand& right, const Matrix& c) {
+  std::vector<Matmul> matmuls;
+  std::int64_t k = 0;
+  for (std::size_t part = 0; part < right.parts.size(); ++part) {
+    const std::int64_t count = right.k_of(part);
+    const bool is_all = right.parts.size() == 1;
+    Matmul matmul;
+    matmul.a = is_all ? problem.a : columns(problem.a, k, count);
+    matmul.a_transposed = problem.a_transposed;
+    matmul.b = right.parts[part];
+    matmul.b_transposed = right.rows == SourceRows::kAlongN;
+    matmul.c = c;
+    matmul.accumulate = problem.accumulate || part > 0;
+    matmuls.push_back(matmul);
+    k += count;
+  }
+  return matmuls;
+}
+
+bool by_library(const Context& ctx, GemmState& state, const GemmProblem& problem, const RightOperand& right) {
+  // Parts are added in fp32, so that C is rounded once. With a transposed A they would be rows of A, which nobody asks
+  // for.
+  const bool in_parts = right.parts.size() > 1;
+  if (in_parts && problem.a_transposed) return false;
+  const bool apart = in_parts && problem.c.dtype != DType::kF32;
+  std::vector<Matmul> matmuls = matmuls_of(problem, right, apart ? state.sums_for(ctx, problem.c) : problem.c);
+  if (!apart) matmuls.back().bias = problem.bias;
+  for (const Matmul& matmul : matmuls) {
+    if (!state.matmuls.can_run(matmul)) return false;
+  }
+  for (const Matmul& matmul : matmuls) state.matmuls.run(ctx, matmul);
+  if (apart) round_sums(ctx, matmuls.back().c, problem.bias, problem.c);
+  return true;
+}
+
+}  // namespace
+
+/// Products read operands where they are: it only notes where that is.
+void pack(const Context&, std::span<const PackRequest> requests) {
+  for (const PackRequest& request : requests) request.target->set_part({request.source, request.rows, request.k_begin});
+}
+
+void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
+  GemmState& state = state_in(scratch, ctx);
+  std::vector<TileProduct> tiled;
+  for (const GemmProblem& problem : problems) {
+    TileProduct product{&problem, right_operand(problem)};
+    const bool is_part = problem.row_range != nullptr;  // how large a part, only the device knows
+    if ((problem.varies || is_part) && can_tile(product)) {
+      tiled.push_back(std::move(product));
+    } else if (is_part || !by_library(ctx, state, problem, product.right)) {
+      plain_gemm(ctx, problem, product.right);
+    }
+  }
+  if (!tiled.empty()) tile_gemm(ctx, tiled);
+}
+
+// The plain kernel has no epilogue: without tensor cores it is so slow that what GELU reads again does not count.
+bool gemm_with_epilogue(const Context& ctx, Scratch& scratch, const GemmProblem& problem) {
+  const RightOperand right = right_operand(problem);
+  if (problem.varies || right.parts.size() != 1) return false;
+  Matmul matmul = matmuls_of(problem, right, problem.c).front();
+  matmul.bias = problem.bias;
+  matmul.epilogue = problem.epilogue;
+  Matmuls& matmuls = state_in(scratch, ctx).matmuls;
+  if (!matmuls.can_run(matmul)) return false;
+  matmuls.run(ctx, matmul);
+  return true;
+}
+
+}  // namespace zerofleet::cuda

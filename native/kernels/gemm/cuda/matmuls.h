@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "kernels/common/matrix.h"
+#include "kernels/gemm/cuda/cublaslt_library.h"
+#include "kernels/gemm/gemm.h"
+
+namespace zerofleet::cuda {
+
+/// C (m, n) = op(A) · op(B) + bias, plus C with `accumulate` or put through an epilogue; all row-major.
+struct Matmul {
+  ConstMatrix a;  // (m, k), or (k, m) with a_transposed
+  bool a_transposed = false;
+  ConstMatrix b;  // (k, n), or (n, k) with b_transposed
+  bool b_transposed = false;
+  Matrix c;
+  const void* bias = nullptr;  // (n) of c's dtype
+  bool accumulate = false;
+  GemmEpilogue epilogue = {};
+};
+
+/// Matrix products by cuBLASLt. The algorithm for a shape is chosen once, by the library's heuristic among those whose
+/// sums have a fixed order: it depends on shapes, alignment, library and kind of device alone, so equal ranks choose
+/// alike. For one context's stream; not thread-safe.
+class Matmuls {
+ public:
+  /// library: null where there is none. Throws Error{"device_failed"} where it does not work with the device.
+  Matmuls(const Context& ctx, std::shared_ptr<const cublaslt::Library> library);
+  ~Matmuls();
+  Matmuls(const Matmuls&) = delete;
+  Matmuls& operator=(const Matmuls&) = delete;
+
+  /// False where there is no library, or it has no algorithm for this product.
+  bool can_run(const Matmul& matmul);
+  /// Queues a product that can_run(). Throws Error{"device_failed"}.
+  void run(const Context& ctx, const Matmul& matmul);
+
+  /// Which library of which version, or empty.
+  std::string library_name() const;
+  std::size_t workspace_bytes() const { return workspace_.num_bytes(); }
+  /// Shapes for which an algorithm was chosen so far.
+  std::size_t num_plans() const { return plans_.size(); }
+
+ private:
+  struct Plan;
+  /// What an algorithm is chosen for: shape, strides, types, flags and what the addresses are multiples of.
+  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         int, int, int, int>;
+
+  Plan& plan_of(const Matmul& matmul);
+  std::unique_ptr<Plan> make_plan(const Matmul& matmul, std::int64_t k);
+  void check(cublaslt::Status status, const char* call) const;
+
+  std::shared_ptr<const cublaslt::Library> library_;  // null: none
+  cublaslt::Handle* handle_ = nullptr;
+  Buffer workspace_;
+  std::map<Key, std::unique_ptr<Plan>> plans_;
+};
+
+}  // namespace zerofleet::cuda

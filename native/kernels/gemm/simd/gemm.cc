@@ -1,0 +1,206 @@
+#include "kernels/gemm/simd/gemm.h"
+
+#include "kernels/common/simd/elements.h"
+
+// The heart of all matrix products. A tile of C (kTileRows × kTileCols) stays in registers over all steps; each step
+// loads kTileCols words of B, broadcasts one word of A per row and adds the outer product.
+namespace zerofleet::cpu::ZF_ISA_NS {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kTileRows = 8;  // 16 accumulators of 32 registers
+#else
+constexpr int kTileRows = 4;  // 8 accumulators of 16 registers
+#endif
+constexpr int kTileVectors = 2;
+constexpr int kTileCols = kTileVectors * kLanes;
+static_assert(kPanel % kTileCols == 0 && kPanel % kTileRows == 0);
+
+struct Tile {
+  const uint32_t* a;
+  const uint32_t* b;
+  int64_t steps;
+  int64_t col;  // of the tile's first column in C
+  int64_t row;
+};
+
+struct DotF32 {
+  ZF_INLINE vf add(vf sum, uint32_t a, vu b) {
+    float value;
+    __builtin_memcpy(&value, &a, 4);
+    return fma(set1(value), from_bits(b), sum);
+  }
+};
+
+#if defined(__AVX512BF16__)
+struct DotPairs {
+  ZF_INLINE vf add(vf sum, uint32_t a, vu b) {
+    const __m512i pair = _mm512_set1_epi32(static_cast<int>(a));
+    return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(pair), reinterpret_cast<__m512bh>(b));
+  }
+};
+#endif
+
+ZF_INLINE int lanes_left(int64_t left) { return static_cast<int>(left < 0 ? 0 : left > kLanes ? kLanes : left); }
+
+template <int kRows>
+using Sums = vf[kRows][kTileVectors];
+
+template <int kValue>
+struct Index {
+  static constexpr int value = kValue;
+};
+
+/// body(Index<0>) … body(Index<kEnd − 1>). Loops over a tile's sums are unrolled by the language, not left to the
+/// optimizer: one index that is not a constant, and all sums would live in memory.
+template <int kEnd, int kBegin = 0, class Body>
+ZF_INLINE void unroll(const Body& body) {
+  if constexpr (kBegin < kEnd) {
+    body(Index<kBegin>{});
+    unroll<kEnd, kBegin + 1>(body);
+  }
+}
+
+/// body(row, vector) for every vector of a tile.
+template <int kRows, class Body>
+ZF_INLINE void for_sums(const Body& body) {
+  unroll<kRows>([&](auto r) ZF_INLINE_LAMBDA {
+    unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA { body(r, v); });
+  });
+}
+
+template <int kRows>
+ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows>& sum) {
+  const float* c = static_cast<const float*>(block.c) + tile.row * block.c_stride + tile.col;
+  const int64_t stride = block.c_stride, left = block.cols - tile.col;
+  if (left >= kTileCols) {
+    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+      sum[r.value][v.value] = load(c + r.value * stride + v.value * kLanes);
+    });
+    return;
+  }
+  for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+    sum[r.value][v.value] = load_first(c + r.value * stride + v.value * kLanes, lanes_left(left - v.value * kLanes));
+  });
+}
+
+template <int kRows, class T>
+ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, T* all, const Sums<kRows>& sum) {
+  T* c = all + tile.row * block.c_stride + tile.col;
+  const int64_t stride = block.c_stride, left = block.cols - tile.col;
+  if (left >= kTileCols) {
+    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+      store(c + r.value * stride + v.value * kLanes, sum[r.value][v.value]);
+    });
+    return;
+  }
+  for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+    store_first(c + r.value * stride + v.value * kLanes, sum[r.value][v.value], lanes_left(left - v.value * kLanes));
+  });
+}
+
+template <int kRows, class T>
+ZF_INLINE void add_bias(const GemmBlock& block, const Tile& tile, const T* bias, Sums<kRows>& sum) {
+  unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA {
+    const int64_t col = tile.col + v.value * kLanes;
+    const vf values = load_first(bias + col, lanes_left(block.cols - col));
+    unroll<kRows>([&](auto r) ZF_INLINE_LAMBDA { sum[r.value][v.value] += values; });
+  });
+}
+
+template <class Dot, int kRows>
+void run_tile(const GemmBlock& block, const Tile& tile) {
+  Sums<kRows> sum{};
+  if (block.accumulate) load_tile<kRows>(block, tile, sum);
+  const uint32_t* a = tile.a;
+  const uint32_t* b = tile.b;
+  const int64_t row_stride = block.a_row_stride, step_stride = block.a_step_stride;
+  for (int64_t step = tile.steps; step > 0; --step) {
+    vu column[kTileVectors];
+    unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA {
+      column[v.value] = *reinterpret_cast<const vu_unaligned*>(b + v.value * kLanes);
+    });
+    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+      sum[r.value][v.value] = Dot::add(sum[r.value][v.value], a[r.value * row_stride], column[v.value]);
+    });
+    a += step_stride;
+    b += kPanel;
+  }
+  if (block.bias != nullptr) {
+    with_model_element(block.bias_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
+      add_bias<kRows>(block, tile, static_cast<const T*>(block.bias), sum);
+    });
+  }
+  with_model_element(block.c_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
+    store_tile<kRows>(block, tile, static_cast<T*>(block.c), sum);
+  });
+}
+
+template <class Dot>
+void run_rows(const GemmBlock& block, const Tile& tile, int64_t rows) {
+  switch (rows) {
+    case 1:
+      return run_tile<Dot, 1>(block, tile);
+    case 2:
+      return run_tile<Dot, 2>(block, tile);
+    case 3:
+      return run_tile<Dot, 3>(block, tile);
+#if defined(__AVX512F__)
+    case 4:
+      return run_tile<Dot, 4>(block, tile);
+    case 5:
+      return run_tile<Dot, 5>(block, tile);
+    case 6:
+      return run_tile<Dot, 6>(block, tile);
+    case 7:
+      return run_tile<Dot, 7>(block, tile);
+#endif
+    default:
+      return run_tile<Dot, kTileRows>(block, tile);
+  }
+}
+
+struct StepRange {
+  int64_t begin, end;
+};
+
+/// The steps that can change the tile whose first row is `row`.
+ZF_INLINE StepRange steps_of(const GemmBlock& block, int64_t row) {
+  const int64_t per_step = block.pairs ? 2 : 1;
+  StepRange range{0, block.steps};
+  if (block.left_out == Triangle::kStepsAbove) {
+    const int64_t end = (block.diagonal + row + kTileRows + per_step - 1) / per_step;
+    if (end < range.end) range.end = end;
+  } else if (block.left_out == Triangle::kStepsBelow && row > block.diagonal) {
+    range.begin = (row - block.diagonal) / per_step;
+  }
+  return range;
+}
+
+// A panel of B (at most a few hundred KiB) stays in cache while the tiles of A pass by it.
+template <class Dot>
+void run_block(const GemmBlock& block) {
+  for (int64_t col = 0; col < block.cols; col += kTileCols) {
+    const uint32_t* b = block.b + col / kPanel * block.b_panel_stride + col % kPanel;
+    for (int64_t row = 0; row < block.rows; row += kTileRows) {
+      if (block.left_out == Triangle::kColsAbove && col >= block.diagonal + row + kTileRows) continue;
+      const uint32_t* a = block.a + row / kPanel * block.a_group_stride + row % kPanel * block.a_row_stride;
+      const StepRange steps = steps_of(block, row);
+      const Tile tile{a + steps.begin * block.a_step_stride, b + steps.begin * kPanel, steps.end - steps.begin, col,
+                      row};
+      const int64_t left = block.rows - row;
+      run_rows<Dot>(block, tile, left < kTileRows ? left : kTileRows);
+    }
+  }
+}
+
+}  // namespace
+
+void gemm_block(const GemmBlock& block) {
+#if defined(__AVX512BF16__)
+  if (block.pairs) return run_block<DotPairs>(block);
+#endif
+  run_block<DotF32>(block);
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

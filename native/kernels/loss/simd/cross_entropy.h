@@ -1,0 +1,26 @@
+#pragma once
+
+#include <stdint.h>
+
+#include "core/dtype_enum.h"
+#include "kernels/common/simd/declare.h"
+
+namespace zerofleet::cpu {
+
+/// Rows of softmax cross-entropy: loss = ln Σ exp(logits) − logits[target], and the gradient of grad_scale · loss.
+struct CrossEntropyArgs {
+  float* logits = nullptr;  // (rows, cols) overwritten where a gradient is asked for
+  int64_t logits_stride = 0;
+  const int32_t* targets = nullptr;  // (rows) below 0: the row does not count; loss and gradient are 0
+  float* losses = nullptr;           // (rows)
+  void* dlogits = nullptr;           // (rows, cols), null for the loss alone; may lie over logits, row on row
+  int64_t dlogits_stride = 0;        // elements
+  float grad_scale = 0;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  DType dlogits_dtype = DType::kF32;
+};
+
+ZF_DECLARE_KERNEL(void cross_entropy_rows(const CrossEntropyArgs& args))
+
+}  // namespace zerofleet::cpu

@@ -1,0 +1,90 @@
+#include "kernels/norm/simd/layernorm.h"
+
+#include "kernels/common/simd/elements.h"
+
+namespace zerofleet::cpu::ZF_ISA_NS {
+namespace {
+
+template <class T>
+void forward(const LayerNormArgs& args) {
+  const T* weight = static_cast<const T*>(args.weight);
+  const T* bias = static_cast<const T*>(args.bias);
+  const auto cols = static_cast<float>(args.cols);
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
+    vf values = zero();
+    if (args.delta != nullptr) {
+      const T* delta = static_cast<const T*>(args.delta) + row * args.delta_stride;
+      T* sum = static_cast<T*>(args.sum) + row * args.sum_stride;
+      sweep(args.cols, [&](int64_t i, auto part) {
+        store(sum + i, load(x + i, part) + load(delta + i, part), part);
+        values += load(sum + i, part);
+      });
+      x = sum;
+    } else {
+      sweep(args.cols, [&](int64_t i, auto part) { values += load(x + i, part); });
+    }
+    const float mean = sum_lanes(values) / cols;
+    vf squares = zero();  // of what is left without the mean, so that a large mean costs no accuracy
+    sweep(args.cols, [&](int64_t i, auto part) {
+      const vf centred = within(load(x + i, part) - set1(mean), part, 0.0F);
+      squares = fma(centred, centred, squares);
+    });
+    const float rstd = 1.0F / __builtin_sqrtf(sum_lanes(squares) / cols + args.eps);
+    args.mean[row] = mean;
+    args.rstd[row] = rstd;
+    T* y = static_cast<T*>(args.y) + row * args.y_stride;
+    sweep(args.cols, [&](int64_t i, auto part) {
+      const vf normed = (load(x + i, part) - set1(mean)) * set1(rstd);
+      store(y + i, fma(normed, load(weight + i, part), load(bias + i, part)), part);
+    });
+  }
+}
+
+// With x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)), and over rows
+// dweight = Σ dy · x̂, dbias = Σ dy.
+template <class T>
+void backward(const LayerNormBackwardArgs& args) {
+  const T* weight = static_cast<const T*>(args.weight);
+  sweep(args.cols, [&](int64_t i, auto part) {
+    store(args.dweight + i, zero(), part);
+    store(args.dbias + i, zero(), part);
+  });
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T* dy = static_cast<const T*>(args.dy) + row * args.dy_stride;
+    const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
+    const T* residual =
+        static_cast<const T*>(args.residual) + (args.residual == nullptr ? 0 : row * args.residual_stride);
+    T* dx = static_cast<T*>(args.dx) + row * args.dx_stride;
+    const vf mean = set1(args.mean[row]), rstd = set1(args.rstd[row]);
+    vf grads = zero(), products = zero();
+    sweep(args.cols, [&](int64_t i, auto part) {
+      // dy is zero beyond the row, so what x̂ is there does not matter.
+      const vf d = load(dy + i, part), normed = (load(x + i, part) - mean) * rstd;
+      const vf grad = d * load(weight + i, part);
+      grads += grad;
+      products = fma(grad, normed, products);
+      store(args.dweight + i, fma(d, normed, load(args.dweight + i, part)), part);
+      store(args.dbias + i, load(args.dbias + i, part) + d, part);
+    });
+    const vf mean_grad = set1(sum_lanes(grads) / static_cast<float>(args.cols));
+    const vf mean_product = set1(sum_lanes(products) / static_cast<float>(args.cols));
+    sweep(args.cols, [&](int64_t i, auto part) {
+      const vf normed = (load(x + i, part) - mean) * rstd;
+      const vf grad = rstd * (load(dy + i, part) * load(weight + i, part) - mean_grad - normed * mean_product);
+      store(dx + i, residual == nullptr ? grad : load(residual + i, part) + grad, part);
+    });
+  }
+}
+
+}  // namespace
+
+void layernorm_rows(const LayerNormArgs& args) {
+  with_model_element(args.dtype, [&]<class T>(T*) { forward<T>(args); });
+}
+
+void layernorm_backward_rows(const LayerNormBackwardArgs& args) {
+  with_model_element(args.dtype, [&]<class T>(T*) { backward<T>(args); });
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

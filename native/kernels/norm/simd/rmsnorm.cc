@@ -1,0 +1,74 @@
+#include "kernels/norm/simd/rmsnorm.h"
+
+#include "kernels/common/simd/elements.h"
+
+namespace zerofleet::cpu::ZF_ISA_NS {
+namespace {
+
+template <class T>
+void forward(const RmsNormArgs& args) {
+  const T* weight = static_cast<const T*>(args.weight);
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
+    vf squares = zero();
+    if (args.delta != nullptr) {
+      const T* delta = static_cast<const T*>(args.delta) + row * args.delta_stride;
+      T* sum = static_cast<T*>(args.sum) + row * args.sum_stride;
+      sweep(args.cols, [&](int64_t i, auto part) {
+        store(sum + i, load(x + i, part) + load(delta + i, part), part);
+        const vf rounded = load(sum + i, part);
+        squares = fma(rounded, rounded, squares);
+      });
+      x = sum;
+    } else {
+      sweep(args.cols, [&](int64_t i, auto part) {
+        const vf value = load(x + i, part);
+        squares = fma(value, value, squares);
+      });
+    }
+    const float rstd = 1.0F / __builtin_sqrtf(sum_lanes(squares) / static_cast<float>(args.cols) + args.eps);
+    args.rstd[row] = rstd;
+    T* y = static_cast<T*>(args.y) + row * args.y_stride;
+    sweep(args.cols,
+          [&](int64_t i, auto part) { store(y + i, load(x + i, part) * set1(rstd) * load(weight + i, part), part); });
+  }
+}
+
+// With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)), dweight = Σ over rows of dy · x̂.
+template <class T>
+void backward(const RmsNormBackwardArgs& args) {
+  const T* weight = static_cast<const T*>(args.weight);
+  sweep(args.cols, [&](int64_t i, auto part) { store(args.dweight + i, zero(), part); });
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const T* dy = static_cast<const T*>(args.dy) + row * args.dy_stride;
+    const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
+    const T* residual =
+        static_cast<const T*>(args.residual) + (args.residual == nullptr ? 0 : row * args.residual_stride);
+    T* dx = static_cast<T*>(args.dx) + row * args.dx_stride;
+    const vf rstd = set1(args.rstd[row]);
+    vf products = zero();
+    sweep(args.cols, [&](int64_t i, auto part) {
+      const vf grad = load(dy + i, part), normed = load(x + i, part) * rstd;
+      products = fma(grad * load(weight + i, part), normed, products);
+      store(args.dweight + i, fma(grad, normed, load(args.dweight + i, part)), part);
+    });
+    const vf mean = set1(sum_lanes(products) / static_cast<float>(args.cols));
+    sweep(args.cols, [&](int64_t i, auto part) {
+      const vf normed = load(x + i, part) * rstd;
+      const vf grad = rstd * (load(dy + i, part) * load(weight + i, part) - normed * mean);
+      store(dx + i, residual == nullptr ? grad : load(residual + i, part) + grad, part);
+    });
+  }
+}
+
+}  // namespace
+
+void rmsnorm_rows(const RmsNormArgs& args) {
+  with_model_element(args.dtype, [&]<class T>(T*) { forward<T>(args); });
+}
+
+void rmsnorm_backward_rows(const RmsNormBackwardArgs& args) {
+  with_model_element(args.dtype, [&]<class T>(T*) { backward<T>(args); });
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

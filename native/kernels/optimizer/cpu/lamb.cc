@@ -1,0 +1,32 @@
+#include "kernels/optimizer/simd/lamb.h"
+
+#include "kernels/common/cpu/isa_dispatch.h"
+#include "kernels/optimizer/cpu/launch.h"
+#include "kernels/optimizer/cpu/optimizer_tiles.h"
+
+namespace zerofleet::cpu {
+
+void lamb_prepare(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
+                  std::span<const LambScalars> groups, const LambSums& sums) {
+  const auto prepare = ZF_PICK_KERNEL(context.cpu_isa, lamb_prepare_tile);
+  // A tile is a block, so each has its sums to itself. Only the moments are written.
+  const TileAccess access{.writes_master = false, .tile_numel = sums.block_numel};
+  for_each_optimizer_tile(context, segments, dtypes, access, [&](const OptimizerTile& tile, const TileOrigin& origin) {
+    const LambTileSums block = prepare(tile, groups[segments[origin.segment].group]);
+    const auto place = static_cast<std::size_t>(sums.first_stats[origin.segment] + origin.begin / sums.block_numel);
+    sums.weights[place] = block.weights;
+    sums.updates[place] = block.updates;
+  });
+}
+
+void lamb_update(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
+                 std::span<const LambScalars> groups, std::span<const float> trust_ratios) {
+  const auto update = ZF_PICK_KERNEL(context.cpu_isa, lamb_update_tile);
+  const TileAccess access{.reads_grad = false};
+  for_each_optimizer_tile(context, segments, dtypes, access, [&](const OptimizerTile& tile, const TileOrigin& origin) {
+    const LambScalars& scalars = groups[segments[origin.segment].group];
+    update(tile, scalars, scalars.lr * trust_ratios[origin.segment]);
+  });
+}
+
+}  // namespace zerofleet::cpu

@@ -1,0 +1,47 @@
+#include "kernels/optimizer/lamb.h"
+
+#include "core/error.h"
+#include "kernels/common/backend.h"
+
+namespace zerofleet {
+namespace {
+
+void check(std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
+           std::span<const LambScalars> groups) {
+  for (const LambScalars& group : groups) {
+    require(group.eps > 0, "invalid_argument", "LAMB needs eps > 0: it divides by sqrt(v) + eps");
+  }
+  check_segments(segments, dtypes, 2, groups.size());
+}
+
+void check_sums(std::span<const OptimizerSegment> segments, const LambSums& sums) {
+  require(sums.block_numel >= 32 && sums.block_numel <= 4096 && sums.block_numel % 32 == 0, "invalid_argument",
+          "a block of LAMB has 32 to 4096 elements, a multiple of 32");
+  require(sums.first_stats.size() == segments.size() && sums.weights.size() == sums.updates.size(), "invalid_argument",
+          "LAMB needs a first place for each segment, and as many sums of updates as of weights");
+  const auto num_places = static_cast<std::int64_t>(sums.weights.size());
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const std::int64_t num_blocks = segments[i].numel / sums.block_numel;
+    require(segments[i].numel == num_blocks * sums.block_numel, "invalid_argument", "LAMB needs whole blocks");
+    require(sums.first_stats[i] >= 0 && sums.first_stats[i] <= num_places - num_blocks, "invalid_argument",
+            "the sums of a segment have no place");
+  }
+}
+
+}  // namespace
+
+void lamb_prepare(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
+                  std::span<const LambScalars> groups, const LambSums& sums) {
+  check(segments, dtypes, groups);
+  check_sums(segments, sums);
+  backend_of(context).lamb_prepare(context, segments, dtypes, groups, sums);
+}
+
+void lamb_update(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
+                 std::span<const LambScalars> groups, std::span<const float> trust_ratios) {
+  check(segments, dtypes, groups);
+  require(trust_ratios.size() == segments.size(), "invalid_argument", "there must be one trust ratio per segment");
+  backend_of(context).lamb_update(context, segments, dtypes, groups, trust_ratios);
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,113 @@
+#include "model/config/model_config.h"
+
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+
+namespace zerofleet {
+namespace {
+
+void check(bool holds, const std::string& message) { require(holds, "invalid_model_config", message); }
+
+void check_sizes(const ModelConfig& config) {
+  const std::pair<const char*, std::int64_t> sizes[] = {
+      {"hidden_size", config.hidden_size},
+      {"intermediate_size", config.intermediate_size},
+      {"num_hidden_layers", config.num_hidden_layers},
+      {"num_attention_heads", config.num_attention_heads},
+      {"num_key_value_heads", config.num_key_value_heads},
+      {"head_dim", config.head_dim},
+      {"vocab_size", config.vocab_size},
+      {"max_position_embeddings", config.max_position_embeddings},
+  };
+  for (const auto& [name, size] : sizes) {
+    check(size >= 1 && size <= (std::int64_t{1} << 24),
+          std::string(name) + " is " + std::to_string(size) + "; it must be from 1 to 16777216");
+  }
+}
+
+void check_attention(const ModelConfig& config) {
+  check(config.num_attention_heads % config.num_key_value_heads == 0,
+        "num_attention_heads (" + std::to_string(config.num_attention_heads) +
+            ") must be a multiple of num_key_value_heads (" + std::to_string(config.num_key_value_heads) + ")");
+  check(config.layer_windows.empty() ||
+            config.layer_windows.size() == static_cast<std::size_t>(config.num_hidden_layers),
+        "layer_windows must have one window per layer, or none at all");
+  for (const std::int64_t window : config.layer_windows) {
+    check(window >= 0, "layer_windows: " + std::to_string(window) + "; a window is a number of tokens, or 0 for all");
+  }
+}
+
+void check_positions(const ModelConfig& config) {
+  if (config.positions == PositionType::kLearned) return;
+  check(config.head_dim % 2 == 0,
+        "head_dim is " + std::to_string(config.head_dim) + "; rotary positions need an even one");
+  check(config.rope_theta > 1 && config.rope_theta < 1e15, "rope_theta must be above 1 and below 1e15");
+  const RopeScaling& scaling = config.rope_scaling;
+  if (scaling.type == RopeScalingType::kNone) return;
+  check(scaling.factor >= 1 && scaling.factor < 1e6, "rope_scaling.factor must be from 1 to below 1000000");
+  if (scaling.type == RopeScalingType::kLinear) return;
+  check(scaling.original_max_position_embeddings >= 1, "rope_scaling.original_max_position_embeddings must be at least 1");
+  if (scaling.type == RopeScalingType::kLlama3) {
+    check(scaling.low_freq_factor > 0 && scaling.high_freq_factor > scaling.low_freq_factor,
+          "rope_scaling.high_freq_factor must be above low_freq_factor, which must be above 0");
+    return;
+  }
+  check(scaling.beta_slow > 0 && scaling.beta_fast > scaling.beta_slow,
+        "rope_scaling.beta_fast must be above beta_slow, which must be above 0");
+  check(scaling.attention_factor >= 0 && scaling.attention_factor < 1e3,
+        "rope_scaling.attention_factor must be from 0 to below 1000");
+  check(scaling.mscale >= 0 && scaling.mscale <= 1e6 && scaling.mscale_all_dim >= 0 && scaling.mscale_all_dim <= 1e6,
+        "rope_scaling.mscale and mscale_all_dim must be from 0 to 1000000");
+}
+
+void check_experts(const ModelConfig& config) {
+  if (config.num_experts == 0) return;
+  check(config.naming == ParamNaming::kMixtral, "num_experts: only models with Mixtral's parameters have experts");
+  check(config.num_experts >= 1 && config.num_experts <= 1024, "num_experts must be from 1 to 1024");
+  check(config.experts_per_token >= 1 && config.experts_per_token <= config.num_experts,
+        "experts_per_token must be from 1 to num_experts");
+  check(config.router_aux_loss_coef >= 0 && config.router_aux_loss_coef < 1e3,
+        "router_aux_loss_coef must be from 0 to below 1000");
+}
+
+void check_naming(const ModelConfig& config) {
+  if (config.naming == ParamNaming::kGpt2) {
+    check(config.norm == NormType::kLayer && config.positions == PositionType::kLearned && !config.gated_mlp() &&
+              !config.qk_norm && config.qkv_bias && config.output_bias && config.mlp_bias &&
+              config.num_key_value_heads == config.num_attention_heads,
+          "naming gpt2 is for models with LayerNorm, learned positions, GELU, biases, and as many key/value as query heads");
+    return;
+  }
+  check(config.norm == NormType::kRms && config.positions == PositionType::kRope && config.gated_mlp(),
+        "naming llama and mixtral is for models with RMSNorm, rotary positions and SwiGLU");
+  check(config.naming != ParamNaming::kMixtral || (config.num_experts > 0 && !config.mlp_bias),
+        "naming mixtral is for models with experts, whose matrices have no biases");
+}
+
+void check_probability(const char* name, double value) {
+  check(value >= 0 && value < 1, std::string(name) + " must be from 0 to below 1");
+}
+
+}  // namespace
+
+void validate(const ModelConfig& config) {
+  check_sizes(config);
+  check(config.intermediate_size % 2 == 0,
+        "intermediate_size is " + std::to_string(config.intermediate_size) + "; it must be even");
+  check_attention(config);
+  check_positions(config);
+  check_experts(config);
+  check_naming(config);
+  check(config.norm_eps > 0 && config.norm_eps < 1, "norm_eps must be above 0 and below 1");
+  check_probability("embedding_dropout", config.embedding_dropout);
+  check_probability("attention_dropout", config.attention_dropout);
+  check_probability("residual_dropout", config.residual_dropout);
+  check(config.initializer_range > 0 && config.initializer_range < 1e3,
+        "initializer_range must be above 0 and below 1000");
+  check(config.residual_initializer_range > 0 && config.residual_initializer_range < 1e3,
+        "residual_initializer_range must be above 0 and below 1000");
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/param_spec.h"
+#include "model/config/model_config.h"
+
+namespace zerofleet {
+
+/// Where the parameters of a norm stand in the canonical order; RMSNorm has no bias.
+struct NormPlace {
+  std::size_t weight = 0;
+  std::optional<std::size_t> bias;
+};
+
+/// A weight matrix from `in` to `out` features, and its bias where there is one.
+struct LinearPlace {
+  std::size_t weight = 0;
+  std::optional<std::size_t> bias;
+  std::int64_t out = 0;
+};
+
+/// Matrices that are multiplied with the same input, their outputs side by side.
+using LinearPlaces = std::vector<LinearPlace>;
+
+/// Of the norms of query and key heads.
+struct QkNormPlace {
+  std::size_t query = 0, key = 0;
+};
+
+/// Of one dense MLP, or of one expert.
+struct DensePlace {
+  LinearPlaces inner;  // gate and up, or GPT-2's one
+  LinearPlaces outer;  // down
+};
+
+/// With experts: the router's matrix and each expert's, dense is empty then.
+struct MlpPlace {
+  DensePlace dense;
+  LinearPlaces router;
+  std::vector<DensePlace> experts;
+};
+
+struct LayerPlace {
+  NormPlace input_norm;
+  LinearPlaces qkv;     // query, key, value, or all in one
+  std::optional<QkNormPlace> qk_norm;
+  LinearPlaces output;  // of attention
+  NormPlace post_attention_norm;
+  MlpPlace mlp;
+};
+
+/// How matrices lie in memory: (out, in), or (in, out) as in GPT-2's Conv1D, where every input has one matrix.
+enum class WeightLayout : std::uint8_t { kOutIn, kInOut };
+
+/// The parameters of a model, with Hugging Face names and shapes, in canonical order, which is about the order of the
+/// forward; a bias follows its weight. And where each part of the model finds its own.
+struct ParamTable {
+  /// Throws Error{"invalid_model_config"}.
+  explicit ParamTable(const ModelConfig& config);
+
+  std::vector<ParamSpec> specs;
+  WeightLayout layout = WeightLayout::kOutIn;
+  std::size_t embed = 0;
+  std::optional<std::size_t> positions;  // learned
+  std::vector<LayerPlace> layers;
+  NormPlace norm;
+  std::size_t head = 0;  // the matrix of the output projection: the embedding's where they are tied
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,124 @@
+#include "model/layers/attention.h"
+
+#include "kernels/attention/cached_attention.h"
+#include "kernels/attention/rope.h"
+#include "model/layers/key_value_cache.h"
+
+namespace zerofleet {
+namespace {
+
+AttentionShape attention_shape(const ModelConfig& config, const Pass& pass) {
+  return {pass.shape.batch, pass.shape.length, config.num_attention_heads, config.num_key_value_heads, config.head_dim};
+}
+
+/// Rotates the query and key heads of qkv (M, QKV), in models with rotary positions.
+void rotate(const ModelContext& model, const Pass& pass, const Matrix& qkv, bool inverse) {
+  if (model.rotations == nullptr) return;
+  const ModelConfig& c = model.config;
+  rope(model.ctx, {qkv.columns(0, c.query_size() + c.key_value_size()), model.rotations,
+                   c.num_attention_heads + c.num_key_value_heads, pass.shape.length, inverse, pass.positions});
+}
+
+}  // namespace
+
+AttentionBlock::AttentionBlock(const ModelContext& model, const LayerPlace& place, std::size_t number)
+    : number_(number),
+      window_(model.config.window(number)),
+      dropout_site_(dropout_site(number, DropoutPlace::kProbabilities)),
+      qkv_(model, place.qkv, model.config.hidden_size, model.weights),
+      output_(model, place.output, model.config.query_size(), model.weights) {
+  if (place.qk_norm) qk_norm_.emplace(*place.qk_norm);
+}
+
+AttentionBlock::Kept::Kept(const ModelContext& model, const PassShape& shape)
+    : qkv(model.tensor(shape.rows(), model.config.qkv_size())),
+      attended(model.tensor(shape.rows(), model.config.query_size())),
+      lse(model.ctx, shape.rows() * model.config.num_attention_heads) {
+  if (model.config.qk_norm) qk_norm.emplace(model, shape.rows());
+}
+
+// M · (row(QKV) + row(Q)) + 4·M·H, and what QK-norm says
+std::size_t AttentionBlock::Kept::num_bytes() const {
+  return bytes_of(qkv, attended, lse) + (qk_norm ? qk_norm->num_bytes() : 0);
+}
+
+AttentionBlock::Work::Work(const ModelContext& model, const PassShape& shape, const AttentionBlock& block)
+    : dqkv(model.tensor(shape.rows(), model.config.qkv_size())),
+      dattended(model.tensor(shape.rows(), model.config.query_size())),
+      qkv(model, block.qkv_, shape.rows()),
+      output(model, block.output_, shape.rows()) {
+  if (model.config.qk_norm) qk_norm.emplace(model);
+}
+
+// M · (row(QKV) + row(Q)), the gradients of two Linears, and what QK-norm says
+std::size_t AttentionBlock::Work::num_bytes() const {
+  return bytes_of(dqkv, dattended, qkv, output) + (qk_norm ? qk_norm->num_bytes() : 0);
+}
+
+void AttentionBlock::request_forward(const ModelContext& model, ParamPointers params,
+                                     std::vector<PackRequest>& requests) {
+  qkv_.request_forward(model, params, requests);
+  output_.request_forward(model, params, requests);
+  if (qk_norm_) qk_norm_->bind(params);
+}
+
+void AttentionBlock::request_backward(const ModelContext& model, ParamPointers params,
+                                      std::vector<PackRequest>& requests) {
+  qkv_.request_backward(model, params, requests);
+  output_.request_backward(model, params, requests);
+}
+
+/// Queries, keys and values, normed but not rotated.
+void AttentionBlock::project(const ModelContext& model, const Matrix& x, const Matrix& qkv, Kept& kept) const {
+  if (!qk_norm_) return qkv_.forward(model, x, qkv);
+  const std::int64_t query = model.config.query_size(), key_value = model.config.key_value_size();
+  const Matrix raw = kept.qk_norm->raw.first_rows(x.rows);
+  const Matrix parts[] = {raw.columns(0, query), raw.columns(query, key_value),
+                          qkv.columns(query + key_value, key_value)};
+  qkv_.forward(model, x, parts);
+  qk_norm_->forward(model, *kept.qk_norm, qkv);
+}
+
+AttentionOptions AttentionBlock::options(const Pass& pass, double dropout) const {
+  AttentionOptions options{window_, pass.document_starts};
+  if (pass.dropout == nullptr) return options;
+  options.dropout_key = pass.dropout_key(dropout_site_);
+  options.dropout = dropout;
+  return options;
+}
+
+void AttentionBlock::attend(const ModelContext& model, const Pass& pass, const Matrix& qkv, const Matrix& out,
+                            Kept& kept) const {
+  const AttentionShape shape = attention_shape(model.config, pass);
+  if (pass.cache != nullptr) {
+    KeyValueCache& cache = *pass.cache;
+    return cached_attention(model.ctx, *model.scratch, {shape, qkv, cache.keys[number_].view(),
+                                                        cache.values[number_].view(), cache.length, window_, out});
+  }
+  const auto lse = kept.lse.first(pass.rows() * model.config.num_attention_heads);
+  attention(model.ctx, *model.scratch, {shape, qkv, out, lse, options(pass, model.config.attention_dropout)});
+}
+
+void AttentionBlock::forward(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y,
+                             Kept& kept) const {
+  const std::int64_t rows = pass.rows();
+  const Matrix qkv = kept.qkv.first_rows(rows), attended = kept.attended.first_rows(rows);
+  project(model, x, qkv, kept);
+  rotate(model, pass, qkv, false);
+  attend(model, pass, qkv, attended, kept);
+  output_.forward(model, attended, y);
+}
+
+void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept,
+                              Work& work, const EmitGrad& emit) const {
+  const Matrix dattended = work.dattended.view(), dqkv = work.dqkv.view();
+  output_.backward(model, kept.attended.view(), args.dy, dattended, work.output, emit);
+  attention_backward(model.ctx, *model.scratch,
+                     {attention_shape(model.config, pass), kept.qkv.view(), kept.attended.view(), kept.lse.span(), dattended,
+                      dqkv, options(pass, model.config.attention_dropout)});
+  rotate(model, pass, dqkv, true);
+  if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, *work.qk_norm, emit);
+  qkv_.backward(model, args.x, dqkv, args.dx, work.qkv, emit);
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kernels/attention/attention.h"
+#include "model/layers/dropout.h"
+#include "model/layers/linear.h"
+#include "model/layers/qk_norm.h"
+
+namespace zerofleet {
+
+/// Causal self-attention of one layer: projections, norm and rotation of queries and keys where the model has them,
+/// attention, output projection.
+class AttentionBlock {
+ public:
+  AttentionBlock(const ModelContext& model, const LayerPlace& place, std::size_t number);
+
+  struct Kept {
+    Kept(const ModelContext& model, const PassShape& shape);
+    std::size_t num_bytes() const;
+
+    Tensor qkv;              // (M, QKV) after rotation
+    Tensor attended;         // (M, Q)
+    Values<float> lse;       // (B, H, T)
+    std::optional<QkNorm::Kept> qk_norm;
+  };
+
+  struct Work {
+    Work(const ModelContext& model, const PassShape& shape, const AttentionBlock& block);
+    std::size_t num_bytes() const;
+
+    Tensor dqkv;       // (M, QKV)
+    Tensor dattended;  // (M, Q)
+    LinearGradients qkv, output;
+    std::optional<QkNorm::Work> qk_norm;
+  };
+
+  void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
+  void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
+  std::size_t packed_bytes() const { return qkv_.packed_bytes() + output_.packed_bytes(); }
+
+  /// x: (M, D) the normed stream; y: (M, D) what is to be added to the stream.
+  void forward(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, Kept& kept) const;
+
+  struct Backward {
+    Matrix x;   // (M, D) of the forward
+    Matrix dy;  // (M, D)
+    Matrix dx;  // (M, D)
+  };
+  void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
+                const EmitGrad& emit) const;
+
+ private:
+  void project(const ModelContext& model, const Matrix& x, const Matrix& qkv, Kept& kept) const;
+  void attend(const ModelContext& model, const Pass& pass, const Matrix& qkv, const Matrix& out, Kept& kept) const;
+  AttentionOptions options(const Pass& pass, double dropout) const;
+
+  std::size_t number_;
+  std::int64_t window_;
+  std::uint32_t dropout_site_;
+  Linear qkv_, output_;
+  std::optional<QkNorm> qk_norm_;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/device/context.h"
+#include "kernels/attention/rope.h"
+#include "kernels/common/indices.h"
+#include "kernels/common/scratch.h"
+#include "kernels/elementwise/dropout.h"
+#include "model/config/model_config.h"
+#include "model/config/param_table.h"
+#include "model/layers/leaf_input.h"
+#include "model/layers/tensor.h"
+#include "model/layers/values.h"
+#include "model/layers/weight_use.h"
+
+// What all blocks of a layer (norms, attention, MLPs) have in common. A block has its parameters' places, their packed
+// copies, what it keeps from forward to backward (Kept: one per layer, or one in all with activation checkpointing) and
+// what its backward works in (Work: shared by all layers). The sizes of both stand beside their allocations, because a
+// memory estimate repeats them. There D is hidden_size, I intermediate_size, H heads, Q = H · head_dim, KV = key/value
+// heads · head_dim, QKV = Q + 2·KV, M = micro-batch · sequence length, e bytes of an element of the compute dtype, and
+//   row(c)       bytes of a tensor's row: c·e, plus 64 where c·e is a multiple of 2048 (see Tensor)
+//   packed(k, n) bytes of an operand: 4 · steps(k) · (n rounded up to 32), where steps(k) is k/2 rounded up with pairs
+//                (bf16 on a path that multiplies bf16), else k (see PackedMatrix)
+namespace zerofleet {
+
+class RouterTally;
+class RowExchange;
+
+/// Where kernels run and what they compute in, for all parts of a model.
+struct ModelContext {
+  Context ctx;
+  ModelConfig config;
+  DType dtype = DType::kF32;
+  Scratch* scratch = nullptr;
+  const RopeTable* rotations = nullptr;
+  WeightLayout layout = WeightLayout::kOutIn;
+  RowExchange* row_exchange = nullptr;  // to experts that other ranks hold; null: all are here
+  WeightUse weights = WeightUse::kPackedCopies;  // of the blocks that all tokens pass through
+
+  /// A tensor of the compute dtype.
+  Tensor tensor(std::int64_t rows, std::int64_t cols) const { return Tensor(ctx, dtype, rows, cols); }
+};
+
+/// How many sequences of how many tokens.
+struct PassShape {
+  std::int64_t batch = 0;
+  std::int64_t length = 0;
+  std::int64_t rows() const { return batch * length; }
+};
+
+struct KeyValueCache;
+
+/// The pass in hand.
+struct Pass {
+  PassShape shape;
+  Indices positions;                              // (M) of each token, or empty: its place in the sequence, and no block asks
+  Indices document_starts;                        // (M) as in LeafInput, or empty
+  const LeafKey* dropout = nullptr;               // null: nothing is dropped
+  KeyValueCache* cache = nullptr;                 // where a growing sequence keeps its keys and values; null: a pass of its own
+  RouterTally* load = nullptr;                    // what routers add their choices to, in the first forward of a layer
+  std::span<const float> dprobs = {};             // (E) for the backward of routers, from the auxiliary loss; or empty
+  Indices lengths = {};                           // (B) as in LeafInput, or empty
+
+  std::int64_t rows() const { return shape.rows(); }
+  /// Where dropout is not null.
+  DropoutKey dropout_key(std::uint32_t site) const { return {dropout->seed, dropout->step, dropout->leaf, site}; }
+};
+
+/// One pointer per parameter to elements of the compute dtype.
+using ParamPointers = std::span<const std::byte* const>;
+
+/// Takes a finished gradient of parameter `param`.
+using EmitGrad = std::function<void(std::size_t param, std::span<const float> grad)>;
+
+inline std::size_t bytes_of(const std::vector<float>& values) { return values.size() * sizeof(float); }
+
+/// Bytes of tensors, operands and other things that know theirs, together.
+template <class... Parts>
+std::size_t bytes_of(const Parts&... parts) {
+  return (parts.num_bytes() + ...);
+}
+
+}  // namespace zerofleet

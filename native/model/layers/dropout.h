@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/elementwise/dropout.h"
+#include "model/layers/block.h"
+
+namespace zerofleet {
+
+/// The places of dropout in a layer.
+enum class DropoutPlace : std::uint32_t { kProbabilities, kAttention, kMlp };
+
+/// Number of a place of dropout in the model; 0 is the embedding's.
+inline std::uint32_t dropout_site(std::size_t layer, DropoutPlace place) {
+  return 1 + 3 * static_cast<std::uint32_t>(layer) + static_cast<std::uint32_t>(place);
+}
+
+/// Dropout of a (M, D) tensor at one place of a model; nothing happens where the probability is 0, nor in passes that
+/// drop nothing.
+class Dropout {
+ public:
+  Dropout(double probability, std::uint32_t site) : probability_(probability), site_(site) {}
+
+  void forward(const ModelContext& model, const Pass& pass, const Matrix& x) const;
+  /// The gradient of what went in, from that of what came out: dy itself, or `room` filled.
+  Matrix backward(const ModelContext& model, const Pass& pass, const Matrix& dy, const Matrix& room) const;
+
+ private:
+  double probability_;
+  std::uint32_t site_;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,66 @@
+#include "kernels/norm/layernorm.h"
+
+#include "model/layers/norm.h"
+
+namespace zerofleet {
+namespace {
+
+class LayerNorm final : public Norm {
+ public:
+  explicit LayerNorm(const NormPlace& place) : place_(place) {}
+
+  // 8·M
+  Kept make_kept(const ModelContext& model, std::int64_t rows) const override {
+    return {Values<float>(model.ctx, rows), Values<float>(model.ctx, rows)};
+  }
+  // 8·D
+  Work make_work(const ModelContext& model) const override {
+    return {Values<float>(model.ctx, model.config.hidden_size), Values<float>(model.ctx, model.config.hidden_size)};
+  }
+  void bind(ParamPointers params) override {
+    weight_ = params[place_.weight];
+    bias_ = params[place_.bias.value()];
+  }
+
+  void forward(const ModelContext& model, const Residual& residual, const Matrix& y, Kept& kept) const override {
+    LayerNormForward args;
+    args.x = residual.x;
+    args.delta = residual.delta;
+    args.sum = residual.sum;
+    args.weight = weight_;
+    args.bias = bias_;
+    args.eps = model.config.norm_eps;
+    args.y = y;
+    args.mean = kept.mean.first(y.rows);
+    args.rstd = kept.rstd.first(y.rows);
+    layernorm(model.ctx, args);
+  }
+
+  void backward(const ModelContext& model, const Backward& pass, const Kept& kept, Work& work,
+                const EmitGrad& emit) const override {
+    LayerNormBackward args;
+    args.dy = pass.dy;
+    args.x = pass.x;
+    args.weight = weight_;
+    args.mean = kept.mean.span();
+    args.rstd = kept.rstd.span();
+    args.residual = pass.residual;
+    args.dx = pass.dx;
+    args.dweight = work.dweight.span();
+    args.dbias = work.dbias.span();
+    layernorm_backward(model.ctx, args);
+    emit(place_.bias.value(), work.dbias.span());
+    emit(place_.weight, work.dweight.span());
+  }
+
+ private:
+  NormPlace place_;
+  const void* weight_ = nullptr;
+  const void* bias_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Norm> make_layer_norm(const NormPlace& place) { return std::make_unique<LayerNorm>(place); }
+
+}  // namespace zerofleet

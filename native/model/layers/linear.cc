@@ -1,0 +1,192 @@
+#include "model/layers/linear.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/device/transfer.h"
+#include "core/error.h"
+#include "kernels/elementwise/bias.h"
+
+// For y = x Wᵀ: dx = dy W and dW = dyᵀ x. Both come out of one parallel section, after x was packed as an operand. For
+// weights that are stored as (in, out) it is dWᵀ = xᵀ dy, and dy is the operand.
+namespace zerofleet {
+
+Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use, RowCount rows)
+    : places_(std::move(places)), layout_(model.layout), in_(in), use_(use), rows_(rows), biases_(places_.size()) {
+  require(layout_ == WeightLayout::kOutIn || places_.size() == 1, "internal",
+          "weights that are stored as (in, out) come as one matrix");
+  for (const LinearPlace& place : places_) {
+    if (use_ == WeightUse::kPackedCopies) packed_forward_.emplace_back(model.ctx, model.dtype, in, place.out);
+    out_ += place.out;
+  }
+  const bool in_first = layout_ == WeightLayout::kInOut;
+  source_forward_.resize(places_.size(), {{}, in_first ? SourceRows::kAlongK : SourceRows::kAlongN});
+  source_backward_.rows = in_first ? SourceRows::kAlongN : SourceRows::kAlongK;
+}
+
+// With packed copies Σ packed(in, out of each matrix), and from the first backward on packed(out of all, in) too.
+std::size_t Linear::packed_bytes() const {
+  std::size_t num_bytes = packed_backward_.num_bytes();
+  for (const PackedMatrix& operand : packed_forward_) num_bytes += operand.num_bytes();
+  return num_bytes;
+}
+
+ConstMatrix Linear::parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place) const {
+  if (layout_ == WeightLayout::kInOut) return {params[place.weight], model.dtype, in_, place.out, place.out};
+  return {params[place.weight], model.dtype, place.out, in_, in_};
+}
+
+void Linear::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
+  for (std::size_t part = 0; part < places_.size(); ++part) {
+    SourceOperand& source = source_forward_[part];
+    source.parts.assign(1, parameter(model, params, places_[part]));
+    biases_[part] = places_[part].bias ? params[*places_[part].bias] : nullptr;
+    if (use_ == WeightUse::kInPlace) continue;
+    requests.push_back({source.parts.front(), source.rows, &packed_forward_[part], 0});
+  }
+}
+
+void Linear::request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
+  source_backward_.parts.clear();
+  for (const LinearPlace& place : places_) source_backward_.parts.push_back(parameter(model, params, place));
+  if (use_ == WeightUse::kInPlace) return;
+  if (packed_backward_.k() == 0) packed_backward_ = PackedMatrix(model.ctx, model.dtype, out_, in_);
+  std::int64_t begin = 0;
+  for (std::size_t part = 0; part < places_.size(); ++part) {
+    requests.push_back({source_backward_.parts[part], source_backward_.rows, &packed_backward_, begin});
+    begin += places_[part].out;
+  }
+}
+
+GemmProblem Linear::output(std::size_t part, const Matrix& x, const Matrix& y) const {
+  GemmProblem problem{x, nullptr, y, false, false, biases_[part]};
+  if (use_ == WeightUse::kInPlace) {
+    problem.source = &source_forward_[part];
+  } else {
+    problem.b = &packed_forward_[part];
+  }
+  problem.varies = rows_ == RowCount::kVaries;
+  return problem;
+}
+
+void Linear::add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
+                         const std::int32_t* row_range) const {
+  std::int64_t begin = 0;
+  for (std::size_t part = 0; part < places_.size(); ++part) {
+    problems.push_back(output(part, x, y.columns(begin, places_[part].out)));
+    problems.back().row_range = row_range;
+    begin += places_[part].out;
+  }
+}
+
+void Linear::add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems,
+                                const std::int32_t* row_range) const {
+  GemmProblem problem{dy, nullptr, dx};
+  if (use_ == WeightUse::kInPlace) {
+    problem.source = &source_backward_;
+  } else {
+    problem.b = &packed_backward_;
+  }
+  problem.varies = rows_ == RowCount::kVaries;
+  problem.row_range = row_range;
+  problems.push_back(problem);
+}
+
+void Linear::forward(const ModelContext& model, const Matrix& x, const Matrix& y, const GemmEpilogue& epilogue) const {
+  std::vector<GemmProblem> problems;
+  add_forward(x, y, problems);
+  problems.front().epilogue = epilogue;
+  gemm(model.ctx, *model.scratch, problems);
+}
+
+void Linear::forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const {
+  std::vector<GemmProblem> problems;
+  for (std::size_t part = 0; part < places_.size(); ++part) problems.push_back(output(part, x, ys[part]));
+  gemm(model.ctx, *model.scratch, problems);
+}
+
+void Linear::add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
+                                  std::vector<GemmProblem>& problems) const {
+  const bool in_first = layout_ == WeightLayout::kInOut;
+  const PackRequest request[] = {{in_first ? dy : x, SourceRows::kAlongK, grads.operand.get()}};
+  pack(model.ctx, request);
+  std::int64_t begin = 0;
+  for (std::size_t part = 0; part < places_.size(); ++part) {
+    const ConstMatrix a = in_first ? x : dy.columns(begin, places_[part].out);
+    problems.push_back({a, grads.operand.get(), grads.weights[part].view(), true});
+    problems.back().varies = rows_ == RowCount::kVaries;
+    begin += places_[part].out;
+  }
+}
+
+void Linear::emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, const EmitGrad& emit) const {
+  std::int64_t end = out_;
+  for (std::size_t part = places_.size(); part-- > 0;) {
+    end -= places_[part].out;
+    if (places_[part].bias) bias_gradient(model.ctx, dy.columns(end, places_[part].out), grads.biases[part].span());
+    emit_part(part, grads, emit);
+  }
+}
+
+void Linear::backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx,
+                      LinearGradients& grads, const EmitGrad& emit, const GemmEpilogue& epilogue) const {
+  std::vector<GemmProblem> problems;
+  add_input_gradient(dy, dx, problems);
+  problems.front().epilogue = epilogue;
+  add_weight_gradients(model, x, dy, grads, problems);
+  gemm(model.ctx, *model.scratch, problems);
+  emit_all(model, dy, grads, emit);
+}
+
+void Linear::weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
+                              const EmitGrad& emit, const std::int32_t* row_range) const {
+  const auto has_bias = [](const LinearPlace& place) { return place.bias.has_value(); };
+  require(row_range == nullptr || std::ranges::none_of(places_, has_bias), "internal",
+          "gradients of biases are over all rows");
+  std::vector<GemmProblem> problems;
+  add_weight_gradients(model, x, dy, grads, problems);
+  for (GemmProblem& problem : problems) problem.row_range = row_range;
+  gemm(model.ctx, *model.scratch, problems);
+  emit_all(model, dy, grads, emit);
+}
+
+void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, const EmitGrad& emit) const {
+  for (std::size_t part = places_.size(); part-- > 0;) {
+    fill_zero(model.ctx, grads.biases[part].bytes());
+    fill_zero(model.ctx, std::as_writable_bytes(grads.weights[part].floats()));
+    emit_part(part, grads, emit);
+  }
+}
+
+void Linear::emit_part(std::size_t part, LinearGradients& grads, const EmitGrad& emit) const {
+  if (places_[part].bias) emit(*places_[part].bias, grads.biases[part].span());
+  emit(places_[part].weight, grads.weights[part].floats());
+}
+
+LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
+                                 std::shared_ptr<PackedMatrix> spare) {
+  const bool in_first = linear.layout_ == WeightLayout::kInOut;
+  for (const LinearPlace& place : linear.places_) {
+    const std::int64_t height = in_first ? linear.in() : place.out, width = in_first ? place.out : linear.in();
+    weights.emplace_back(model.ctx, DType::kF32, height, width, Tensor::Rows::kContiguous);
+    biases.emplace_back(model.ctx, place.bias ? place.out : 0);
+  }
+  const std::int64_t columns = in_first ? linear.out() : linear.in();
+  is_spare = spare && spare->k() == rows && spare->n() == columns;
+  operand = is_spare ? std::move(spare) : std::make_shared<PackedMatrix>(model.ctx, model.dtype, rows, columns);
+}
+
+void LinearGradients::resize(const ModelContext& model, std::int64_t rows) {
+  if (operand->k() != rows) *operand = PackedMatrix(model.ctx, model.dtype, rows, operand->n());
+}
+
+// 4 · in · out, 4 · out where there is a bias, and unless a spare operand serves packed(M, in) or, for weights that are
+// stored as (in, out), packed(M, out).
+std::size_t LinearGradients::num_bytes() const {
+  std::size_t num_bytes = is_spare ? 0 : operand->num_bytes();
+  for (const Tensor& weight : weights) num_bytes += weight.num_bytes();
+  for (const Values<float>& bias : biases) num_bytes += bias.num_bytes();
+  return num_bytes;
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/packed_matrix.h"
+#include "model/layers/block.h"
+
+namespace zerofleet {
+
+class Linear;
+
+/// The gradients of one Linear's parameters and the operand that they are computed with; shared by all layers.
+struct LinearGradients {
+  /// `spare`: an operand that is free while this one is used; it serves where its shape fits. May be null.
+  LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
+                  std::shared_ptr<PackedMatrix> spare = nullptr);
+  std::size_t num_bytes() const;
+  /// Makes the operand one of another number of rows. Not with a spare.
+  void resize(const ModelContext& model, std::int64_t rows);
+
+  std::vector<Tensor> weights;             // fp32, shapes of the parameters
+  std::vector<Values<float>> biases;       // (out) of each matrix that has one
+  std::shared_ptr<PackedMatrix> operand;   // (M, in), or (M, out) for weights that are stored as (in, out)
+  bool is_spare = false;                  // somebody else's
+};
+
+/// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side.
+class Linear {
+ public:
+  /// Whether x has as many rows in every call.
+  enum class RowCount : std::uint8_t { kFixed, kVaries };
+
+  Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use, RowCount rows = RowCount::kFixed);
+
+  std::int64_t in() const { return in_; }
+  std::int64_t out() const { return out_; }
+
+  /// The packed copies, where there are any: of the forward from the beginning, of the backward from the first request on.
+  void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
+  void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
+  std::size_t packed_bytes() const;
+
+  /// x: (M, in); y: (M, out). With an epilogue only for one matrix.
+  void forward(const ModelContext& model, const Matrix& x, const Matrix& y, const GemmEpilogue& epilogue = {}) const;
+  /// With the outputs apart: (M, out of each matrix).
+  void forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const;
+
+  /// dx: (M, in), overwritten; the epilogue is of its product. Emits the gradients from the last matrix to the first.
+  void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
+                const EmitGrad& emit, const GemmEpilogue& epilogue = {}) const;
+
+  /// What forward() and backward() compute as products, for one gemm() over several of these. row_range: as in
+  /// GemmProblem, which rows of both matrices take part.
+  void add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
+                   const std::int32_t* row_range = nullptr) const;
+  void add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems,
+                          const std::int32_t* row_range = nullptr) const;
+  /// The rest of backward(). With a row_range not for those with a bias.
+  void weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
+                        const EmitGrad& emit, const std::int32_t* row_range = nullptr) const;
+  /// The backward where there was no row: emits zeros.
+  void no_gradient(const ModelContext& model, LinearGradients& grads, const EmitGrad& emit) const;
+
+ private:
+  friend struct LinearGradients;
+  void emit_part(std::size_t part, LinearGradients& grads, const EmitGrad& emit) const;
+  GemmProblem output(std::size_t part, const Matrix& x, const Matrix& y) const;
+  void add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
+                            std::vector<GemmProblem>& problems) const;
+  void emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, const EmitGrad& emit) const;
+  ConstMatrix parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place) const;
+
+  LinearPlaces places_;
+  WeightLayout layout_;
+  std::int64_t in_ = 0, out_ = 0;
+  WeightUse use_;
+  RowCount rows_;
+  std::vector<const void*> biases_;             // (out) of each matrix, or null
+  std::vector<PackedMatrix> packed_forward_;    // (in, out) of each matrix
+  PackedMatrix packed_backward_;                // (out, in), one after the other in k
+  std::vector<SourceOperand> source_forward_;   // the same as they lie in memory
+  SourceOperand source_backward_;
+};
+
+}  // namespace zerofleet

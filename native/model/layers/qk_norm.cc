@@ -1,0 +1,73 @@
+#include "model/layers/qk_norm.h"
+
+#include "kernels/norm/head_norm.h"
+
+namespace zerofleet {
+namespace {
+
+/// Statistics of the heads in x, of which there may be fewer rows than room was made for.
+template <class Values>
+auto stats_of(Values& values, const Matrix& x, std::int64_t head_dim) {
+  return values.first(x.rows * x.cols / head_dim);
+}
+
+}  // namespace
+
+QkNorm::Kept::Kept(const ModelContext& model, std::int64_t rows)
+    : raw(model.tensor(rows, model.config.query_size() + model.config.key_value_size())),
+      query_rstd(model.ctx, rows * model.config.num_attention_heads),
+      key_rstd(model.ctx, rows * model.config.num_key_value_heads) {}
+
+// M · row(Q + KV) + 4·M · (H + key/value heads)
+std::size_t QkNorm::Kept::num_bytes() const { return bytes_of(raw, query_rstd, key_rstd); }
+
+QkNorm::Work::Work(const ModelContext& model)
+    : dquery(model.ctx, model.config.head_dim), dkey(model.ctx, model.config.head_dim) {}
+
+// 8 · head_dim
+std::size_t QkNorm::Work::num_bytes() const { return bytes_of(dquery, dkey); }
+
+void QkNorm::bind(ParamPointers params) {
+  query_weight_ = params[place_.query];
+  key_weight_ = params[place_.key];
+}
+
+void QkNorm::forward(const ModelContext& model, Kept& kept, const Matrix& qkv) const {
+  const ModelConfig& c = model.config;
+  const Matrix raw = kept.raw.first_rows(qkv.rows);
+  const auto run = [&](std::int64_t begin, std::int64_t count, const void* weight, Values<float>& rstd) {
+    HeadNormForward args;
+    args.x = raw.columns(begin, count);
+    args.weight = weight;
+    args.head_dim = c.head_dim;
+    args.eps = c.norm_eps;
+    args.y = qkv.columns(begin, count);
+    args.rstd = stats_of(rstd, qkv.columns(begin, count), c.head_dim);
+    head_norm(model.ctx, args);
+  };
+  run(0, c.query_size(), query_weight_, kept.query_rstd);
+  run(c.query_size(), c.key_value_size(), key_weight_, kept.key_rstd);
+}
+
+void QkNorm::backward(const ModelContext& model, const Kept& kept, const Matrix& dqkv, Work& work,
+                      const EmitGrad& emit) const {
+  const ModelConfig& c = model.config;
+  const auto run = [&](std::int64_t begin, std::int64_t count, const void* weight, const Values<float>& rstd,
+                       Values<float>& dweight) {
+    HeadNormBackward args;
+    args.dy = dqkv.columns(begin, count);
+    args.x = kept.raw.view().columns(begin, count);
+    args.weight = weight;
+    args.head_dim = c.head_dim;
+    args.rstd = rstd.span();
+    args.dx = dqkv.columns(begin, count);
+    args.dweight = dweight.span();
+    head_norm_backward(model.ctx, args);
+  };
+  run(c.query_size(), c.key_value_size(), key_weight_, kept.key_rstd, work.dkey);
+  emit(place_.key, work.dkey.span());
+  run(0, c.query_size(), query_weight_, kept.query_rstd, work.dquery);
+  emit(place_.query, work.dquery.span());
+}
+
+}  // namespace zerofleet

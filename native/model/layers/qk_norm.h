@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "model/layers/block.h"
+
+namespace zerofleet {
+
+/// RMSNorm of each query and key head by itself, before the rotation.
+class QkNorm {
+ public:
+  explicit QkNorm(const QkNormPlace& place) : place_(place) {}
+
+  struct Kept {
+    Kept(const ModelContext& model, std::int64_t rows);
+    std::size_t num_bytes() const;
+
+    Tensor raw;                              // (M, Q + KV) queries and keys before the norm
+    Values<float> query_rstd, key_rstd;       // (H, M)
+  };
+
+  struct Work {
+    explicit Work(const ModelContext& model);
+    std::size_t num_bytes() const;
+
+    Values<float> dquery, dkey;  // (head_dim)
+  };
+
+  void bind(ParamPointers params);
+
+  /// From kept.raw to the first columns of qkv (M, QKV).
+  void forward(const ModelContext& model, Kept& kept, const Matrix& qkv) const;
+  /// In place over the first columns of dqkv (M, QKV).
+  void backward(const ModelContext& model, const Kept& kept, const Matrix& dqkv, Work& work,
+                const EmitGrad& emit) const;
+
+ private:
+  QkNormPlace place_;
+  const void* query_weight_ = nullptr;
+  const void* key_weight_ = nullptr;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,55 @@
+#include "kernels/norm/rmsnorm.h"
+
+#include "model/layers/norm.h"
+
+namespace zerofleet {
+namespace {
+
+class RmsNorm final : public Norm {
+ public:
+  explicit RmsNorm(const NormPlace& place) : place_(place) {}
+
+  // 4·M
+  Kept make_kept(const ModelContext& model, std::int64_t rows) const override { return {Values<float>(model.ctx, rows), {}}; }
+  // 4·D
+  Work make_work(const ModelContext& model) const override {
+    return {Values<float>(model.ctx, model.config.hidden_size), {}};
+  }
+  void bind(ParamPointers params) override { weight_ = params[place_.weight]; }
+
+  void forward(const ModelContext& model, const Residual& residual, const Matrix& y, Kept& kept) const override {
+    RmsNormForward args;
+    args.x = residual.x;
+    args.delta = residual.delta;
+    args.sum = residual.sum;
+    args.weight = weight_;
+    args.eps = model.config.norm_eps;
+    args.y = y;
+    args.rstd = kept.rstd.first(y.rows);
+    rmsnorm(model.ctx, args);
+  }
+
+  void backward(const ModelContext& model, const Backward& pass, const Kept& kept, Work& work,
+                const EmitGrad& emit) const override {
+    RmsNormBackward args;
+    args.dy = pass.dy;
+    args.x = pass.x;
+    args.weight = weight_;
+    args.rstd = kept.rstd.span();
+    args.residual = pass.residual;
+    args.dx = pass.dx;
+    args.dweight = work.dweight.span();
+    rmsnorm_backward(model.ctx, args);
+    emit(place_.weight, work.dweight.span());
+  }
+
+ private:
+  NormPlace place_;
+  const void* weight_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Norm> make_rms_norm(const NormPlace& place) { return std::make_unique<RmsNorm>(place); }
+
+}  // namespace zerofleet

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+
+#include "kernels/attention/rope.h"
+#include "model/config/model_config.h"
+
+namespace zerofleet {
+
+/// The angles of positions [0, num_positions), in models with rotary positions.
+inline std::optional<RopeTable> rotations_of(const Context& context, const ModelConfig& config,
+                                             std::int64_t num_positions) {
+  if (config.positions != PositionType::kRope) return std::nullopt;
+  return std::optional<RopeTable>(std::in_place, context, num_positions, config.head_dim, config.rope_theta,
+                                  config.rope_scaling);
+}
+
+}  // namespace zerofleet

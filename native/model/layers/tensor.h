@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "kernels/common/matrix.h"
+
+namespace zerofleet {
+
+/// A matrix that owns its memory.
+class Tensor {
+ public:
+  enum class Rows : std::uint8_t { kPadded, kContiguous };
+
+  Tensor() = default;
+  /// Padded rows are never a multiple of 2 KiB apart: rows that are would share few cache sets.
+  Tensor(const Context& ctx, DType dtype, std::int64_t rows, std::int64_t cols, Rows spacing = Rows::kPadded) {
+    const auto element = static_cast<std::int64_t>(size_of(dtype));
+    std::int64_t stride = cols;
+    if (spacing == Rows::kPadded && cols * element % 2048 == 0) stride += 64 / element;
+    buffer_ = Buffer(ctx.device, static_cast<std::size_t>(rows * stride * element));
+    view_ = {buffer_.data(), dtype, rows, cols, stride};
+  }
+
+  const Matrix& view() const { return view_; }
+  Matrix first_rows(std::int64_t count) const { return view_.first_rows(count); }
+  /// The elements of an fp32 tensor; rows must be contiguous.
+  std::span<float> floats() { return buffer_.as<float>(); }
+  std::size_t num_bytes() const { return buffer_.num_bytes(); }
+
+ private:
+  Buffer buffer_;
+  Matrix view_;
+};
+
+}  // namespace zerofleet

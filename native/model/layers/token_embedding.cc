@@ -1,0 +1,50 @@
+#include "model/layers/token_embedding.h"
+
+#include "kernels/embedding/embedding.h"
+
+namespace zerofleet {
+
+TokenEmbedding::TokenEmbedding(const ModelContext& model, const ParamTable& table)
+    : tokens_(table.embed), positions_(table.positions), dropout_(model.config.embedding_dropout, 0) {}
+
+// 4·V·D, and with learned positions 4·max_position_embeddings·D
+TokenEmbedding::Work::Work(const ModelContext& model, const ParamTable& table, std::int64_t rows)
+    : dtokens(model.ctx, DType::kF32, model.config.vocab_size, model.config.hidden_size, Tensor::Rows::kContiguous),
+      same_tokens(model.ctx, rows),
+      same_positions(model.ctx, table.positions ? rows : 0) {
+  if (table.positions) {
+    dpositions = Tensor(model.ctx, DType::kF32, model.config.max_position_embeddings, model.config.hidden_size,
+                        Tensor::Rows::kContiguous);
+  }
+}
+
+ConstMatrix TokenEmbedding::matrix(const ModelContext& model, std::size_t param, std::int64_t rows) const {
+  return {params_[param], model.dtype, rows, model.config.hidden_size, model.config.hidden_size};
+}
+
+// Dropout of the sum is dropout of both parts with one mask.
+Residual TokenEmbedding::forward(const ModelContext& model, const Pass& pass, const Indices& tokens,
+                                 const Matrix& input, const Matrix& tokens_part, const Matrix& added) const {
+  const Matrix rows = positions_ ? tokens_part : input;
+  embedding(model.ctx, matrix(model, tokens_, model.config.vocab_size), tokens, rows);
+  dropout_.forward(model, pass, rows);
+  if (!positions_) return {input, {}, {}};
+  embedding(model.ctx, matrix(model, *positions_, model.config.max_position_embeddings), pass.positions, added);
+  dropout_.forward(model, pass, added);
+  return {tokens_part, added, input};
+}
+
+void TokenEmbedding::backward(const ModelContext& model, const Pass& pass, const Indices& tokens,
+                              const Matrix& dstream, Work& work, const EmitGrad& emit) const {
+  dropout_.forward(model, pass, dstream);
+  if (positions_) {
+    const PositionGroups groups = work.same_positions.upload(model.ctx, pass.positions);
+    embedding_backward(model.ctx, pass.positions, groups, dstream, work.dpositions.view(), false);
+    emit(*positions_, work.dpositions.floats());
+  }
+  const PositionGroups groups = work.same_tokens.upload(model.ctx, tokens);
+  embedding_backward(model.ctx, tokens, groups, dstream, work.dtokens.view(), model.config.tie_word_embeddings);
+  emit(tokens_, work.dtokens.floats());
+}
+
+}  // namespace zerofleet

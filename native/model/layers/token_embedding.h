@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "model/layers/dropout.h"
+#include "model/layers/norm.h"
+#include "model/layers/transit.h"
+
+namespace zerofleet {
+
+/// What enters the first layer: the embedding of each token, with learned positions that of its position too.
+class TokenEmbedding {
+ public:
+  TokenEmbedding(const ModelContext& model, const ParamTable& table);
+
+  void bind(ParamPointers params) { params_ = params; }
+
+  /// `input` (M, D) is where the first layer's input belongs; the stream is there already, or is made there with the first
+  /// layer's norm from `tokens_part` and `added` (M, D).
+  Residual forward(const ModelContext& model, const Pass& pass, const Indices& tokens,
+                   const Matrix& input, const Matrix& tokens_part, const Matrix& added) const;
+
+  /// What the backward works in; the gradient of the tokens' table is shared with the output projection.
+  struct Work {
+    /// For passes of that many rows.
+    Work(const ModelContext& model, const ParamTable& table, std::int64_t rows);
+    std::size_t num_bytes() const { return bytes_of(dtokens, dpositions); }
+
+    Tensor dtokens;     // (V, D) fp32
+    Tensor dpositions;  // (max_position_embeddings, D) fp32, with learned positions
+    GroupUpload same_tokens, same_positions;
+  };
+
+  /// dstream: (M, D) gradient of the first layer's input, overwritten. With tied embeddings the gradient of the tokens'
+  /// table is added to what work.dtokens holds.
+  void backward(const ModelContext& model, const Pass& pass, const Indices& tokens,
+                const Matrix& dstream, Work& work, const EmitGrad& emit) const;
+
+ private:
+  ConstMatrix matrix(const ModelContext& model, std::size_t param, std::int64_t rows) const;
+
+  std::size_t tokens_;
+  std::optional<std::size_t> positions_;
+  Dropout dropout_;
+  ParamPointers params_;
+};
+
+}  // namespace zerofleet

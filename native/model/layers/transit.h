@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/device/stream.h"
+#include "kernels/common/indices.h"
+#include "kernels/embedding/embedding.h"
+
+// What a leaf takes from the host to the device and back. On a CPU both are one place, and nothing moves.
+namespace zerofleet {
+
+/// Whole numbers of the host for kernels.
+class IndexUpload {
+ public:
+  /// For at most `capacity` numbers at a time.
+  IndexUpload(const Context& ctx, std::int64_t capacity);
+
+  /// `numbers` must stay what they are while the result is used; what an earlier call gave is void.
+  Indices upload(const Context& ctx, std::span<const std::int32_t> numbers);
+
+ private:
+  Buffer staging_;  // pinned
+  Buffer values_;   // on the device
+  Event copied_;
+};
+
+/// The positions of equal numbers in groups, for kernels that add up what belongs to them.
+class GroupUpload {
+ public:
+  /// For at most `capacity` numbers at a time.
+  GroupUpload(const Context& ctx, std::int64_t capacity) : upload_(ctx, 2 * capacity + 1) {}
+
+  /// What an earlier call gave is void. On a CPU nothing is done.
+  PositionGroups upload(const Context& ctx, const Indices& numbers);
+
+ private:
+  IndexUpload upload_;  // the order, and where groups start
+  std::vector<std::int32_t> values_;
+};
+
+/// Numbers that kernels write and the host reads later.
+class Readback {
+ public:
+  Readback(const Context& ctx, std::int64_t count);
+
+  std::span<float> on_device() { return values_.as<float>(); }
+  /// Queues their way to the host, behind all that the context has queued so far.
+  void fetch(const Context& ctx);
+  /// Waits for the last fetch().
+  std::span<const float> on_host() const;
+  /// On the device; on a CPU that is all.
+  std::size_t num_bytes() const { return values_.num_bytes(); }
+
+ private:
+  Buffer values_;
+  Buffer host_;  // pinned, or nothing on a CPU
+  Event fetched_;
+};
+
+}  // namespace zerofleet

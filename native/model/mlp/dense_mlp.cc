@@ -1,0 +1,108 @@
+#include <optional>
+
+#include "core/error.h"
+#include "kernels/elementwise/swiglu.h"
+#include "model/mlp/mlp.h"
+
+namespace zerofleet {
+namespace {
+
+/// Which GELU is between the two products of an MLP; none: a gate, silu(x₁) · x₂ (swiglu).
+std::optional<GeluKind> gelu_of(MlpType type) {
+  switch (type) {
+    case MlpType::kSwiglu: return std::nullopt;
+    case MlpType::kGelu: return GeluKind::kExact;
+    case MlpType::kGeluTanh: return GeluKind::kTanh;
+  }
+  throw Error("internal", "no such MLP");
+}
+
+struct DenseKept final : Mlp::Kept {
+  DenseKept(const ModelContext& model, std::int64_t rows, std::int64_t width)
+      : inner(model.tensor(rows, width * model.config.intermediate_size)),
+        act(model.tensor(rows, model.config.intermediate_size)) {}
+  // M · (row(width·I) + row(I))
+  std::size_t num_bytes() const override { return bytes_of(inner, act); }
+
+  Tensor inner;  // (M, width·I)
+  Tensor act;    // (M, I)
+};
+
+struct DenseWork final : Mlp::Work {
+  DenseWork(const ModelContext& model, std::int64_t rows, const Linear& to_inner, const Linear& to_hidden,
+            const std::shared_ptr<PackedMatrix>& spare)
+      : dinner(model.tensor(rows, to_inner.out())), inner(model, to_inner, rows, spare), outer(model, to_hidden, rows) {
+    if (model.config.gated_mlp()) dact = model.tensor(rows, to_hidden.in());
+  }
+  // M · (row(width·I) and for a gate row(I)) and the gradients of two Linears
+  std::size_t num_bytes() const override { return bytes_of(dinner, dact, inner, outer); }
+
+  Tensor dinner;  // (M, width·I)
+  Tensor dact;    // (M, I), of a gate alone: GELU's gradient takes the place of what comes in
+  LinearGradients inner, outer;
+};
+
+class DenseMlp final : public Mlp {
+ public:
+  DenseMlp(const ModelContext& model, const DensePlace& place)
+      : gelu_(gelu_of(model.config.mlp)),
+        inner_(model, place.inner, model.config.hidden_size, model.weights),
+        outer_(model, place.outer, model.config.intermediate_size, model.weights) {}
+
+  std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
+    return std::make_unique<DenseKept>(model, shape.rows(), gelu_ ? 1 : 2);
+  }
+  std::unique_ptr<Work> make_work(const ModelContext& model, const PassShape& shape,
+                                  const std::shared_ptr<PackedMatrix>& spare) const override {
+    return std::make_unique<DenseWork>(model, shape.rows(), inner_, outer_, spare);
+  }
+
+  void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) override {
+    inner_.request_forward(model, params, requests);
+    outer_.request_forward(model, params, requests);
+  }
+  void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) override {
+    inner_.request_backward(model, params, requests);
+    outer_.request_backward(model, params, requests);
+  }
+  std::size_t packed_bytes() const override { return inner_.packed_bytes() + outer_.packed_bytes(); }
+
+  void activate(const ModelContext& model, const Pass&, const Matrix& x, Kept& kept) const override {
+    DenseKept& mine = static_cast<DenseKept&>(kept);
+    const Matrix inner = mine.inner.first_rows(x.rows), act = mine.act.first_rows(x.rows);
+    if (gelu_) return inner_.forward(model, x, act, {GemmEpilogue::Kind::kGelu, *gelu_, inner});
+    inner_.forward(model, x, inner);
+    swiglu(model.ctx, inner, act);
+  }
+
+  void project(const ModelContext& model, const Kept& kept, const Matrix& y) const override {
+    outer_.forward(model, static_cast<const DenseKept&>(kept).act.first_rows(y.rows), y);
+  }
+
+  void backward(const ModelContext& model, const Pass&, const Backward& args, const Kept& kept, Work& work,
+                const EmitGrad& emit) const override {
+    const DenseKept& mine = static_cast<const DenseKept&>(kept);
+    DenseWork& to = static_cast<DenseWork&>(work);
+    const Matrix inner = mine.inner.view(), dinner = to.dinner.view(), dact = to.dact.view();
+    if (gelu_) {
+      const GemmEpilogue gelu{GemmEpilogue::Kind::kGeluBackward, *gelu_, inner};
+      outer_.backward(model, mine.act.view(), args.dy, dinner, to.outer, emit, gelu);
+    } else {
+      outer_.backward(model, mine.act.view(), args.dy, dact, to.outer, emit);
+      swiglu_backward(model.ctx, inner, dact, dinner);
+    }
+    inner_.backward(model, args.x, dinner, args.dx, to.inner, emit);
+  }
+
+ private:
+  std::optional<GeluKind> gelu_;
+  Linear inner_, outer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DensePlace& place) {
+  return std::make_unique<DenseMlp>(model, place);
+}
+
+}  // namespace zerofleet

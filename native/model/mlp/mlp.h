@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model/layers/linear.h"
+
+namespace zerofleet {
+
+/// The position-wise part of a layer.
+class Mlp {
+ public:
+  /// What one forward keeps for its backward; each kind of MLP has its own.
+  struct Kept {
+    virtual ~Kept() = default;
+    virtual std::size_t num_bytes() const = 0;
+  };
+
+  /// What the backward works in, shared by all layers.
+  struct Work {
+    virtual ~Work() = default;
+    virtual std::size_t num_bytes() const = 0;
+  };
+
+  virtual ~Mlp() = default;
+  virtual std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const = 0;
+  /// `spare`: an operand that is free during this block's backward.
+  virtual std::unique_ptr<Work> make_work(const ModelContext& model, const PassShape& shape,
+                                          const std::shared_ptr<PackedMatrix>& spare) const = 0;
+
+  virtual void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) = 0;
+  virtual void request_backward(const ModelContext& model, ParamPointers params,
+                                std::vector<PackRequest>& requests) = 0;
+  virtual std::size_t packed_bytes() const = 0;
+
+  /// From x (M, D), the normed stream, all that the backward reads.
+  virtual void activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const = 0;
+  /// After activate(): y (M, D), what is to be added to the stream.
+  virtual void project(const ModelContext& model, const Kept& kept, const Matrix& y) const = 0;
+
+  struct Backward {
+    Matrix x;   // (M, D) of the forward
+    Matrix dy;  // (M, D)
+    Matrix dx;  // (M, D)
+  };
+  virtual void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
+                        const EmitGrad& emit) const = 0;
+};
+
+std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DensePlace& place);
+/// A mixture of experts: each token goes through the few that its router chooses.
+std::unique_ptr<Mlp> make_moe_mlp(const ModelContext& model, const MlpPlace& place);
+/// The one that the configuration asks for.
+std::unique_ptr<Mlp> make_mlp(const ModelContext& model, const MlpPlace& place);
+
+}  // namespace zerofleet

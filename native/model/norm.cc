@@ -1,9 +1,0 @@
-#include "model/norm.h"
-
-namespace zerofleet {
-
-std::unique_ptr<Norm> make_norm(const ModelConfig& config, const NormPlace& place) {
-  return config.norm == NormType::kRms ? make_rms_norm(place) : make_layer_norm(place);
-}
-
-}  // namespace zerofleet

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model/layers/attention.h"
+#include "model/layers/dropout.h"
+#include "model/layers/norm.h"
+#include "model/mlp/mlp.h"
+
+namespace zerofleet {
+
+/// One layer: stream + attention(norm(stream)), then that + MLP(norm(that)).
+class Layer {
+ public:
+  Layer(const ModelContext& model, const LayerPlace& place, std::size_t number);
+
+  /// What the forward keeps for the backward beside the layer's input.
+  struct Kept {
+    Kept(const ModelContext& model, const PassShape& shape, const Layer& layer);
+    std::size_t num_bytes() const;
+
+    Tensor normed;         // (M, D)
+    Tensor middle;         // (M, D) the residual stream after attention
+    Tensor middle_normed;  // (M, D)
+    Norm::Kept input_norm, middle_norm;
+    AttentionBlock::Kept attention;
+    std::unique_ptr<Mlp::Kept> mlp;
+  };
+
+  /// Memory that all layers share during the backward.
+  struct Work {
+    Work(const ModelContext& model, const PassShape& shape, const Layer& layer);
+    std::size_t num_bytes() const;
+
+    Tensor stream;  // (M, D) gradient of the residual stream, from the last layer down to the first
+    Tensor normed;  // (M, D)
+    Tensor kept;    // (M, D) what dropout keeps of the stream's gradient, in models with dropout here
+    Norm::Work norm;
+    AttentionBlock::Work attention;
+    std::unique_ptr<Mlp::Work> mlp;
+  };
+
+  /// Parameters as operands: of the forward, and of the backward from the first of its requests on.
+  void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
+  void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
+  std::size_t packed_bytes() const { return attention_.packed_bytes() + mlp_->packed_bytes(); }
+
+  /// Fills `kept`, so that backward() can follow. residual.sum, or residual.x where there is no delta, is the layer's
+  /// input then. `added` (M, D) is overwritten.
+  void forward(const ModelContext& model, const Pass& pass, const Residual& residual, Kept& kept,
+               const Matrix& added) const;
+
+  /// After forward(): what is to be added to kept.middle, which makes the layer's output.
+  void project(const ModelContext& model, const Pass& pass, const Kept& kept, const Matrix& added) const;
+
+  /// On entry work.stream is the gradient of the layer's output, on return that of its input (M, D). Parameters'
+  /// gradients are emitted in reverse canonical order.
+  void backward(const ModelContext& model, const Pass& pass, const Matrix& input, const Kept& kept, Work& work,
+                const EmitGrad& emit) const;
+
+ private:
+  std::unique_ptr<Norm> input_norm_;
+  AttentionBlock attention_;
+  std::unique_ptr<Norm> middle_norm_;
+  std::unique_ptr<Mlp> mlp_;
+  Dropout attention_dropout_, mlp_dropout_;
+};
+
+}  // namespace zerofleet

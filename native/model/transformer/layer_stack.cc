@@ -1,0 +1,71 @@
+#include "model/transformer/layer_stack.h"
+
+namespace zerofleet {
+
+LayerStack::LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table,
+                       bool checkpoint_activations)
+    : shape_(shape) {
+  for (const LayerPlace& place : table.layers) {
+    layers_.emplace_back(model, place, layers_.size());
+    inputs_.push_back(model.tensor(shape.rows(), model.config.hidden_size));
+    if (kept_.empty() || !checkpoint_activations) kept_.emplace_back(model, shape, layers_.back());
+  }
+}
+
+// A parallel section per layer: layers are many, and their operands together would be a long list.
+void LayerStack::pack_forward(const ModelContext& model, ParamPointers params) {
+  params_ = params;
+  for (Layer& layer : layers_) {
+    std::vector<PackRequest> requests;
+    layer.request_forward(model, params_, requests);
+    pack(model.ctx, requests);
+  }
+}
+
+void LayerStack::pack_backward(const ModelContext& model) {
+  if (!work_) work_.emplace(model, shape_, layers_.front());
+  for (Layer& layer : layers_) {
+    std::vector<PackRequest> requests;
+    layer.request_backward(model, params_, requests);
+    pack(model.ctx, requests);
+  }
+}
+
+std::size_t LayerStack::packed_bytes() const {
+  std::size_t num_bytes = 0;
+  for (const Layer& layer : layers_) num_bytes += layer.packed_bytes();
+  return num_bytes;
+}
+
+// M·row(D) per layer, what a layer keeps once per layer (with activation checkpointing once in all), and from the first
+// backward on the work space of one layer.
+std::size_t LayerStack::activation_bytes() const {
+  std::size_t num_bytes = work_ ? work_->num_bytes() : 0;
+  for (const Tensor& input : inputs_) num_bytes += input.num_bytes();
+  for (const Layer::Kept& kept : kept_) num_bytes += kept.num_bytes();
+  return num_bytes;
+}
+
+Residual LayerStack::forward(const ModelContext& model, const Pass& pass, Residual stream, const Matrix& added) {
+  const std::int64_t rows = pass.rows();
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    if (layer > 0) stream.sum = inputs_[layer].first_rows(rows);
+    Layer::Kept& kept = kept_of(layer);
+    layers_[layer].forward(model, pass, stream, kept, added);
+    layers_[layer].project(model, pass, kept, added);
+    stream = {kept.middle.first_rows(rows), added, {}};
+  }
+  return stream;
+}
+
+void LayerStack::backward(const ModelContext& model, const Pass& pass, const Matrix& added, const EmitGrad& emit) {
+  for (std::size_t layer = layers_.size(); layer-- > 0;) {
+    const Matrix input = inputs_[layer].view();
+    Layer::Kept& kept = kept_of(layer);
+    const bool is_overwritten = kept_.size() < layers_.size() && layer + 1 < layers_.size();
+    if (is_overwritten) layers_[layer].forward(model, pass, {input, {}, {}}, kept, added);
+    layers_[layer].backward(model, pass, input, kept, *work_, emit);
+  }
+}
+
+}  // namespace zerofleet

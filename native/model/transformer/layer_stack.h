@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "model/transformer/layer.h"
+
+namespace zerofleet {
+
+/// All layers, and what they keep from the forward to the backward: everything, or with activation checkpointing each
+/// layer's input alone, from which the backward runs the layer again. Both give the same bits, because a layer's input
+/// is rounded to the compute dtype before anything is computed from it.
+class LayerStack {
+ public:
+  LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table, bool checkpoint_activations);
+
+  /// `params` must stay where they are until the next call.
+  void pack_forward(const ModelContext& model, ParamPointers params);
+  /// After pack_forward(). Also makes what the backward works in, at first.
+  void pack_backward(const ModelContext& model);
+  std::size_t packed_bytes() const;
+  std::size_t activation_bytes() const;
+
+  /// Where the residual stream that enters the first layer belongs. (M, D)
+  Matrix input(std::int64_t rows) const { return inputs_.front().first_rows(rows); }
+
+  /// `stream` enters the first layer; input() is its x, or its sum where there is a delta. The result's x + delta is the
+  /// stream that leaves the last layer; delta is `added` (M, D).
+  Residual forward(const ModelContext& model, const Pass& pass, Residual stream, const Matrix& added);
+
+  /// Gradients of the stream and of a norm's output, as the norm after the last layer leaves them: to be used between
+  /// pack_backward() and backward().
+  Layer::Work& work() { return *work_; }
+
+  /// After forward() of a whole micro-batch. On entry work().stream is the gradient of the last layer's output, on return
+  /// that of input(). `added` (M, D) is overwritten.
+  void backward(const ModelContext& model, const Pass& pass, const Matrix& added, const EmitGrad& emit);
+
+ private:
+  Layer::Kept& kept_of(std::size_t layer) { return kept_[kept_.size() == 1 ? 0 : layer]; }
+
+  PassShape shape_;
+  ParamPointers params_;
+  std::vector<Layer> layers_;
+  std::vector<Tensor> inputs_;      // (M, D) of each layer
+  std::vector<Layer::Kept> kept_;   // of each layer, or one for all in turn
+  std::optional<Layer::Work> work_;  // made by the first pack_backward()
+};
+
+}  // namespace zerofleet

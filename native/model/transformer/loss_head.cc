@@ -1,0 +1,119 @@
+#include "model/transformer/loss_head.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/device/transfer.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/loss/cross_entropy.h"
+
+namespace zerofleet {
+namespace {
+
+/// One row of logits or their gradients.
+std::int64_t row_bytes(const ModelContext& model, DType dtype) {
+  return model.config.vocab_size * static_cast<std::int64_t>(size_of(dtype));
+}
+
+Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {
+  return {matrix.at(begin, 0), matrix.dtype, count, matrix.cols, matrix.stride};
+}
+
+}  // namespace
+
+std::int64_t logit_rows_for(std::int64_t row_bytes, std::int64_t max_rows, std::int64_t max_bytes) {
+  const std::int64_t fitting = max_bytes / row_bytes / kLogitRows * kLogitRows;
+  return std::min(max_rows, std::max(kLogitRows, fitting));
+}
+
+LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_gradient_bytes)
+    : chunk_rows_(logit_rows_for(row_bytes(model, model.dtype), max_rows, max_gradient_bytes)),
+      forward_(model.ctx, model.dtype, model.config.hidden_size, model.config.vocab_size),
+      logits_(model.ctx, DType::kF32, logit_rows_for(row_bytes(model, DType::kF32), max_rows, kMaxLogitsBytes),
+              model.config.vocab_size),
+      losses_(model.ctx, max_rows) {}
+
+void LossHead::pack(const ModelContext& model, const void* weight) {
+  const ModelConfig& c = model.config;
+  const ConstMatrix matrix{weight, model.dtype, c.vocab_size, c.hidden_size, c.hidden_size};
+  const PackRequest request[] = {{matrix, SourceRows::kAlongN, &forward_}};
+  zerofleet::pack(model.ctx, request);
+  backward_ = {{matrix}, SourceRows::kAlongK};
+}
+
+void LossHead::run(const ModelContext& model, const Matrix& normed, const Indices& targets, const Gradients* gradients) {
+  backward_seconds_ = 0;
+  for (std::int64_t first = 0; first < normed.rows; first += chunk_rows_) {
+    const std::int64_t rows = std::min(chunk_rows_, normed.rows - first);
+    const Matrix chunk = rows_of(normed, first, rows);
+    if (gradients != nullptr && dlogits_.num_bytes() == 0)
+      dlogits_ = Tensor(model.ctx, model.dtype, chunk_rows_, model.config.vocab_size);
+    const Matrix dlogits = gradients == nullptr ? Matrix{} : dlogits_.first_rows(rows);
+    chunk_forward(model, chunk, targets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), first, dlogits,
+                  gradients == nullptr ? 0.0F : gradients->grad_scale);
+    if (gradients == nullptr) continue;
+    const auto start = std::chrono::steady_clock::now();
+    chunk_backward(model, chunk, dlogits, *gradients, first);
+    backward_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  losses_.fetch(model.ctx);
+}
+
+LeafResult LossHead::result(const Indices& targets) const {
+  const std::span<const float> losses = losses_.on_host();
+  LeafResult result;
+  for (std::size_t row = 0; row < targets.size(); ++row) {
+    if (targets[row] < 0) continue;
+    result.loss_sum += static_cast<double>(losses[row]);
+    ++result.num_targets;
+  }
+  return result;
+}
+
+void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, const Indices& targets,
+                             std::int64_t first_row, const Matrix& dlogits, float grad_scale) {
+  const std::int64_t most = logits_.view().rows;
+  for (std::int64_t row = 0; row < normed.rows; row += most) {
+    const std::int64_t rows = std::min(most, normed.rows - row);
+    const Matrix logits = logits_.first_rows(rows);
+    const GemmProblem product[] = {{rows_of(normed, row, rows), &forward_, logits}};
+    gemm(model.ctx, *model.scratch, product);
+    const auto count = static_cast<std::size_t>(rows);
+    cross_entropy(model.ctx, {logits, targets.subspan(static_cast<std::size_t>(row), count),
+                              losses_.on_device().subspan(static_cast<std::size_t>(first_row + row), count),
+                              dlogits.data == nullptr ? Matrix{} : rows_of(dlogits, row, rows), grad_scale});
+  }
+}
+
+void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
+                              const Gradients& gradients, std::int64_t first_row) {
+  PackedMatrix& packed = normed.rows == chunk_rows_ ? packed_full_ : packed_rest_;
+  if (packed.k() != normed.rows) packed = PackedMatrix(model.ctx, model.dtype, normed.rows, normed.cols);
+  const PackRequest request[] = {{normed, SourceRows::kAlongK, &packed}};
+  zerofleet::pack(model.ctx, request);
+  const Matrix dnormed = rows_of(gradients.normed, first_row, normed.rows);
+  const GemmProblem products[] = {{dlogits, nullptr, dnormed, false, false, nullptr, &backward_},
+                                  {dlogits, &packed, gradients.weight, true, first_row > 0}};
+  gemm(model.ctx, *model.scratch, products);
+}
+
+// With M the most rows, L and R those of logits and of gradients (see logit_rows_for), V vocab_size; packed() and row() as
+// in block.h:
+//   L · row(V) of fp32 + 4·M, and from the first backward on
+//   R · row(V), packed(R, D) where M ≥ R, plus packed(M mod R, D) where that is not 0.
+// The packed weight is packed(D, V). It is for the forward, which takes few rows at a time; the backward takes so many
+// that it packs as it goes.
+std::size_t LossHead::activation_bytes() const {
+  return logits_.num_bytes() + dlogits_.num_bytes() + losses_.num_bytes() + packed_full_.num_bytes() +
+         packed_rest_.num_bytes();
+}
+
+void LossHead::logits(const ModelContext& model, const Matrix& row, std::span<float> logits) {
+  const Matrix here = logits_.first_rows(1);
+  const GemmProblem product[] = {{row, &forward_, here}};
+  gemm(model.ctx, *model.scratch, product);
+  copy_bytes(model.ctx, std::as_writable_bytes(logits), Device{}, {static_cast<const std::byte*>(here.data), logits.size_bytes()},
+             model.ctx.device);
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,263 @@
+#include "model/transformer/transformer.h"
+
+#include <chrono>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "model/transformer/layer_stack.h"
+#include "model/transformer/loss_head.h"
+#include "model/layers/norm.h"
+#include "model/mlp/router_tally.h"
+#include "model/mlp/row_exchange.h"
+#include "model/layers/rotations.h"
+#include "model/layers/token_embedding.h"
+#include "model/layers/transit.h"
+
+namespace zerofleet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::int64_t length) {
+  validate(config);
+  require(batch >= 1 && length >= 1 && length <= config.max_position_embeddings, "invalid_argument",
+          "a micro-batch of " + std::to_string(batch) + " sequences of " + std::to_string(length) +
+              " tokens; the model takes 1 to " + std::to_string(config.max_position_embeddings) + " tokens");
+  return config;
+}
+
+template <class T>
+T* pointer_to(std::optional<T>& part) {
+  return part ? &*part : nullptr;
+}
+
+std::optional<RowExchange> make_row_exchange(const Context& context, const ModelConfig& config,
+                                             const TransformerOptions& options) {
+  if (options.experts == nullptr) return std::nullopt;
+  return RowExchange(context, *options.experts, config.num_experts);
+}
+
+}  // namespace
+
+struct Transformer::State {
+  State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass_shape,
+        const TransformerOptions& options);
+
+  ParamTable table;
+  Scratch scratch;
+  std::optional<RopeTable> rotations;
+  std::optional<RowExchange> row_exchange;  // to experts that other ranks hold
+  ModelContext model;
+  PassShape shape;
+  LossHead head;
+  TokenEmbedding embedding;
+  LayerStack layers;
+  std::unique_ptr<Norm> norm;  // after the last layer
+  Norm::Kept norm_kept;
+  std::vector<const std::byte*> params;
+  RouterTally load;                     // of the last forward, in models with experts
+  std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
+  IndexUpload tokens_upload, targets_upload, positions_upload, documents_upload;  // (M)
+  IndexUpload lengths_upload;           // (B)
+  Tensor added;                         // (M, D) what a block adds to the residual stream next
+  Tensor last, last_normed;             // (M, D) the residual stream after all layers
+  std::optional<TokenEmbedding::Work> embedding_work;  // made by the first backward
+  bool forward_packed = false;
+  bool backward_packed = false;
+  double forward_seconds = 0;
+  double backward_seconds = 0;
+
+  void check_leaf(const LeafInput& leaf) const;
+  void check_documents(std::span<const std::int32_t> starts) const;
+  Pass pass_of(const LeafInput& leaf, const LeafKey* dropout);
+  Pass placed_pass(std::span<const std::int32_t> document_starts, const LeafKey* dropout);
+  void run_layers(Pass pass, const Indices& tokens);
+  double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load.load()); }
+  void prepare_backward();
+  void run_backward(const Pass& pass, const Indices& tokens, const GradCallback& on_grad);
+};
+
+Transformer::State::State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass_shape,
+                          const TransformerOptions& options)
+    : table(config),
+      scratch(context),
+      rotations(rotations_of(context, config, pass_shape.length)),
+      row_exchange(make_row_exchange(context, config, options)),
+      model{context, config, dtype, &scratch, pointer_to(rotations), table.layout, pointer_to(row_exchange), options.weights},
+      shape(pass_shape),
+      head(model, shape.rows()),
+      embedding(model, table),
+      layers(model, shape, table, options.checkpoint_activations),
+      norm(make_norm(config, table.norm)),
+      norm_kept(norm->make_kept(model, shape.rows())),
+      load(context, config.num_experts),
+      tokens_upload(context, shape.rows()),
+      targets_upload(context, shape.rows()),
+      positions_upload(context, shape.rows()),
+      documents_upload(context, shape.rows()),
+      lengths_upload(context, shape.batch),
+      added(model.tensor(shape.rows(), config.hidden_size)),
+      last(model.tensor(shape.rows(), config.hidden_size)),
+      last_normed(model.tensor(shape.rows(), config.hidden_size)) {
+  if (table.positions) positions.resize(static_cast<std::size_t>(shape.rows()));
+}
+
+void Transformer::State::check_leaf(const LeafInput& leaf) const {
+  const auto rows = static_cast<std::size_t>(shape.rows());
+  require(leaf.tokens.size() == rows && leaf.targets.size() == rows, "invalid_argument",
+          "a pass takes " + std::to_string(rows) + " tokens and targets");
+  require(leaf.lengths.empty() || std::ssize(leaf.lengths) == shape.batch, "invalid_argument",
+          "lengths has one number per sequence, or none at all");
+  check_documents(leaf.document_starts);
+  for (const std::int32_t target : leaf.targets) {
+    if (target == -100 || (target >= 0 && target < model.config.vocab_size)) continue;
+    throw Error("token_out_of_vocab", "target " + std::to_string(target) + " is neither in the vocabulary nor -100");
+  }
+}
+
+void Transformer::State::check_documents(std::span<const std::int32_t> starts) const {
+  if (starts.empty()) return;
+  require(starts.size() == static_cast<std::size_t>(shape.rows()), "invalid_argument",
+          "document_starts has one place per token, or none at all");
+  for (std::size_t row = 0; row < starts.size(); ++row) {
+    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % shape.length);
+    const std::int32_t before = place == 0 ? 0 : starts[row - 1];
+    require(starts[row] >= before && starts[row] <= place, "invalid_argument",
+            "document_starts: the document of token " + std::to_string(place) + " cannot begin at " +
+                std::to_string(starts[row]));
+  }
+}
+
+Pass Transformer::State::pass_of(const LeafInput& leaf, const LeafKey* dropout) {
+  Pass pass = placed_pass(leaf.document_starts, dropout);
+  if (model.config.num_experts > 0) pass.lengths = lengths_upload.upload(model.ctx, leaf.lengths);
+  return pass;
+}
+
+Pass Transformer::State::placed_pass(std::span<const std::int32_t> document_starts, const LeafKey* dropout) {
+  if (!table.positions && document_starts.empty()) return {shape, {}, {}, dropout};
+  positions.resize(static_cast<std::size_t>(shape.rows()));
+  for (std::size_t row = 0; row < positions.size(); ++row) {
+    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % shape.length);
+    positions[row] = document_starts.empty() ? place : place - document_starts[row];
+  }
+  return {shape, positions_upload.upload(model.ctx, positions), documents_upload.upload(model.ctx, document_starts),
+          dropout};
+}
+
+void Transformer::State::run_layers(Pass pass, const Indices& tokens) {
+  require(forward_packed, "invalid_argument", "params_changed() must be called before the first pass");
+  const std::int64_t rows = pass.rows();
+  load.clear(model.ctx);
+  pass.load = &load;
+  const Matrix room = last.first_rows(rows), delta = added.first_rows(rows);
+  Residual stream = embedding.forward(model, pass, tokens, layers.input(rows), room, delta);
+  stream = layers.forward(model, pass, stream, delta);
+  stream.sum = last.first_rows(rows);
+  norm->forward(model, stream, last_normed.first_rows(rows), norm_kept);
+  load.fetch(model.ctx);
+}
+
+void Transformer::State::prepare_backward() {
+  if (!embedding_work) embedding_work.emplace(model, table, shape.rows());
+  if (backward_packed) return;
+  layers.pack_backward(model);
+  backward_packed = true;
+}
+
+// On entry work().normed is the gradient of last_normed and embedding_work->dtokens that of the head's matrix.
+void Transformer::State::run_backward(const Pass& pass, const Indices& tokens, const GradCallback& on_grad) {
+  Layer::Work& work = layers.work();
+  if (!model.config.tie_word_embeddings) on_grad(table.head, embedding_work->dtokens.floats());
+  norm->backward(model, {work.normed.view(), last.view(), {}, work.stream.view()}, norm_kept, work.norm, on_grad);
+  layers.backward(model, pass, added.view(), on_grad);
+  embedding.backward(model, pass, tokens, work.stream.view(), *embedding_work, on_grad);
+}
+
+Transformer::Transformer(const Context& context, const ModelConfig& config, DType compute_dtype,
+                         std::int64_t micro_batch_size, std::int64_t sequence_length, const TransformerOptions& options)
+    : state_(std::make_unique<State>(context, checked(config, micro_batch_size, sequence_length), compute_dtype,
+                                     PassShape{micro_batch_size, sequence_length}, options)) {}
+Transformer::~Transformer() = default;
+Transformer::Transformer(Transformer&&) noexcept = default;
+Transformer& Transformer::operator=(Transformer&&) noexcept = default;
+
+void Transformer::bind_params(std::span<const std::byte* const> params) {
+  require(params.size() == state_->table.specs.size(), "invalid_argument",
+          "bind_params: " + std::to_string(params.size()) + " pointers for " + std::to_string(state_->table.specs.size()) +
+              " parameters");
+  state_->params.assign(params.begin(), params.end());
+  state_->forward_packed = false;
+}
+
+void Transformer::params_changed() {
+  State& s = *state_;
+  require(!s.params.empty(), "invalid_argument", "params_changed() before bind_params()");
+  s.layers.pack_forward(s.model, s.params);
+  s.embedding.bind(s.params);
+  s.norm->bind(s.params);
+  s.head.pack(s.model, s.params[s.table.head]);
+  s.forward_packed = true;
+  s.backward_packed = false;
+}
+
+LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad) {
+  State& s = *state_;
+  s.check_leaf(leaf);
+  const auto start = Clock::now();
+  Pass pass = s.pass_of(leaf, &leaf.key);
+  const Indices tokens = s.tokens_upload.upload(s.model.ctx, leaf.tokens);
+  const Indices targets = s.targets_upload.upload(s.model.ctx, leaf.targets);
+  s.run_layers(pass, tokens);
+  const double layers_seconds = seconds_since(start);
+  s.prepare_backward();
+  const auto head_start = Clock::now();
+  const LossHead::Gradients to{s.layers.work().normed.view(), s.embedding_work->dtokens.view(), scale.loss};
+  s.head.run(s.model, s.last_normed.view(), targets, &to);
+  s.forward_seconds = layers_seconds + seconds_since(head_start) - s.head.backward_seconds();
+  const double aux_scale = s.model.config.router_aux_loss_coef * static_cast<double>(scale.aux_loss);
+  pass.dprobs = s.load.gradient(s.model.ctx, aux_scale);
+  s.run_backward(pass, tokens, on_grad);
+  LeafResult result = s.head.result(targets);
+  result.aux_loss = s.aux_loss();
+  s.backward_seconds = seconds_since(start) - s.forward_seconds;
+  return result;
+}
+
+LeafResult Transformer::forward(const LeafInput& leaf) {
+  State& s = *state_;
+  s.check_leaf(leaf);
+  const auto start = Clock::now();
+  s.run_layers(s.pass_of(leaf, nullptr), s.tokens_upload.upload(s.model.ctx, leaf.tokens));
+  const Indices targets = s.targets_upload.upload(s.model.ctx, leaf.targets);
+  s.head.run(s.model, s.last_normed.view(), targets, nullptr);
+  LeafResult result = s.head.result(targets);
+  result.aux_loss = s.aux_loss();
+  s.forward_seconds = seconds_since(start);
+  s.backward_seconds = 0;
+  return result;
+}
+
+std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }
+
+// Besides the layers and the head, with the names of block.h and T the sequence length: 3·M·row(D) and a norm for what
+// follows the layers, 4·T·head_dim for rotations, 4·M for learned positions or documents, from the first backward on the
+// embedding's work space, rows on their way to experts elsewhere, and scratch memory: per thread the larger of what
+// attention_backward.cc and gemm.cc say.
+std::size_t Transformer::activation_bytes() const {
+  const State& s = *state_;
+  return bytes_of(s.added, s.last, s.last_normed, s.norm_kept, s.scratch) + s.head.activation_bytes() +
+         s.layers.activation_bytes() + s.positions.size() * sizeof(std::int32_t) +
+         (s.rotations ? s.rotations->num_bytes() : 0) + (s.row_exchange ? s.row_exchange->num_bytes() : 0) +
+         (s.embedding_work ? s.embedding_work->num_bytes() : 0);
+}
+
+double Transformer::forward_seconds() const { return state_->forward_seconds; }
+double Transformer::backward_seconds() const { return state_->backward_seconds; }
+
+}  // namespace zerofleet

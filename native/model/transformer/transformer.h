@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/device/context.h"
+#include "core/dtype.h"
+#include "model/config/model_config.h"
+#include "model/config/param_specs.h"
+#include "model/layers/leaf_input.h"
+#include "model/layers/weight_use.h"
+#include "model/mlp/expert_exchange.h"
+
+namespace zerofleet {
+
+/// Takes one finished gradient: index into param_specs() and its elements, which are valid during the call only.
+using GradCallback = std::function<void(std::size_t param, std::span<const float> grad)>;
+
+/// What losses are multiplied by before their gradients are taken: sums over targets, and the leaf's auxiliary loss.
+struct GradScale {
+  GradScale(float of_loss, float of_aux_loss = 0) : loss(of_loss), aux_loss(of_aux_loss) {}  // NOLINT: mostly one number
+  float loss;
+  float aux_loss;
+};
+
+struct LeafResult {
+  double loss_sum = 0;           // sum of -log p(target) over the targets that count, added in token order
+  std::int64_t num_targets = 0;  // targets other than -100
+  double aux_loss = 0;           // router_aux_loss_coef · the routers' load balancing loss over all layers; not in loss_sum
+};
+
+/// How a model runs.
+struct TransformerOptions {
+  /// Keep each layer's input only and run the layer again before its backward; the same bits.
+  bool checkpoint_activations = false;
+  /// Of experts there are always packed copies, for the few rows of each.
+  WeightUse weights = WeightUse::kPackedCopies;
+  /// With others that hold sets of the experts, each of these ranks runs its own leaf, and all call the same methods in
+  /// the same order. Gradients of an expert come on the rank that holds it, for the sum of the losses of these leaves; the
+  /// number of sets is part of what the bits depend on. Null: all experts are here. It must outlive the model.
+  ExpertExchange* experts = nullptr;
+};
+
+/// One decoder-only transformer with explicit forward and backward for micro-batches of one shape (B, T).
+///
+/// Every result is a function of parameters, tokens and instruction-set path alone: work is cut into tiles that depend
+/// on shapes only, and no sum is split between threads. In bf16 and fp16 the activations and the residual stream, and
+/// their gradients, are stored in that type; products accumulate in fp32; norms, softmax and loss compute in fp32;
+/// parameter gradients leave in fp32. What overflows fp16 becomes infinite and stays visible as Inf or NaN in the
+/// gradients. Not thread-safe: one call at a time.
+class Transformer {
+ public:
+  /// Throws Error{"invalid_model_config"} or Error{"invalid_argument"} for shapes that cannot be.
+  Transformer(const Context& context, const ModelConfig& config, DType compute_dtype, std::int64_t micro_batch_size,
+              std::int64_t sequence_length, const TransformerOptions& options = {});
+  ~Transformer();
+  Transformer(Transformer&&) noexcept;
+  Transformer& operator=(Transformer&&) noexcept;
+
+  /// One pointer per ParamSpec to elements of the compute dtype, null for experts that other ranks hold. Not owned: they
+  /// must outlive this object or the next bind_params(). Call params_changed() before the first pass.
+  void bind_params(std::span<const std::byte* const> params);
+
+  /// Refreshes what is derived from the parameters (packed copies). To be called after each change of their contents.
+  void params_changed();
+
+  /// Loss and gradients of scale.loss · loss_sum + scale.aux_loss · aux_loss. The scales, a loss scale included, are in
+  /// the gradient of the logits before that is rounded to the compute dtype; the losses themselves are without them.
+  /// Dropout draws its masks from the leaf's key.
+  /// on_grad is called exactly once per parameter that is here, as soon as its gradient is final, on the calling thread.
+  /// Throws Error{"token_out_of_vocab"}, Error{"invalid_argument"}; an exception of on_grad passes through.
+  LeafResult forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad);
+
+  /// The loss alone, without dropout.
+  LeafResult forward(const LeafInput& leaf);
+
+  /// Bytes that this object holds now: packed copies of the weights; and activations, gradients on their way, and
+  /// kernels' work space. Both reach their final size in the first forward_backward(); the formulas stand beside the
+  /// allocations (from block.h on, in each part's file, and kernels/attention/cpu/attention_backward.cc).
+  std::size_t packed_bytes() const;
+  std::size_t activation_bytes() const;
+
+  /// Wall-clock seconds of the last forward_backward() or forward().
+  double forward_seconds() const;
+  double backward_seconds() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,345 @@
+#include "kernels/attention/attention.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "test/kernels/elementwise/dropout_mask.h"
+#include "test/kernels/every_path.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+using Row = std::vector<double>;
+
+/// A shape and what else decides who sees whom.
+struct AttentionCase {
+  AttentionShape shape;
+  std::int64_t window = 0;
+  std::vector<std::int32_t> document_starts = {};
+  double dropout = 0;
+
+  /// `starts`: the document starts where all devices read them.
+  AttentionOptions options(const SharedValues<std::int32_t>& starts) const {
+    return {window, {document_starts, starts.data()}, {5, 6, 7, 8}, dropout};
+  }
+  /// Columns between the rows of matrices: in sequences of even length rows are whole pieces of 16 bytes apart.
+  std::int64_t gap() const { return shape.sequence_length % 2 == 0 ? 8 : 2; }
+  std::string name() const {
+    return "T " + std::to_string(shape.sequence_length) + " d " + std::to_string(shape.head_dim) + " window " +
+           std::to_string(window) + (document_starts.empty() ? "" : " documents") + (dropout > 0 ? " dropout" : "");
+  }
+};
+
+/// Documents of lengths that go around in 1, 40, 3, 95, 17 in every sequence.
+AttentionCase with_documents(AttentionCase c) {
+  constexpr std::int32_t kLengths[] = {1, 40, 3, 95, 17};
+  std::int32_t start = 0;
+  std::size_t next = 0;
+  for (std::int64_t row = 0; row < c.shape.batch * c.shape.sequence_length; ++row) {
+    const auto place = static_cast<std::int32_t>(row % c.shape.sequence_length);
+    if (place == 0) start = 0;
+    if (place == start + kLengths[next % 5]) {
+      start = place;
+      ++next;
+    }
+    c.document_starts.push_back(start);
+  }
+  return c;
+}
+
+struct Probabilities {
+  Row probs;    // of the keys up to the query's own; 0 for hidden ones
+  Row factors;  // of dropout
+};
+
+Probabilities probabilities(const AttentionCase& c, const Table& qkv, std::size_t first_row, std::size_t head,
+                            std::size_t query) {
+  const AttentionShape& shape = c.shape;
+  const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads),
+             length = static_cast<std::size_t>(shape.sequence_length);
+  const std::size_t kv_head = head / static_cast<std::size_t>(shape.num_heads / shape.num_kv_heads);
+  const DropoutRule rule = dropout_rule({5, 6, 7, 8}, c.dropout);
+  Probabilities result{Row(query + 1), Row(query + 1, 1.0)};
+  Row& probs = result.probs;
+  std::ranges::fill(probs, -INFINITY);  // scores, until all are known
+  for (std::size_t key = 0; key <= query; ++key) {
+    if (c.window > 0 && query - key >= static_cast<std::size_t>(c.window)) continue;
+    if (!c.document_starts.empty() && key < static_cast<std::size_t>(c.document_starts[first_row + query])) continue;
+    double score = 0;
+    for (std::size_t i = 0; i < dim; ++i)
+      score += qkv[first_row + query][head * dim + i] * qkv[first_row + key][(heads + kv_head) * dim + i];
+    probs[key] = score / std::sqrt(static_cast<double>(dim));
+    const std::size_t row = (first_row / length * heads + head) * length + query;
+    if (c.dropout > 0) result.factors[key] = kept(rule, row * length + key) ? 1 / (1 - c.dropout) : 0;
+  }
+  const double largest = std::ranges::max(probs);
+  double sum = 0;
+  for (double& prob : probs) sum += prob = std::exp(prob - largest);
+  for (double& prob : probs) prob /= sum;
+  return result;
+}
+
+Table attention_rows(const AttentionCase& c, const Table& qkv) {
+  const AttentionShape& shape = c.shape;
+  const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
+  const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
+             length = static_cast<std::size_t>(shape.sequence_length);
+  Table out(qkv.size(), Row(heads * dim));
+  for (std::size_t first = 0; first < qkv.size(); first += length) {
+    for (std::size_t head = 0; head < heads; ++head) {
+      const std::size_t value_col = (heads + kv_heads + head / (heads / kv_heads)) * dim;
+      for (std::size_t query = 0; query < length; ++query) {
+        const Probabilities at = probabilities(c, qkv, first, head, query);
+        for (std::size_t key = 0; key <= query; ++key) {
+          const double weight = at.probs[key] * at.factors[key];
+          for (std::size_t i = 0; i < dim; ++i)
+            out[first + query][head * dim + i] += weight * qkv[first + key][value_col + i];
+        }
+      }
+    }
+  }
+  return out;
+}
+
+/// Gradients in float64, row by row, with F the factors of dropout: dV += (P F)ᵀ dO, dP = F (dO Vᵀ), dS = P (dP − Σ P
+/// dP), dQ = dS K, dK += dSᵀ Q. Checked against central differences below.
+Table attention_gradient(const AttentionCase& c, const Table& qkv, const Table& dout) {
+  const AttentionShape& shape = c.shape;
+  const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
+  const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
+             length = static_cast<std::size_t>(shape.sequence_length);
+  Table grad(qkv.size(), Row(qkv[0].size()));
+  const double scale = 1 / std::sqrt(static_cast<double>(dim));
+  for (std::size_t first = 0; first < qkv.size(); first += length) {
+    for (std::size_t head = 0; head < heads; ++head) {
+      const std::size_t q = head * dim, k = (heads + head / (heads / kv_heads)) * dim, v = k + kv_heads * dim;
+      for (std::size_t query = 0; query < length; ++query) {
+        const auto [probs, factors] = probabilities(c, qkv, first, head, query);
+        Row dprobs(probs.size());
+        double mean = 0;
+        for (std::size_t key = 0; key < probs.size(); ++key) {
+          for (std::size_t i = 0; i < dim; ++i) {
+            dprobs[key] += factors[key] * dout[first + query][q + i] * qkv[first + key][v + i];
+            grad[first + key][v + i] += probs[key] * factors[key] * dout[first + query][q + i];
+          }
+          mean += probs[key] * dprobs[key];
+        }
+        for (std::size_t key = 0; key < probs.size(); ++key) {
+          const double dscore = probs[key] * (dprobs[key] - mean) * scale;
+          for (std::size_t i = 0; i < dim; ++i) {
+            grad[first + query][q + i] += dscore * qkv[first + key][k + i];
+            grad[first + key][k + i] += dscore * qkv[first + query][q + i];
+          }
+        }
+      }
+    }
+  }
+  return grad;
+}
+
+struct AttentionResults {
+  HostMatrix out, dqkv;
+  friend bool operator==(const AttentionResults&, const AttentionResults&) = default;
+};
+
+AttentionResults attention_results(const Context& ctx, const AttentionCase& c, HostMatrix qkv, HostMatrix dout,
+                                   DType dtype) {
+  const AttentionShape& shape = c.shape;
+  Scratch scratch(ctx);
+  const std::int64_t rows = shape.batch * shape.sequence_length;
+  AttentionResults results{HostMatrix(dtype, rows, shape.query_size(), c.gap()),
+                           HostMatrix(dtype, rows, shape.qkv_size(), 2 * c.gap())};
+  SharedValues<float> lse(static_cast<std::size_t>(rows * shape.num_heads));
+  const SharedValues<std::int32_t> starts(c.document_starts);
+  const AttentionOptions options = c.options(starts);
+  attention(ctx, scratch, {shape, qkv.view(), results.out.view(), lse, options});
+  attention_backward(ctx, scratch,
+                     {shape, qkv.view(), results.out.view(), lse, dout.view(), results.dqkv.view(), options});
+  synchronize(ctx);
+  return results;
+}
+
+// Broken and whole blocks of 64 query rows and of 256 keys, heads narrower, as wide and wider than a panel, odd widths,
+// shared heads; windows shorter and longer than a block; documents that begin within and at the edge of blocks; the widths
+// that models have, and wider ones.
+std::vector<AttentionCase> cases() {
+  return {{{1, 1, 1, 1, 2}},
+          {{2, 5, 2, 1, 8}},
+          {{1, 64, 2, 2, 32}},
+          {{2, 70, 6, 2, 10}},
+          {{1, 131, 2, 1, 33}},
+          {{1, 200, 2, 2, 64}},
+          {{3, 33, 3, 3, 7}},
+          {{1, 130, 2, 1, 80}},
+          {{2, 65, 1, 1, 96}},
+          {{1, 98, 3, 1, 96}},
+          with_documents({{1, 196, 4, 2, 72}, 90, {}, 0.2}),
+          {{1, 150, 2, 1, 128}, 70},
+          {{1, 70, 1, 1, 136}},
+          {{1, 66, 1, 1, 300}},
+          {{1, 555, 2, 1, 16}},
+          {{2, 70, 4, 2, 10}, 1},
+          {{2, 70, 4, 2, 10}, 9},
+          {{1, 555, 1, 1, 9}, 64},
+          {{1, 555, 2, 1, 9}, 300},
+          with_documents({{2, 157, 4, 2, 10}}),
+          with_documents({{1, 555, 1, 1, 9}}),
+          with_documents({{1, 400, 2, 1, 9}, 20}),
+          {{2, 70, 6, 2, 10}, 0, {}, 0.25},
+          with_documents({{1, 301, 2, 1, 8}, 50, {}, 0.5})};
+}
+
+AttentionCase two_sequences() { return with_documents({{2, 70, 6, 2, 10}, 30}); }
+
+}  // namespace
+
+DEVICE_TEST_CASE("attention and its backward match float64") {
+  for (const AttentionCase& c : cases()) {
+    const std::int64_t rows = c.shape.batch * c.shape.sequence_length;
+    on_every_device([&](const Context& ctx, DType dtype) {
+      CAPTURE(c.name());
+      std::mt19937 random(23);
+      const HostMatrix qkv = HostMatrix::random(dtype, rows, c.shape.qkv_size(), random, c.gap(), 1.5F);
+      const HostMatrix dout = HostMatrix::random(dtype, rows, c.shape.query_size(), random);
+      const AttentionResults results = attention_results(ctx, c, qkv, dout, dtype);
+      CHECK(relative_error(results.out, attention_rows(c, table_of(qkv))) < tolerance(dtype));
+      const Table dqkv = attention_gradient(c, table_of(qkv), table_of(dout));
+      CHECK(relative_error(results.dqkv, dqkv) < 2 * tolerance(dtype));
+    });
+  }
+}
+
+// What is no maximum underflows, and sums of scores of 10⁴ round at 10⁻³: so does a probability. The gradients of the scores
+// are then differences that vanish, and what rounding to 16 bits leaves of them is no measure.
+DEVICE_TEST_CASE("attention: huge scores stay finite and right") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    const AttentionCase c{{1, 100, 2, 1, 32}, 0, {}, 0.2};
+    std::mt19937 random(43);
+    const HostMatrix qkv = HostMatrix::random(dtype, 100, c.shape.qkv_size(), random, 0, 60.0F);
+    const HostMatrix dout = HostMatrix::random(dtype, 100, c.shape.query_size(), random);
+    const AttentionResults results = attention_results(ctx, c, qkv, dout, dtype);
+    CHECK(relative_error(results.out, attention_rows(c, table_of(qkv))) < 1e-2);
+    for (const Row& row : table_of(results.dqkv))
+      CHECK(std::ranges::all_of(row, [](double x) { return std::isfinite(x); }));
+    if (dtype != DType::kF32) return;
+    CHECK(relative_error(results.dqkv, attention_gradient(c, table_of(qkv), table_of(dout))) < 1e-2);
+  });
+}
+
+TEST_CASE("the float64 gradient that attention is tested with agrees with central differences") {
+  for (const AttentionCase& c :
+       {AttentionCase{{2, 6, 4, 2, 3}}, AttentionCase{{2, 6, 4, 2, 3}, 4, {0, 0, 2, 2, 2, 5, 0, 1, 1, 1, 1, 1}, 0.3}}) {
+    std::mt19937 random(29);
+    const Table qkv = table_of(HostMatrix::random(DType::kF32, 12, c.shape.qkv_size(), random));
+    const Table above = table_of(HostMatrix::random(DType::kF32, 12, c.shape.query_size(), random));
+    const Table numeric = numeric_gradient([&](const Table& at) { return dot(attention_rows(c, at), above); }, qkv);
+    const Table gradient = attention_gradient(c, qkv, above);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      for (std::size_t j = 0; j < gradient[i].size(); ++j) CHECK(std::abs(gradient[i][j] - numeric[i][j]) < 1e-7);
+    }
+  }
+}
+
+DEVICE_TEST_CASE("attention: documents beside each other give the bits of each alone where they begin at the same place") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    const AttentionShape shape{1, 256, 2, 1, 10};
+    std::mt19937 random(37);
+    const HostMatrix qkv = HostMatrix::random(dtype, 256, shape.qkv_size(), random);
+    const HostMatrix dout = HostMatrix::random(dtype, 256, shape.query_size(), random);
+    AttentionCase two{shape};
+    for (std::int32_t place = 0; place < 256; ++place) two.document_starts.push_back(place < 128 ? 0 : 128);
+    CHECK(attention_results(ctx, two, qkv, dout, dtype) ==
+          attention_results(ctx, {{2, 128, 2, 1, 10}}, qkv, dout, dtype));
+  });
+}
+
+DEVICE_TEST_CASE("attention gives the same bits in any batch") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    const AttentionCase both = two_sequences();
+    const AttentionShape& shape = both.shape;
+    AttentionCase single{{1, 70, 6, 2, 10}, 30};
+    single.document_starts.assign(both.document_starts.begin() + 70, both.document_starts.end());
+    std::mt19937 random(31);
+    const HostMatrix qkv = HostMatrix::random(dtype, 140, shape.qkv_size(), random);
+    const HostMatrix dout = HostMatrix::random(dtype, 140, shape.query_size(), random);
+    const AttentionResults expected = attention_results(ctx, both, qkv, dout, dtype);
+    HostMatrix second_qkv(dtype, 70, shape.qkv_size()), second_dout(dtype, 70, shape.query_size());
+    for (std::int64_t i = 0; i < 70; ++i) {
+      for (std::int64_t j = 0; j < shape.qkv_size(); ++j) second_qkv.set(i, j, static_cast<float>(qkv.at(70 + i, j)));
+      for (std::int64_t j = 0; j < shape.query_size(); ++j)
+        second_dout.set(i, j, static_cast<float>(dout.at(70 + i, j)));
+    }
+    const AttentionResults alone = attention_results(ctx, single, second_qkv, second_dout, dtype);
+    for (std::int64_t i = 0; i < 70; ++i) {
+      for (std::int64_t j = 0; j < shape.qkv_size(); ++j) CHECK(alone.dqkv.at(i, j) == expected.dqkv.at(70 + i, j));
+    }
+  });
+}
+
+TEST_CASE("attention gives the same bits with one to eight threads, which share heads where there are fewer") {
+  const std::vector<AttentionCase> shared{two_sequences(),
+                                          {{2, 300, 4, 2, 10}, 0, {}, 0.3},
+                                          {{1, 700, 2, 1, 10}},
+                                          {{1, 800, 2, 1, 9}, 300},
+                                          with_documents({{1, 900, 1, 1, 9}, 0, {}, 0.1})};
+  for (const CpuIsa isa : available_isas()) {
+    for (const DType dtype : kAllDTypes) {
+      for (const AttentionCase& c : shared) {
+        CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype) + " " + c.name());
+        const std::int64_t rows = c.shape.batch * c.shape.sequence_length;
+        std::mt19937 random(31);
+        const HostMatrix qkv = HostMatrix::random(dtype, rows, c.shape.qkv_size(), random);
+        const HostMatrix dout = HostMatrix::random(dtype, rows, c.shape.query_size(), random);
+        Machine one(isa, 1);
+        const AttentionResults expected = attention_results(one.ctx, c, qkv, dout, dtype);
+        for (int threads = 2; threads <= 8; ++threads) {
+          Machine machine(isa, threads);
+          CHECK(attention_results(machine.ctx, c, qkv, dout, dtype) == expected);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("attention holds scores of one block only, and the operands of a head once for all threads") {
+  const auto scratch_of = [&](std::int64_t length, int threads) {
+    Machine machine(best_cpu_isa(), threads);
+    const AttentionShape shape{1, length, 1, 1, 2};
+    HostMatrix qkv(DType::kF32, length, 6), out(DType::kF32, length, 2), dqkv(DType::kF32, length, 6);
+    std::vector<float> lse(static_cast<std::size_t>(length));
+    Scratch scratch(machine.ctx);
+    attention(machine.ctx, scratch, {shape, qkv.view(), out.view(), lse});
+    attention_backward(machine.ctx, scratch, {shape, qkv.view(), out.view(), lse, out.view(), dqkv.view()});
+    return scratch.num_bytes();
+  };
+  // Per token: keys, values and their gradients, of which the packed ones are padded to panels; and a turn for 256 tokens.
+  CHECK(scratch_of(1024, 1) - scratch_of(512, 1) <= 512 * 4 * (2 * 2 + 32 + 2 * 2) + 64);
+  CHECK(scratch_of(1024, 8) - scratch_of(1024, 1) == scratch_of(512, 8) - scratch_of(512, 1));
+}
+
+DEVICE_TEST_CASE("attention refuses shapes that do not fit") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    Scratch scratch(ctx);
+    HostMatrix qkv(dtype, 4, 16), out(dtype, 4, 8);
+    SharedValues<float> lse(8);
+    attention(ctx, scratch, {{1, 4, 2, 1, 4}, qkv.view(), out.view(), lse});
+    CHECK_THROWS_AS(attention(ctx, scratch, {{1, 4, 2, 2, 4}, qkv.view(), out.view(), lse}), Error);
+    CHECK_THROWS_AS(attention(ctx, scratch, {{1, 3, 2, 1, 4}, qkv.view(), out.view(), lse}), Error);
+    CHECK_THROWS_AS(attention(ctx, scratch, {{1, 4, 3, 2, 4}, qkv.view(), out.view(), lse}), Error);
+    const auto refused = [&](const AttentionOptions& options) {
+      CHECK_THROWS_AS(attention(ctx, scratch, {{1, 4, 2, 1, 4}, qkv.view(), out.view(), lse, options}), Error);
+    };
+    refused({-1});
+    refused({0, {}, {}, 1.0});
+    using Starts = std::vector<std::int32_t>;
+    for (const Starts& starts : {Starts{0, 0, 0}, {0, 0, 3, 3}, {0, 1, 0, 0}, {0, -1, 0, 0}}) refused({0, starts});
+    synchronize(ctx);
+  });
+}

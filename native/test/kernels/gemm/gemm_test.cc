@@ -1,0 +1,338 @@
+#include "kernels/gemm/gemm.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/device/transfer.h"
+#include "core/error.h"
+#include "test/kernels/every_path.h"
+#include "test/kernels/test_machine.h"
+#include "test/sanitized.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+struct GemmCase {
+  std::int64_t m, k, n;
+  bool a_transposed = false;
+  bool accumulate = false;
+  std::int64_t a_gap = 0;
+};
+
+// Whole and broken tiles, panels and words; rows 4 KiB apart; k beyond one pass; rows at odd places.
+constexpr GemmCase kGemmCases[] = {{1, 1, 1},
+                                   {3, 5, 7},
+                                   {8, 64, 32},
+                                   {65, 130, 33},
+                                   {64, 256, 96, true},
+                                   {70, 33, 41, true},
+                                   {130, 17, 515},
+                                   {9, 2048, 40},
+                                   {66, 4100, 48},
+                                   {40, 2050, 30},
+                                   {31, 2049, 65, true},
+                                   {66, 18, 4130, true},
+                                   {33, 40, 64, false, true},
+                                   {33, 41, 31, true, true},
+                                   {5, 3000, 20, false, true},
+                                   {10, 12, 36, false, false, 3}};
+
+// Of a source: several blocks of rows, several tasks of columns, k in one pass and in several, rows in several tasks.
+constexpr GemmCase kSourceCases[] = {{1, 1, 1},
+                                     {65, 130, 33},
+                                     {70, 33, 300},
+                                     {130, 17, 515},
+                                     {9, 2048, 40},
+                                     {66, 4100, 48},
+                                     {40, 2050, 30},
+                                     {70, 8200, 35},
+                                     {300, 9000, 131},
+                                     {600, 20, 260},
+                                     {5, 3000, 20, false, true},
+                                     {90, 8300, 40, false, true},
+                                     {10, 12, 36, false, false, 3},
+                                     {1100, 8194, 9}};
+
+struct GemmOperands {
+  HostMatrix a, b, c;
+};
+
+GemmOperands operands_of(const GemmCase& shape, DType dtype, DType c_dtype) {
+  std::mt19937 random(7);
+  return {shape.a_transposed ? HostMatrix::random(dtype, shape.k, shape.m, random, shape.a_gap)
+                             : HostMatrix::random(dtype, shape.m, shape.k, random, shape.a_gap),
+          HostMatrix::random(dtype, shape.k, shape.n, random, 1),
+          HostMatrix::random(c_dtype, shape.m, shape.n, random, 2)};
+}
+
+Table expected_of(const GemmCase& shape, const GemmOperands& operands) {
+  const Table a = table_of(operands.a), b = table_of(operands.b);
+  Table product = table_of(operands.c);
+  for (std::size_t i = 0; i < product.size(); ++i) {
+    for (std::size_t j = 0; j < product[i].size(); ++j) {
+      double sum = shape.accumulate ? product[i][j] : 0.0;
+      for (std::size_t k = 0; k < b.size(); ++k) sum += (shape.a_transposed ? a[k][i] : a[i][k]) * b[k][j];
+      product[i][j] = sum;
+    }
+  }
+  return product;
+}
+
+/// `scratch`: the products of a context share it, as what a library wants to begin with takes its time.
+HostMatrix run(const Context& ctx, Scratch& scratch, const GemmCase& shape, GemmOperands operands, DType dtype,
+               const void* bias = nullptr) {
+  PackedMatrix b(ctx, dtype, shape.k, shape.n);
+  const std::array request{PackRequest{operands.b.view(), SourceRows::kAlongK, &b}};
+  pack(ctx, request);
+  const std::array problem{
+      GemmProblem{operands.a.view(), &b, operands.c.view(), shape.a_transposed, shape.accumulate, bias}};
+  gemm(ctx, scratch, problem);
+  synchronize(ctx);
+  return operands.c;
+}
+
+HostMatrix transposed(const HostMatrix& matrix, DType dtype, std::int64_t rows, std::int64_t cols) {
+  HostMatrix result(dtype, cols, rows, 1);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < cols; ++j) result.set(j, i, static_cast<float>(matrix.at(i, j)));
+  }
+  return result;
+}
+
+/// run() with B as it lies in memory, in two parts where k allows it.
+HostMatrix run_source(const Context& ctx, Scratch& scratch, const GemmCase& shape, GemmOperands operands,
+                      SourceRows rows, const void* bias) {
+  const bool along_k = rows == SourceRows::kAlongK;
+  const DType dtype = operands.b.view().dtype;
+  HostMatrix other = transposed(operands.b, dtype, shape.k, shape.n);
+  const Matrix b = along_k ? operands.b.view() : other.view();
+  const std::int64_t first = shape.k / 3 / 2 * 2;
+  SourceOperand source{{b}, rows};
+  if (first > 0 && along_k) {
+    source.parts = {b.first_rows(first), {b.at(first, 0), dtype, shape.k - first, shape.n, b.stride}};
+  } else if (first > 0) {
+    source.parts = {b.columns(0, first), b.columns(first, shape.k - first)};
+  }
+  const std::array problem{
+      GemmProblem{operands.a.view(), nullptr, operands.c.view(), false, shape.accumulate, bias, &source}};
+  gemm(ctx, scratch, problem);
+  synchronize(ctx);
+  return operands.c;
+}
+
+HostMatrix run(const Context& ctx, const GemmCase& shape, GemmOperands operands, DType dtype,
+               const void* bias = nullptr) {
+  Scratch scratch(ctx);
+  return run(ctx, scratch, shape, std::move(operands), dtype, bias);
+}
+
+HostMatrix run_source(const Context& ctx, const GemmCase& shape, GemmOperands operands, SourceRows rows,
+                      const void* bias) {
+  Scratch scratch(ctx);
+  return run_source(ctx, scratch, shape, std::move(operands), rows, bias);
+}
+
+std::string describe(const GemmCase& shape, CpuIsa isa, DType dtype, Device device = {}) {
+  const std::string where = device.kind == DeviceKind::kCpu ? name_of(isa) : to_string(device);
+  return where + " " + name_of(dtype) + " " + std::to_string(shape.m) + "x" + std::to_string(shape.k) + "x" +
+         std::to_string(shape.n) + (shape.a_transposed ? " transposed" : "");
+}
+
+}  // namespace
+
+DEVICE_TEST_CASE("gemm matches float64 for every device, path, type and shape, packed or as it lies") {
+  struct Place {
+    explicit Place(Device device, CpuIsa isa = best_cpu_isa()) : machine(device, isa, 2), scratch(machine.ctx) {}
+    DeviceMachine machine;
+    Scratch scratch;
+  };
+  std::vector<std::unique_ptr<Place>> places;
+  for (const CpuIsa isa : available_isas()) {
+    if (cpu_is_tested()) places.push_back(std::make_unique<Place>(Device{}, isa));
+  }
+  for (const Device device : cuda_devices_here()) places.push_back(std::make_unique<Place>(device));
+  for (const DType dtype : kAllDTypes) {
+    for (const DType c_dtype : kAllDTypes) {
+      for (const GemmCase& shape : kGemmCases) {
+        if (shape.accumulate && c_dtype != DType::kF32) continue;
+        const GemmOperands operands = operands_of(shape, dtype, c_dtype);
+        const Table expected = expected_of(shape, operands);
+        for (const auto& place : places) {
+          const Context& ctx = place->machine.ctx;
+          Scratch& scratch = place->scratch;
+          if (kSanitized && ctx.device.kind == DeviceKind::kCuda && dtype == DType::kF16) continue;  // bf16's accesses
+          CAPTURE(describe(shape, ctx.cpu_isa, dtype, ctx.device));
+          CHECK(relative_error(run(ctx, scratch, shape, operands, dtype), expected) < tolerance(c_dtype));
+          if (shape.a_transposed) continue;
+          CHECK(relative_error(run_source(ctx, scratch, shape, operands, SourceRows::kAlongK, nullptr), expected) <
+                tolerance(c_dtype));
+          CHECK(relative_error(run_source(ctx, scratch, shape, operands, SourceRows::kAlongN, nullptr), expected) <
+                tolerance(c_dtype));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("gemm gives the same bits with one, two and three threads") {
+  for (const CpuIsa isa : available_isas()) {
+    Machine one(isa, 1), two(isa, 2), three(isa, 3);
+    for (const DType dtype : kAllDTypes) {
+      for (const GemmCase& shape : kGemmCases) {
+        const GemmOperands operands = operands_of(shape, dtype, DType::kF32);
+        const HostMatrix expected = run(one.ctx, shape, operands, dtype);
+        CAPTURE(describe(shape, isa, dtype));
+        CHECK(run(two.ctx, shape, operands, dtype) == expected);
+        CHECK(run(three.ctx, shape, operands, dtype) == expected);
+      }
+    }
+  }
+}
+
+DEVICE_TEST_CASE("gemm adds a bias in fp32 after the sum: as if the product had been rounded only then") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    Scratch scratch(ctx);
+    for (const DType c_dtype : kAllDTypes) {
+      for (const GemmCase& shape : kGemmCases) {
+        if (shape.accumulate && c_dtype != DType::kF32) continue;
+        CAPTURE(describe(shape, ctx.cpu_isa, dtype, ctx.device));
+        std::mt19937 random(79);
+        HostMatrix bias = HostMatrix::random(c_dtype, 1, shape.n, random);
+        GemmOperands operands = operands_of(shape, dtype, DType::kF32);
+        const HostMatrix sums = run(ctx, scratch, shape, operands, dtype);
+        HostMatrix c(c_dtype, shape.m, shape.n, 1), expected(c_dtype, shape.m, shape.n, 1);
+        for (std::int64_t i = 0; i < shape.m; ++i) {
+          for (std::int64_t j = 0; j < shape.n; ++j) {
+            if (shape.accumulate) c.set(i, j, static_cast<float>(operands.c.at(i, j)));
+            expected.set(i, j, static_cast<float>(sums.at(i, j)) + static_cast<float>(bias.at(0, j)));
+          }
+        }
+        const HostMatrix sums_with_bias =
+            run(ctx, scratch, shape, {operands.a, operands.b, c}, dtype, bias.view().data);
+        if (ctx.device.kind == DeviceKind::kCpu) {
+          CHECK(sums_with_bias == expected);
+        } else {  // a library may take another algorithm for it
+          CHECK(relative_error(sums_with_bias, table_of(expected)) < tolerance(c_dtype));
+        }
+      }
+    }
+  });
+}
+
+// The chain of additions of one element must not depend on what is computed beside it.
+TEST_CASE("gemm: a source gives the bits of its packed copy, both ways round, in parts, with any number of threads") {
+  for (const CpuIsa isa : available_isas()) {
+    Machine one(isa, 1), three(isa, 3);
+    for (const DType dtype : kAllDTypes) {
+      for (const DType c_dtype : kAllDTypes) {
+        for (const GemmCase& shape : kSourceCases) {
+          if (shape.accumulate && c_dtype != DType::kF32) continue;
+          if (kSanitized && shape.m * shape.k * shape.n > 10'000'000) continue;
+          CAPTURE(describe(shape, isa, dtype));
+          std::mt19937 random(31);
+          HostMatrix bias = HostMatrix::random(c_dtype, 1, shape.n, random);
+          const void* values = shape.m % 2 == 0 ? bias.view().data : nullptr;
+          const GemmOperands operands = operands_of(shape, dtype, c_dtype);
+          const HostMatrix expected = run(one.ctx, shape, operands, dtype, values);
+          CHECK(run_source(one.ctx, shape, operands, SourceRows::kAlongK, values) == expected);
+          CHECK(run_source(three.ctx, shape, operands, SourceRows::kAlongN, values) == expected);
+          CHECK(run_source(three.ctx, shape, operands, SourceRows::kAlongK, values) == expected);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("gemm: an element has the same bits whatever part of the product is computed") {
+  for (const CpuIsa isa : available_isas()) {
+    Machine machine(isa, 1);
+    for (const DType dtype : kAllDTypes) {
+      const GemmCase whole{70, 300, 100};
+      const GemmOperands operands = operands_of(whole, dtype, DType::kF32);
+      const HostMatrix expected = run(machine.ctx, whole, operands, dtype);
+      HostMatrix row(dtype, 1, 300);
+      for (std::int64_t k = 0; k < 300; ++k) row.set(0, k, static_cast<float>(operands.a.at(67, k)));
+      const HostMatrix alone =
+          run(machine.ctx, {1, 300, 100}, {row, operands.b, HostMatrix(DType::kF32, 1, 100)}, dtype);
+      for (std::int64_t j = 0; j < 100; ++j) CHECK(alone.at(0, j) == expected.at(67, j));
+    }
+  }
+}
+
+TEST_CASE("pack: both orientations and sources stacked in k give one operand") {
+  for (const CpuIsa isa : available_isas()) {
+    for (const DType dtype : kAllDTypes) {
+      CAPTURE(name_of(isa));
+      Machine machine(isa, 2);
+      std::mt19937 random(3);
+      HostMatrix source = HostMatrix::random(dtype, 77, 45, random, 5), transposed(dtype, 45, 77, 3);
+      for (std::int64_t i = 0; i < 77; ++i) {
+        for (std::int64_t j = 0; j < 45; ++j) transposed.set(j, i, static_cast<float>(source.at(i, j)));
+      }
+      PackedMatrix along_k(machine.ctx, dtype, 77, 45), along_n(machine.ctx, dtype, 77, 45),
+          stacked(machine.ctx, dtype, 77, 45);
+      const Matrix all = source.view();
+      const Matrix rest{all.at(30, 0), dtype, 47, 45, all.stride};
+      const std::array requests{PackRequest{all, SourceRows::kAlongK, &along_k},
+                                PackRequest{transposed.view(), SourceRows::kAlongN, &along_n},
+                                PackRequest{all.first_rows(30), SourceRows::kAlongK, &stacked},
+                                PackRequest{rest, SourceRows::kAlongK, &stacked, 30}};
+      pack(machine.ctx, requests);
+      const std::size_t bytes = static_cast<std::size_t>(2 * along_k.panel_stride()) * sizeof(std::uint32_t);
+      CHECK(std::memcmp(along_k.words(), along_n.words(), bytes) == 0);
+      CHECK(std::memcmp(along_k.words(), stacked.words(), bytes) == 0);
+    }
+  }
+}
+
+TEST_CASE("gemm and pack refuse operands that do not fit") {
+  Machine machine(best_cpu_isa(), 1);
+  Scratch scratch(machine.ctx);
+  HostMatrix a(DType::kF32, 4, 6), c(DType::kF32, 4, 5), c16(DType::kBF16, 4, 5), a16(DType::kBF16, 4, 6);
+  PackedMatrix b(machine.ctx, DType::kF32, 6, 5), other(machine.ctx, DType::kF32, 7, 5);
+  const auto code_of = [&](const GemmProblem& problem, const Context& ctx) -> std::string {
+    try {
+      gemm(ctx, scratch, {&problem, 1});
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return "none";
+  };
+  CHECK(code_of({a.view(), &b, c.view()}, machine.ctx) == "none");
+  CHECK(code_of({a.view(), &other, c.view()}, machine.ctx) == "invalid_argument");
+  CHECK(code_of({a16.view(), &b, c.view()}, machine.ctx) == "invalid_argument");
+  CHECK(code_of({a.view(), &b, c.view().first_rows(3)}, machine.ctx) == "invalid_argument");
+  CHECK(code_of({a.view(), &b, c16.view(), false, true}, machine.ctx) == "invalid_argument");
+  CHECK(code_of({a.view(), nullptr, c.view()}, machine.ctx) == "invalid_argument");
+  HostMatrix b_rows(DType::kF32, 6, 5), b_cols(DType::kF32, 5, 6), b16(DType::kBF16, 6, 5);
+  const auto code_with = [&](const SourceOperand& source, const PackedMatrix* packed = nullptr,
+                             bool transposed = false) {
+    return code_of({a.view(), packed, c.view(), transposed, false, nullptr, &source}, machine.ctx);
+  };
+  CHECK(code_with({{b_rows.view()}, SourceRows::kAlongK}) == "none");
+  CHECK(code_with({{b_cols.view()}, SourceRows::kAlongN}) == "none");
+  CHECK(code_with({{b_cols.view()}, SourceRows::kAlongK}) == "invalid_argument");
+  CHECK(code_with({{}, SourceRows::kAlongK}) == "invalid_argument");
+  CHECK(code_with({{b16.view()}, SourceRows::kAlongK}) == "invalid_argument");
+  CHECK(code_with({{b_rows.view()}, SourceRows::kAlongK}, &b) == "invalid_argument");
+  CHECK(code_with({{b_rows.view().first_rows(3), b_rows.view().first_rows(3)}, SourceRows::kAlongK}) ==
+        "invalid_argument");
+  HostMatrix square(DType::kF32, 4, 4), square_c(DType::kF32, 4, 4);
+  const SourceOperand whole{{square.view()}, SourceRows::kAlongK};
+  CHECK(code_of({square.view(), nullptr, square_c.view(), true, false, nullptr, &whole}, machine.ctx) ==
+        "invalid_argument");
+  Context gpu = machine.ctx;
+  gpu.device = absent_device();
+  const SourceOperand rows{{b_rows.view()}, SourceRows::kAlongK};
+  CHECK(code_of({a.view(), nullptr, c.view(), false, false, nullptr, &rows}, gpu) == "device_unavailable");
+  const std::array too_far{PackRequest{a.view(), SourceRows::kAlongN, &b, 2}};
+  CHECK_THROWS_AS(pack(machine.ctx, too_far), Error);
+}

@@ -1,0 +1,180 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/embedding/embedding.h"
+#include "kernels/loss/cross_entropy.h"
+#include "test/kernels/every_path.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+constexpr float kGradScale = 0.25F;
+
+struct ExpectedLoss {
+  std::vector<double> losses;
+  Table gradient;
+};
+
+ExpectedLoss expected_of(const HostMatrix& logits, std::span<const std::int32_t> targets) {
+  ExpectedLoss expected{std::vector<double>(targets.size()), table_of(logits)};
+  for (std::size_t row = 0; row < targets.size(); ++row) {
+    auto& values = expected.gradient[row];
+    double sum = 0, largest = values[0];
+    for (const double value : values) largest = std::max(largest, value);
+    for (const double value : values) sum += std::exp(value - largest);
+    const auto target = static_cast<std::size_t>(targets[row] < 0 ? 0 : targets[row]);
+    if (targets[row] >= 0) expected.losses[row] = largest + std::log(sum) - values[target];
+    for (double& value : values)
+      value = targets[row] < 0 ? 0.0 : std::exp(value - largest) / sum * static_cast<double>(kGradScale);
+    if (targets[row] >= 0) values[target] -= static_cast<double>(kGradScale);
+  }
+  return expected;
+}
+
+}  // namespace
+
+DEVICE_TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient apart from or over the logits") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    // The last one is longer than what a device reads before it writes.
+    for (const auto& [rows, vocab, gap] :
+         {std::array<std::int64_t, 3>{70, 1, 3}, {70, 5, 3}, {70, 64, 0}, {70, 777, 3}, {5, 9000, 4}}) {
+      CAPTURE(vocab);
+      std::mt19937 random(37);
+      const HostMatrix logits = HostMatrix::random(DType::kF32, rows, vocab, random, gap, 4.0F);
+      SharedValues<std::int32_t> values(static_cast<std::size_t>(rows));
+      for (auto& target : values) target = static_cast<std::int32_t>(random() % static_cast<unsigned>(vocab));
+      values[3] = values[values.size() - 1] = -100;
+      const Indices targets{values, values.data()};
+      const ExpectedLoss expected = expected_of(logits, targets.host());
+
+      HostMatrix work = logits, dlogits(dtype, rows, vocab, 1);
+      SharedValues<float> losses(values.size()), again(values.size());
+      cross_entropy(ctx, {work.view(), targets, losses, dlogits.view(), kGradScale});
+      HostMatrix shared = logits;
+      const Matrix view = shared.view();
+      const auto per_float = static_cast<std::int64_t>(sizeof(float) / size_of(dtype));
+      const Matrix over{view.data, dtype, rows, vocab, view.stride * per_float};
+      cross_entropy(ctx, {view, targets, again, over, kGradScale});
+      synchronize(ctx);
+      for (std::size_t row = 0; row < losses.size(); ++row) {
+        CHECK(static_cast<double>(losses[row]) == doctest::Approx(expected.losses[row]).epsilon(2e-6));
+      }
+      if (vocab > 1) CHECK(relative_error(dlogits, expected.gradient) < tolerance(dtype));
+      CHECK(again == losses);
+      bool same = true;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        same = same && std::memcmp(over.at(i, 0), dlogits.view().at(i, 0), static_cast<std::size_t>(vocab) * size_of(dtype)) == 0;
+      }
+      CHECK(same);
+    }
+  });
+}
+
+DEVICE_TEST_CASE("cross_entropy: huge logits stay finite, NaN and infinity are not hidden") {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  on_every_device([&](const Context& ctx, DType dtype) {
+    if (dtype != DType::kF32) return;  // logits have one type
+    HostMatrix logits(DType::kF32, 6, 41);
+    const SharedValues<std::int32_t> values(std::vector<std::int32_t>{0, 1, 2, 3, 4, 5});
+    const Indices targets{values, values.data()};
+    logits.set(0, 0, 3e38F);
+    logits.set(1, 7, 1000.0F);
+    logits.set(2, 5, std::numeric_limits<float>::quiet_NaN());
+    logits.set(3, 6, kInf);
+    logits.set(4, 40, std::numeric_limits<float>::quiet_NaN());
+    logits.set(5, 40, -kInf);
+    SharedValues<float> losses(6);
+    cross_entropy(ctx, {logits.view(), targets, losses, {}, 0});
+    synchronize(ctx);
+    CHECK(losses[0] == 0.0F);
+    CHECK(losses[1] == 1000.0F);
+    CHECK(std::isnan(losses[2]));
+    CHECK(!std::isfinite(losses[3]));
+    CHECK(std::isnan(losses[4]));
+    CHECK(static_cast<double>(losses[5]) == doctest::Approx(std::log(40.0)).epsilon(1e-6));
+    std::vector<std::int32_t> outside{0, 1, 41, 3, 4, 5};
+    CHECK_THROWS_AS(cross_entropy(ctx, {logits.view(), outside, losses, {}, 0}), Error);
+    const std::vector<std::int32_t> ignored(6, -100);
+    Matrix no_vocabulary = logits.view();
+    no_vocabulary.cols = 0;
+    CHECK_THROWS_AS(cross_entropy(ctx, {no_vocabulary, ignored, losses, {}, 0}), Error);
+  });
+}
+
+namespace {
+
+struct Embedded {
+  HostMatrix rows, dtable, twice;
+  friend bool operator==(const Embedded&, const Embedded&) = default;
+};
+
+/// `gap`: between the rows of the table's gradient.
+Embedded embedded(const Context& ctx, HostMatrix& table, const Indices& tokens, HostMatrix& drows, std::int64_t gap) {
+  Embedded r{HostMatrix(drows.view().dtype, drows.rows(), drows.cols(), 2), HostMatrix(DType::kF32, table.rows(), table.cols(), gap),
+             HostMatrix(DType::kF32, table.rows(), table.cols(), gap)};
+  r.dtable.set(5, 5, 99.0F);  // what stood there before is overwritten
+  embedding(ctx, table.view(), tokens, r.rows.view());
+  const SortedPositions sorted(tokens.host());
+  const SharedValues<std::int32_t> order(sorted.order), starts(sorted.starts);
+  const PositionGroups groups{order.data(), starts.data(), std::ssize(sorted.starts) - 1};
+  embedding_backward(ctx, tokens, groups, drows.view(), r.dtable.view(), false);
+  embedding_backward(ctx, tokens, groups, drows.view(), r.twice.view(), false);
+  embedding_backward(ctx, tokens, groups, drows.view(), r.twice.view(), true);
+  synchronize(ctx);
+  return r;
+}
+
+}  // namespace
+
+DEVICE_TEST_CASE("embedding gathers rows, and its backward adds them up in rising position") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    for (const auto& [cols, gap] : {std::array<std::int64_t, 2>{19, 0}, {24, 4}}) {
+      std::mt19937 random(41);
+      HostMatrix table = HostMatrix::random(dtype, 600, cols, random), drows = HostMatrix::random(dtype, 200, cols, random, gap == 0 ? 1 : 0);
+      SharedValues<std::int32_t> values(200);
+      for (auto& token : values) token = static_cast<std::int32_t>(random() % 9U) * 74;
+      const Indices tokens{values, values.data()};
+      const Embedded results = embedded(ctx, table, tokens, drows, gap);
+      HostMatrix expected(DType::kF32, 600, cols, gap);
+      for (std::int64_t i = 0; i < 200; ++i) {
+        const std::int64_t token = values[static_cast<std::size_t>(i)];
+        for (std::int64_t j = 0; j < cols; ++j) {
+          REQUIRE(results.rows.at(i, j) == table.at(token, j));
+          expected.set(token, j, static_cast<float>(expected.at(token, j)) + static_cast<float>(drows.at(i, j)));
+        }
+      }
+      CHECK(results.dtable == expected);
+      CHECK(results.twice.at(values[0], 0) == doctest::Approx(2 * expected.at(values[0], 0)).epsilon(1e-5));
+      if (ctx.device.kind != DeviceKind::kCpu) continue;
+      for (const int threads : {1, 3}) {
+        Machine machine(ctx.cpu_isa, threads);
+        CHECK(embedded(machine.ctx, table, tokens, drows, gap) == results);
+      }
+    }
+  });
+}
+
+TEST_CASE("embedding refuses tokens outside the vocabulary by code") {
+  Machine machine(best_cpu_isa(), 1);
+  HostMatrix table(DType::kF32, 4, 3), rows(DType::kF32, 2, 3);
+  for (const std::int32_t bad : {-1, 4}) {
+    const std::vector<std::int32_t> tokens{0, bad};
+    try {
+      embedding(machine.ctx, table.view(), tokens, rows.view());
+      FAIL("accepted token " << bad);
+    } catch (const Error& error) {
+      CHECK(error.code() == "token_out_of_vocab");
+    }
+  }
+}

@@ -1,0 +1,144 @@
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <deque>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "test/zero/fake_job.h"
+#include "zero/exchange/bucket_order.h"
+#include "zero/exchange/grad_bucket.h"
+#include "zero/exchange/leaf_arrivals.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+/// Three parameters over six blocks and three buckets of two: c fills bucket 0, b and the end of a bucket 1, a bucket 2.
+struct Fixture {
+  std::vector<ParamSpec> specs{{"a", {3 * kBlockNumel}}, {"b", {100}}, {"c", {kBlockNumel + 1}}};
+  ShardLayout layout{specs, 1, 2};
+  ThreadPool pool{1};
+  StagingPool staging{Device{}, static_cast<std::size_t>(2 * kBlockNumel) * sizeof(float)};
+  std::vector<std::pair<std::int64_t, std::vector<float>>> full;
+  BucketOrder in_order{{{0, 0}, {0, 1}, {0, 2}}, [this](const BucketId& id, Buffer contents) {
+                         const auto values = contents.as<float>();
+                         full.emplace_back(id.bucket, std::vector<float>(values.begin(), values.end()));
+                         staging.announce_sending();
+                         staging.give_back(std::move(contents));
+                       }};
+  GradBuckets buckets{{Device{}, &pool, best_cpu_isa()}, layout, {DType::kF32, 1.0F}, staging,
+                      [this](std::int64_t bucket, Buffer contents) {
+                        in_order.add({0, bucket}, std::move(contents));
+                      }};
+
+  void begin() {
+    in_order.begin();
+    buckets.begin();
+  }
+
+  void add(std::size_t param) {
+    std::vector<float> grad(static_cast<std::size_t>(specs[param].numel()), static_cast<float>(param + 1));
+    buckets.add(param, GradView::of(grad));
+  }
+  std::vector<std::int64_t> order() const {
+    std::vector<std::int64_t> ids;
+    for (const auto& [bucket, values] : full) ids.push_back(bucket);
+    return ids;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("buckets are handed on in order as soon as they are full") {
+  Fixture f;
+  f.begin();
+  f.add(2);
+  CHECK(f.order() == std::vector<std::int64_t>{0});
+  f.add(1);
+  CHECK(f.order() == std::vector<std::int64_t>{0});
+  f.add(0);
+  CHECK(f.order() == std::vector<std::int64_t>{0, 1, 2});
+  CHECK(f.staging.allocated_bytes() <= 2 * 2 * kBlockNumel * sizeof(float));
+}
+
+TEST_CASE("a bucket that is full early waits for those before it") {
+  Fixture f;
+  f.begin();
+  f.add(0);
+  f.add(1);
+  CHECK(f.order().empty());
+  f.add(2);
+  CHECK(f.order() == std::vector<std::int64_t>{0, 1, 2});
+}
+
+TEST_CASE("a bucket holds the gradients at their places and zeros as padding, in reused buffers too") {
+  Fixture f;
+  for (int leaf = 0; leaf < 3; ++leaf) {
+    f.full.clear();
+    f.begin();
+    for (const std::size_t param : {2U, 0U, 1U}) f.add(param);
+    REQUIRE(f.full.size() == 3);
+    std::vector<float> flat;
+    for (const std::size_t bucket : {2U, 1U, 0U}) {
+      flat.insert(flat.end(), f.full[bucket].second.begin(), f.full[bucket].second.end());
+    }
+    std::vector<float> expected(static_cast<std::size_t>(f.layout.padded_numel()), 0.0F);
+    for (std::size_t param = 0; param < 3; ++param) {
+      const auto begin = static_cast<std::size_t>(f.layout.param_blocks(param).begin * kBlockNumel);
+      std::fill_n(expected.begin() + static_cast<std::ptrdiff_t>(begin), f.specs[param].numel(),
+                  static_cast<float>(param + 1));
+    }
+    CHECK(flat == expected);
+  }
+}
+
+TEST_CASE("a gradient of zeros fills its place, in reused buffers too") {
+  Fixture f;
+  f.begin();
+  for (const std::size_t param : {2U, 1U, 0U}) f.add(param);
+  f.full.clear();
+  f.begin();
+  f.add(2);
+  f.add(0);
+  f.buckets.add(1, GradView{});
+  REQUIRE(f.full.size() == 3);
+  CHECK(f.full[1].second == [] {  // the end of a, then b
+    std::vector<float> values(2 * kBlockNumel, 0.0F);
+    std::fill_n(values.begin(), kBlockNumel, 1.0F);
+    return values;
+  }());
+}
+
+TEST_CASE("arrivals: a second one, a wrong size, an unknown, a frozen and an absent parameter are refused") {
+  const std::vector<ParamSpec> specs{{"a", {8}}, {"b", {4}}, {"c", {2}}, {"d", {1}}};
+  LeafArrivals arrivals(specs, {GradRole::kTrained, GradRole::kTrained, GradRole::kFrozen, GradRole::kElsewhere});
+  for (int leaf = 0; leaf < 2; ++leaf) {
+    arrivals.begin();
+    CHECK(arrivals.missing() == std::vector<std::size_t>{0, 1});
+    CHECK(code_of([&] { arrivals.add(1, 3); }) == "invalid_argument");
+    arrivals.add(1, 4);
+    CHECK(code_of([&] { arrivals.add(1, 4); }) == "gradient_repeated");
+    CHECK(code_of([&] { arrivals.add(2, 2); }) == "gradient_of_frozen");
+    CHECK(code_of([&] { arrivals.add(3, 1); }) == "invalid_argument");
+    CHECK(code_of([&] { arrivals.add(4, 1); }) == "invalid_argument");
+    CHECK(arrivals.missing() == std::vector<std::size_t>{0});
+    arrivals.add(0, 8);
+    CHECK(arrivals.missing().empty());
+  }
+}
+
+TEST_CASE("staging: a third buffer is waited for while one is being sent, and made when none will come back") {
+  StagingPool pool(Device{}, 64);
+  Buffer first = pool.take();
+  const Buffer second = pool.take();
+  pool.announce_sending();
+  std::thread sender([&] { pool.give_back(std::move(first)); });
+  const Buffer third = pool.take();
+  sender.join();
+  CHECK(pool.allocated_bytes() == 128);
+  const Buffer fourth = pool.take();
+  CHECK(pool.allocated_bytes() == 192);
+}

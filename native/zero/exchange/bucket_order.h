@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/device/buffer.h"
+
+namespace zerofleet {
+
+/// A bucket of one of a rank's parts.
+struct BucketId {
+  std::size_t part = 0;
+  std::int64_t bucket = 0;
+
+  friend bool operator==(const BucketId&, const BucketId&) = default;
+};
+
+/// Ranks must exchange buckets in one order, whatever the order in which gradients arrive: a bucket that is full early
+/// waits here for those before it.
+class BucketOrder {
+ public:
+  using Post = std::function<void(const BucketId& id, Buffer contents)>;
+
+  BucketOrder() = default;
+  /// `order` has every bucket of every part once.
+  BucketOrder(std::vector<BucketId> order, Post post);
+
+  const std::vector<BucketId>& order() const { return order_; }
+  /// Begins an exchange of all buckets.
+  void begin();
+  /// Takes a full bucket and posts all whose turn has come.
+  void add(const BucketId& id, Buffer contents);
+  /// Whether a full bucket of `part` waits for one of another part.
+  bool waits_for_others(std::size_t part) const;
+
+ private:
+  std::vector<BucketId> order_;
+  Post post_;
+  std::vector<std::vector<std::size_t>> places_;  // part, bucket → place in the order
+  std::vector<Buffer> waiting_;                   // by place in the order
+  std::vector<bool> is_full_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace zerofleet

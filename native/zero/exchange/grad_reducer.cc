@@ -1,0 +1,75 @@
+#include "zero/exchange/grad_reducer.h"
+
+#include <utility>
+
+#include "kernels/flat/fold.h"
+
+namespace zerofleet {
+namespace {
+
+// Beside those of the states, which the optimizer walks together with the gradients.
+constexpr int kGradSkew = 9;
+
+/// Gives a sent buffer back to the pool, however the sending ends.
+class SendingBuffer {
+ public:
+  SendingBuffer(StagingPool& pool, Buffer buffer) : pool_(pool), buffer_(std::move(buffer)) {
+    pool_.announce_sending();
+  }
+  ~SendingBuffer() { pool_.give_back(std::move(buffer_)); }
+  SendingBuffer(const SendingBuffer&) = delete;
+  SendingBuffer& operator=(const SendingBuffer&) = delete;
+
+  std::span<std::byte> contents(std::size_t num_bytes) { return {buffer_.data(), num_bytes}; }
+
+ private:
+  StagingPool& pool_;
+  Buffer buffer_;
+};
+
+}  // namespace
+
+GradReducer::GradReducer(const ShardLayout& layout, int rank, const LeafSchedule& schedule,
+                         Communicator& communicator, const GradRoute& route, const DTypes& dtypes)
+    : layout_(layout),
+      rank_(rank),
+      schedule_(schedule),
+      route_(route),
+      exchange_(route.queue.context(), layout, communicator, dtypes.reduce),
+      dtypes_(dtypes) {
+  for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
+    shard_offsets_.push_back(layout.shard_offset(bucket, rank));
+  }
+  const auto numel = static_cast<std::size_t>(layout.shard_num_blocks(rank) * kBlockNumel);
+  grad_shard_ = route.placement.allocate(numel * size_of(dtypes.sum), kGradSkew);
+}
+
+void GradReducer::reduce_bucket(std::int64_t round, std::int64_t bucket, Buffer contents) {
+  const auto num_bytes = static_cast<std::size_t>(layout_.bucket_blocks(bucket).size() * kBlockNumel) *
+                         size_of(dtypes_.reduce);
+  auto sending = std::make_shared<SendingBuffer>(route_.staging, std::move(contents));
+  route_.queue.post([this, round, bucket, num_bytes, sending = std::move(sending)](bool failed) {
+    if (!failed) exchange_and_fold(round, bucket, sending->contents(num_bytes));
+  });
+}
+
+void GradReducer::reduce_nothing(std::int64_t round, std::int64_t bucket) {
+  route_.queue.post([this, round, bucket](bool failed) {
+    if (!failed) exchange_and_fold(round, bucket, {});
+  });
+}
+
+void GradReducer::exchange_and_fold(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) {
+  const GradPieces pieces = exchange_.exchange(bucket, schedule_.num_senders(round), contents);
+  const std::size_t width = size_of(dtypes_.sum);
+  const auto offset = static_cast<std::size_t>(shard_offsets_[static_cast<std::size_t>(bucket)]) * width;
+  const auto numel = static_cast<std::size_t>(layout_.owned_blocks(bucket, rank_).size() * kBlockNumel);
+  fold_pieces(route_.placement.comm_context(), {.pieces = route_.placement.bring_pieces(pieces.bytes),
+                                                .piece_dtype = dtypes_.reduce,
+                                                .num_pieces = pieces.num_pieces,
+                                                .sum = {grad_shard_.data() + offset, numel * width},
+                                                .sum_dtype = dtypes_.sum,
+                                                .restart = round == 0});
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/device/buffer.h"
+#include "core/dtype.h"
+#include "zero/exchange/comm_queue.h"
+#include "zero/exchange/grad_exchange.h"
+#include "zero/offload/offload.h"
+#include "zero/offload/staging_pool.h"
+#include "zero/partition/leaf_schedule.h"
+#include "zero/partition/shard_layout.h"
+
+namespace zerofleet {
+
+/// What the gradients of all parts of a rank pass through on their way.
+struct GradRoute {
+  CommQueue& queue;
+  StagingPool& staging;
+  StatePlacement& placement;
+};
+
+/// Brings gradients to their owners: a full bucket is exchanged, and this rank adds what arrived of its blocks to its
+/// shard in lane order, (((0 + g0) + g1) + g2) …, whatever the world size. Runs on the communication thread, behind the
+/// back of backward.
+class GradReducer {
+ public:
+  struct DTypes {
+    DType reduce = DType::kBF16;  // of buckets
+    DType sum = DType::kF32;      // of the shard; a 16-bit sum is rounded after each piece
+  };
+
+  /// All referenced objects must outlive this one.
+  GradReducer(const ShardLayout& layout, int rank, const LeafSchedule& schedule, Communicator& communicator,
+              const GradRoute& route, const DTypes& dtypes);
+
+  /// Posts one bucket of this rank's lane in `round`; the contents go back to the pool.
+  void reduce_bucket(std::int64_t round, std::int64_t bucket, Buffer contents);
+  /// For a rank without a lane in `round`: takes part in the exchange of a bucket with nothing to give.
+  void reduce_nothing(std::int64_t round, std::int64_t bucket);
+
+  /// Sums over the lanes, owned blocks only, laid out as ShardLayout says, where the placement has them. Valid after the
+  /// queue is drained.
+  std::span<const std::byte> grad_shard() const { return {grad_shard_.data(), grad_shard_.num_bytes()}; }
+  DType sum_dtype() const { return dtypes_.sum; }
+
+  std::size_t staging_bytes() const { return exchange_.staging_bytes(); }
+
+ private:
+  /// `contents` is the bucket, or empty where this rank has no lane.
+  void exchange_and_fold(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents);
+
+  const ShardLayout& layout_;
+  int rank_;
+  LeafSchedule schedule_;
+  GradRoute route_;
+  GradExchange exchange_;
+  DTypes dtypes_;
+  std::vector<std::int64_t> shard_offsets_;  // (num_buckets) element of the shard at which a bucket's blocks begin
+  Buffer grad_shard_;
+};
+
+}  // namespace zerofleet

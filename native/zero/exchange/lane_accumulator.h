@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/dtype.h"
+#include "zero/exchange/grad_view.h"
+#include "zero/partition/leaf_schedule.h"
+#include "zero/partition/shard_layout.h"
+
+namespace zerofleet {
+
+/// Adds up the gradients of the leaves of a lane, in leaf order: ((0 + g0) + g1) + g2 …, rounded to the dtype of the sum
+/// after each leaf. Where every lane is a single leaf there is nothing to add up: gradients pass through as they are, and
+/// no memory is taken.
+class LaneAccumulator {
+ public:
+  /// `layout` must outlive the object.
+  LaneAccumulator(const Context& context, const ShardLayout& layout, const LeafSchedule& schedule, DType sum_dtype);
+
+  void begin_leaf(const LeafTurn& turn) { turn_ = turn; }
+  /// Takes a gradient of the leaf. Returns what is to be exchanged: nothing before the lane's last leaf, then the sum. The
+  /// view is valid until the next leaf begins.
+  std::optional<GradView> add(std::size_t param, const GradView& grad);
+
+  std::size_t num_bytes() const { return sums_.num_bytes(); }
+
+ private:
+  std::span<std::byte> sum_of(std::size_t param);
+
+  Context context_;
+  const ShardLayout& layout_;
+  DType dtype_;
+  Buffer sums_;  // flat, as the layout has it
+  LeafTurn turn_;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/dtype.h"
+#include "zero/exchange/comm_queue.h"
+#include "zero/offload/offload.h"
+#include "zero/partition/shard_layout.h"
+
+namespace zerofleet {
+
+/// Memory in which new parameters of some blocks are written, one block after another.
+struct ParamWindow {
+  std::span<std::byte> bytes;
+  std::int64_t first_block = 0;  // of the layout
+};
+
+/// Parameters of one part in compute dtype: one flat array of all blocks on every rank. Owners write their blocks window
+/// by window, and each bucket is gathered in place, on the communication thread while the next one is being written.
+class ParamGather {
+ public:
+  /// All referenced objects must outlive this one.
+  ParamGather(const Context& context, const ShardLayout& layout, Communicator& communicator, CommQueue& queue,
+              StatePlacement& placement, DType param_dtype);
+
+  /// The flat array; padding stays zero.
+  std::span<std::byte> flat() { return {params_.data(), params_.num_bytes()}; }
+  std::span<const std::byte> flat() const { return {params_.data(), params_.num_bytes()}; }
+  std::size_t num_bytes() const { return params_.num_bytes(); }
+  DType dtype() const { return dtype_; }
+  /// A parameter in the flat array.
+  const std::byte* data(std::size_t param) const { return params_.data() + offset_of(layout_.param_blocks(param).begin); }
+
+  /// Calls write(buckets, window) for all owned blocks, some buckets at a time, and posts the gathering of each that has
+  /// been written. All parameters are in place once the queue is drained.
+  template <class Write>
+  void write(Write&& write_window) {
+    for (const Range& buckets : passes_) {
+      const Range blocks = owned_blocks(buckets);
+      const std::size_t begin = offset_of(blocks.begin), end = offset_of(blocks.end);
+      write_window(buckets, ParamWindow{placement_.open_window(flat().subspan(begin, end - begin)), blocks.begin});
+      placement_.close_window();
+      gather(buckets);
+    }
+  }
+
+ private:
+  std::size_t offset_of(std::int64_t block) const {
+    return static_cast<std::size_t>(block * kBlockNumel) * size_of(dtype_);
+  }
+  Range owned_blocks(const Range& buckets) const;
+  void gather(const Range& buckets);
+
+  const ShardLayout& layout_;
+  Communicator& communicator_;
+  CommQueue& queue_;
+  StatePlacement& placement_;
+  DType dtype_;
+  Buffer params_;
+  std::vector<Range> passes_;  // buckets that are written together
+};
+
+}  // namespace zerofleet

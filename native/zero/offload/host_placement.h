@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "core/device/stream.h"
+#include "zero/offload/offload.h"
+
+namespace zerofleet {
+
+/// States in (pinned) host memory, updated by the CPU. Parameters go to the device through two windows in turn, on a
+/// stream of their own: while one travels, the CPU writes the next.
+class HostPlacement final : public StatePlacement {
+ public:
+  HostPlacement(const Context& rank, const Context& comm_thread);
+  ~HostPlacement() override;
+
+  const Context& context() const override { return host_; }
+  const Context& comm_context() const override { return host_comm_; }
+  Buffer allocate(std::size_t num_bytes, int skew) const override;
+  std::span<const std::byte> bring_pieces(std::span<const std::byte> pieces) override;
+  bool in_place() const override { return false; }
+  std::span<std::byte> open_window(std::span<std::byte> params) override;
+  void close_window() override;
+  void wait_for_windows() override;
+  std::size_t staging_bytes() const override;
+
+ private:
+  struct Window {
+    explicit Window(Device device) : arrived(device) {}
+    Buffer buffer;
+    Event arrived;  // what was sent from the buffer
+  };
+
+  Buffer& grown(Buffer& buffer, std::size_t num_bytes) const;
+
+  Context device_, device_comm_;
+  Context host_, host_comm_;
+  Buffer pieces_;
+  Stream copies_;
+  Event params_free_;  // what the device still did with the parameters when a window was closed
+  std::array<Window, 2> windows_;
+  std::size_t open_ = 0;                // the window that is open, or was last
+  std::span<std::byte> window_params_;  // that the open window is for
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/device/buffer.h"
+#include "core/device/context.h"
+
+namespace zerofleet {
+
+/// Where master, moments and the gradient shard are kept and updated: with the parameters, or in host memory.
+enum class Offload : std::uint8_t { kNone, kCpu };
+
+/// Where master, moments and the gradient shard of a rank live: beside the parameters, or in host memory. Those who work
+/// on them ask for memory, a context and the way from and to the device that computes, and don't know which it is.
+class StatePlacement {
+ public:
+  virtual ~StatePlacement() = default;
+
+  /// For kernels on the states' memory, on the rank's thread.
+  virtual const Context& context() const = 0;
+  /// The same for the communication thread.
+  virtual const Context& comm_context() const = 0;
+  virtual Buffer allocate(std::size_t num_bytes, int skew = 0) const = 0;
+
+  /// Pieces of gradients in memory of the device → the same bytes where comm_context() reads them, valid until the next
+  /// call. On the communication thread.
+  virtual std::span<const std::byte> bring_pieces(std::span<const std::byte> pieces) = 0;
+
+  /// Whether parameters are written where the model reads them, so that windows may have any size.
+  virtual bool in_place() const = 0;
+  /// Memory in which context() writes new values for `params`, memory of the device. One window is open at a time.
+  virtual std::span<std::byte> open_window(std::span<std::byte> params) = 0;
+  /// Sends what the open window has; another can be opened at once.
+  virtual void close_window() = 0;
+  /// Waits until all closed windows have arrived. On any thread.
+  virtual void wait_for_windows() = 0;
+
+  virtual std::size_t staging_bytes() const = 0;
+};
+
+/// `rank` and `comm_thread` are the contexts of the two threads, on the device that computes; what they refer to must
+/// outlive the placement. With Offload::kCpu on a CPU everything is in host memory already: in place.
+std::unique_ptr<StatePlacement> make_state_placement(const Context& rank, const Context& comm_thread, Offload offload);
+
+}  // namespace zerofleet

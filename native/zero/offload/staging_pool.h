@@ -1,0 +1,38 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+#include "core/device/buffer.h"
+
+namespace zerofleet {
+
+/// Buffers for buckets on their way, reused from bucket to bucket. Two are the rule: one fills while the other is sent.
+/// More come into being only where gradients arrive out of order, so that more than one bucket is half full at once.
+/// One thread takes buffers and announces that they are sent; any thread gives them back.
+class StagingPool {
+ public:
+  StagingPool(Device device, std::size_t buffer_bytes) : device_(device), buffer_bytes_(buffer_bytes) {}
+
+  /// A buffer with undefined contents. Waits for one that is being sent rather than allocating a third.
+  Buffer take();
+  /// One taken buffer is being sent: it will come back through give_back() without doing of the thread that takes.
+  void announce_sending();
+  /// Takes back a buffer that was being sent.
+  void give_back(Buffer buffer);
+
+  std::size_t allocated_bytes() const;
+
+ private:
+  Device device_;
+  std::size_t buffer_bytes_;
+  mutable std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<Buffer> free_;
+  std::size_t num_allocated_ = 0;
+  std::size_t num_sending_ = 0;
+};
+
+}  // namespace zerofleet

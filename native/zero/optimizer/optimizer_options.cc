@@ -1,0 +1,81 @@
+#include "zero/optimizer/optimizer_options.h"
+
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "core/error.h"
+
+namespace zerofleet {
+namespace {
+
+// By OptimizerType.
+constexpr std::array kNames{"adamw", "adam", "lamb", "lion", "adagrad", "sgd"};
+
+void require_field(bool condition, const OptimizerOptions& options, const char* what) {
+  require(condition, "invalid_argument", std::string("optimizer ") + name_of(options.type) + ": " + what);
+}
+
+bool is_at_least_zero(double value) { return value >= 0 && std::isfinite(value); }
+
+void validate_betas(const OptimizerOptions& options) {
+  // Also as fp32, which the kernels compute with: a beta that rounds to 1 would never take a gradient in.
+  const auto fits = [](double beta) { return beta >= 0 && static_cast<float>(beta) < 1.0F; };
+  require_field(fits(options.beta1) && fits(options.beta2), options, "both betas must be in [0, 1)");
+}
+
+void validate_eps(const OptimizerOptions& options) {
+  const auto eps = static_cast<float>(options.eps);
+  require_field(eps > 0 && std::isfinite(eps), options, "eps must be positive, and more than fp32's smallest number");
+}
+
+void validate_sgd(const OptimizerOptions& options) {
+  const auto momentum = static_cast<float>(options.momentum);
+  require_field(options.momentum == 0 || (momentum > 0 && momentum < 1), options, "momentum must be in [0, 1)");
+  require_field(options.dampening >= 0 && options.dampening <= 1, options, "dampening must be in [0, 1]");
+  require_field(!options.nesterov || (options.momentum > 0 && options.dampening == 0), options,
+                "nesterov needs momentum above 0 and dampening 0");
+}
+
+}  // namespace
+
+const char* name_of(OptimizerType type) { return kNames[static_cast<std::size_t>(type)]; }
+
+OptimizerType optimizer_type_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (name == kNames[i]) return static_cast<OptimizerType>(i);
+  }
+  throw Error("invalid_argument", "no optimizer '" + std::string(name) +
+                                      "'; there are adamw, adam, lamb, lion, adagrad and sgd");
+}
+
+BiasCorrection bias_correction_from_name(std::string_view name) {
+  if (name == "update") return BiasCorrection::kUpdate;
+  if (name == "step_size") return BiasCorrection::kStepSize;
+  if (name == "none") return BiasCorrection::kNone;
+  throw Error("invalid_argument", "no bias correction '" + std::string(name) + "'; it is of update, step_size or none");
+}
+
+void validate(const OptimizerOptions& options) {
+  require_field(is_at_least_zero(options.weight_decay), options, "weight_decay must be a number that is not negative");
+  switch (options.type) {
+    case OptimizerType::kLamb:
+      require_field(options.min_coeff > 0 && options.min_coeff <= options.max_coeff && std::isfinite(options.max_coeff),
+                    options, "min_coeff must be positive and not above max_coeff");
+      [[fallthrough]];
+    case OptimizerType::kAdamW:
+    case OptimizerType::kAdam:
+      validate_betas(options);
+      validate_eps(options);
+      break;
+    case OptimizerType::kLion: validate_betas(options); break;
+    case OptimizerType::kAdagrad:
+      validate_eps(options);
+      require_field(is_at_least_zero(options.lr_decay) && is_at_least_zero(options.initial_accumulator_value), options,
+                    "lr_decay and initial_accumulator_value must not be negative");
+      break;
+    case OptimizerType::kSgd: validate_sgd(options); break;
+  }
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,30 @@
+#include "zero/optimizer/optimizer_rule.h"
+
+#include <array>
+#include <string>
+
+#include "core/error.h"
+
+namespace zerofleet {
+namespace {
+
+// By StateId.
+constexpr std::array<const char*, kMaxStates> kStateNames{"master", "exp_avg", "exp_avg_sq", "momentum_buffer", "sum"};
+
+}  // namespace
+
+const char* name_of(StateId state) { return kStateNames[static_cast<std::size_t>(state)]; }
+
+StateId state_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < kStateNames.size(); ++i) {
+    if (name == kStateNames[i]) return static_cast<StateId>(i);
+  }
+  throw Error("invalid_argument", "no optimizer state '" + std::string(name) + "'");
+}
+
+void OptimizerRule::prepare(const Context&, std::span<const UpdateSegment>, const OptimizerDTypes&,
+                            const UpdateScalars&, std::span<double>, std::span<double>) const {
+  throw Error("invalid_argument", "this optimizer updates in one pass and needs no norms");
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,22 @@
+#include "zero/optimizer/rules/rules.h"
+
+namespace zerofleet {
+
+std::vector<OptimizerSegment> kernel_segments(std::span<const UpdateSegment> segments,
+                                              std::initializer_list<StateId> states) {
+  std::vector<OptimizerSegment> arrays;
+  arrays.reserve(segments.size());
+  for (const UpdateSegment& segment : segments) {
+    OptimizerSegment& array = arrays.emplace_back();
+    array.master = segment.master;
+    std::size_t next = 0;
+    for (const StateId id : states) array.states[next++] = segment.states[static_cast<std::size_t>(id)];
+    array.grad = segment.grad;
+    array.params = segment.params;
+    array.numel = segment.numel;
+    array.group = segment.group;
+  }
+  return arrays;
+}
+
+}  // namespace zerofleet

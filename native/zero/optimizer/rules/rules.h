@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/optimizer/optimizer_segment.h"
+#include "zero/optimizer/optimizer_options.h"
+#include "zero/optimizer/optimizer_rule.h"
+
+// For make_rule.cc and the files beside this one: one file per optimizer.
+namespace zerofleet {
+
+std::unique_ptr<OptimizerRule> make_adamw_rule(const OptimizerOptions& options);
+std::unique_ptr<OptimizerRule> make_adam_rule(const OptimizerOptions& options);
+std::unique_ptr<OptimizerRule> make_lamb_rule(const OptimizerOptions& options);
+std::unique_ptr<OptimizerRule> make_lion_rule(const OptimizerOptions& options);
+std::unique_ptr<OptimizerRule> make_adagrad_rule(const OptimizerOptions& options);
+std::unique_ptr<OptimizerRule> make_sgd_rule(const OptimizerOptions& options);
+
+/// The kernels' view of the segments: states[i] is the i-th of `states`.
+std::vector<OptimizerSegment> kernel_segments(std::span<const UpdateSegment> segments,
+                                              std::initializer_list<StateId> states);
+
+/// constants(group) for each parameter group: the scalars of a kernel.
+template <class Constants>
+auto per_group(const UpdateScalars& scalars, const Constants& constants) {
+  std::vector<decltype(constants(GroupScalars{}))> groups;
+  groups.reserve(scalars.groups.size());
+  for (const GroupScalars& group : scalars.groups) groups.push_back(constants(group));
+  return groups;
+}
+
+}  // namespace zerofleet

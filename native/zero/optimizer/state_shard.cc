@@ -1,0 +1,154 @@
+#include "zero/optimizer/state_shard.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "core/device/transfer.h"
+#include "core/error.h"
+#include "kernels/flat/cast.h"
+#include "zero/partition/param_init.h"
+
+namespace zerofleet {
+namespace {
+
+// Values on their way between a state and somebody else, at most so many at a time.
+constexpr std::int64_t kChunkNumel = 64 * kBlockNumel;
+
+/// Calls body(begin, count) for chunks of `numel` elements.
+template <class Body>
+void for_each_chunk(std::int64_t numel, std::int64_t chunk, Body&& body) {
+  for (std::int64_t begin = 0; begin < numel; begin += chunk) body(begin, std::min(chunk, numel - begin));
+}
+
+}  // namespace
+
+StateShard::StateShard(StatePlacement& placement, const ShardLayout& layout, int rank, const ParamSubset& subset,
+                       std::span<const StateId> ids, DType master_dtype)
+    : placement_(placement),
+      host_{Device{}, placement.context().pool, placement.context().cpu_isa},
+      subset_(subset),
+      ids_(ids.begin(), ids.end()),
+      master_dtype_(master_dtype),
+      slices_(layout.shard_slices(rank)) {
+  const auto numel = static_cast<std::size_t>(layout.shard_num_blocks(rank) * kBlockNumel);
+  for (const StateId id : ids_) {
+    buffer(id) = placement.allocate(numel * size_of(dtype_of(id)), static_cast<int>(id));
+  }
+}
+
+std::byte* StateShard::data(StateId id, std::int64_t shard_offset) {
+  Buffer& state = buffer(id);
+  return state.empty() ? nullptr : state.data() + static_cast<std::size_t>(shard_offset) * size_of(dtype_of(id));
+}
+
+void StateShard::fetch(StateId id, std::int64_t shard_offset, std::span<float> values) const {
+  const std::size_t width = size_of(dtype_of(id));
+  std::span<const std::byte> source(buffer(id).data() + static_cast<std::size_t>(shard_offset) * width,
+                                    values.size() * width);
+  std::vector<std::byte> on_host;
+  if (!is_on_host()) {
+    on_host.resize(source.size());
+    copy_bytes(placement_.context(), on_host, Device{}, source, placement_.context().device);
+    source = on_host;
+  }
+  cast_to_f32(host_, source, dtype_of(id), values);
+}
+
+void StateShard::store(StateId id, std::int64_t shard_offset, std::span<const float> values) {
+  const std::size_t num_bytes = values.size() * size_of(dtype_of(id));
+  const std::span<std::byte> target(data(id, shard_offset), num_bytes);
+  if (is_on_host()) return cast_from_f32(host_, values, dtype_of(id), target);
+  std::vector<std::byte> on_host(num_bytes);
+  cast_from_f32(host_, values, dtype_of(id), on_host);
+  copy_bytes(placement_.context(), target, placement_.context().device, on_host, Device{});
+}
+
+template <class Fill>
+void StateShard::store_all(StateId id, Fill&& fill) {
+  std::vector<float> values;
+  for (const ShardSlice& slice : slices_) {
+    for_each_chunk(slice.elements.size(), kChunkNumel, [&](std::int64_t begin, std::int64_t count) {
+      values.resize(static_cast<std::size_t>(count));
+      host_.pool->parallel_for(num_blocks_of(count), [&](std::int64_t block, int) {
+        const std::int64_t first = block * kBlockNumel, size = std::min(kBlockNumel, count - first);
+        fill(slice, slice.elements.begin + begin + first,
+             std::span(values).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(size)));
+      });
+      store(id, slice.shard_offset + begin, values);
+    });
+  }
+}
+
+void StateShard::initialize_master(std::uint64_t seed) {
+  store_all(StateId::kMaster, [&](const ShardSlice& slice, std::int64_t begin, std::span<float> values) {
+    init_param(subset_.specs[slice.param], seed, subset_.params[slice.param], begin, values);
+  });
+}
+
+void StateShard::reset_moments(const InitialValue& initial_value) {
+  for (const StateId id : ids_) {
+    if (id == StateId::kMaster) continue;
+    const float initial = initial_value(id);
+    store_all(id, [&](const ShardSlice&, std::int64_t, std::span<float> values) { std::ranges::fill(values, initial); });
+  }
+}
+
+std::int64_t StateShard::offset_of(StateId id, std::size_t param, const Range& elements) const {
+  const auto after = std::ranges::upper_bound(slices_, std::pair(param, elements.begin), {}, [](const ShardSlice& slice) {
+    return std::pair(slice.param, slice.elements.begin);
+  });
+  if (!buffer(id).empty() && after != slices_.begin()) {
+    const ShardSlice& slice = *std::prev(after);
+    if (slice.param == param && elements.end <= slice.elements.end) {
+      return slice.shard_offset + elements.begin - slice.elements.begin;
+    }
+  }
+  throw Error("slice_not_owned", std::string(name_of(id)) + ": elements " + std::to_string(elements.begin) + " to " +
+                                     std::to_string(elements.end) + " of '" + subset_.specs[param].name +
+                                     "' are not in one slice of this rank");
+}
+
+void StateShard::copy(StateId id, std::size_t param, std::int64_t begin, std::span<float> values) const {
+  fetch(id, offset_of(id, param, {begin, begin + static_cast<std::int64_t>(values.size())}), values);
+}
+
+void StateShard::load(StateId id, std::size_t param, std::int64_t begin, std::span<const float> values) {
+  store(id, offset_of(id, param, {begin, begin + static_cast<std::int64_t>(values.size())}), values);
+}
+
+Digest128 StateShard::digest() const {
+  Digest128 sum;
+  std::vector<float> copied;
+  for (const StateId id : ids_) {
+    const bool direct = dtype_of(id) == DType::kF32;  // where it lies, on whatever device
+    for (const ShardSlice& slice : slices_) {
+      const std::int64_t first_block = subset_.first_blocks[slice.param] + slice.elements.begin / kBlockNumel;
+      // A slice begins with a block, and behind its last element the shard is padded to a whole one.
+      const std::int64_t padded = num_blocks_of(slice.elements.size()) * kBlockNumel;
+      for_each_chunk(padded, direct ? padded : kChunkNumel, [&](std::int64_t begin, std::int64_t count) {
+        std::span<const float> values;
+        if (direct) {
+          values = buffer(id).as<float>().subspan(static_cast<std::size_t>(slice.shard_offset),
+                                                  static_cast<std::size_t>(count));
+        } else {
+          copied.resize(static_cast<std::size_t>(count));
+          fetch(id, slice.shard_offset + begin, copied);
+          values = copied;
+        }
+        const Context& context = direct ? placement_.context() : host_;
+        sum += digest_blocks(context, static_cast<std::uint8_t>(id), first_block + begin / kBlockNumel, values);
+      });
+    }
+  }
+  return sum;
+}
+
+std::size_t StateShard::moment_bytes() const {
+  std::size_t num_bytes = 0;
+  for (const StateId id : ids_) num_bytes += id == StateId::kMaster ? 0 : buffer(id).num_bytes();
+  return num_bytes;
+}
+
+}  // namespace zerofleet

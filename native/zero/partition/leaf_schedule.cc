@@ -1,0 +1,39 @@
+#include "zero/partition/leaf_schedule.h"
+
+#include <string>
+
+#include "core/error.h"
+
+namespace zerofleet {
+
+LeafSchedule::LeafSchedule(std::int64_t num_leaves, std::int64_t num_lanes, int world_size)
+    : num_leaves_(num_leaves), num_lanes_(num_lanes), world_size_(world_size) {
+  require(num_leaves >= 1, "invalid_argument", "a step needs at least one leaf");
+  require(num_lanes >= 1 && num_lanes <= num_leaves, "invalid_argument",
+          std::to_string(num_lanes) + " lanes for " + std::to_string(num_leaves) +
+              " leaves per step; there must be at least one, and not more than leaves");
+  require(world_size >= 1, "invalid_argument", "a schedule needs at least one rank");
+  require(world_size <= num_lanes, "too_many_ranks",
+          std::to_string(world_size) + " ranks for " + std::to_string(num_lanes) + " lanes of " +
+              std::to_string(num_leaves) + " leaves per step");
+}
+
+std::vector<LeafTurn> LeafSchedule::turns_of(int rank) const {
+  std::vector<LeafTurn> turns;
+  for (std::int64_t round = 0; round < num_rounds(); ++round) {
+    if (rank >= num_senders(round)) break;
+    const std::int64_t lane = round * world_size_ + rank;
+    for (std::int64_t leaf = lane; leaf < num_leaves_; leaf += num_lanes_) {
+      turns.push_back({leaf, round, leaf == lane, leaf + num_lanes_ >= num_leaves_});
+    }
+  }
+  return turns;
+}
+
+std::vector<std::int64_t> LeafSchedule::leaves_of(int rank) const {
+  std::vector<std::int64_t> leaves;
+  for (const LeafTurn& turn : turns_of(rank)) leaves.push_back(turn.leaf);
+  return leaves;
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/param_spec.h"
+#include "zero/partition/param_partition.h"
+#include "zero/partition/shard_layout.h"
+#include "zero/step/zero_options.h"
+
+namespace zerofleet {
+
+/// One subset of the parameters, and which ranks of the world hold it: each has the parameters whole and owns one shard.
+struct PlannedPart {
+  ParamSubset subset;
+  ShardLayout layout;
+  std::vector<int> ranks;  // (layout.world_size()) the rank that owns each shard
+
+  /// The shard of `rank`, -1 if it does not hold this part.
+  int shard_of(int rank) const;
+};
+
+/// All parts of the model, on all ranks; the same on every rank. With P = expert_parallel_size sets of experts, rank r
+/// holds set r mod P, and P consecutive ranks together hold the whole model.
+/// Throws Error{"invalid_argument"} where expert sets, ranks, leaves, lanes or parameter groups don't fit together,
+/// Error{"all_parameters_frozen"}.
+std::vector<PlannedPart> plan_model(std::span<const ParamSpec> specs, const ZeroOptions& options, int world_size);
+
+}  // namespace zerofleet

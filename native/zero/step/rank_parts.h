@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/device/context.h"
+#include "zero/exchange/bucket_order.h"
+#include "zero/exchange/comm_queue.h"
+#include "zero/exchange/leaf_arrivals.h"
+#include "zero/offload/offload.h"
+#include "zero/offload/staging_pool.h"
+#include "zero/optimizer/optimizer_rule.h"
+#include "zero/optimizer/trust_ratios.h"
+#include "zero/partition/leaf_schedule.h"
+#include "zero/step/model_part.h"
+#include "zero/step/model_plan.h"
+#include "zero/step/trained_part.h"
+#include "zero/step/zero_comms.h"
+#include "zero/step/zero_memory.h"
+
+namespace zerofleet {
+
+/// All parts of the model that one rank holds, what they share, and which parameter is where. Parameters are named by
+/// their canonical numbers.
+class RankParts {
+ public:
+  /// All referenced objects must outlive this one. Throws Error{"invalid_argument"} where the groups of `comms` are not
+  /// those of the plan.
+  RankParts(const Context& context, const ZeroComms& comms, const std::vector<PlannedPart>& plan,
+            const LeafSchedule& schedule, const ZeroOptions& options);
+  ~RankParts();
+
+  /// Where a parameter is.
+  struct Place {
+    ModelPart* part = nullptr;       // null: held by other ranks
+    TrainedPart* trained = nullptr;  // null: frozen, or held by other ranks
+    std::size_t local = 0;
+  };
+  const Place& place(std::size_t param) const { return places_[param]; }
+  std::vector<GradRole> grad_roles() const;
+  std::span<const std::byte* const> params() const { return params_; }
+
+  /// The parts that this rank holds, and those of them that are trained, in the order of the plan.
+  std::span<const std::unique_ptr<ModelPart>> parts() const { return parts_; }
+  std::span<const std::unique_ptr<TrainedPart>> trained() const { return trained_; }
+
+  void begin_leaf(const LeafTurn& turn);
+  void add_grad(std::size_t param, const GradView& grad);
+  /// Takes part in the exchanges of a round in which this rank has no lane.
+  void join_round(std::int64_t round);
+  /// Runs an exchange of the rank's own in its turn among those of buckets, and waits for it.
+  void run_exchange(const std::function<void()>& exchange);
+  /// Moves all states and posts the gathering of parameters.
+  void update(const UpdateScalars& scalars);
+  /// Of the last update, by group of parameters; of experts, those that this rank holds. Empty for rules without.
+  std::vector<TrustRatios> trust_ratios(std::size_t num_groups) const;
+
+  CommQueue& queue() { return queue_; }
+  const StatePlacement& placement() const { return *placement_; }
+  const OptimizerRule& rule() const { return *rule_; }
+  ZeroMemory memory() const;
+
+ private:
+  Communicator& communicator_of(const PlannedPart& plan, const ZeroComms& comms) const;
+  void add_part(const PlannedPart& plan, const ZeroComms& comms, const PartTools& tools);
+  std::vector<BucketId> buckets_in_order() const;
+
+  LeafSchedule schedule_;
+  LeafTurn turn_;
+  std::unique_ptr<OptimizerRule> rule_;
+  CommQueue queue_;
+  std::unique_ptr<StatePlacement> placement_;
+  StagingPool staging_;
+  std::vector<std::unique_ptr<ModelPart>> parts_;
+  std::vector<std::unique_ptr<TrainedPart>> trained_;
+  BucketOrder order_;  // its part numbers are places in trained_
+  std::optional<std::size_t> shared_;  // the place in trained_ of what all ranks hold, if it is trained
+  std::vector<Place> places_;              // (parameters of the model)
+  std::vector<const std::byte*> params_;   // (parameters of the model)
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/dtype.h"
+#include "zero/offload/offload.h"
+#include "zero/optimizer/optimizer_options.h"
+#include "zero/partition/param_groups.h"
+#include "zero/step/grad_norm.h"
+#include "zero/step/loss_scaler.h"
+
+namespace zerofleet {
+
+/// What a trained parameter without a gradient in a leaf is: a mistake, or a gradient of zeros.
+enum class UnusedParams : std::uint8_t { kError, kZero };
+
+struct ZeroOptions {
+  DType param_dtype = DType::kBF16;        // of the parameters that the model computes with
+  DType reduce_dtype = DType::kBF16;       // of gradients on their way to their owner
+  DType grad_accum_dtype = DType::kF32;    // of sums of gradients, in lanes and on the owner
+  DType master_dtype = DType::kF32;        // fp16 only with fp16 parameters and offload
+  std::int64_t bucket_bytes = 16 << 20;
+  OptimizerOptions optimizer;
+  ParamGroups param_groups;                // empty: those of resolve_param_groups() without rules
+  float gradient_clipping = 1.0F;          // largest global norm; 0 = off
+  NormKind gradient_clipping_norm = NormKind::kL2;
+  LossScaleOptions loss_scale;
+  std::int64_t num_leaves = 1;             // V, leaves of one step over all ranks
+  std::int64_t num_lanes = 0;              // L, see LeafSchedule: 0 = num_leaves (stage 2), else stage 1
+  double grad_unit = 1.0;                  // the gradients handed in are those of loss_sum × grad_unit × loss_scale()
+  double gradient_predivide_factor = 1.0;  // gradients travel divided by it
+  UnusedParams unused_params = UnusedParams::kError;
+  Offload offload = Offload::kNone;
+  int expert_parallel_size = 1;            // P, expert sets; 1: experts are parameters like others
+};
+
+/// Throws Error{"invalid_argument"} for options that cannot work, whatever the model and the world size.
+void validate(const ZeroOptions& options);
+
+}  // namespace zerofleet
