@@ -3227,8 +3227,9 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description A position is the job's stream, which is another one after a loss of Redis, a hyphen and the `seq` of an item, such as `3fa91c0b-41`.
-         * @example 3fa91c0b-41
+         * @description A position is the job's stream, which is another one after a loss of Redis, the `seq` of an item and a stamp of it, with hyphens between
+         *     them, such as `3fa91c0b-41-660da8a518800`. The stamp tells the item from another one that got its `seq` after a failover lost it.
+         * @example 3fa91c0b-41-660da8a518800
          */
         StreamPosition: string;
         /** @description Number in the job's sequence of events, metrics and log lines; it only grows, and counts from 1 again after a loss of Redis. */
@@ -3237,7 +3238,7 @@ export interface components {
          * @description Something that happened to a job.
          * @example {
          *       "seq": 2,
-         *       "position": "3fa91c0b-2",
+         *       "position": "3fa91c0b-2-660da8a518800",
          *       "kind": "event",
          *       "type": "job.state",
          *       "at": "2026-11-21T09:00:05.000Z",
@@ -3305,7 +3306,7 @@ export interface components {
          * @description One optimizer step.
          * @example {
          *       "seq": 57,
-         *       "position": "3fa91c0b-57",
+         *       "position": "3fa91c0b-57-660da8a518800",
          *       "kind": "metric",
          *       "at": "2026-11-21T09:01:00.000Z",
          *       "step": 50,
@@ -3380,7 +3381,7 @@ export interface components {
          * @description One line that a rank wrote, or that its worker says about it.
          * @example {
          *       "seq": 12,
-         *       "position": "3fa91c0b-12",
+         *       "position": "3fa91c0b-12-660da8a518800",
          *       "kind": "log",
          *       "at": "2026-11-21T09:00:08.000Z",
          *       "rank": 0,
@@ -4423,7 +4424,7 @@ export interface components {
          *       "data": {
          *         "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
          *         "seq": 2,
-         *         "position": "3fa91c0b-2",
+         *         "position": "3fa91c0b-2-660da8a518800",
          *         "details": {
          *           "from": "queued",
          *           "to": "provisioning",
@@ -4510,7 +4511,7 @@ export interface components {
              *       "data": {
              *         "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
              *         "seq": 2,
-             *         "position": "3fa91c0b-2",
+             *         "position": "3fa91c0b-2-660da8a518800",
              *         "details": {
              *           "from": "queued",
              *           "to": "provisioning",
@@ -5037,7 +5038,7 @@ export interface components {
          */
         IfMatch: string;
         /**
-         * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+         * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
          *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
          */
         AfterPosition: components["schemas"]["StreamPosition"];
@@ -5764,7 +5765,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+                 * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
                  *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
                  */
                 after?: components["parameters"]["AfterPosition"];
@@ -5807,7 +5808,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+                 * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
                  *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
                  */
                 after?: components["parameters"]["AfterPosition"];
@@ -5860,7 +5861,7 @@ export interface operations {
                 /** @description Only lines of this rank. */
                 rank?: number;
                 /**
-                 * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+                 * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
                  *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
                  */
                 after?: components["parameters"]["AfterPosition"];
@@ -5906,7 +5907,7 @@ export interface operations {
                 kinds?: ("event" | "metric" | "log")[];
             };
             header?: {
-                /** @description The `position` of the last item that the client has handled, such as `3fa91c0b-41`; it is the `id` of the item's message, too. */
+                /** @description The `position` of the last item that the client has handled, such as `3fa91c0b-41-660da8a518800`; it is the `id` of the item's message, too. */
                 "Last-Event-ID"?: components["schemas"]["StreamPosition"];
             };
             path: {
