@@ -1,9 +1,12 @@
 /** What a failover that loses the newest writes must not mix up: what was lost, and what has its number since. */
 import t, { type Test } from 'tap';
+import type { Job } from '../contracts/index.js';
 import { startTestRedis, type TestRedis } from '../platform/testing/redis.js';
+import { place } from '../scheduler/place.js';
 import { type JobStorePort, openJobStore } from './index.js';
 import { createTestJob } from './testing/jobs.js';
 import { workerWrites } from './testing/worker-writes.js';
+import { testWorker } from './testing/workers.js';
 
 const LEASE_MS = 60_000;
 
@@ -59,6 +62,10 @@ t.test('positions of entries that were lost are refused, however far the stream 
     }
     const now = await positions();
     t.same(now.slice(0, kept.length), kept);
+    const [stream, seq, stamp] = now.at(-1)?.split('-') ?? [];
+    const ahead = (Number.parseInt(`${stamp}`, 16) + 1_000_000).toString(16);
+    const refused = store.readStream(id, `${stream}-${seq}-${ahead}`, 10);
+    await t.rejects(refused, { code: 'position_lost' }, 'of a server whose clock was ahead');
     for (const [at, position] of now.entries()) {
       const rest = await store.readStream(id, position, 1000);
       t.same(
@@ -100,3 +107,46 @@ t.test(
     await t.rejects(store.readStream(id, lost, 1), { code: 'position_lost' });
   },
 );
+
+t.test('the version of a change that was lost is that of no other change', async (t) => {
+  const { redis, store } = await openStore(t);
+  const { id } = await createTestJob(store);
+  await store.requestPause(id);
+  const failOver = await redis.leaveReplicaBehind();
+  const lost = await store.resumeJob(id);
+  await failOver();
+  const { state_version } = (await store.getJob(id)) as Job;
+  t.ok(
+    await store.waitVersion(id, lost.state_version, { timeoutMs: 100 }),
+    'who has seen it hears of the loss',
+  );
+  t.notOk(await store.waitVersion(id, state_version, { timeoutMs: 100 }));
+  const other = await store.requestCancel(id);
+  t.not(other.state_version, lost.state_version);
+  t.ok(other.state_version > state_version);
+  t.ok(await store.waitVersion(id, lost.state_version, { timeoutMs: 100 }));
+  const condition = { if_versions: [lost.state_version] };
+  for (const request of [store.requestPause, store.resumeJob, store.requestCancel])
+    await t.rejects(request(id, condition), { code: 'version_mismatch' });
+  await store.deleteJob(id, { artifacts: false, if_versions: [other.state_version] });
+});
+
+t.test('a decision on a pool as it was before a failover is not applied', async (t) => {
+  const { redis, store } = await openStore(t);
+  await store.announceWorker(testWorker('a', 2), LEASE_MS);
+  const { id } = await createTestJob(store);
+  const failOver = await redis.leaveReplicaBehind();
+  await store.announceWorker(testWorker('b', 2), LEASE_MS);
+  const { version, snapshot } = await store.readSnapshot('default', 0);
+  const decision = place(snapshot);
+  t.same(
+    decision.starts.map(({ job_id }) => job_id),
+    [id],
+  );
+  await failOver();
+  await store.announceWorker(testWorker('c', 2), LEASE_MS);
+  const options = { claim_ms: LEASE_MS, waiting: [] };
+  t.notOk(await store.applyDecision('default', version, decision, options));
+  const now = await store.readSnapshot('default', 0);
+  t.ok(await store.applyDecision('default', now.version, place(now.snapshot), options));
+});

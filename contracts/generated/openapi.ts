@@ -75,7 +75,7 @@ export interface paths {
          * Read a job
          * @description The job as it is now. With `If-None-Match`, an unchanged job answers `304` without a body.
          *
-         *     With `wait` the answer comes once the job's `state_version` is greater than `since_version` (without it: than now), or
+         *     With `wait` the answer comes once the job's `state_version` is another than `since_version` (without it: than now), or
          *     when the time is over, with the job as it then is. Progress wakes nobody: for that there is the stream.
          */
         get: operations["getJob"];
@@ -2598,7 +2598,7 @@ export interface components {
              * @example user_request
              */
             reason: string | null;
-            /** @description Grows with every change of the state, and of what is asked of the job; after a loss of Redis it goes on above all before. */
+            /** @description Names the newest change of the state, or of what is asked of the job. It grows with each, by how much says nothing, and no change has that of another one that was lost with Redis. */
             state_version: number;
             /** @description The states that the job was in, oldest first; the newest 200. */
             state_history: components["schemas"]["StateChange"][];

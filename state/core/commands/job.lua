@@ -44,7 +44,7 @@
 --   <prefix>:pool:<pool>:waiting       zset    of jobs that wait for slots, about in the order of their turns (state.lua)
 --   <prefix>:pool:<pool>:delayed       zset    of jobs that do not wait for slots yet -> when they begin to (ms, server clock)
 --   <prefix>:pool:<pool>:waiting-jobs  hash    id of each of both -> what the scheduler has to know of it, JSON (state.lua)
---   <prefix>:pool:<pool>:version       string  counts changes of workers, demands and allocations: a decision is for one version
+--   <prefix>:pool:<pool>:version       string  stamp of the newest change of workers, demands or allocations: a decision is for one version
 --   <prefix>:pool:<pool>:served        zset    project and group -> when a job of that project last got slots there (ms), for a day
 --   <prefix>:gone-workers              set     of workers whose queue has to be removed
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
@@ -156,6 +156,12 @@ local function version_error(job)
     end
   end
   return failure('version_mismatch', 'the job is at state_version ' .. job.state_version)
+end
+
+-- Numbers a change of the job's state, or of what is asked of it.
+local function change_version(id)
+  local version = redis.call('HGET', job_key(id), 'state_version')
+  redis.call('HSET', job_key(id), 'state_version', next_stamp(version))
 end
 
 local function wake(id, seq)
