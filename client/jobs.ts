@@ -72,7 +72,7 @@ export class Jobs {
     throw new Error('the API knows no dry run and has made a job');
   }
 
-  /** The job once its `state_version` is greater than this one, or after so many seconds, at most 60. */
+  /** The job once its `state_version` is another than this one, or after so many seconds, at most 60. */
   changed(job_id: string, since_version: number, seconds = 30): Promise<Job> {
     const params = { path: { job_id }, query: { wait: `${seconds}s`, since_version } };
     return bodyOf(`wait for ${job_id}`, this.http.GET('/v1/jobs/{job_id}', { params }));

@@ -213,7 +213,7 @@ async function fillWebhook({ store }: TestStack): Promise<Pick<Ids, 'webhook_id'
     { ...webhook, jobs: 'all', enabled: true, disabled_reason: null },
     { secret: 'whsec_AA==', created_at, expires_at: null },
   );
-  const data = { job_id: `job_${ulid()}`, seq: 1, position: '3fa91c0b-1', details: {} };
+  const data = { job_id: `job_${ulid()}`, seq: 1, position: '3fa91c0b-1-660da8a518800', details: {} };
   const message = { type: 'job.created', timestamp: created_at, data };
   await store.addDelivery({ id: delivery_id, webhook_id, message_id: `msg_${ulid()}`, message, created_at });
   return { webhook_id, delivery_id };

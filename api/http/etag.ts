@@ -79,7 +79,7 @@ export function requireMatch<T extends object>(
  */
 export function conditionOf(header: string | undefined): Condition {
   if (header === undefined || header.trim() === '*') return {};
-  const versions = [...header.matchAll(/"(\d{1,15})(?:-[^"]*)?"/g)].map(([, version]) => Number(version));
+  const versions = [...header.matchAll(/"(\d{1,16})(?:-[^"]*)?"/g)].map(([, version]) => Number(version));
   if (versions.length === 0)
     throw new ZerofleetError(
       'version_mismatch',

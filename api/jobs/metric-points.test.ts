@@ -13,7 +13,14 @@ async function* from(metrics: readonly JobMetric[]): AsyncGenerator<JobMetric> {
 const finite = fc.option(fc.double({ min: -5, max: 5, noNaN: true }), { freq: 8 });
 
 function entryOf(step: number, seq: number): JobMetric {
-  return { ...metricOf(step), seq, position: `3fa91c0b-${seq}`, kind: 'metric', at: '', epoch: 1 };
+  return {
+    ...metricOf(step),
+    seq,
+    position: `3fa91c0b-${seq}-660da8a518800`,
+    kind: 'metric',
+    at: '',
+    epoch: 1,
+  };
 }
 
 /** Steps that go on from a checkpoint now and then, as after recoveries. */

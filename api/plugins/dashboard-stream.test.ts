@@ -42,7 +42,7 @@ async function followed(t: { teardown(end: () => void): void }, bodies: (string 
 }
 
 t.test('a stream whose job has ended is closed, though the server keeps it open', async (t) => {
-  const text = `id: 3fa91c0b-1\nevent: metric\ndata: {"step":1}\n\n${END}`;
+  const text = `id: 3fa91c0b-1-660da8a518800\nevent: metric\ndata: {"step":1}\n\n${END}`;
   let closed = () => {};
   const left = new Promise<void>((resolve) => {
     closed = resolve;
@@ -56,9 +56,9 @@ t.test('a stream whose job has ended is closed, though the server keeps it open'
 });
 
 t.test('after a reset nothing of before is asked for', async (t) => {
-  const metric = 'id: 3fa91c0b-1\nevent: metric\ndata: {"step":1}\n\n';
+  const metric = 'id: 3fa91c0b-1-660da8a518800\nevent: metric\ndata: {"step":1}\n\n';
   const reset = 'id: \nevent: reset\ndata: {}\n\n';
   const { seen, ids } = await followed(t, [metric, reset, `: nothing\n\n${END}`]);
   t.strictSame(seen, ['metric', 'reset', 'end']);
-  t.strictSame(ids, [null, '3fa91c0b-1', null]);
+  t.strictSame(ids, [null, '3fa91c0b-1-660da8a518800', null]);
 });

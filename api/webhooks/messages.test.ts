@@ -22,7 +22,11 @@ const event = (type: string, notify: string[] = []): WebhookEvent => ({
   entry: '1795341600000-0',
   project: 'default',
   notify,
-  message: { type, timestamp: at, data: { job_id: 'job_1', seq: 1, position: '3fa91c0b-1', details: {} } },
+  message: {
+    type,
+    timestamp: at,
+    data: { job_id: 'job_1', seq: 1, position: '3fa91c0b-1-660da8a518800', details: {} },
+  },
 });
 
 t.test('events by name, by first word, or all', async (t) => {

@@ -75,7 +75,7 @@ export interface paths {
          * Read a job
          * @description The job as it is now. With `If-None-Match`, an unchanged job answers `304` without a body.
          *
-         *     With `wait` the answer comes once the job's `state_version` is greater than `since_version` (without it: than now), or
+         *     With `wait` the answer comes once the job's `state_version` is another than `since_version` (without it: than now), or
          *     when the time is over, with the job as it then is. Progress wakes nobody: for that there is the stream.
          */
         get: operations["getJob"];
@@ -2598,7 +2598,7 @@ export interface components {
              * @example user_request
              */
             reason: string | null;
-            /** @description Grows with every change of the state, and of what is asked of the job; after a loss of Redis it goes on above all before. */
+            /** @description Names the newest change of the state, or of what is asked of the job. It grows with each, by how much says nothing, and no change has that of another one that was lost with Redis. */
             state_version: number;
             /** @description The states that the job was in, oldest first; the newest 200. */
             state_history: components["schemas"]["StateChange"][];
@@ -3227,8 +3227,9 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description A position is the job's stream, which is another one after a loss of Redis, a hyphen and the `seq` of an item, such as `3fa91c0b-41`.
-         * @example 3fa91c0b-41
+         * @description A position is the job's stream, which is another one after a loss of Redis, the `seq` of an item and a stamp of it, with hyphens between
+         *     them, such as `3fa91c0b-41-660da8a518800`. The stamp tells the item from another one that got its `seq` after a failover lost it.
+         * @example 3fa91c0b-41-660da8a518800
          */
         StreamPosition: string;
         /** @description Number in the job's sequence of events, metrics and log lines; it only grows, and counts from 1 again after a loss of Redis. */
@@ -3237,7 +3238,7 @@ export interface components {
          * @description Something that happened to a job.
          * @example {
          *       "seq": 2,
-         *       "position": "3fa91c0b-2",
+         *       "position": "3fa91c0b-2-660da8a518800",
          *       "kind": "event",
          *       "type": "job.state",
          *       "at": "2026-11-21T09:00:05.000Z",
@@ -3305,7 +3306,7 @@ export interface components {
          * @description One optimizer step.
          * @example {
          *       "seq": 57,
-         *       "position": "3fa91c0b-57",
+         *       "position": "3fa91c0b-57-660da8a518800",
          *       "kind": "metric",
          *       "at": "2026-11-21T09:01:00.000Z",
          *       "step": 50,
@@ -3380,7 +3381,7 @@ export interface components {
          * @description One line that a rank wrote, or that its worker says about it.
          * @example {
          *       "seq": 12,
-         *       "position": "3fa91c0b-12",
+         *       "position": "3fa91c0b-12-660da8a518800",
          *       "kind": "log",
          *       "at": "2026-11-21T09:00:08.000Z",
          *       "rank": 0,
@@ -4440,7 +4441,7 @@ export interface components {
          *       "data": {
          *         "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
          *         "seq": 2,
-         *         "position": "3fa91c0b-2",
+         *         "position": "3fa91c0b-2-660da8a518800",
          *         "details": {
          *           "from": "queued",
          *           "to": "provisioning",
@@ -4527,7 +4528,7 @@ export interface components {
              *       "data": {
              *         "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
              *         "seq": 2,
-             *         "position": "3fa91c0b-2",
+             *         "position": "3fa91c0b-2-660da8a518800",
              *         "details": {
              *           "from": "queued",
              *           "to": "provisioning",
@@ -5054,7 +5055,7 @@ export interface components {
          */
         IfMatch: string;
         /**
-         * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+         * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
          *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
          */
         AfterPosition: components["schemas"]["StreamPosition"];
@@ -5781,7 +5782,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+                 * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
                  *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
                  */
                 after?: components["parameters"]["AfterPosition"];
@@ -5824,7 +5825,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+                 * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
                  *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
                  */
                 after?: components["parameters"]["AfterPosition"];
@@ -5877,7 +5878,7 @@ export interface operations {
                 /** @description Only lines of this rank. */
                 rank?: number;
                 /**
-                 * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+                 * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
                  *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
                  */
                 after?: components["parameters"]["AfterPosition"];
@@ -5923,7 +5924,7 @@ export interface operations {
                 kinds?: ("event" | "metric" | "log")[];
             };
             header?: {
-                /** @description The `position` of the last item that the client has handled, such as `3fa91c0b-41`; it is the `id` of the item's message, too. */
+                /** @description The `position` of the last item that the client has handled, such as `3fa91c0b-41-660da8a518800`; it is the `id` of the item's message, too. */
                 "Last-Event-ID"?: components["schemas"]["StreamPosition"];
             };
             path: {

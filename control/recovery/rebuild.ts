@@ -26,8 +26,6 @@ export function rebuild(stored: StoredJob, now: number): RestoredJob {
     ...fresh,
     state: end.state,
     reason: end.reason,
-    // Above every version that anybody has seen, as the epoch is: no ETag from before fits a later record, and no wait lasts for it.
-    state_version: epoch,
     state_history: [...fresh.state_history, end],
     updated_at: end.at,
     epoch,

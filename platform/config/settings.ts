@@ -178,7 +178,7 @@ export const SETTINGS = [
     variable: 'ZEROFLEET_ADDRESS',
     fallback: null,
     unset: "this machine's address on the way to Redis; loopback when Redis is on this machine",
-    help: 'IP address at which workers of other machines reach this one. Jobs that share their ranks between machines talk unencrypted: it must be one of a private network.',
+    help: 'IP address at which workers of other machines reach this one. Gradients of jobs that share their ranks between machines are not encrypted: it must be one of a private network.',
     parse: ipAddress,
   }),
   setting({

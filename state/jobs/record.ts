@@ -52,6 +52,8 @@ interface InternalFields extends DemandFields, GpuFields, LimitFields, Overrides
   stream: string;
   /** Last sequence number of the stream. */
   seq: string;
+  /** Stamp of the entry with that number (`append_entry` of include/job.lua). */
+  seq_stamp: string;
   /** Last batch of metrics of this epoch. */
   batch: string;
   /** '1' once a final state was set. */
@@ -153,6 +155,7 @@ export function toRecord(job: Job): Record<string, string> {
     error_count: '0',
     stream: randomPiece(4).toString('hex'),
     seq: '0',
+    seq_stamp: '0',
     batch: '0',
     final: isFinal(job.state) ? '1' : '',
     places: '',

@@ -24,8 +24,8 @@ export function jobStreams(context: StoreContext): JobStreams {
         kinds,
       });
       const placeOf = (id: string): Place => {
-        const seq = seqOf(id);
-        return { seq, position: formatPosition({ stream: stream as string, seq }) };
+        const [seq = 0, stamp = 0] = id.split('-').map(Number);
+        return { seq, position: formatPosition({ stream: stream as string, seq, stamp }) };
       };
       // Each list holds the first `limit` of its kind, so the first `limit` of all together are among them.
       return kinds
@@ -38,17 +38,21 @@ export function jobStreams(context: StoreContext): JobStreams {
 
     waitStream(jobId, after, options) {
       const seen = after === null ? null : parsePosition(after);
-      // Where `seq` is below that of the position, the end of the stream was lost.
-      const hasMore = ([stream, seq]: (string | null)[]) =>
-        stream != null && (seen === null ? seq !== '0' : stream !== seen.stream || Number(seq) !== seen.seq);
-      return waitFields(context, { jobId, fields: ['stream', 'seq'], channel: 'wake' }, hasMore, options);
+      // Where the last entry is another one, even before the position, there is something to read or to be told.
+      const hasMore = ([stream, seq, stamp]: (string | null)[]) =>
+        stream != null &&
+        (seen === null
+          ? seq !== '0'
+          : stream !== seen.stream || Number(seq) !== seen.seq || Number(stamp) !== seen.stamp);
+      const fields = ['stream', 'seq', 'seq_stamp'];
+      return waitFields(context, { jobId, fields, channel: 'wake' }, hasMore, options);
     },
 
     waitVersion: (jobId, version, options) =>
       waitFields(
         context,
         { jobId, fields: ['state_version'], channel: 'control' },
-        ([now]) => Number(now) > version,
+        ([now]) => Number(now) !== version,
         options,
       ),
   };
@@ -103,10 +107,6 @@ async function untilWoken(
   } finally {
     await unsubscribe();
   }
-}
-
-function seqOf(id: string): number {
-  return Number(id.slice(0, id.indexOf('-')));
 }
 
 function eventOf(place: Place, fields: string[]): JobEvent {

@@ -18,7 +18,7 @@ const WEBHOOK_OUTBOX: RelayedStream<WebhookOutboxEntry> = {
       return { kind: 'redelivery', webhook_id: text('webhook_id'), delivery_id: text('delivery_id'), round };
     }
     const seq = Number(text('seq'));
-    const position = formatPosition({ stream: text('stream'), seq });
+    const position = formatPosition({ stream: text('stream'), seq, stamp: Number(text('stamp')) });
     const data = { job_id: text('job_id'), seq, position, details: JSON.parse(text('data')) };
     const message = { type: text('type'), timestamp: text('at'), data };
     return { kind: 'event', entry, project: text('project'), notify: JSON.parse(text('notify')), message };

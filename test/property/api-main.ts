@@ -99,7 +99,7 @@ async function fillWebhook({ store }: TestStack, job_id: string, known: readonly
   // One fills the place of another: there may be a hundred.
   for (const old of known) await store.deleteWebhook('default', old);
   await store.createWebhook('default', { ...webhook, jobs: 'all', enabled: true }, secret);
-  const data = { job_id, seq: 1, position: '3fa91c0b-1', details: {} };
+  const data = { job_id, seq: 1, position: '3fa91c0b-1-660da8a518800', details: {} };
   const message = { type: 'job.created', timestamp: created_at, data };
   await store.addDelivery({ id, webhook_id, message_id: 'msg_1', message, created_at });
   return { wh: [webhook_id], dlv: [id] };

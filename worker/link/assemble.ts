@@ -53,7 +53,7 @@ export function ranksOf(places: readonly RankPlace[]): WorldMember[] {
 }
 
 /**
- * Brings the agents of a world together: resolves when each has proven who it is and has prepared the data.
+ * Brings the agents of a world together: resolves when each has joined and has prepared the data.
  * @throws ZerofleetError `node_lost` when one does not come or goes away; `tokens_differ`; what a member could not prepare; those of `seal`;
  * the signal's reason
  */
@@ -100,7 +100,7 @@ export async function assemble(options: AssembleOptions): Promise<Assembly> {
     const arrived = new AbortController();
     const late = new AbortController();
     void waitOrAbort(join_ms, AbortSignal.any([aborted, arrived.signal])).then(() => late.abort());
-    const admitted = await server.expect({ world_id, worker_id }, token, late.signal);
+    const admitted = await server.expect({ world_id, worker_id, token }, late.signal);
     arrived.abort();
     if (!admitted)
       throw new ZerofleetError('node_lost', `worker ${worker_id} did not join within ${join_ms} ms`, {
@@ -108,7 +108,7 @@ export async function assemble(options: AssembleOptions): Promise<Assembly> {
       });
     admitted.link.trust();
     admitted.link.watch({ ping_ms, silence_ms });
-    const remote = new RemoteRankHost({ host: admitted.names.host, worker_id }, admitted.link, onLeaving);
+    const remote = new RemoteRankHost({ host: admitted.host, worker_id }, admitted.link, onLeaving);
     remotes.set(worker_id, remote);
     if (aborted.aborted) remote.close();
     requireSameTokens(

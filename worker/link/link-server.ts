@@ -1,45 +1,53 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type Server, type TLSSocket } from 'node:tls';
 import type { Logger } from '../../platform/logging/logging.js';
-import { waitOrAbort } from '../../platform/process/retry.js';
 import { type Deferred, deferred } from '../common/deferred.js';
-import { admitMember, type Names } from './handshake.js';
 import { Link } from './link.js';
+import { type AdmissionLimits, Newcomers, peerOf, type Refusal } from './newcomers.js';
+import { asJoin } from './protocol.js';
+import { serverOptions, tlsReason, worldOf } from './tls.js';
 
 export interface Admitted {
   link: Link;
-  names: Names;
+  /** Name of the member's machine, for people. */
+  host: string;
 }
 
 /** A member that may come. */
-interface Expected {
+export interface ExpectedMember {
+  world_id: string;
+  worker_id: string;
   token: string;
+}
+
+interface Expected extends ExpectedMember {
   admitted: Deferred<Admitted>;
 }
 
-/** From a connection to its proof; until then it is a stranger's. */
-const HANDSHAKE_MS = 5_000;
-const MAX_CONNECTIONS = 1024;
-
-/** Where the members of this agent's worlds come in. Nobody else gets further than the handshake. */
+/** Where the members of this agent's worlds come in. Peers that do not prove a world's token get no further than the TLS handshake. */
 export class LinkServer {
-  private readonly expected = new Map<string, Expected>();
+  private readonly expected = new Set<Expected>();
   private readonly links = new Set<Link>();
+  private readonly newcomers: Newcomers;
+  private readonly server: Server;
 
-  private constructor(
-    private readonly server: Server,
-    private readonly log: Logger,
-  ) {
-    server.maxConnections = MAX_CONNECTIONS;
-    server.on('connection', (socket) => void this.admit(socket));
+  private constructor(log: Logger, limits?: AdmissionLimits) {
+    this.newcomers = new Newcomers(log, limits);
+    this.server = createServer(serverOptions((worldId) => this.find(worldId)?.token ?? null));
+    this.server.on('connection', (socket: Socket) => this.newcomers.add(socket));
+    this.server.on('tlsClientError', (error, socket) =>
+      this.newcomers.refuse(peerOf(socket), this.refusal(error, socket)),
+    );
+    this.server.on('secureConnection', (socket) => void this.admit(socket));
   }
 
   /** @param address IP address to listen on; the port is any free one. @throws Error when it is none of this machine */
-  static async listen(address: string, log: Logger): Promise<LinkServer> {
-    const server = createServer();
-    server.listen(0, address);
-    await once(server, 'listening');
-    return new LinkServer(server, log);
+  static async listen(address: string, log: Logger, limits?: AdmissionLimits): Promise<LinkServer> {
+    const links = new LinkServer(log, limits);
+    links.server.listen(0, address);
+    await once(links.server, 'listening');
+    return links;
   }
 
   get port(): number {
@@ -50,22 +58,17 @@ export class LinkServer {
    * Waits for a member. It can come once.
    * @param signal ends the waiting. @returns null when it was aborted first
    */
-  async expect(
-    { world_id, worker_id }: Pick<Names, 'world_id' | 'worker_id'>,
-    token: string,
-    signal: AbortSignal,
-  ): Promise<Admitted | null> {
-    const key = keyOf({ world_id, worker_id });
-    const admitted = deferred<Admitted>();
+  async expect(member: ExpectedMember, signal: AbortSignal): Promise<Admitted | null> {
+    const expected = { ...member, admitted: deferred<Admitted>() };
     const aborted = deferred<null>();
     const onAbort = () => aborted.resolve(null);
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
-    this.expected.set(key, { token, admitted });
+    this.expected.add(expected);
     try {
-      return await Promise.race([admitted.promise, aborted.promise]);
+      return await Promise.race([expected.admitted.promise, aborted.promise]);
     } finally {
-      this.expected.delete(key);
+      this.expected.delete(expected);
       signal.removeEventListener('abort', onAbort);
     }
   }
@@ -73,34 +76,41 @@ export class LinkServer {
   /** Takes no more connections and ends all that there are. Idempotent. */
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.server.close(resolve));
+    this.newcomers.close();
     for (const link of this.links) link.close('the leader is shutting down');
     await closed;
   }
 
-  private async admit(socket: Socket): Promise<void> {
+  /** The peer has proven the token of a world; its first message says which worker of the world it is. */
+  private async admit(socket: TLSSocket): Promise<void> {
     const link = new Link(socket);
+    const peer = peerOf(socket);
     this.links.add(link);
     void link.ended.then(() => this.links.delete(link));
-    const done = new AbortController();
-    void waitOrAbort(HANDSHAKE_MS, done.signal).then(() => {
-      if (!done.signal.aborted) link.close('no proof came in time');
-    });
     try {
-      const names = await admitMember(link, (asked) => this.expected.get(keyOf(asked))?.token ?? null);
-      const expected = this.expected.get(keyOf(names));
-      // Taken out at once: a second connection with the same proof has nobody to meet.
-      this.expected.delete(keyOf(names));
-      if (expected) expected.admitted.resolve({ link, names });
-      else link.close('the world does not wait for this member any more');
+      const { worker_id, host } = asJoin(await link.next());
+      const expected = this.find(worldOf(socket), worker_id);
+      if (!expected) throw new Error(`the world does not wait for worker ${worker_id}`);
+      this.newcomers.accept(peer);
+      expected.admitted.resolve({ link, host });
     } catch (error) {
-      this.log.warn({ err: error, from: socket.remoteAddress }, 'connection refused');
-      link.close((error as Error).message);
-    } finally {
-      done.abort();
+      const { message } = error as Error;
+      this.newcomers.refuse(peer, { reason: message, world_id: worldOf(socket) });
+      link.close(message);
     }
   }
-}
 
-function keyOf({ world_id, worker_id }: Pick<Names, 'world_id' | 'worker_id'>): string {
-  return `${world_id} ${worker_id}`;
+  private refusal(error: Error, socket: TLSSocket): Refusal {
+    const world_id = worldOf(socket);
+    if (world_id !== null && !this.find(world_id))
+      return { reason: 'the world is not expected here', world_id };
+    return { reason: `the TLS handshake failed: ${tlsReason(error)}`, world_id };
+  }
+
+  private find(worldId: string | null, workerId?: string): Expected | undefined {
+    for (const member of this.expected) {
+      if (member.world_id === worldId && (workerId ?? member.worker_id) === member.worker_id) return member;
+    }
+    return undefined;
+  }
 }

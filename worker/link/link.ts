@@ -1,26 +1,30 @@
-import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import type { TLSSocket } from 'node:tls';
 import { deferred } from '../common/deferred.js';
 import { SilenceWatch } from '../supervisor/silence-watch.js';
 import { encodeFrame, FrameReader } from './frames.js';
+import { tlsReason } from './tls.js';
 
-/** Before the other side has proven who it is, nothing long can come from it. */
-const STRANGER_BYTES = 4096;
+/** Before the other side has joined a world, nothing long can come from it. */
+const NEWCOMER_BYTES = 4096;
 /** The longest message is a rank's list of the ranges that it loaded. */
 const MAX_BYTES = 16 * 1024 * 1024;
 /** What waits to be sent; a side that does not read is no use. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+/** What was sent before the end may leave for so long; it never does where the TLS handshake was not completed. */
+const LINGER_MS = 5_000;
 
 export interface LinkWatch {
   ping_ms: number;
   silence_ms: number;
 }
 
-/** One connection between two agents. Whatever goes wrong with it is its end, and `ended` says what it was. */
+/** One TLS connection between two agents. Whatever goes wrong with it is its end, and `ended` says what it was. */
 export class Link {
   /** Resolves with the reason, for people, when the connection is gone. */
   readonly ended: Promise<string>;
 
-  private readonly reader = new FrameReader(STRANGER_BYTES);
+  private readonly reader = new FrameReader(NEWCOMER_BYTES);
   private readonly end = deferred<string>();
   private readonly queue: unknown[] = [];
   private handler: ((message: unknown) => void) | null = null;
@@ -28,15 +32,20 @@ export class Link {
   private pings: NodeJS.Timeout | undefined;
   private gone = false;
 
-  constructor(private readonly socket: Socket) {
+  constructor(private readonly socket: TLSSocket) {
     this.ended = this.end.promise;
     socket.setNoDelay(true);
     socket.on('data', (chunk) => this.receive(chunk));
-    socket.on('error', (error) => this.close(error.message));
+    socket.on('error', (error) => this.close(tlsReason(error)));
     socket.on('close', () => this.close('the connection was closed'));
   }
 
-  /** The other side has proven who it is: it may send long messages. */
+  /** Resolves, at the side that connected, when the other side has proven the world's token. Rejects when the link ends before. */
+  async secured(): Promise<void> {
+    await this.beforeEnd(once(this.socket, 'secureConnect'));
+  }
+
+  /** The other side has joined the world: it may send long messages. */
   trust(): void {
     this.reader.limit = MAX_BYTES;
   }
@@ -69,8 +78,7 @@ export class Link {
       this.handler = null;
       message.resolve(value);
     });
-    const ended = this.ended.then((reason) => Promise.reject(new Error(reason)));
-    return Promise.race([message.promise, ended]);
+    return this.beforeEnd(message.promise);
   }
 
   /** Ends the link; what was sent before still leaves. Idempotent, the first reason counts. */
@@ -80,8 +88,18 @@ export class Link {
     clearInterval(this.pings);
     this.silence?.close();
     if (this.socket.writableLength > MAX_UNSENT_BYTES) this.socket.destroy();
-    else this.socket.destroySoon();
+    else if (!this.socket.destroyed) this.destroySoon();
     this.end.resolve(reason);
+  }
+
+  private destroySoon(): void {
+    const timer = setTimeout(() => this.socket.destroy(), LINGER_MS);
+    this.socket.once('close', () => clearTimeout(timer));
+    this.socket.destroySoon();
+  }
+
+  private beforeEnd<T>(event: Promise<T>): Promise<T> {
+    return Promise.race([event, this.ended.then((reason) => Promise.reject(new Error(reason)))]);
   }
 
   private receive(chunk: Buffer): void {

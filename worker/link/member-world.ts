@@ -1,11 +1,9 @@
-import { connect } from 'node:net';
 import { type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStoreLocation, RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { SealedWorld } from '../../state/index.js';
 import { toRankError } from '../common/errors.js';
 import type { Rank, RankHost } from '../supervisor/rank.js';
-import { joinWorld } from './handshake.js';
 import { Link } from './link.js';
 import {
   agentFromWire,
@@ -16,6 +14,7 @@ import {
   rankToWire,
   type StartOrder,
 } from './protocol.js';
+import { connectToLeader } from './tls.js';
 
 /** What a member knows itself of the ranks that it is to run. */
 export interface MemberJob {
@@ -60,8 +59,7 @@ export class MemberWorld {
   private job: Omit<MemberJob, 'tokens_digest'> | null = null;
 
   constructor(private readonly options: MemberWorldOptions) {
-    const { address, port } = options.world.leader;
-    this.link = new Link(connect({ host: address, port }));
+    this.link = new Link(connectToLeader(options.world));
     // From the first attempt to connect: a leader that is stopped must not hold this agent up either.
     this.link.watch(options);
     void this.link.ended.then(() => this.closed.abort());
@@ -93,8 +91,9 @@ export class MemberWorld {
   }
 
   private async join(): Promise<void> {
-    const { world, worker_id, host } = this.options;
-    await joinWorld(this.link, { world_id: world.world_id, worker_id, host: host.host }, world.token);
+    const { worker_id, host } = this.options;
+    await this.link.secured();
+    this.send({ kind: 'join', worker_id, host: host.host });
     this.link.trust();
     this.link.onMessage((message) => this.receive(asLeaderMessage(message)));
     try {

@@ -1,8 +1,9 @@
 /**
- * What the leader of a world and a member say to each other once each has proven that it knows the token. All of it is JSON,
- * the bytes of rendezvous keys as base64. Both ends are strangers to each other's memory, so every message is checked.
+ * What the leader of a world and a member say to each other once each has proven in the TLS handshake that it knows the token. All
+ * of it is JSON, the bytes of rendezvous keys as base64. Both ends are strangers to each other's memory, so every message is checked.
  *
  *     leader                          member
+ *                                ←    join {worker_id, host}      which worker of the world it is; the host is for people
  *                                ←    ready {tokens_digest} | refused {error}    its data is prepared, or can't be
  *     start {rank …}             →
  *     message {rank, message}    ↔    message {rank, message}     as in contracts/rank-protocol.ts
@@ -44,6 +45,10 @@ const message = <K extends string, P extends Record<string, TSchema>>(kind: K, f
   Type.Object({ kind: Type.Literal(kind), ...fields }, strict);
 
 const RankError = Type.Object({ code: Text, message: Text }, strict);
+
+const Name = Type.String({ minLength: 1, maxLength: 200 });
+const Join = message('join', { worker_id: Name, host: Name });
+export const asJoin = checked(Join);
 
 const SaveRef = Type.Object(
   {
@@ -155,7 +160,7 @@ export const asMemberMessage = checked(
     message('leaving', {}),
   ]),
 );
-export type MemberMessage = ReturnType<typeof asMemberMessage>;
+export type MemberMessage = Static<typeof Join> | ReturnType<typeof asMemberMessage>;
 
 const Load = Type.Union([
   message('checkpoint', {

@@ -6,13 +6,7 @@ import { workerLine } from '../supervisor/log-line.js';
 import type { Rank, RankEnd, RankHost, RankListener } from '../supervisor/rank.js';
 import { endText } from '../supervisor/rank-end.js';
 import type { Link } from './link.js';
-import {
-  agentToWire,
-  asMemberMessage,
-  type LeaderMessage,
-  type MemberMessage,
-  rankFromWire,
-} from './protocol.js';
+import { agentToWire, asMemberMessage, type LeaderMessage, rankFromWire } from './protocol.js';
 
 interface RemoteRank {
   end: Deferred<RankEnd>;
@@ -81,7 +75,7 @@ export class RemoteRankHost implements RankHost {
     this.link.send(message);
   }
 
-  private receive(told: MemberMessage): void {
+  private receive(told: ReturnType<typeof asMemberMessage>): void {
     switch (told.kind) {
       case 'ready':
         this.prepared.resolve(told.tokens_digest);

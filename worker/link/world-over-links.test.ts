@@ -1,6 +1,5 @@
 /** A world whose ranks run at several agents: what each end looks like to the leader, and that nobody leaves ranks behind. */
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
 import { hostname } from 'node:os';
 import t from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
@@ -12,6 +11,7 @@ import type { LogLine } from '../supervisor/log-line.js';
 import type { Rank, RankHost, RankListener } from '../supervisor/rank.js';
 import { RankProcess } from '../supervisor/rank-process.js';
 import type { WorldEnd } from '../supervisor/world.js';
+import { joined, leaderOf, silentServer } from '../testing/link-peers.js';
 import {
   deafListener,
   linked,
@@ -20,8 +20,8 @@ import {
   scriptedJob,
   TOKENS_DIGEST,
 } from '../testing/linked-world.js';
-import { admitMember, joinWorld } from './handshake.js';
-import { Link } from './link.js';
+
+const TOKEN = 'cc'.repeat(32);
 
 function lost(end: WorldEnd) {
   if (end.kind !== 'lost') throw new Error(`ended as ${end.kind}`);
@@ -134,28 +134,18 @@ t.test('a leader that goes away leaves no ranks at its members', async (t) => {
 t.test('a leader that is stopped, its connection up, leaves no ranks at its members', async (t) => {
   const started: Rank[] = [];
   // It says what a leader says up to the start of its ranks, and from then on nothing, not even that it lives.
-  const server = createServer(async (socket) => {
-    const link = new Link(socket);
-    await admitMember(link, () => sealed.token);
+  const port = await leaderOf(t, TOKEN, async (link) => {
     await link.next();
     link.send({ kind: 'start', rank: 1, world_size: 2, nonce: 'n', load: null, failures_per_second: 0 });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  const sealed = worldAt((server.address() as AddressInfo).port);
-  const member = memberOf(sealed, 'a', { host: recording(started), silence_ms: 1000 });
+  const member = memberOf(worldAt(port), 'a', { host: recording(started), silence_ms: 1000 });
   await member.ended;
   t.equal(started.length, 1);
   t.ok(started.every(isGone));
 });
 
 t.test('a leader that is stopped before its first word holds nobody up', async (t) => {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  await memberOf(worldAt((server.address() as AddressInfo).port), 'a', { silence_ms: 500 }).ended;
+  await memberOf(worldAt(await silentServer(t)), 'a', { silence_ms: 500 }).ended;
 });
 
 t.test('a member that is stopped is lost after a while', async (t) => {
@@ -232,60 +222,39 @@ for (const [what, message] of [
 t.test('a member starts its own ranks and no others, each once, and only when it is ready', async (t) => {
   for (const orders of [[0], [1, 1], [2]]) {
     const started: Rank[] = [];
-    const server = createServer(async (socket) => {
-      const link = new Link(socket);
-      await admitMember(link, () => sealed.token);
+    const port = await leaderOf(t, TOKEN, async (link) => {
       await link.next();
       for (const rank of orders)
         link.send({ kind: 'start', rank, world_size: 3, nonce: 'n', load: null, failures_per_second: 0 });
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const sealed = worldAt((server.address() as AddressInfo).port);
-    await memberOf(sealed, 'a', { host: recording(started) }).ended;
+    await memberOf(worldAt(port), 'a', { host: recording(started) }).ended;
     t.equal(started.length, orders.length - 1, `orders ${orders}`);
     t.ok(started.every(isGone));
-    server.close();
   }
 });
 
 t.test('a preparation ends when the leader is gone', async (t) => {
   const aborted = deferred<void>();
-  const server = createServer(async (socket) => {
-    const link = new Link(socket);
-    await admitMember(link, () => sealed.token).catch(() => undefined);
-    link.close('gone');
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  const sealed = worldAt((server.address() as AddressInfo).port);
+  const port = await leaderOf(t, TOKEN, (link) => link.close('gone'));
   const prepare = async (signal: AbortSignal) => {
     if (!signal.aborted) await once(signal, 'abort');
     aborted.resolve();
     return scriptedJob();
   };
-  await memberOf(sealed, 'a', { prepare }).ended;
+  await memberOf(worldAt(port), 'a', { prepare }).ended;
   await aborted.promise;
 });
 
 function worldAt(port: number): SealedWorld {
   return {
     world_id: 'w',
-    token: 'cc'.repeat(32),
+    token: TOKEN,
     leader: { worker_id: 'leader', address: '127.0.0.1', port },
     members: [{ worker_id: 'a', ranks: [1] }],
     job_id: 'wait',
     execution: '1-a' as const,
     generation: 1,
   };
-}
-
-async function joined(sealed: SealedWorld, worker_id: string): Promise<Link> {
-  const { address: host, port } = sealed.leader;
-  const link = new Link(connect({ host, port }));
-  await joinWorld(link, { world_id: sealed.world_id, worker_id, host: 'node-x' }, sealed.token);
-  return link;
 }
 
 function heartbeat(rank: number) {

@@ -40,7 +40,7 @@ t.test('a patch changes what has no part in the arithmetic', async (t) => {
     limits: { on_limit: 'pause', max_runtime: 3600 },
   });
   t.equal(changed.requested_ranks, 3);
-  t.equal(changed.state_version, job.state_version + 1);
+  t.ok(changed.state_version > job.state_version);
   const listed = async (label: string) =>
     (await stack.request({ url: `/v1/jobs?label=${label}` })).json<Page<Job>>().data.map(({ id }) => id);
   t.notOk((await listed('team%3Da')).includes(job.id));

@@ -57,8 +57,19 @@ t.test('what a list ends with can be given to the stream, and the other way roun
 t.test('a position looks like one, or is refused with a sentence that says so', async (t) => {
   const { train, ask, stack, job } = await trained(t);
   await train(1);
-  const texts = ['3', '0', 'x', '3fa91c0b-', '3fa91c0b-0', '3FA91C0B-3', '3fa91c0b-3-3', '-3'];
-  const sentence = /such as `3fa91c0b-41`/;
+  const texts = [
+    '3',
+    '0',
+    'x',
+    '3fa91c0b-',
+    '3fa91c0b-0-1',
+    '3FA91C0B-3-1',
+    '3fa91c0b-3',
+    '3fa91c0b-3-',
+    '3fa91c0b-3-1-1',
+    '-3',
+  ];
+  const sentence = /such as `3fa91c0b-41-660da8a518800`/;
   const refused = (place: string) => ({
     code: 'invalid_parameter',
     status: 400,

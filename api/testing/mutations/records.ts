@@ -221,7 +221,7 @@ export const RECORD_MUTATIONS = {
     status: 202,
     prepare: async (stack) => {
       const [{ id: webhook_id }, id] = [await webhookOf(stack), `dlv_${ulid()}`];
-      const data = { job_id: `job_${ulid()}`, seq: 1, position: '3fa91c0b-1', details: {} };
+      const data = { job_id: `job_${ulid()}`, seq: 1, position: '3fa91c0b-1-660da8a518800', details: {} };
       const message = { type: 'job.created', timestamp: now(), data };
       const delivery = { id, webhook_id, message_id: `msg_${ulid()}`, message, created_at: now() };
       await stack.store.addDelivery(delivery);

@@ -7,7 +7,7 @@
 --
 --   <prefix>:job:<id>                  hash    the record (fields: state/jobs/record.ts)
 --   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first; bounded
---   <prefix>:job:<id>:events, :metrics, :logs  stream  entry id <seq>-0, one counter for all
+--   <prefix>:job:<id>:events, :metrics, :logs  stream  entry id <seq>-<stamp>, one counter for all
 --   <prefix>:job:<id>:attempts         list    JSON of each epoch, oldest first (include/attempt.lua)
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-places  zset by step
 --   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id;  <index>:checkpoints  zset of checkpoint ids, by id
@@ -44,7 +44,7 @@
 --   <prefix>:pool:<pool>:waiting       zset    of jobs that wait for slots, about in the order of their turns (state.lua)
 --   <prefix>:pool:<pool>:delayed       zset    of jobs that do not wait for slots yet -> when they begin to (ms, server clock)
 --   <prefix>:pool:<pool>:waiting-jobs  hash    id of each of both -> what the scheduler has to know of it, JSON (state.lua)
---   <prefix>:pool:<pool>:version       string  counts changes of workers, demands and allocations: a decision is for one version
+--   <prefix>:pool:<pool>:version       string  stamp of the newest change of workers, demands or allocations: a decision is for one version
 --   <prefix>:pool:<pool>:served        zset    project and group -> when a job of that project last got slots there (ms), for a day
 --   <prefix>:gone-workers              set     of workers whose queue has to be removed
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
@@ -86,6 +86,13 @@ end
 local function now_ms()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- A number that the server gives out once, and greater than `last` (text or nil): its clock's time in microseconds. A server that took
+-- over without the newest writes counts on from an older number, and would number other things with a count as those that were lost.
+local function next_stamp(last)
+  local time = redis.call('TIME')
+  return string.format('%d', math.max(time[1] * 1000000 + time[2], tonumber(last or 0) + 1))
 end
 
 -- The record as a table of strings; nil when there is none.
@@ -146,6 +153,12 @@ local function version_error(job)
   return failure('version_mismatch', 'the job is at state_version ' .. job.state_version)
 end
 
+-- Numbers a change of the job's state, or of what is asked of it.
+local function change_version(id)
+  local version = redis.call('HGET', job_key(id), 'state_version')
+  redis.call('HSET', job_key(id), 'state_version', next_stamp(version))
+end
+
 local function wake(id, seq)
   redis.call('PUBLISH', job_key(id) .. ':wake', seq)
 end
@@ -154,23 +167,33 @@ end
 local WEBHOOK_OUTBOX_KEPT = 100000
 
 -- Remembers an event for the webhooks of the job's project, if there are any, in the step that makes the event.
-local function tell_webhooks(id, seq, type, at, data)
+local function tell_webhooks(id, seq, stamp, type, at, data)
   local job = redis.call('HMGET', job_key(id), 'project', 'notify', 'stream')
   local project, notify = job[1], job[2]
   if redis.call('EXISTS', prefix .. ':project:' .. project .. ':webhooks') == 1 then
-    local event = { 'job_id', id, 'stream', job[3], 'seq', seq, 'type', type, 'at', at, 'data', data }
+    local event = { 'job_id', id, 'stream', job[3], 'seq', seq, 'stamp', stamp, 'type', type, 'at', at, 'data', data }
     local key = prefix .. ':webhook-outbox'
     redis.call('XADD', key, 'MAXLEN', '~', WEBHOOK_OUTBOX_KEPT, '*', 'project', project, 'notify', notify, unpack(event))
   end
+end
+
+-- Appends an entry to the job's stream; the newest `keep` of its kind are kept, about. Returns its number and its stamp, which a number
+-- that is given a second time does not have.
+local function append_entry(id, kind, keep, ...)
+  local key = job_key(id)
+  local last = redis.call('HMGET', key, 'seq', 'seq_stamp')
+  local seq, stamp = tonumber(last[1]) + 1, next_stamp(last[2])
+  redis.call('HSET', key, 'seq', seq, 'seq_stamp', stamp)
+  redis.call('XADD', key .. ':' .. kind .. 's', 'MAXLEN', '~', keep, seq .. '-' .. stamp, ...)
+  return seq, stamp
 end
 
 -- Events of a job; the newest so many are kept, about.
 local EVENTS_KEPT = 10000
 
 local function append_event(id, type, at, data)
-  local seq = redis.call('HINCRBY', job_key(id), 'seq', 1)
-  redis.call('XADD', job_key(id) .. ':events', 'MAXLEN', '~', EVENTS_KEPT, seq .. '-0', 'type', type, 'at', at, 'data', data)
-  tell_webhooks(id, seq, type, at, data)
+  local seq, stamp = append_entry(id, 'event', EVENTS_KEPT, 'type', type, 'at', at, 'data', data)
+  tell_webhooks(id, seq, stamp, type, at, data)
   wake(id, seq)
   return seq
 end

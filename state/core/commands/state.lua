@@ -12,9 +12,15 @@ local function wake_scheduler(pool)
   redis.call('PUBLISH', prefix .. ':pools:changed', pool)
 end
 
--- The same, and a decision that was made on the pool as it was before is not applied any more.
+-- From now on no decision is applied that was made on the pool as it was before.
+local function change_pool_version(pool)
+  local key = prefix .. ':pool:' .. pool .. ':version'
+  redis.call('INCR', key)
+end
+
+-- Both.
 local function change_pool(pool)
-  redis.call('INCR', prefix .. ':pool:' .. pool .. ':version')
+  change_pool_version(pool)
   wake_scheduler(pool)
 end
 
@@ -172,7 +178,7 @@ local function set_state(id, job, to, reason, at)
   local key = job_key(id)
   local json_reason = reason or cjson.null
   redis.call('HSET', key, 'state', to, 'reason', reason or '', 'updated_at', at)
-  redis.call('HINCRBY', key, 'state_version', 1)
+  change_version(id)
   redis.call('RPUSH', key .. ':history', cjson.encode({ state = to, reason = json_reason, at = at }))
   redis.call('LTRIM', key .. ':history', -HISTORY_KEPT, -1)
   local states = index_key(job.project, 'jobs:state:')

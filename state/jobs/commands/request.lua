@@ -60,7 +60,7 @@ elseif call.action == 'resize' then
       return refused
     end
     redis.call('HSET', key, 'requested_ranks', call.ranks, 'updated_at', call.at)
-    redis.call('HINCRBY', key, 'state_version', 1)
+    change_version(call.job_id)
     count_ranks(call.job_id, job.project, job.state)
     local change = { from = tonumber(job.requested_ranks), to = call.ranks }
     append_event(call.job_id, 'resize.requested', call.at, cjson.encode(change))

@@ -18,6 +18,7 @@ if redis.call('EXISTS', key) == 1 or redis.call('HEXISTS', prefix .. ':deleted-j
   return { 'ok', '0' }
 end
 add_record(call.job_id, call.record)
+change_version(call.job_id)
 for _, change in ipairs(call.history) do
   redis.call('RPUSH', key .. ':history', change)
 end

@@ -35,7 +35,7 @@ for field, value in pairs(call.fields) do
   job[field] = value
 end
 count_ranks(call.job_id, job.project, job.state)
-redis.call('HINCRBY', key, 'state_version', 1)
+change_version(call.job_id)
 wait_anew(call.job_id, job)
 append_event(call.job_id, 'job.updated', call.at, cjson.encode({ changed = call.changed }))
 redis.call('PUBLISH', key .. ':control', 'updated')

@@ -73,6 +73,6 @@ for _, id in ipairs(call.waiting) do
   end
 end
 if #call.starts + #call.growth + #call.requests + #call.withdrawn > 0 then
-  redis.call('INCR', key .. ':version')
+  change_pool_version(call.pool)
 end
 return { 'ok', '1' }

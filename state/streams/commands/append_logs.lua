@@ -18,8 +18,7 @@ if call.batch and execution == call.execution and call.batch <= tonumber(batch) 
   return { 'ok', seq }
 end
 for _, line in ipairs(call.lines) do
-  seq = redis.call('HINCRBY', key, 'seq', 1)
-  redis.call('XADD', key .. ':logs', 'MAXLEN', '~', call.keep, seq .. '-0', 'line', line)
+  seq = append_entry(call.job_id, 'log', call.keep, 'line', line)
 end
 if call.batch then
   redis.call('HSET', key, 'log_batch', string.format('%s:%d', call.execution, call.batch))

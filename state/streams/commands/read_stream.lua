@@ -1,6 +1,6 @@
 -- Reads the job's stream: the first entries after a position, of each kind, as they are at one moment.
 --
--- call: job_id, after {stream, seq} or absent (from the beginning), limit, kinds ['event' | 'metric' | 'log']
+-- call: job_id, after {stream, seq, stamp} or absent (from the beginning), limit, kinds ['event' | 'metric' | 'log']
 -- Returns: ok, stream, {entry…} …     its name ('' for an unknown job) and one list for each of `kinds`; an entry is {id, {field, value…}}
 -- Errors: position_lost     the stream is another one than that of `after`, or has lost its end
 -- Reading all in one command matters: an event and a later metric may arrive between two reads, and a reader
@@ -10,13 +10,31 @@
 local key = job_key(call.job_id)
 local record = redis.call('HMGET', key, 'stream', 'seq')
 local stream, last = record[1] or '', tonumber(record[2] or 0)
-local after = call.after or { stream = stream, seq = 0 }
-if stream ~= '' and (after.stream ~= stream or after.seq > last) then
+
+-- Whether the entry of a position was lost. Another one may have its number now. Of entries that are dropped since, those tell that are
+-- kept before it: stamps only grow, so none is later. Where none tells, nothing is kept of what came in place of the lost ones either.
+local function is_lost(after)
+  if after.stream ~= stream or after.seq > last then
+    return true
+  end
+  for _, kind in ipairs({ 'event', 'metric', 'log' }) do
+    local newest = redis.call('XREVRANGE', key .. ':' .. kind .. 's', string.format('%d', after.seq), '-', 'COUNT', 1)[1]
+    if newest then
+      local seq, stamp = string.match(newest[1], '^(%d+)-(%d+)$')
+      if tonumber(stamp) > after.stamp or (tonumber(seq) == after.seq and tonumber(stamp) ~= after.stamp) then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+if stream ~= '' and call.after and is_lost(call.after) then
   return failure('position_lost', 'what happened to the job up to there was lost with Redis: begin anew, without `after`')
 end
+local from = call.after and string.format('%d', call.after.seq + 1) or '-'
 local reply = { 'ok', stream }
 for _, kind in ipairs(call.kinds) do
-  local from = '(' .. string.format('%d', after.seq) .. '-0'
   reply[#reply + 1] = redis.call('XRANGE', key .. ':' .. kind .. 's', from, '+', 'COUNT', call.limit)
 end
 return reply

@@ -17,8 +17,7 @@ if call.batch and call.batch <= tonumber(job.batch) then
   return { 'ok', seq }
 end
 for _, metric in ipairs(call.metrics) do
-  seq = redis.call('HINCRBY', key, 'seq', 1)
-  redis.call('XADD', key .. ':metrics', 'MAXLEN', '~', call.keep, seq .. '-0', 'metric', metric)
+  seq = append_entry(call.job_id, 'metric', call.keep, 'metric', metric)
 end
 if call.progress then
   -- After a step back the same tokens are trained once more, and count once more.
