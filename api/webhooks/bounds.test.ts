@@ -31,7 +31,7 @@ function eventOf(n: number): WebhookEvent {
   const message = {
     type: 'job.state',
     timestamp,
-    data: { job_id: `job_${'0'.repeat(26)}`, seq: n, position: `0a1b2c3d-${n}`, details },
+    data: { job_id: `job_${'0'.repeat(26)}`, seq: n, position: `0a1b2c3d-${n}-660da8a518800`, details },
   };
   return { kind: 'event', entry: `${Date.now()}-${n}`, project: 'default', notify: [], message };
 }

@@ -46,7 +46,7 @@ t.test('a job that has not changed is the same object, one that has is another',
     requested_ranks: 1,
     spec: { ...(last as unknown as Job).spec, labels: { team: 'a' } },
   });
-  await changed('labelled', { labels: { team: 'a' }, state_version: 2 });
+  await changed('labelled', { labels: { team: 'a' } });
   const claim = await other.claimAttempt(id, 1, 'a', 60_000);
   if (!claim.granted) throw new Error(claim.code);
   await changed('claimed', { state: 'provisioning', queue_position: null, epoch: 1 });

@@ -116,7 +116,7 @@ t.test('metrics and progress', async (t) => {
     progress,
   );
   const entry = (await store.readStream(id, null, 100)).at(-1);
-  t.match(entry?.position, new RegExp(`^[0-9a-f]{8}-${seq}$`));
+  t.match(entry?.position, new RegExp(`^[0-9a-f]{8}-${seq}-[0-9a-f]{13}$`));
   t.same(entry, {
     ...metric(5),
     seq,

@@ -102,3 +102,28 @@ t.test('a version from before Redis lost everything is none of later', async (t)
   const waited = await stack.request({ url: `${url}?wait=1s&since_version=${state_version}` });
   t.ok(waited.json<Job>().state_version > state_version, 'who waits for a later one has it');
 });
+
+t.test(
+  'a version that a failover lost is none of later, though as many changes were made since',
+  async (t) => {
+    const stack = await startTestStack();
+    t.teardown(() => stack.close());
+    const { id } = await stack.createJob();
+    const url = `/v1/jobs/${id}`;
+    const act = (action: string, headers = {}) =>
+      stack.request({ method: 'POST', url: `${url}/${action}`, payload: {}, headers });
+    await act('pause');
+    const failOver = await stack.redis.leaveReplicaBehind();
+    const resumed = await act('resume');
+    const { etag = '' } = resumed.headers;
+    const { state_version } = resumed.json<Job>();
+    await failOver();
+    const wait = () => stack.request({ url: `${url}?wait=60s&since_version=${state_version}` });
+    t.match((await wait()).json(), { state: 'paused' }, 'who has seen the lost state hears of it at once');
+    const other = await stack.request({ method: 'PATCH', url, payload: { priority: 3 } });
+    t.match((await act('cancel', { 'if-match': etag })).json(), { code: 'version_mismatch', status: 412 });
+    t.match((await wait()).json(), { spec: { priority: 3 } });
+    const kept = { 'if-match': String(other.headers.etag) };
+    t.equal((await act('cancel', kept)).statusCode, 202);
+  },
+);
