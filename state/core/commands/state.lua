@@ -15,7 +15,7 @@ end
 -- From now on no decision is applied that was made on the pool as it was before.
 local function change_pool_version(pool)
   local key = prefix .. ':pool:' .. pool .. ':version'
-  redis.call('INCR', key)
+  redis.call('SET', key, next_stamp(redis.call('GET', key)))
 end
 
 -- Both.
