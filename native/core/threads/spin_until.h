@@ -1,14 +1,13 @@
 #pragma once
 
+#include <chrono>
+
 namespace zerofleet {
 
-/// How often a thread looks before it goes to sleep: some tens of microseconds. The sections of a training step follow one
-/// another closely, and waking a sleeping thread takes about as long as a small section runs.
-#if defined(__SANITIZE_THREAD__)
-inline constexpr int kSpins = 20;  // each look is a call into the sanitizer
-#else
-inline constexpr int kSpins = 4000;
-#endif
+/// How long a thread looks before it sleeps. The sections of a training step follow one another within microseconds, and a sleeping
+/// thread takes about as long to wake as a small section runs. A time, not a number of looks: a pause takes 10 to 140 cycles,
+/// depending on the processor.
+inline constexpr std::chrono::microseconds kSpinTime{50};
 
 inline void pause_cpu() {
 #if defined(__x86_64__)
@@ -18,14 +17,20 @@ inline void pause_cpu() {
 #endif
 }
 
-/// True as soon as `ready()` is, false after kSpins looks.
+/// Returns true as soon as `ready()` is true, false after kSpinTime.
 template <class Ready>
 bool spin_until(Ready&& ready) {
-  for (int spin = 0; spin < kSpins; ++spin) {
-    if (ready()) return true;
-    pause_cpu();
+  constexpr int kLooksPerClockRead = 16;
+  std::chrono::steady_clock::time_point end{};
+  for (;;) {
+    for (int look = 0; look < kLooksPerClockRead; ++look) {
+      if (ready()) return true;
+      pause_cpu();
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (end == std::chrono::steady_clock::time_point{}) end = now + kSpinTime;
+    if (now >= end) return false;
   }
-  return false;
 }
 
 }  // namespace zerofleet

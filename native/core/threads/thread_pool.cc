@@ -1,44 +1,53 @@
 #include "core/threads/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "core/error.h"
-#include "core/threads/spin_until.h"
 #include "core/threads/start_thread.h"
+#include "core/threads/wait_for.h"
 
 namespace zerofleet {
 
 struct ThreadPool::State {
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::condition_variable done;
-  // Written under the mutex, so that a thread about to sleep cannot miss a change; read without it while spinning.
-  std::atomic<std::uint64_t> generation{0};  // counts parallel_for calls
-  std::atomic<int> num_working{0};           // helpers still inside the current call
-  std::atomic<bool> stopping{false};
-  std::exception_ptr failure;
+  /// A thread beside the caller, on cache lines of its own: the others do not see that it is called.
+  struct alignas(128) Helper {
+    std::atomic<std::uint64_t> num_calls{0};
+    WaitFor wait;
+    std::thread thread;
+  };
 
+  const int num_helpers;
+  std::unique_ptr<Helper[]> helpers;
+  std::atomic<bool> stopping{false};
+
+  // Written while no helper works, read by those that are called.
   Call call = nullptr;
   void* body = nullptr;
   std::int64_t num_tasks = 0;
   std::atomic<std::int64_t> next_task{0};
+  std::atomic<int> num_working{0};  // helpers still inside the current call
+  WaitFor wait_for_end;
+  std::mutex failure_mutex;
+  std::exception_ptr failure;
 
-  std::vector<std::thread> helpers;
+  explicit State(int helpers_wanted)
+      : num_helpers(helpers_wanted), helpers(std::make_unique<Helper[]>(static_cast<std::size_t>(helpers_wanted))) {}
+
+  Helper& helper(int index) { return helpers[static_cast<std::size_t>(index)]; }
 
   /// Ends the threads that there are, also where the system gave no more of them.
   ~State() {
-    {
-      const std::lock_guard lock(mutex);
-      stopping.store(true);
+    stopping = true;
+    for (int i = 0; i < num_helpers; ++i) {
+      if (!helper(i).thread.joinable()) continue;
+      helper(i).wait.changed();
+      helper(i).thread.join();
     }
-    wake.notify_all();
-    for (std::thread& helper : helpers) helper.join();
   }
 
   void work(int worker) {
@@ -48,65 +57,54 @@ struct ThreadPool::State {
       try {
         call(body, task, worker);
       } catch (...) {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(failure_mutex);
         if (!failure) failure = std::current_exception();
       }
     }
   }
 
-  void helper_loop(int worker) {
-    std::uint64_t seen = 0;
-    const auto called = [&] { return stopping.load() || generation.load() != seen; };
-    for (;;) {
-      if (!spin_until(called)) {
-        std::unique_lock lock(mutex);
-        wake.wait(lock, called);
-      }
-      if (stopping.load()) return;
-      seen = generation.load();
-      work(worker);
-      const std::lock_guard lock(mutex);
-      if (--num_working == 0) done.notify_one();
+  void helper_loop(int index) {
+    Helper& self = helper(index);
+    for (std::uint64_t seen = 0;; ++seen) {
+      self.wait([&] { return self.num_calls != seen || stopping; });
+      if (stopping) return;
+      work(index + 1);
+      if (--num_working == 0) wait_for_end.changed();
     }
   }
 };
 
-ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(int num_threads) {
   require(num_threads >= 1, "invalid_argument", "a thread pool needs at least one thread");
-  state_->helpers.reserve(static_cast<std::size_t>(num_threads - 1));
-  for (int worker = 1; worker < num_threads; ++worker) {
-    state_->helpers.push_back(start_thread([state = state_.get(), worker] { state->helper_loop(worker); }));
+  state_ = std::make_unique<State>(num_threads - 1);
+  for (int index = 0; index < num_threads - 1; ++index) {
+    state_->helper(index).thread = start_thread([state = state_.get(), index] { state->helper_loop(index); });
   }
 }
 
 ThreadPool::~ThreadPool() = default;
 
-int ThreadPool::num_threads() const { return static_cast<int>(state_->helpers.size()) + 1; }
+int ThreadPool::num_threads() const { return state_->num_helpers + 1; }
 
 void ThreadPool::run(std::int64_t num_tasks, Call call, void* body) {
   State& s = *state_;
   if (num_tasks <= 0) return;
-  if (s.helpers.empty() || num_tasks == 1) {
+  if (s.num_helpers == 0 || num_tasks == 1) {
     for (std::int64_t task = 0; task < num_tasks; ++task) call(body, task, 0);
     return;
   }
-  {
-    const std::lock_guard lock(s.mutex);
-    s.call = call;
-    s.body = body;
-    s.num_tasks = num_tasks;
-    s.next_task.store(0, std::memory_order_relaxed);
-    s.num_working.store(static_cast<int>(s.helpers.size()));
-    s.failure = nullptr;
-    s.generation.fetch_add(1);
+  const int num_called = static_cast<int>(std::min<std::int64_t>(s.num_helpers, num_tasks - 1));
+  s.call = call;
+  s.body = body;
+  s.num_tasks = num_tasks;
+  s.next_task.store(0, std::memory_order_relaxed);
+  s.num_working = num_called;
+  for (int index = 0; index < num_called; ++index) {
+    ++s.helper(index).num_calls;
+    s.helper(index).wait.changed();
   }
-  s.wake.notify_all();
   s.work(0);
-  const auto finished = [&] { return s.num_working.load() == 0; };
-  spin_until(finished);
-  // The lock is taken in any case: the last helper may still be inside its own section.
-  std::unique_lock lock(s.mutex);
-  s.done.wait(lock, finished);
+  s.wait_for_end([&] { return s.num_working == 0; });
   if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
 }
 

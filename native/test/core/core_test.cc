@@ -90,6 +90,19 @@ TEST_CASE("threads that the system does not start are a typed error, and those t
 }
 #endif
 
+TEST_CASE("no more threads run than there are tasks") {
+  ThreadPool pool(8);
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    std::atomic<int> most{0};
+    pool.parallel_for(3, [&](std::int64_t, int worker) {
+      int seen = most;
+      while (worker > seen && !most.compare_exchange_weak(seen, worker)) {
+      }
+    });
+    REQUIRE(most < 3);
+  }
+}
+
 TEST_CASE("an exception in a task reaches the caller after all tasks, and the pool lives on") {
   ThreadPool pool(3);
   std::atomic<int> ran{0};
