@@ -156,6 +156,7 @@ export const ERROR_CATALOGUE = {
   gpu_fault: kind(500, 'internal', 'A kernel on a GPU did what it must not'),
   device_unavailable: kind(500, 'hardware', 'A GPU is not there, or cannot be used', true),
   device_failed: kind(500, 'hardware', 'CUDA reported an error', true),
+  operation_unsupported: kind(500, 'internal', 'The device has no implementation of an operation'),
   tokens_differ: kind(
     500,
     'internal',

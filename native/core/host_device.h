@@ -8,6 +8,14 @@
 #define ZF_HOST_DEVICE
 #endif
 
+// Marks the functions of formulas (kernels/*/formulas/), which SIMD sources use besides: those are compiled once per instruction set, so
+// there a function must never be emitted, but always go into its caller.
+#if defined(__CUDACC__)
+#define ZF_FORMULA __host__ __device__ inline
+#else
+#define ZF_FORMULA inline __attribute__((always_inline))
+#endif
+
 // Unrolls the loop that follows in device code: several loads are then under way at once.
 #if defined(__CUDA_ARCH__)
 #define ZF_PRAGMA(text) _Pragma(#text)

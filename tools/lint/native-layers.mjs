@@ -29,8 +29,10 @@ const ownedHeaders = [
 const simdMayInclude = /^(kernels\/[a-z]+\/simd\/|\.?\/?[a-z0-9_]+\.(h|inc)$|std[a-z]*\.h$|c[a-z]+$)/;
 const simdFile = /^kernels\/[a-z]+\/simd\//;
 
-/** Headers that hold plain data and no function: nothing in them can be emitted for the wrong machine. */
-const plainDataHeaders = /^(core\/dtype_enum|kernels\/optimizer\/[a-z]+_scalars)\.h$/;
+/** Headers with plain data, and with functions that always go into their callers: nothing in them can be emitted for the wrong machine. */
+const simdShares = /^(core\/(dtype_enum|host_device)|kernels\/[a-z]+\/formulas\/[a-z_0-9]+)\.h$/;
+const formulaFile = /^kernels\/[a-z]+\/formulas\//;
+const UNMARKED_FUNCTION = /^(?!\s*(ZF_FORMULA|if|for|while|switch)\b)[\w:<>,&* ]+\(.*\)( const)? \{/;
 
 const INCLUDE = /^\s*#\s*include\s*[<"]([^>"]+)[>"]/;
 
@@ -45,8 +47,11 @@ export function includeProblem(file, header) {
   if (folder === 'test') return null;
   const owned = ownedHeaders.find(([pattern]) => pattern.test(header));
   if (owned && !file.startsWith(owned[1])) return `only ${owned[1]} may include <${header}>`;
-  if (simdFile.test(file) && !simdMayInclude.test(header) && !plainDataHeaders.test(header)) {
-    return `SIMD files include only simd/ folders of kernels/ and C headers, not ${header}`;
+  if (simdFile.test(file) && !simdMayInclude.test(header) && !simdShares.test(header)) {
+    return `SIMD files include only simd/ and formulas/ folders of kernels/ and C headers, not ${header}`;
+  }
+  if (formulaFile.test(file) && !simdShares.test(header)) {
+    return `formulas include only formulas/ folders and core/host_device.h, not ${header}`;
   }
   if (!header.includes('/') || !everything.includes(target) || target === folder) return null;
   return mayInclude[folder]?.includes(target) ? null : `${folder}/ may not include ${target}/`;
@@ -57,10 +62,13 @@ const ELEMENTARY =
 const computesState = /^(core|data|kernels|model|train|zero)\//;
 
 /**
- * What is wrong with the calls in one line, or null.
+ * What is wrong with one line that is no include, or null.
  * @param {string} file relative to native/
  */
 export function callProblem(file, line) {
+  if (formulaFile.test(file) && UNMARKED_FUNCTION.test(line)) {
+    return 'a function of a formula must be marked ZF_FORMULA, since SIMD sources use it';
+  }
   const name = computesState.test(file) && ELEMENTARY.exec(line.replace(/\/\/.*/, ''))?.[1];
   return name
     ? `the bits of the C library's ${name}() differ between processors: use core/portable_math.h`

@@ -11,6 +11,8 @@ t.test('includes that the layers allow', async (t) => {
     ['core/cuda/runtime.cc', 'cuda_runtime_api.h'],
     ['kernels/gemm/simd/gemm.cc', 'kernels/common/simd/vec.h'],
     ['kernels/gemm/simd/gemm.cc', 'stdint.h'],
+    ['kernels/elementwise/simd/gelu.cc', 'kernels/elementwise/formulas/gelu.h'],
+    ['kernels/elementwise/formulas/gelu.h', 'kernels/common/formulas/arithmetic.h'],
     ['test/zero/step/zero_errors_test.cc', 'model/transformer/transformer.h'],
     ['core/device/buffer.cc', 'vector'],
   ];
@@ -27,6 +29,7 @@ t.test('includes that the layers forbid', async (t) => {
     ['zero/offload/offload.cc', 'cuda_runtime_api.h', /only core\/cuda\//],
     ['kernels/gemm/simd/gemm.cc', 'core/device/context.h', /SIMD files/],
     ['kernels/gemm/simd/gemm.cc', 'vector', /SIMD files/],
+    ['kernels/elementwise/formulas/gelu.h', 'cmath', /formulas include only/],
   ];
   for (const [file, header, message] of forbidden)
     t.match(includeProblem(file, header), message, `${file}: ${header}`);
@@ -50,4 +53,13 @@ t.test('elementary functions of the C library stay out of what computes the stat
   ];
   for (const line of allowed) t.equal(callProblem('zero/optimizer/rules/adam_rules.cc', line), null, line);
   t.equal(callProblem('test/zero/plain_optimizer.cc', forbidden[0]), null);
+});
+
+t.test('functions of formulas are marked, so that no instruction set keeps one of another', async (t) => {
+  const file = 'kernels/optimizer/formulas/lion.h';
+  t.match(callProblem(file, '  static void apply(Element<M>& e, const Scalars& k) {'), /ZF_FORMULA/);
+  t.match(callProblem(file, 'inline float twice(float x) { return 2 * x; }'), /ZF_FORMULA/);
+  t.equal(callProblem(file, '  ZF_FORMULA static void apply(Element<M>& e, const Scalars& k) {'), null);
+  t.equal(callProblem(file, '    e.states[0] = M::flushed(m + (g - m) * k.one_minus_beta2);'), null);
+  t.equal(callProblem('kernels/optimizer/lamb.cc', 'void check(std::size_t count) {'), null);
 });

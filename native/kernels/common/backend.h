@@ -14,9 +14,6 @@ namespace zerofleet {
 // Arguments of operations, which their families define: the table needs no more than their names.
 class Indices;
 class Scratch;
-struct AdagradScalars;
-struct AdamScalars;
-struct AdamWScalars;
 struct AttentionBackward;
 struct AttentionForward;
 struct CachedAttention;
@@ -35,9 +32,9 @@ struct LambScalars;
 struct LambSums;
 struct LayerNormBackward;
 struct LayerNormForward;
-struct LionScalars;
 struct Matrix;
 struct OptimizerDTypes;
+struct OptimizerGroups;
 struct OptimizerSegment;
 struct PackRequest;
 struct PositionGroups;
@@ -49,7 +46,6 @@ struct RouterChoices;
 struct RouterForward;
 struct RouterSums;
 struct RowOrder;
-struct SgdScalars;
 enum class GeluKind : std::uint8_t;
 
 [[noreturn]] void refuse_operation(const char* name, const Device& device);
@@ -91,9 +87,6 @@ class Operation<Result(Args...)> {
 /// there. Results depend on the arguments and the kind of device alone: work is cut by shapes, sums have one order, nothing is added
 /// atomically. Errors of devices: as core/cuda/cuda_runtime.h says.
 struct Backend {
-  template <class Scalars>
-  using Update = Operation<void(std::span<const OptimizerSegment>, const OptimizerDTypes&, std::span<const Scalars>)>;
-
   /// What decides the bits of this device's results.
   std::string (*numerics)(const Device& device, CpuIsa isa) = nullptr;
 
@@ -149,17 +142,11 @@ struct Backend {
   Operation<void(std::span<const std::int32_t>, const RowOrder&)> order_rows{"order_rows"};
   Operation<void(const ConstMatrix&, std::span<const std::int32_t>, const Matrix&)> pick_rows{"pick_rows"};
 
-  // optimizer
-  Update<AdamWScalars> adamw{"adamw"};
-  Update<AdamScalars> adam{"adam"};
-  Update<LionScalars> lion{"lion"};
-  Update<AdagradScalars> adagrad{"adagrad"};
-  Update<SgdScalars> sgd{"sgd"};
+  // optimizer. The first is for every update whose formula says all (kernels/optimizer/formulas).
+  Operation<void(std::span<const OptimizerSegment>, const OptimizerDTypes&, const OptimizerGroups&)> optimizer_update{
+      "optimizer_update"};
   Operation<void(std::span<const OptimizerSegment>, const OptimizerDTypes&, std::span<const LambScalars>, const LambSums&)>
       lamb_prepare{"lamb_prepare"};
-  Operation<void(std::span<const OptimizerSegment>, const OptimizerDTypes&, std::span<const LambScalars>,
-                 std::span<const float>)>
-      lamb_update{"lamb_update"};
 
   // flat
   Operation<void(std::span<const float>, DType, std::span<std::byte>, float)> cast_from_f32{"cast_from_f32"};

@@ -1,16 +1,17 @@
 #include "kernels/optimizer/lamb.h"
 
+#include <vector>
+
 #include "core/error.h"
 #include "kernels/common/backend.h"
+#include "kernels/optimizer/optimizer_update.h"
 
 namespace zerofleet {
 namespace {
 
 void check(std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
            std::span<const LambScalars> groups) {
-  for (const LambScalars& group : groups) {
-    require(group.eps > 0, "invalid_argument", "LAMB needs eps > 0: it divides by sqrt(v) + eps");
-  }
+  for (const LambScalars& group : groups) require_eps(group.eps);
   check_segments(segments, dtypes, 2, groups.size());
 }
 
@@ -41,7 +42,16 @@ void lamb_update(const Context& context, std::span<const OptimizerSegment> segme
                  std::span<const LambScalars> groups, std::span<const float> trust_ratios) {
   check(segments, dtypes, groups);
   require(trust_ratios.size() == segments.size(), "invalid_argument", "there must be one trust ratio per segment");
-  backend_of(context).lamb_update(context, segments, dtypes, groups, trust_ratios);
+  // A group for each segment, since each has a step of its own.
+  std::vector<OptimizerSegment> own(segments.begin(), segments.end());
+  std::vector<LambScalars> scalars;
+  scalars.reserve(own.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    scalars.push_back(groups[own[i].group]);
+    scalars.back().lr = scalars.back().lr * trust_ratios[i];
+    own[i].group = i;
+  }
+  optimizer_update<LambUpdate>(context, own, dtypes, scalars);
 }
 
 }  // namespace zerofleet

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "core/device/context.h"
-#include "kernels/optimizer/lamb_scalars.h"
+#include "kernels/optimizer/formulas/lamb.h"
 #include "kernels/optimizer/optimizer_segment.h"
 
 namespace zerofleet {

@@ -17,4 +17,8 @@ void check_segments(std::span<const OptimizerSegment> segments, const OptimizerD
   }
 }
 
+void require_eps(float eps) {
+  require(eps > 0, "invalid_argument", "the optimizer needs eps > 0: it divides by a root + eps");
+}
+
 }  // namespace zerofleet

@@ -39,4 +39,7 @@ struct OptimizerDTypes {
 void check_segments(std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes, std::size_t num_states,
                     std::size_t num_groups);
 
+/// Throws Error{"invalid_argument"} unless eps > 0: updates divide by it where a state is 0.
+void require_eps(float eps);
+
 }  // namespace zerofleet

@@ -10,7 +10,13 @@ namespace zerofleet {
 namespace {
 
 // By OptimizerType.
-constexpr std::array kNames{"adamw", "adam", "lamb", "lion", "adagrad", "sgd"};
+#define ZF_NAME(type, name, constants) #name,
+constexpr std::array kNames{ZF_OPTIMIZERS(ZF_NAME)};
+#undef ZF_NAME
+enum : unsigned { kNone = 0, kBetas = 1, kEps = 2 };
+#define ZF_CONSTANTS(type, name, constants) constants,
+constexpr std::array<unsigned, kNames.size()> kConstants{ZF_OPTIMIZERS(ZF_CONSTANTS)};
+#undef ZF_CONSTANTS
 
 void require_field(bool condition, const OptimizerOptions& options, const char* what) {
   require(condition, "invalid_argument", std::string("optimizer ") + name_of(options.type) + ": " + what);
@@ -45,8 +51,9 @@ OptimizerType optimizer_type_from_name(std::string_view name) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (name == kNames[i]) return static_cast<OptimizerType>(i);
   }
-  throw Error("invalid_argument", "no optimizer '" + std::string(name) +
-                                      "'; there are adamw, adam, lamb, lion, adagrad and sgd");
+  std::string names;
+  for (const char* known : kNames) names += (names.empty() ? "" : ", ") + std::string(known);
+  throw Error("invalid_argument", "no optimizer '" + std::string(name) + "'; there are " + names);
 }
 
 BiasCorrection bias_correction_from_name(std::string_view name) {
@@ -58,23 +65,20 @@ BiasCorrection bias_correction_from_name(std::string_view name) {
 
 void validate(const OptimizerOptions& options) {
   require_field(is_at_least_zero(options.weight_decay), options, "weight_decay must be a number that is not negative");
+  const unsigned constants = kConstants[static_cast<std::size_t>(options.type)];
+  if ((constants & kBetas) != 0) validate_betas(options);
+  if ((constants & kEps) != 0) validate_eps(options);
   switch (options.type) {
     case OptimizerType::kLamb:
       require_field(options.min_coeff > 0 && options.min_coeff <= options.max_coeff && std::isfinite(options.max_coeff),
                     options, "min_coeff must be positive and not above max_coeff");
-      [[fallthrough]];
-    case OptimizerType::kAdamW:
-    case OptimizerType::kAdam:
-      validate_betas(options);
-      validate_eps(options);
       break;
-    case OptimizerType::kLion: validate_betas(options); break;
     case OptimizerType::kAdagrad:
-      validate_eps(options);
       require_field(is_at_least_zero(options.lr_decay) && is_at_least_zero(options.initial_accumulator_value), options,
                     "lr_decay and initial_accumulator_value must not be negative");
       break;
     case OptimizerType::kSgd: validate_sgd(options); break;
+    default: break;
   }
 }
 

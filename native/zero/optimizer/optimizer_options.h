@@ -5,7 +5,20 @@
 
 namespace zerofleet {
 
-enum class OptimizerType : std::uint8_t { kAdamW, kAdam, kLamb, kLion, kAdagrad, kSgd };
+/// Every optimizer: its type, its name in settings and in functions, and which constants of several optimizers it has.
+#define ZF_OPTIMIZERS(X)             \
+  X(kAdamW, adamw, kBetas | kEps)    \
+  X(kAdam, adam, kBetas | kEps)      \
+  X(kLamb, lamb, kBetas | kEps)      \
+  X(kLion, lion, kBetas)             \
+  X(kAdagrad, adagrad, kEps)         \
+  X(kSgd, sgd, kNone)
+
+enum class OptimizerType : std::uint8_t {
+#define ZF_TYPE(type, name, constants) type,
+  ZF_OPTIMIZERS(ZF_TYPE)
+#undef ZF_TYPE
+};
 
 /// What is corrected for moments that begin with zeros: LAMB's paper (You et al., 2020, algorithm 2) has the moments in the
 /// update, of which the trust ratio is taken; DeepSpeed's FusedLamb the size of the step, after a trust ratio of an update

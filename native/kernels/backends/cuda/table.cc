@@ -58,13 +58,8 @@ constexpr Backend make_table() {
   table.order_rows = order_rows;
   table.pick_rows = pick_rows;
 
-  table.adamw = adamw;
-  table.adam = adam;
-  table.lion = lion;
-  table.adagrad = adagrad;
-  table.sgd = sgd;
+  table.optimizer_update = optimizer_update;
   table.lamb_prepare = lamb_prepare;
-  table.lamb_update = lamb_update;
 
   table.cast_from_f32 = cast_from_f32;
   table.cast_to_f32 = cast_to_f32;

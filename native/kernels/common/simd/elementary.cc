@@ -1,5 +1,7 @@
 #include "kernels/common/simd/elementary.h"
 
+#include "kernels/common/formulas/arithmetic.h"
+#include "kernels/common/simd/arithmetic.h"
 #include "kernels/common/simd/math.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
@@ -9,7 +11,7 @@ void exp_array(const float* x, float* y, int64_t count) {
 }
 
 void sigmoid_array(const float* x, float* y, int64_t count) {
-  sweep(count, [&](int64_t i, auto part) { store(y + i, sigmoid(load(x + i, part)), part); });
+  sweep(count, [&](int64_t i, auto part) { store(y + i, sigmoid<VectorArithmetic>(load(x + i, part)), part); });
 }
 
 void log_array(const float* x, float* y, int64_t count) {

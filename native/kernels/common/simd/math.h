@@ -43,9 +43,6 @@ ZF_INLINE vf exp(vf x) {
   return scale_by_power_of_two(p, n);
 }
 
-/// 1 / (1 + e^-x)
-ZF_INLINE vf sigmoid(vf x) { return set1(1.0F) / (set1(1.0F) + exp(-x)); }
-
 /// ln x within 2 ulp for normal x > 0; infinity and NaN stay what they are. x = 2^k · m, m in [√½, √2); ln m = 2
 /// artanh(s), s = (m − 1) / (m + 1).
 ZF_INLINE float log(float x) {

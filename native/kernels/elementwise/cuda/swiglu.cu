@@ -1,8 +1,9 @@
 // SwiGLU: 16 bytes of each matrix a thread, one pass over memory.
-#include "kernels/common/cuda/elementary.cuh"
+#include "kernels/common/cuda/arithmetic.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_vector.cuh"
 #include "kernels/elementwise/cuda/launch.h"
+#include "kernels/elementwise/formulas/swiglu.h"
 #include "kernels/elementwise/swiglu.h"
 
 namespace zerofleet::cuda {
@@ -15,11 +16,10 @@ __global__ void __launch_bounds__(kSweepThreads)
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
     const T* gate = gate_up.row(row);
     const Lanes<N> g = load(gate, at), up = load(gate + sweep.cols, at);
-    store(act.row(row), at, lanes<N>([&](int k) { return g.v[k] * sigmoid(g.v[k]) * up.v[k]; }));
+    store(act.row(row), at, lanes<N>([&](int k) { return swiglu_of<FloatArithmetic>(g.v[k], up.v[k]); }));
   });
 }
 
-// With σ = sigmoid(g): d(g·σ)/dg = σ + g·σ·(1 − σ).
 template <class T>
 __global__ void __launch_bounds__(kSweepThreads)
     swiglu_backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> gate_up, const Rows<const T> dact,
@@ -28,10 +28,16 @@ __global__ void __launch_bounds__(kSweepThreads)
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
     const T* gate = gate_up.row(row);
     const Lanes<N> g = load(gate, at), up = load(gate + sweep.cols, at), d = load(dact.row(row), at);
-    const Lanes<N> s = lanes<N>([&](int k) { return sigmoid(g.v[k]); });
+    Lanes<N> of_gate, of_up;
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      const auto gradients = swiglu_gradients<FloatArithmetic>(g.v[k], up.v[k], d.v[k]);
+      of_gate.v[k] = gradients.gate;
+      of_up.v[k] = gradients.up;
+    }
     T* dgate = dgate_up.row(row);
-    store(dgate, at, lanes<N>([&](int k) { return d.v[k] * up.v[k] * (s.v[k] + g.v[k] * s.v[k] * (1.0F - s.v[k])); }));
-    store(dgate + sweep.cols, at, lanes<N>([&](int k) { return d.v[k] * (g.v[k] * s.v[k]); }));
+    store(dgate, at, of_gate);
+    store(dgate + sweep.cols, at, of_up);
   });
 }
 

@@ -1,7 +1,8 @@
 #include "kernels/elementwise/simd/swiglu.h"
 
+#include "kernels/common/simd/arithmetic.h"
 #include "kernels/common/simd/elements.h"
-#include "kernels/common/simd/math.h"
+#include "kernels/elementwise/formulas/swiglu.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
@@ -13,13 +14,11 @@ void forward(const SwigluArgs& args) {
     const T* up = gate + args.cols;
     T* act = static_cast<T*>(args.act) + row * args.act_stride;
     sweep(args.cols, [&](int64_t i, auto part) {
-      const vf g = load(gate + i, part);
-      store(act + i, g * sigmoid(g) * load(up + i, part), part);
+      store(act + i, swiglu_of<VectorArithmetic>(load(gate + i, part), load(up + i, part)), part);
     });
   }
 }
 
-// With σ = sigmoid(g): d(g·σ)/dg = σ + g·σ·(1 − σ).
 template <class T>
 void backward(const SwigluArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
@@ -29,10 +28,10 @@ void backward(const SwigluArgs& args) {
     T* dgate = static_cast<T*>(args.dgate_up) + row * args.dgate_up_stride;
     T* dup = dgate + args.cols;
     sweep(args.cols, [&](int64_t i, auto part) {
-      const vf g = load(gate + i, part), d = load(dact + i, part);
-      const vf s = sigmoid(g), silu = g * s;
-      store(dgate + i, d * load(up + i, part) * (s + silu * (set1(1.0F) - s)), part);
-      store(dup + i, d * silu, part);
+      const vf g = load(gate + i, part), u = load(up + i, part), d = load(dact + i, part);
+      const auto gradients = swiglu_gradients<VectorArithmetic>(g, u, d);
+      store(dgate + i, gradients.gate, part);
+      store(dup + i, gradients.up, part);
     });
   }
 }

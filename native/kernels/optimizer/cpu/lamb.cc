@@ -19,14 +19,4 @@ void lamb_prepare(const Context& context, std::span<const OptimizerSegment> segm
   });
 }
 
-void lamb_update(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
-                 std::span<const LambScalars> groups, std::span<const float> trust_ratios) {
-  const auto update = ZF_PICK_KERNEL(context.cpu_isa, lamb_update_tile);
-  const TileAccess access{.reads_grad = false};
-  for_each_optimizer_tile(context, segments, dtypes, access, [&](const OptimizerTile& tile, const TileOrigin& origin) {
-    const LambScalars& scalars = groups[segments[origin.segment].group];
-    update(tile, scalars, scalars.lr * trust_ratios[origin.segment]);
-  });
-}
-
 }  // namespace zerofleet::cpu

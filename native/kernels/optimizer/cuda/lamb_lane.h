@@ -4,6 +4,7 @@
 
 #include "kernels/flat/cuda/block_lanes.h"
 #include "kernels/optimizer/cuda/segment_batch.h"
+#include "kernels/optimizer/formulas/lamb.h"
 
 namespace zerofleet::cuda {
 
@@ -22,14 +23,14 @@ ZF_HOST_DEVICE inline LambLane lamb_lane(const SegmentBatch<LambScalars>& batch,
   ZF_DEVICE_UNROLL(4)
   for (std::int64_t i = begin + lane; i < begin + block_numel; i += kLanes) {
     const Place4 at{i, 1, false};
-    Element element{load4(arrays.master, batch.dtypes.master, at).v[0],
+    Element<FloatArithmetic> element{load4(arrays.master, batch.dtypes.master, at).v[0],
                     {arrays.states[0][i], arrays.states[1][i]},
                     load4(arrays.grad, batch.dtypes.grad, at).v[0]};
-    move_lamb_moments(element, batch.scalars[index]);
+    move_lamb_moments<FloatArithmetic>(element, batch.scalars[index]);
     arrays.states[0][i] = element.states[0];
     arrays.states[1][i] = element.states[1];
     weights.add(element.master);
-    updates.add(raw_lamb_update(element, batch.scalars[index]));
+    updates.add(raw_lamb_update<FloatArithmetic>(element, batch.scalars[index]));
   }
   return {weights.sum_squares, updates.sum_squares};
 }

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/common/cuda/arithmetic.h"
 #include "kernels/common/cuda/vec4.h"
-#include "kernels/optimizer/cuda/optimizer_rules.h"
+#include "kernels/optimizer/formulas/element.h"
 #include "kernels/optimizer/optimizer_segment.h"
 
 namespace zerofleet::cuda {
@@ -51,22 +52,20 @@ struct SegmentBatch {
   }
 };
 
-/// Cuts the segments for which `wanted(index)` holds into batches and calls launch(batch, indices of its segments).
-template <class Scalars, class ScalarsOf, class Wanted, class Launch>
+/// Cuts the segments into batches and calls launch(batch) for each.
+template <class Scalars, class Launch>
 void for_each_batch(std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes, std::int64_t tile_numel,
-                    const ScalarsOf& scalars_of, const Wanted& wanted, const Launch& launch) {
+                    std::span<const Scalars> groups, const Launch& launch) {
   SegmentBatch<Scalars> batch;
-  std::size_t indices[kBatchSegments];
   const auto flush = [&] {
-    if (batch.num_tiles() > 0) launch(batch, std::span<const std::size_t>(indices, static_cast<std::size_t>(batch.num_segments)));
+    if (batch.num_tiles() > 0) launch(batch);
     batch = {};
     batch.dtypes = dtypes;
   };
   flush();
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    if (segments[i].numel == 0 || !wanted(i)) continue;
-    indices[batch.num_segments] = i;
-    batch.add(segments[i], scalars_of(i), tile_numel);
+  for (const OptimizerSegment& segment : segments) {
+    if (segment.numel == 0) continue;
+    batch.add(segment, groups[segment.group], tile_numel);
     if (batch.num_segments == kBatchSegments) flush();
   }
   flush();
@@ -77,32 +76,32 @@ inline constexpr int kUpdateThreads = 256;
 inline constexpr std::int64_t kUpdateTile = 4 * kUpdateThreads;
 
 /// Thread `thread` of the block that updates tile `tile`.
-template <class Rule>
-ZF_HOST_DEVICE inline void update_tile(const SegmentBatch<typename Rule::Scalars>& batch, std::int64_t tile, int thread) {
+template <class Update>
+ZF_HOST_DEVICE inline void update_tile(const SegmentBatch<typename Update::Scalars>& batch, std::int64_t tile, int thread) {
   const int index = batch.segment_of(tile);
   const OptimizerSegment& arrays = batch.segments[index].arrays;
   const std::int64_t first = (tile - batch.first_tiles[index]) * kUpdateTile + 4 * thread;
   if (first >= arrays.numel) return;
   const Place4 at = place4(first, arrays.numel, batch.segments[index].aligned);
   Vec4 master = load4(arrays.master, batch.dtypes.master, at), grad{}, states[2] = {};
-  if constexpr (Rule::kReadsGrad) grad = load4(arrays.grad, batch.dtypes.grad, at);
+  if constexpr (Update::kReadsGrad) grad = load4(arrays.grad, batch.dtypes.grad, at);
   ZF_DEVICE_UNROLL(2)
-  for (int s = 0; s < Rule::kNumStates; ++s) {
+  for (int s = 0; s < Update::kNumStates; ++s) {
     states[s] = load4_as<float>(reinterpret_cast<const std::byte*>(arrays.states[s]), at);
   }
   ZF_DEVICE_UNROLL(4)
   for (int k = 0; k < 4; ++k) {
-    Element element{master.v[k], {states[0].v[k], states[1].v[k]}, grad.v[k]};
-    Rule::apply(element, batch.scalars[index]);
+    Element<FloatArithmetic> element{master.v[k], {states[0].v[k], states[1].v[k]}, grad.v[k]};
+    Update::template apply<FloatArithmetic>(element, batch.scalars[index]);
     // Parameters are rounded from what is stored.
     master.v[k] = rounded(element.master, batch.dtypes.master);
     states[0].v[k] = element.states[0];
     states[1].v[k] = element.states[1];
   }
   store4(arrays.master, batch.dtypes.master, at, master);
-  if constexpr (Rule::kWritesStates) {
+  if constexpr (Update::kWritesStates) {
     ZF_DEVICE_UNROLL(2)
-    for (int s = 0; s < Rule::kNumStates; ++s) {
+    for (int s = 0; s < Update::kNumStates; ++s) {
       store4_as<float>(reinterpret_cast<std::byte*>(arrays.states[s]), at, states[s]);
     }
   }

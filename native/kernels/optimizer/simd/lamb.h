@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/common/simd/declare.h"
-#include "kernels/optimizer/lamb_scalars.h"
+#include "kernels/optimizer/formulas/lamb.h"
 #include "kernels/optimizer/simd/optimizer_tile.h"
 
 namespace zerofleet::cpu {
@@ -11,8 +11,7 @@ struct LambTileSums {
   double updates;
 };
 
-// See kernels/optimizer/lamb.h for the arithmetic. The tile of the first pass is one block, a multiple of 32 elements.
+/// The first pass over a tile that is one block, a multiple of 32 elements: moves the moments and sums up squares.
 ZF_DECLARE_KERNEL(LambTileSums lamb_prepare_tile(const OptimizerTile& tile, const LambScalars& scalars))
-ZF_DECLARE_KERNEL(void lamb_update_tile(const OptimizerTile& tile, const LambScalars& scalars, float step_size))
 
 }  // namespace zerofleet::cpu

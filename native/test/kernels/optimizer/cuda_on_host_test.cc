@@ -16,14 +16,10 @@
 #include "kernels/flat/cuda/flat_elements.h"
 #include "kernels/flat/cuda/xxh3_lanes.h"
 #include "kernels/flat/fold.h"
-#include "kernels/optimizer/adagrad.h"
-#include "kernels/optimizer/adam.h"
-#include "kernels/optimizer/adamw.h"
 #include "kernels/optimizer/cuda/lamb_lane.h"
 #include "kernels/optimizer/cuda/segment_batch.h"
 #include "kernels/optimizer/lamb.h"
-#include "kernels/optimizer/lion.h"
-#include "kernels/optimizer/sgd.h"
+#include "kernels/optimizer/optimizer_update.h"
 #include "test/devices_here.h"
 #include "test/kernels/host_matrix.h"
 
@@ -244,16 +240,14 @@ void on_all_dtypes(const std::function<void(const OptimizerDTypes&)>& body) {
 using Segments = std::span<const OptimizerSegment>;
 
 /// All tiles and threads of an update, one after another.
-template <class Rule, class ScalarsOf, class Wanted>
-void update_on_host(Segments segments, const OptimizerDTypes& dtypes, const ScalarsOf& scalars_of,
-                    const Wanted& wanted) {
-  using Scalars = typename Rule::Scalars;
-  const auto run = [](const cuda::SegmentBatch<Scalars>& batch, std::span<const std::size_t>) {
+template <class Update>
+void update_on_host(Segments segments, const OptimizerDTypes& dtypes, std::span<const typename Update::Scalars> groups) {
+  using Scalars = typename Update::Scalars;
+  cuda::for_each_batch<Scalars>(segments, dtypes, cuda::kUpdateTile, groups, [](const cuda::SegmentBatch<Scalars>& batch) {
     for (std::int64_t tile = 0; tile < batch.num_tiles(); ++tile) {
-      for (int thread = 0; thread < cuda::kUpdateThreads; ++thread) cuda::update_tile<Rule>(batch, tile, thread);
+      for (int thread = 0; thread < cuda::kUpdateThreads; ++thread) cuda::update_tile<Update>(batch, tile, thread);
     }
-  };
-  cuda::for_each_batch<Scalars>(segments, dtypes, cuda::kUpdateTile, scalars_of, wanted, run);
+  });
 }
 
 /// `expected` runs the CPU kernel, `actual` the device's code.
@@ -270,14 +264,13 @@ void check_equal_updates(const std::function<void(Segments, const OptimizerDType
   });
 }
 
-template <class Rule, class Entry>
-void check_rule(const Entry& entry, const std::vector<typename Rule::Scalars>& groups) {
-  check_equal_updates([&](Segments segments, const OptimizerDTypes& dtypes) { entry(cpu_context(), segments, dtypes, groups); },
-                      [&](Segments segments, const OptimizerDTypes& dtypes) {
-                        update_on_host<Rule>(
-                            segments, dtypes, [&](std::size_t i) { return groups[segments[i].group]; },
-                            [](std::size_t) { return true; });
-                      });
+template <class Update>
+void check_update(const std::vector<typename Update::Scalars>& groups) {
+  check_equal_updates(
+      [&](Segments segments, const OptimizerDTypes& dtypes) {
+        optimizer_update<Update>(cpu_context(), segments, dtypes, groups);
+      },
+      [&](Segments segments, const OptimizerDTypes& dtypes) { update_on_host<Update>(segments, dtypes, groups); });
 }
 
 const std::vector<LambScalars> kLambGroups{{0.37F, 0.1F, 0.95F, 0.05F, 1e-6F, 0.01F, 1.7F, 1.3F, 0.02F},
@@ -285,27 +278,17 @@ const std::vector<LambScalars> kLambGroups{{0.37F, 0.1F, 0.95F, 0.05F, 1e-6F, 0.
 
 }  // namespace
 
-TEST_CASE("a device thread's AdamW, Adam, Lion and Adagrad give the CPU kernels' bits") {
-  check_rule<cuda::AdamWRule>(&adamw, {{0.37F, 0.1F, 0.95F, 0.05F, 1e-8F, 0.9997F, 2e-3F, 1.7F},
-                                       {0.37F, 0.1F, 0.95F, 0.05F, 1e-8F, 1.0F, 1e-3F, 1.7F}});
-  check_rule<cuda::AdamRule>(&adam, {{0.37F, 0.1F, 0.1F, 0.95F, 0.05F, 1e-8F, 2e-3F, 1.7F},
-                                     {0.37F, 0.0F, 0.1F, 0.95F, 0.05F, 1e-8F, 1e-3F, 1.7F}});
-  check_rule<cuda::LionRule>(&lion, {{0.37F, 0.1F, 0.01F, 0.9997F, 2e-3F}, {0.0F, 0.1F, 0.01F, 1.0F, 1e-3F}});
-  check_rule<cuda::AdagradRule>(&adagrad, {{0.37F, 0.1F, 1e-10F, 2e-3F}, {0.37F, 0.0F, 1e-10F, 1e-3F}});
-}
-
-TEST_CASE("a device thread's SGD gives the CPU kernel's bits, with groups with and without momentum side by side") {
-  for (const bool nesterov : {true, false}) {
-    const std::vector<SgdScalars> groups{{0.37F, 0.1F, 0.02F, 0.9F, 0.5F, nesterov}, {0.37F, 0.1F, 0.02F, 0, 1, false}};
-    check_equal_updates(
-        [&](Segments segments, const OptimizerDTypes& dtypes) { sgd(cpu_context(), segments, dtypes, groups); },
-        [&](Segments segments, const OptimizerDTypes& dtypes) {
-          const auto scalars_of = [&](std::size_t i) { return groups[segments[i].group]; };
-          const auto has_momentum = [&](std::size_t i) { return scalars_of(i).momentum != 0; };
-          update_on_host<cuda::SgdMomentumRule>(segments, dtypes, scalars_of, has_momentum);
-          update_on_host<cuda::SgdRule>(segments, dtypes, scalars_of, [&](std::size_t i) { return !has_momentum(i); });
-        });
-  }
+TEST_CASE("a device thread's optimizer updates give the CPU kernels' bits") {
+  check_update<AdamWUpdate>({{0.37F, 0.1F, 0.95F, 0.05F, 1e-8F, 0.9997F, 2e-3F, 1.7F},
+                             {0.37F, 0.1F, 0.95F, 0.05F, 1e-8F, 1.0F, 1e-3F, 1.7F}});
+  check_update<AdamUpdate>({{0.37F, 0.1F, 0.1F, 0.95F, 0.05F, 1e-8F, 2e-3F, 1.7F},
+                            {0.37F, 0.0F, 0.1F, 0.95F, 0.05F, 1e-8F, 1e-3F, 1.7F}});
+  check_update<LionUpdate>({{0.37F, 0.1F, 0.01F, 0.9997F, 2e-3F}, {0.0F, 0.1F, 0.01F, 1.0F, 1e-3F}});
+  check_update<AdagradUpdate>({{0.37F, 0.1F, 1e-10F, 2e-3F}, {0.37F, 0.0F, 1e-10F, 1e-3F}});
+  const std::vector<SgdScalars> sgd{{0.37F, 0.1F, 0.02F, 0.9F, 0.5F}, {0.37F, 0.0F, 0.01F, 0.8F, 1}};
+  check_update<SgdUpdate>(sgd);
+  check_update<SgdMomentumUpdate>(sgd);
+  check_update<SgdNesterovUpdate>(sgd);
 }
 
 TEST_CASE("a device thread's second LAMB pass gives the CPU kernel's bits") {
@@ -317,14 +300,14 @@ TEST_CASE("a device thread's second LAMB pass gives the CPU kernel's bits") {
         lamb_update(cpu_context(), segments, dtypes, kLambGroups, ratios);
       },
       [&](Segments segments, const OptimizerDTypes& dtypes) {
-        update_on_host<cuda::LambUpdateRule>(
-            segments, dtypes,
-            [&](std::size_t i) {
-              LambScalars scalars = kLambGroups[segments[i].group];
-              scalars.lr = scalars.lr * ratio_of(i);
-              return scalars;
-            },
-            [](std::size_t) { return true; });
+        std::vector<OptimizerSegment> own(segments.begin(), segments.end());
+        std::vector<LambScalars> scalars;
+        for (std::size_t i = 0; i < own.size(); ++i) {
+          scalars.push_back(kLambGroups[own[i].group]);
+          scalars.back().lr = scalars.back().lr * ratio_of(i);
+          own[i].group = i;
+        }
+        update_on_host<LambUpdate>(own, dtypes, scalars);
       });
 }
 
@@ -343,7 +326,7 @@ TEST_CASE("a warp's first LAMB pass moves the moments and sums the squares as th
     lamb_prepare(cpu_context(), a.segments(cuts), dtypes, kLambGroups, {kBlock, first_stats, weights, updates});
     const auto segments = b.segments(cuts);
     std::size_t next = 0, num_wrong = 0;
-    const auto run = [&](const cuda::SegmentBatch<LambScalars>& batch, std::span<const std::size_t>) {
+    const auto run = [&](const cuda::SegmentBatch<LambScalars>& batch) {
       for (std::int64_t tile = 0; tile < batch.num_tiles(); ++tile, ++next) {
         std::vector<double> weight_lanes, update_lanes;
         for (int lane = 0; lane < cuda::kLanes; ++lane) {
@@ -354,9 +337,7 @@ TEST_CASE("a warp's first LAMB pass moves the moments and sums the squares as th
         num_wrong += folded_by_halves(weight_lanes) != weights[next] || folded_by_halves(update_lanes) != updates[next];
       }
     };
-    cuda::for_each_batch<LambScalars>(
-        segments, dtypes, kBlock, [&](std::size_t i) { return kLambGroups[segments[i].group]; },
-        [](std::size_t) { return true; }, run);
+    cuda::for_each_batch<LambScalars>(segments, dtypes, kBlock, kLambGroups, run);
     CHECK(next == num_blocks);
     CHECK(num_wrong == 0);
     CHECK(a == b);

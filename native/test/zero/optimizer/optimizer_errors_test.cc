@@ -7,12 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/optimizer/adagrad.h"
-#include "kernels/optimizer/adam.h"
-#include "kernels/optimizer/adamw.h"
 #include "kernels/optimizer/lamb.h"
-#include "kernels/optimizer/lion.h"
-#include "kernels/optimizer/sgd.h"
+#include "kernels/optimizer/optimizer_update.h"
 #include "test/devices_here.h"
 #include "test/zero/fake_job.h"
 #include "test/zero/optimizer_arrays.h"
@@ -40,9 +36,9 @@ struct Kernels {
                            reinterpret_cast<const std::byte*>(grad.data()),
                            reinterpret_cast<std::byte*>(params.data()), 4096, 0};
 
-  template <class Operation, class Scalars>
-  std::string code(Operation operation, const Scalars& scalars) {
-    return code_of([&] { operation(context, {&segment, 1}, dtypes, {&scalars, 1}); });
+  template <class Update>
+  std::string code(const typename Update::Scalars& scalars) {
+    return code_of([&] { optimizer_update<Update>(context, {&segment, 1}, dtypes, {&scalars, 1}); });
   }
   std::string prepare_code(const LambScalars& scalars, const LambSums& sums) {
     return code_of([&] { lamb_prepare(context, {&segment, 1}, dtypes, {&scalars, 1}, sums); });
@@ -55,9 +51,13 @@ struct Kernels {
     std::vector<double> weights(1), updates(1);
     const std::int64_t first_stat = 0;
     const float ratio = 1;
-    return {code(adamw, kAdamW),     code(adam, kAdam),
-            code(lion, kLion),       code(adagrad, kAdagrad),
-            code(sgd, kSgd),         prepare_code(kLamb, {4096, {&first_stat, 1}, weights, updates}),
+    return {code<AdamWUpdate>(kAdamW),
+            code<AdamUpdate>(kAdam),
+            code<LionUpdate>(kLion),
+            code<AdagradUpdate>(kAdagrad),
+            code<SgdMomentumUpdate>(kSgd),
+            code<SgdNesterovUpdate>(kSgd),
+            prepare_code(kLamb, {4096, {&first_stat, 1}, weights, updates}),
             update_code(kLamb, {&ratio, 1})};
   }
 };
@@ -83,7 +83,7 @@ std::string message_of(const std::function<void(OptimizerOptions&)>& change, Opt
 }  // namespace
 
 TEST_CASE("optimizer kernels refuse segments that lack something, on every entry") {
-  const auto all = [](const char* code) { return std::vector<std::string>(7, code); };
+  const auto all = [](const char* code) { return std::vector<std::string>(8, code); };
   CHECK(codes_with([](Kernels&) {}) == all("none"));
   CHECK(codes_with([](Kernels& k) { k.segment.params = nullptr; }) == all("none"));
   CHECK(codes_with([](Kernels& k) { k.segment.numel = -1; }) == all("invalid_argument"));
@@ -95,7 +95,7 @@ TEST_CASE("optimizer kernels refuse segments that lack something, on every entry
   CHECK(codes_with([](Kernels& k) { k.context.device = absent_device(); }) == all("device_unavailable"));
   Kernels kernels;
   kernels.segment.states[0] = nullptr;
-  CHECK(kernels.code(sgd, SgdScalars{.lr = 1e-3F}) == "none");  // without momentum there is no buffer
+  CHECK(kernels.code<SgdUpdate>({.lr = 1e-3F}) == "none");  // without momentum there is no buffer
 }
 
 TEST_CASE("optimizer kernels that divide refuse eps 0") {
@@ -104,9 +104,9 @@ TEST_CASE("optimizer kernels that divide refuse eps 0") {
     scalars.eps = 0;
     return scalars;
   };
-  CHECK(kernels.code(adamw, without_eps(kAdamW)) == "invalid_argument");
-  CHECK(kernels.code(adam, without_eps(kAdam)) == "invalid_argument");
-  CHECK(kernels.code(adagrad, without_eps(kAdagrad)) == "invalid_argument");
+  CHECK(kernels.code<AdamWUpdate>(without_eps(kAdamW)) == "invalid_argument");
+  CHECK(kernels.code<AdamUpdate>(without_eps(kAdam)) == "invalid_argument");
+  CHECK(kernels.code<AdagradUpdate>(without_eps(kAdagrad)) == "invalid_argument");
   CHECK(kernels.prepare_code(without_eps(kLamb), {}) == "invalid_argument");
   CHECK(kernels.update_code(without_eps(kLamb), {}) == "invalid_argument");
 }

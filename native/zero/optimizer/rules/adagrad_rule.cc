@@ -1,6 +1,6 @@
 #include <array>
 
-#include "kernels/optimizer/adagrad.h"
+#include "kernels/optimizer/optimizer_update.h"
 #include "zero/optimizer/rules/rules.h"
 
 namespace zerofleet {
@@ -29,7 +29,7 @@ class AdagradRule final : public OptimizerRule {
       k.step_size = static_cast<float>(group.lr / slowing);
       return k;
     });
-    adagrad(context, kernel_segments(segments, {StateId::kSum}), dtypes, groups);
+    optimizer_update<AdagradUpdate>(context, kernel_segments(segments, {StateId::kSum}), dtypes, groups);
   }
 
  private:

@@ -2,8 +2,7 @@
 #include <cmath>
 
 #include "core/portable_math.h"
-#include "kernels/optimizer/adam.h"
-#include "kernels/optimizer/adamw.h"
+#include "kernels/optimizer/optimizer_update.h"
 #include "zero/optimizer/rules/rules.h"
 
 // Adam and AdamW differ in where the weight decay goes: into the gradient, or into a factor of the master.
@@ -12,21 +11,12 @@ namespace {
 
 constexpr std::array kAdamStates{StateId::kMaster, StateId::kExpAvg, StateId::kExpAvgSq};
 
-struct Adam {
-  using Scalars = AdamScalars;
-  static constexpr auto kKernel = adam;
-  static void set_decay(Scalars& k, const GroupScalars& group) { k.weight_decay = static_cast<float>(group.weight_decay); }
-};
+void set_decay(AdamScalars& k, const GroupScalars& group) { k.weight_decay = static_cast<float>(group.weight_decay); }
+void set_decay(AdamWScalars& k, const GroupScalars& group) {
+  k.decay_factor = static_cast<float>(1.0 - group.lr * group.weight_decay);
+}
 
-struct AdamW {
-  using Scalars = AdamWScalars;
-  static constexpr auto kKernel = adamw;
-  static void set_decay(Scalars& k, const GroupScalars& group) {
-    k.decay_factor = static_cast<float>(1.0 - group.lr * group.weight_decay);
-  }
-};
-
-template <class Variant>
+template <class Update>
 class AdamRule final : public OptimizerRule {
  public:
   explicit AdamRule(const OptimizerOptions& options) : options_(options) {}
@@ -35,7 +25,7 @@ class AdamRule final : public OptimizerRule {
 
   void update(const Context& context, std::span<const UpdateSegment> segments, const OptimizerDTypes& dtypes,
               const UpdateScalars& scalars) const override {
-    typename Variant::Scalars k;
+    typename Update::Scalars k;
     k.grad_factor = scalars.grad_factor;
     k.one_minus_beta1 = static_cast<float>(1.0 - options_.beta1);
     k.beta2 = static_cast<float>(options_.beta2);
@@ -44,11 +34,11 @@ class AdamRule final : public OptimizerRule {
     k.inv_sqrt_correction2 = static_cast<float>(1.0 / std::sqrt(1.0 - portable::power(options_.beta2, scalars.step)));
     const double correction1 = 1.0 - portable::power(options_.beta1, scalars.step);
     const auto groups = per_group(scalars, [&](const GroupScalars& group) {
-      Variant::set_decay(k, group);
+      set_decay(k, group);
       k.step_size = static_cast<float>(group.lr / correction1);
       return k;
     });
-    Variant::kKernel(context, kernel_segments(segments, {StateId::kExpAvg, StateId::kExpAvgSq}), dtypes, groups);
+    optimizer_update<Update>(context, kernel_segments(segments, {StateId::kExpAvg, StateId::kExpAvgSq}), dtypes, groups);
   }
 
  private:
@@ -58,11 +48,11 @@ class AdamRule final : public OptimizerRule {
 }  // namespace
 
 std::unique_ptr<OptimizerRule> make_adam_rule(const OptimizerOptions& options) {
-  return std::make_unique<AdamRule<Adam>>(options);
+  return std::make_unique<AdamRule<AdamUpdate>>(options);
 }
 
 std::unique_ptr<OptimizerRule> make_adamw_rule(const OptimizerOptions& options) {
-  return std::make_unique<AdamRule<AdamW>>(options);
+  return std::make_unique<AdamRule<AdamWUpdate>>(options);
 }
 
 }  // namespace zerofleet

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "kernels/optimizer/lion.h"
+#include "kernels/optimizer/optimizer_update.h"
 #include "zero/optimizer/rules/rules.h"
 
 namespace zerofleet {
@@ -25,7 +25,7 @@ class LionRule final : public OptimizerRule {
       k.lr = static_cast<float>(group.lr);
       return k;
     });
-    lion(context, kernel_segments(segments, {StateId::kExpAvg}), dtypes, groups);
+    optimizer_update<LionUpdate>(context, kernel_segments(segments, {StateId::kExpAvg}), dtypes, groups);
   }
 
  private:

@@ -6,12 +6,10 @@ namespace zerofleet {
 std::unique_ptr<OptimizerRule> make_optimizer_rule(const OptimizerOptions& options) {
   validate(options);
   switch (options.type) {
-    case OptimizerType::kAdamW: return make_adamw_rule(options);
-    case OptimizerType::kAdam: return make_adam_rule(options);
-    case OptimizerType::kLamb: return make_lamb_rule(options);
-    case OptimizerType::kLion: return make_lion_rule(options);
-    case OptimizerType::kAdagrad: return make_adagrad_rule(options);
-    case OptimizerType::kSgd: return make_sgd_rule(options);
+#define ZF_CASE(type, name, constants) \
+  case OptimizerType::type: return make_##name##_rule(options);
+    ZF_OPTIMIZERS(ZF_CASE)
+#undef ZF_CASE
   }
   throw Error("invalid_argument", "no such optimizer type");
 }

@@ -13,12 +13,9 @@
 // For make_rule.cc and the files beside this one: one file per optimizer.
 namespace zerofleet {
 
-std::unique_ptr<OptimizerRule> make_adamw_rule(const OptimizerOptions& options);
-std::unique_ptr<OptimizerRule> make_adam_rule(const OptimizerOptions& options);
-std::unique_ptr<OptimizerRule> make_lamb_rule(const OptimizerOptions& options);
-std::unique_ptr<OptimizerRule> make_lion_rule(const OptimizerOptions& options);
-std::unique_ptr<OptimizerRule> make_adagrad_rule(const OptimizerOptions& options);
-std::unique_ptr<OptimizerRule> make_sgd_rule(const OptimizerOptions& options);
+#define ZF_MAKE(type, name, constants) std::unique_ptr<OptimizerRule> make_##name##_rule(const OptimizerOptions& options);
+ZF_OPTIMIZERS(ZF_MAKE)
+#undef ZF_MAKE
 
 /// The kernels' view of the segments: states[i] is the i-th of `states`.
 std::vector<OptimizerSegment> kernel_segments(std::span<const UpdateSegment> segments,

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "kernels/optimizer/sgd.h"
+#include "kernels/optimizer/optimizer_update.h"
 #include "zero/optimizer/rules/rules.h"
 
 namespace zerofleet {
@@ -23,13 +23,15 @@ class SgdRule final : public OptimizerRule {
     k.momentum = static_cast<float>(options_.momentum);
     // The first gradient enters the empty buffer whole, as in torch.optim.SGD.
     k.one_minus_dampening = scalars.step == 1 ? 1.0F : static_cast<float>(1.0 - options_.dampening);
-    k.nesterov = options_.nesterov;
     const auto groups = per_group(scalars, [&](const GroupScalars& group) {
       k.weight_decay = static_cast<float>(group.weight_decay);
       k.lr = static_cast<float>(group.lr);
       return k;
     });
-    sgd(context, kernel_segments(segments, {StateId::kMomentumBuffer}), dtypes, groups);
+    const auto arrays = kernel_segments(segments, {StateId::kMomentumBuffer});
+    if (options_.momentum == 0) return optimizer_update<SgdUpdate>(context, arrays, dtypes, groups);
+    if (options_.nesterov) return optimizer_update<SgdNesterovUpdate>(context, arrays, dtypes, groups);
+    optimizer_update<SgdMomentumUpdate>(context, arrays, dtypes, groups);
   }
 
  private:

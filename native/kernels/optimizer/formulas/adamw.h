@@ -1,0 +1,34 @@
+#pragma once
+
+#include "kernels/optimizer/formulas/element.h"
+
+namespace zerofleet {
+
+/// With the bias corrections already in them.
+struct AdamWScalars {
+  float grad_factor = 1;           // applied to every gradient element
+  float one_minus_beta1 = 0;       // 1 - beta1
+  float beta2 = 0;
+  float one_minus_beta2 = 0;       // 1 - beta2
+  float eps = 0;                   // > 0
+  float decay_factor = 1;          // 1 - lr × weight_decay
+  float step_size = 0;             // lr / (1 - beta1^step)
+  float inv_sqrt_correction2 = 1;  // 1 / sqrt(1 - beta2^step)
+};
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019), with m and v in states[0]
+/// and states[1] (move_moments()):
+///   g = grad × grad_factor
+///   master = master × decay_factor - step_size × m / (sqrt(v) × inv_sqrt_correction2 + eps)
+struct AdamWUpdate : ElementUpdate<2> {
+  using Scalars = AdamWScalars;
+
+  template <class M>
+  ZF_FORMULA static void apply(Element<M>& e, const Scalars& k) {
+    move_moments<M>(e, e.grad * k.grad_factor, k);
+    const typename M::Value denominator = M::sqrt(e.states[1]) * k.inv_sqrt_correction2 + k.eps;
+    e.master = e.master * k.decay_factor - k.step_size * e.states[0] / denominator;
+  }
+};
+
+}  // namespace zerofleet
