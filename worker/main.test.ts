@@ -21,7 +21,7 @@ async function errorOutput(child: ChildProcess): Promise<string> {
   return text;
 }
 
-t.test('it says when it is ready and ends in order on SIGTERM', async (t) => {
+t.test('the program reports readiness and exits cleanly on SIGTERM', async (t) => {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());
   const child = start({ ZEROFLEET_REDIS_URL: redis.url, ZEROFLEET_DATA_DIR: t.testdir() });
@@ -31,7 +31,7 @@ t.test('it says when it is ready and ends in order on SIGTERM', async (t) => {
   t.strictSame(await once(child, 'exit'), [0, null]);
 });
 
-t.test('it ends when its parent is gone', async (t) => {
+t.test('it exits when its parent is gone', async (t) => {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());
   const child = start({ ZEROFLEET_REDIS_URL: redis.url, ZEROFLEET_DATA_DIR: t.testdir() });
@@ -40,7 +40,7 @@ t.test('it ends when its parent is gone', async (t) => {
   t.strictSame(await once(child, 'exit'), [0, null]);
 });
 
-t.test('without Redis, or with a Redis that is not there, it says so', async (t) => {
+t.test('a missing or unavailable Redis and an unknown variable are reported', async (t) => {
   for (const [env, text] of [
     [{}, /needs ZEROFLEET_REDIS_URL/],
     [{ ZEROFLEET_REDIS_URL: 'unix:///nowhere/redis.sock' }, /Redis is not available/],

@@ -1,4 +1,4 @@
-/** A worker machine's agent as a program of its own: it saves and hands back every job when it ends. */
+/** Program of a worker's agent. On exit it saves and returns every job. */
 import { objectStoreUrl, requireRedis } from '../platform/config/stores.js';
 import { runProgram } from '../platform/process/run-program.js';
 import { startWorker } from './start.js';

@@ -7,7 +7,7 @@ import { serveMetrics } from '../platform/process/metrics-server.js';
 import { addressTowards } from '../platform/redis/route.js';
 import { openJobStore } from '../state/index.js';
 import { Agent } from './agent/agent.js';
-import { findCompute, lookByTask } from './agent/compute.js';
+import { findCompute, inspectMachineByTask } from './agent/compute.js';
 import type { WorldLinks } from './attempt/context.js';
 import { ChildProcesses, type Fork } from './common/child-processes.js';
 import { DEFAULT_TIMING, type Timing, timingOf } from './common/timing.js';
@@ -17,8 +17,8 @@ import { GpuWatch } from './gpus/gpu-watch.js';
 import { LinkServer } from './link/link-server.js';
 import { AgentMetrics } from './metrics/agent-metrics.js';
 import { AwsMetadata } from './preemption/aws-metadata.js';
-import { Departure } from './preemption/departure.js';
-import { askForEnd, machineOf } from './preemption/machine.js';
+import { Drain } from './preemption/drain.js';
+import { machineId, reportDrained } from './preemption/machine.js';
 import type { PreemptionSource } from './preemption/source.js';
 
 export interface StartWorkerOptions {
@@ -27,34 +27,34 @@ export interface StartWorkerOptions {
   objectStoreUrl: string;
   log: Logger;
   timing?: Timing;
-  /** Who tells that the machine will be taken away; by default what the configuration says. */
+  /** Source of preemption notices; by default the configured one. */
   preemption?: PreemptionSource;
-  /** Other main modules for the child processes; tests run ranks without the native core. */
+  /** Main modules of the child processes; tests run ranks without the native core. */
   programs?: { rank: string; task: string };
-  /** What starts child processes, where it is not Node.js itself. */
+  /** Replaces Node's `fork`. */
   fork?: Fork;
 }
 
 export interface RunningWorker {
-  /** Where its metrics are; null when it serves none. */
+  /** URL of its metrics; null when it serves none. */
   readonly metrics_url: string | null;
   readonly id: string;
-  /** Saves and hands back every job, then ends. Idempotent. */
+  /** Saves and returns every job, then ends. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Amazon recommends it; a notice comes two minutes before. */
+/** Amazon's recommended interval; a notice comes two minutes before. */
 const PREEMPTION_POLL_MS = 5_000;
 
-/** The main modules of the child processes, beside this one. */
+/** Main modules of the child processes. */
 const PROGRAMS = {
   rank: fileURLToPath(new URL('rank/main.js', import.meta.url)),
   task: fileURLToPath(new URL('task-process/main.js', import.meta.url)),
 };
 
 /**
- * Starts an agent; it takes jobs when this resolves.
- * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`, `device_unavailable`; ObjectStoreError when a directory can't be used
+ * Starts an agent and resolves when it takes jobs.
+ * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`, `device_unavailable`; ObjectStoreError for an unusable directory
  */
 export async function startWorker(options: StartWorkerOptions): Promise<RunningWorker> {
   const { config, redisUrl, objectStoreUrl, log } = options;
@@ -64,7 +64,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const { slots, gpus } = compute;
   const objects = await openObjectStore(objectStoreUrl, {
     s3Endpoint: config.s3_endpoint,
-    // As the API does: a directory that somebody named is there, or its disk is not mounted.
+    // A configured directory must exist, as in the API; otherwise its disk may not be mounted.
     create: config.object_store === null,
   });
   const store = await openJobStore({ url: redisUrl, log }).catch(async (error) => {
@@ -95,7 +95,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     price_per_rank_hour: config.price_per_rank_hour,
     timing,
     metrics,
-    departure: new Departure(),
+    drain: new Drain(),
     log,
     redis_url: redisUrl,
     pool: config.pool,
@@ -106,12 +106,12 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   if (parts.metrics_url !== null) log.info({ url: parts.metrics_url }, 'metrics');
   const watch = gpus && watchGpus(gpus, metrics, processes, log);
   const closing = new AbortController();
-  // Where somebody brings another machine in its place.
+  // An autoscaler may replace the machine.
   processes.onChange(() => {
-    if (processes.problem !== null) void askForEnd(store, parts.machine, log, closing.signal);
+    if (processes.problem !== null) void reportDrained(store, parts.machine, log, closing.signal);
   });
-  const stopWatching = leaveOnNotice(agent, options, (signal) =>
-    askForEnd(store, parts.machine, log, signal),
+  const stopWatching = drainOnNotice(agent, options, (signal) =>
+    reportDrained(store, parts.machine, log, signal),
   );
   let closed: Promise<void> | null = null;
   const close = async () => {
@@ -130,20 +130,20 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   };
 }
 
-/** How often GPUs are looked at that nobody complains about. */
+/** Interval of GPU inspections without a fault. */
 const GPU_WATCH_MS = 60_000;
 
 function watchGpus(gpus: GpuPool, metrics: AgentMetrics, processes: ChildProcesses, log: Logger): GpuWatch {
   const watch = new GpuWatch({
     gpus,
     interval_ms: GPU_WATCH_MS,
-    look: (signal) => lookByTask(processes, { gpus: true, cuda: false }, { log, signal }),
+    inspect: (signal) => inspectMachineByTask(processes, { gpus: true, cuda: false }, { log, signal }),
     log,
   });
-  const tell = () => metrics.gpus(gpus);
-  tell();
-  gpus.onChange(tell);
-  gpus.onFault(() => watch.lookNow());
+  const update = () => metrics.gpus(gpus);
+  update();
+  gpus.onChange(update);
+  gpus.onFault(() => watch.inspectNow());
   return watch;
 }
 
@@ -154,7 +154,7 @@ interface Servers {
   metrics_url: string | null;
 }
 
-/** Opens what other programs connect to; each part is put first into `opened`, which is closed in its order. */
+/** Opens servers and clients; each is put first into `opened`, which is closed in its order. */
 async function openServers(
   metrics: AgentMetrics,
   { config, redisUrl, objectStoreUrl, timing = DEFAULT_TIMING, log }: StartWorkerOptions,
@@ -162,7 +162,7 @@ async function openServers(
 ): Promise<Servers> {
   const sessions = await openSessions(config, objectStoreUrl, { retry: timing.storage, metrics, log });
   if (sessions) opened.unshift(sessions);
-  const machine = await machineOf(config);
+  const machine = await machineId(config);
   const { host, metrics_port: port } = config;
   const metricsServer = port === null ? null : await serveMetrics({ host, port, metrics });
   if (metricsServer) opened.unshift(metricsServer);
@@ -178,15 +178,15 @@ async function openServers(
 }
 
 /**
- * Drains the agent when its machine will be taken away. The process stays, taking nothing: one that ended might be started again
- * before the machine is gone.
- * @param onLeft called when everything was handed back; its signal ends with the watch
- * @returns the function that ends the watch
+ * Drains the agent on a preemption notice. The process keeps running without work, because a restarted one might take jobs before the
+ * machine terminates.
+ * @param onDrained called when every job was returned; its signal ends with the watch
+ * @returns function that ends the watch
  */
-function leaveOnNotice(
+function drainOnNotice(
   agent: Agent,
   { config, log, preemption }: StartWorkerOptions,
-  onLeft: (signal: AbortSignal) => Promise<void>,
+  onDrained: (signal: AbortSignal) => Promise<void>,
 ): () => Promise<void> {
   const { preemption_source: url } = config;
   const source =
@@ -195,9 +195,9 @@ function leaveOnNotice(
   const watch = async () => {
     const notice = await source?.watch(watching.signal);
     if (!notice) return;
-    log.warn({ ...notice }, 'the machine will be taken away: saving and handing back every job');
+    log.warn({ ...notice }, 'preemption notice: saving and returning every job');
     await agent.close(notice);
-    await onLeft(watching.signal);
+    await onDrained(watching.signal);
   };
   const watched = watch();
   return async () => {

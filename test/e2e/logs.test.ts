@@ -54,8 +54,8 @@ t.test('the log of a job on two agents', async (t) => {
   t.ok(said(0, /^step 1 of 30 loss=5\.\d+ .* tokens_per_second=\d+ /) === 1);
   t.equal(said(0, /^step 30 of 30 /), 1);
   t.equal(said(0, /^model parameters=\d+ trained=\d+ tensors=\d+$/), 2);
-  t.equal(said(0, /^ended by SIGKILL/) + said(1, /^ended by SIGKILL/), 1);
-  t.equal(said(null, /^tries again in \d+ ms; error 1,/), 1);
+  t.equal(said(0, /^killed by SIGKILL/) + said(1, /^killed by SIGKILL/), 1);
+  t.equal(said(null, /^retries in \d+ ms; error 1 of \d+ allowed$/), 1);
   t.equal(said(null, /^exported .*model\.safetensors.* to jobs\//), 1);
   t.match(lines.at(-1)?.message, /^exported/);
 });

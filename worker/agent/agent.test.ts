@@ -48,7 +48,7 @@ t.test('a job trains, saves, exports and succeeds', async (t) => {
   t.match(result, { job_id: id, state: 'succeeded', step: 12, state_digest, export: job.export });
 });
 
-t.test('paused on two ranks and resumed on three, it ends with the same bits', async (t) => {
+t.test('a job paused on two ranks and resumed on three ends with the same bits', async (t) => {
   const f = await fleet(t, { ranks: { slow: { from: 6, ms: 300 } } });
   await f.agent();
   const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2 });
@@ -56,7 +56,7 @@ t.test('paused on two ranks and resumed on three, it ends with the same bits', a
   await f.store.requestPause(id);
   const paused = await f.untilState(id, 'paused');
   t.ok(paused.progress.step < 60);
-  t.equal(paused.latest_checkpoint?.step, paused.progress.step, 'the step of the pause is saved');
+  t.equal(paused.latest_checkpoint?.step, paused.progress.step, 'the step of the pause has a checkpoint');
   t.equal(paused.latest_checkpoint?.state_digest, fakeStateDigest(1, paused.progress.step));
 
   await f.hurry();
@@ -67,7 +67,7 @@ t.test('paused on two ranks and resumed on three, it ends with the same bits', a
     { attempt: job.attempt, epoch: job.epoch, lost: job.lost_work_seconds },
     { attempt: 2, epoch: 2, lost: 0 },
   );
-  t.strictSame(await f.steps(id), upTo(60), 'no step was done twice');
+  t.strictSame(await f.steps(id), upTo(60), 'no step was repeated');
   const [last] = (await f.store.listCheckpoints(id)).data;
   t.equal(last?.world_size, 3);
 });
@@ -77,5 +77,5 @@ t.test('a job that needs more ranks than are free waits, and two jobs share a ma
   await f.agent(2);
   const ids = [await f.submit({ ranks: 2 }), await f.submit({ ranks: 1 }), await f.submit({ ranks: 1 })];
   for (const id of ids) await f.untilState(id, 'succeeded');
-  t.pass('all of them came to their turn');
+  t.pass('every job ran');
 });

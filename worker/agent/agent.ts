@@ -20,19 +20,19 @@ export interface AgentOptions extends AgentDeps {
 }
 
 /**
- * A crash of a worker says nothing about the job, and BullMQ's count of stalls never goes back: so it must never be what
- * fails a job. Errors of the job itself are counted by the attempt.
+ * The crash of a worker is no error of the job, and BullMQ never resets its stall count, so stalls must never fail a job. The attempt
+ * counts the errors of the job itself.
  */
 const UNLIMITED_STALLS = 1_000_000_000;
-/** BullMQ waits for Redis before it closes; a Redis that is gone must not keep the agent alive. */
+/** BullMQ waits for Redis before it closes. An unavailable Redis must not keep the agent alive. */
 const MAX_CLOSE_MS = 5_000;
 const MAX_DISCONNECT_MS = 1_000;
-/** Before the machine is gone everything must be told. */
-const LAST_WORDS_MS = 3_000;
+/** Time kept for the last writes before the machine goes away. */
+const FINAL_WRITES_MS = 3_000;
 
 /**
- * A worker machine: takes attempts from its queue and runs their ranks as child processes. Its event loop only
- * supervises; whatever computes or moves many bytes is done by children.
+ * Worker agent of one machine: takes attempts from its queue and runs their ranks as child processes. Its event loop only supervises; child
+ * processes do all computation and bulk I/O.
  */
 export class Agent {
   readonly id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
@@ -53,7 +53,7 @@ export class Agent {
       {
         connection: redisOptions(options.redis_url, 'queue') as ConnectionOptions,
         prefix: REDIS_PREFIX,
-        // Each running job occupies an entry; a job that was preempted may still be leaving.
+        // Each running job occupies an entry, and a preempted job may still be shutting down.
         concurrency: 2 * options.slots + 1,
         lockDuration: timing.lease_ms,
         stalledInterval: timing.stalled_interval_ms,
@@ -69,15 +69,15 @@ export class Agent {
     this.members = watchWorlds(options, this.id);
   }
 
-  /** Resolves when entries are being taken. */
+  /** Resolves when the agent takes queue entries. */
   async ready(): Promise<void> {
     const { announcer, worker, samples, exports } = this;
     await Promise.all([announcer.announced, worker.waitUntilReady(), samples.ready(), exports.ready()]);
   }
 
   /**
-   * Ends the agent as a preemption or a deployment would: takes nothing new, lets every job save and hands it back to the
-   * queue. Jobs that can't save in time are abandoned and go on from their last checkpoint elsewhere. Idempotent.
+   * Drains the agent, as for a preemption or a deployment: takes no new work, lets every job save and returns it to the queue. Jobs that
+   * cannot save in time are abandoned and resume elsewhere from their last checkpoint. Idempotent.
    */
   close(notice: PreemptionNotice | null = null): Promise<void> {
     this.closed ??= this.drainAndClose(notice);
@@ -85,31 +85,32 @@ export class Agent {
   }
 
   private async drainAndClose(notice: PreemptionNotice | null): Promise<void> {
-    const { departure, timing } = this.options;
-    const draining = 'the worker could not wait any longer';
-    departure.begin(notice);
-    const { left_ms } = departure;
-    const patience_ms = left_ms === null ? timing.drain_ms : Math.max(LAST_WORDS_MS, left_ms - LAST_WORDS_MS);
+    const { drain, timing } = this.options;
+    const draining = 'the worker reached its drain deadline';
+    drain.begin(notice);
+    const { left_ms } = drain;
+    const grace_ms =
+      left_ms === null ? timing.drain_ms : Math.max(FINAL_WRITES_MS, left_ms - FINAL_WRITES_MS);
     this.announcer.drain();
-    const left = this.members.leave();
+    const members_left = this.members.leave();
     const closing = [this.worker, this.samples, this.exports].map((part) => part.close());
-    const closed = Promise.all([left, ...closing]).catch((error: unknown) => {
-      this.options.log.warn({ err: error }, 'queue not closed in order');
+    const closed = Promise.all([members_left, ...closing]).catch((error: unknown) => {
+      this.options.log.warn({ err: error }, 'queue did not close cleanly');
     });
     this.processor.drain();
-    const late = setTimeout(() => {
+    const deadline = setTimeout(() => {
       this.processor.abandon(new ZerofleetError('worker_draining', draining));
       void this.members.close(draining);
-    }, patience_ms);
-    const gone = new AbortController();
-    const force = waitOrAbort(patience_ms + MAX_CLOSE_MS, gone.signal).then(() => {
+    }, grace_ms);
+    const finished = new AbortController();
+    const force = waitOrAbort(grace_ms + MAX_CLOSE_MS, finished.signal).then(() => {
       this.processor.disconnected();
-      const parting = [this.worker, this.samples, this.exports].map((part) => part.disconnect());
-      return within(MAX_DISCONNECT_MS, Promise.all(parting));
+      const disconnects = [this.worker, this.samples, this.exports].map((part) => part.disconnect());
+      return within(MAX_DISCONNECT_MS, Promise.all(disconnects));
     });
     await Promise.race([closed, force]);
-    gone.abort();
-    clearTimeout(late);
+    finished.abort();
+    clearTimeout(deadline);
     await this.announcer.close();
   }
 }

@@ -13,12 +13,12 @@ export interface AnnouncerOptions
   pool: string;
 }
 
-/** Before an announcement is tried again that the job store did not take. */
+/** Delay after a failed announcement. */
 const RETRY_MS = 500;
 
-/** Keeps a worker and its slots known to the pool, for as long as a lease lasts without another word. */
+/** Announces a worker and its slots to the pool and renews the announcement before it expires. */
 export class Announcer {
-  /** Resolves with the first announcement that the job store took. */
+  /** Resolves with the first announcement that the job store accepts. */
   readonly announced: Promise<void>;
 
   private readonly first = deferred<void>();
@@ -35,18 +35,18 @@ export class Announcer {
     this.loop = this.announceForever();
   }
 
-  /** From now on nothing new begins on this worker. */
+  /** Announces that this worker takes no new work. */
   drain(): void {
     this.draining = true;
     this.wake.abort();
   }
 
-  /** Something of what is announced has changed. */
+  /** Sends a new announcement at once. */
   refresh(): void {
     this.wake.abort();
   }
 
-  /** The worker's slots are gone from the pool. Idempotent. */
+  /** Withdraws the worker's slots from the pool. Idempotent. */
   async close(): Promise<void> {
     this.closed.abort();
     this.wake.abort();
@@ -55,22 +55,22 @@ export class Announcer {
 
   private async announceForever(): Promise<void> {
     const { store, timing, log } = this.options;
-    let told = false;
+    let announced = false;
     while (!this.closed.signal.aborted) {
       this.wake = new AbortController();
       const { signal } = this.wake;
-      told = await store.announceWorker(this.announcement(), timing.lease_ms).then(
+      announced = await store.announceWorker(this.announcement(), timing.lease_ms).then(
         () => true,
         (error: unknown) => {
-          log.warn({ err: error }, 'worker not announced yet');
+          log.warn({ err: error }, 'worker not announced');
           return false;
         },
       );
-      if (told) this.first.resolve();
-      await waitOrAbort(told ? timing.lease_ms / 3 : RETRY_MS, signal);
+      if (announced) this.first.resolve();
+      await waitOrAbort(announced ? timing.lease_ms / 3 : RETRY_MS, signal);
     }
-    // What can't be said is found out by the others when the announcement is over.
-    if (!told) return;
+    // A worker that could not announce its withdrawal disappears when its last announcement expires.
+    if (!announced) return;
     await store.withdrawWorker(this.worker_id).catch((error: unknown) => {
       log.warn({ err: error }, 'worker not withdrawn');
     });
@@ -98,7 +98,7 @@ export class Announcer {
   }
 }
 
-/** Bytes of this machine's memory, or of what a control group leaves of it. */
+/** Returns the memory of this machine in bytes, or the limit of its control group if that is smaller. */
 function usableMemory(): number {
   const limit = process.constrainedMemory();
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();

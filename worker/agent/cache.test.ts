@@ -1,4 +1,4 @@
-/** What an agent keeps of prepared data. */
+/** Tests of the prepared data in an agent's cache. */
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
@@ -9,13 +9,13 @@ import { Fleet } from '../testing/fleet.js';
 const cacheOf = (fleet: Fleet) => join(fleet.dir, 'data', 'cache', 'tokens');
 
 t.test(
-  'what a job uses stays as long as its attempt goes on, and the rest goes when there is no room',
+  'an entry in use stays while its attempt runs; unused entries are evicted when there is no room',
   async (t) => {
     const fleet = await Fleet.start({ ranks: { slow: { from: 2, ms: 3_600_000 } } });
     t.teardown(() => fleet.close());
     await fleet.agent(4, {}, { ZEROFLEET_CACHE_BYTES: '0' });
     const entries = () => readdir(cacheOf(fleet));
-    // The attempt ends a little later than its job.
+    // The attempt ends shortly after its job.
     const unused = (entry = '') =>
       until(async () => !(await readdir(join(cacheOf(fleet), entry))).some((name) => name.endsWith('.use')));
     const slow = await fleet.submit({ steps: 5 });
@@ -34,7 +34,7 @@ t.test(
       t.equal(now.length, 2);
       t.ok(now.includes(used ?? ''));
     }
-    t.not(others[0], others[1], 'the first was removed for the second');
+    t.not(others[0], others[1], 'the first entry was evicted for the second');
     await fleet.hurry();
     await fleet.untilState(slow, 'succeeded');
     await unused(used);
@@ -44,7 +44,7 @@ t.test(
   },
 );
 
-t.test('data that somebody has removed is prepared again for the next generation', async (t) => {
+t.test('removed cache entries are prepared again for the next generation', async (t) => {
   const fleet = await Fleet.start({
     ranks: { slow: { from: 3, ms: 3_600_000 }, faults: [{ rank: 0, step: 4, what: 'kill' }] },
   });

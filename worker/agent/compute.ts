@@ -3,28 +3,28 @@ import { type Config, CPU_SLOTS } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ChildProcesses } from '../common/child-processes.js';
 import { GpuPool } from '../gpus/gpu-pool.js';
-import type { LookOptions, MachineGpu, MachineReport } from '../gpus/look-at-machine.js';
+import type { InspectOptions, MachineGpu, MachineReport } from '../gpus/inspect-machine.js';
 import { runTask } from '../tasks/task-runner.js';
 
-/** What the ranks of a worker compute on. */
+/** Devices on which a worker's ranks compute. */
 export interface Compute {
-  /** Ranks that may run at once. */
+  /** Maximum number of ranks at a time. */
   slots: number;
-  /** The scope of bit-exactness of its ranks. */
+  /** Numerics fingerprint: ranks with the same fingerprint compute the same bits. */
   numerics: string | null;
-  /** Null: they run on the CPU. */
+  /** Null on the CPU. */
   gpus: GpuPool | null;
 }
 
 const LOOK_MS = 60_000;
 
 /**
- * In a process of its own: this one never loads the native core, and a GPU that hangs must not stop it.
- * @throws ZerofleetError `device_unavailable` where the driver does not work, or does not answer in time
+ * Inspects the machine in a child process. The agent never loads the native core, and a GPU that hangs must not block it.
+ * @throws ZerofleetError `device_unavailable` if the driver fails or does not answer in time
  */
-export async function lookByTask(
+export async function inspectMachineByTask(
   processes: ChildProcesses,
-  options: LookOptions,
+  options: InspectOptions,
   { log, signal }: { log: Logger; signal?: AbortSignal },
 ): Promise<MachineReport> {
   const late = AbortSignal.timeout(LOOK_MS);
@@ -32,21 +32,21 @@ export async function lookByTask(
   try {
     return await runTask(
       processes,
-      { kind: 'look_at_machine', ...options },
+      { kind: 'inspect_machine', ...options },
       { signal: signals, session: null, log },
     );
   } catch (error) {
     if (!late.aborted) throw error;
     throw new ZerofleetError(
       'device_unavailable',
-      `the GPUs' driver did not answer for ${LOOK_MS} ms: look at nvidia-smi`,
+      `the GPU driver did not answer for ${LOOK_MS} ms: run nvidia-smi`,
     );
   }
 }
 
 /**
- * Finds out what ranks will compute on, by ZEROFLEET_DEVICE and what there is.
- * @throws ZerofleetError `invalid_configuration`, `device_unavailable`: what was asked for is not there, with what to look at
+ * Selects the device of the ranks from ZEROFLEET_DEVICE and the machine's hardware.
+ * @throws ZerofleetError `invalid_configuration`, `device_unavailable` if the requested device is missing; the message says what to check
  */
 export async function findCompute(
   { device, slots }: Pick<Config, 'device' | 'slots'>,
@@ -54,7 +54,7 @@ export async function findCompute(
   log: Logger,
 ): Promise<Compute> {
   const wanted = device !== 'cpu';
-  const report = await lookByTask(processes, { gpus: wanted, cuda: wanted }, { log }).catch(
+  const report = await inspectMachineByTask(processes, { gpus: wanted, cuda: wanted }, { log }).catch(
     (error: unknown) => {
       if (!wanted || !(error instanceof ZerofleetError) || error.code !== 'device_unavailable') throw error;
       throw new ZerofleetError(
@@ -80,15 +80,15 @@ function whyNoGpu({ has_cuda, gpus, num_cuda_devices }: MachineReport): string |
     return 'the native core was built without CUDA: build it where CMake finds nvcc and a GPU, or use the image worker-cuda';
   if (gpus.length > 0) return null;
   if (num_cuda_devices)
-    return "CUDA shows GPUs, but the driver's libnvidia-ml.so.1 is not here: a container needs the driver capabilities compute,utility";
-  return 'no GPU was found: look at nvidia-smi, at CUDA_VISIBLE_DEVICES and, in a container, at whether it was given GPUs';
+    return 'CUDA finds GPUs, but libnvidia-ml.so.1 of the driver is missing: a container needs the driver capabilities compute,utility';
+  return 'no GPU was found: check nvidia-smi, CUDA_VISIBLE_DEVICES and, in a container, whether GPUs are assigned to it';
 }
 
 function onGpus(limit: number | null, found: readonly MachineGpu[], log: Logger): Compute {
   if (limit !== null && limit > found.length)
     throw new ZerofleetError(
       'invalid_configuration',
-      `ZEROFLEET_SLOTS is ${limit}, and there are ${found.length} GPUs: each rank needs one of its own. Leave it unset for one slot per GPU`,
+      `ZEROFLEET_SLOTS is ${limit}, but there are ${found.length} GPUs, and each rank needs its own. Leave it unset for one slot per GPU`,
     );
   const gpus = new GpuPool({ found, limit, log });
   for (const gpu of gpus.gpus) log[gpu.problem === null ? 'info' : 'error']({ ...gpu }, 'GPU found');

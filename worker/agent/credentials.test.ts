@@ -1,4 +1,4 @@
-/** What child processes of an agent have of AWS, where it is told a role for them: an S3 server and STS that run in this process. */
+/** AWS credentials of an agent's child processes when ZEROFLEET_ATTEMPT_ROLE is set, with in-process stand-ins for S3 and STS. */
 import { readFile } from 'node:fs/promises';
 import t, { type Test } from 'tap';
 import { S3StandIn, type StandInRequest } from '../../platform/testing/s3-stand-in.js';
@@ -18,7 +18,7 @@ const SECRETS = [
   'AWS_PROFILE',
 ];
 
-/** A request to the object store, and how it was answered. */
+/** Request to the object store, and the refusal if it was refused. */
 type Seen = StandInRequest & { refusal: string | null };
 
 async function start(t: Test, ranks: FleetOptions['ranks'] = {}) {
@@ -34,17 +34,17 @@ async function start(t: Test, ranks: FleetOptions['ranks'] = {}) {
     seen.push({ ...request, refusal });
     return refusal;
   };
-  const door = await s3.open();
+  const server = await s3.open();
   process.env.AWS_ENDPOINT_URL_STS = await sts.listen();
-  const fleet = await Fleet.start({ ranks, bucket: { url: 's3://fleet/a', endpoint: door.endpoint } });
+  const fleet = await Fleet.start({ ranks, bucket: { url: 's3://fleet/a', endpoint: server.endpoint } });
   t.teardown(async () => {
     await fleet.close();
-    door.close();
+    server.close();
     await sts.close();
     process.env = before;
   });
   const agent = (slots = 4, timing = {}) =>
-    fleet.agent(slots, timing, { ZEROFLEET_ATTEMPT_ROLE: ROLE, ZEROFLEET_S3_ENDPOINT: door.endpoint });
+    fleet.agent(slots, timing, { ZEROFLEET_ATTEMPT_ROLE: ROLE, ZEROFLEET_S3_ENDPOINT: server.endpoint });
   return { fleet, sts, seen, agent };
 }
 
@@ -52,7 +52,7 @@ const isShard = ({ action, key }: Seen) => action === 's3:PutObject' && /\/shard
 const keysOf = (requests: Seen[]) => [...new Set(requests.map(({ access_key_id }) => access_key_id))];
 const isSession = (key: string) => key.startsWith('ASIA');
 
-t.test('ranks save with credentials of their job, which change while they save', async (t) => {
+t.test('ranks save with credentials of their job, which rotate between saves', async (t) => {
   const { fleet, sts, seen, agent } = await start(t, { step_ms: 25 });
   sts.life_ms = 1_500;
   await agent();
@@ -64,27 +64,27 @@ t.test('ranks save with credentials of their job, which change while they save',
     t.same(
       names.filter((name) => SECRETS.includes(`${name}`)),
       [],
-      'a rank has nothing of what the agent has',
+      "a rank has none of the agent's credentials",
     );
     t.ok(environment.includes('AWS_EC2_METADATA_DISABLED=true'));
     t.ok(environment.includes('AWS_REGION=eu-central-1'));
   }
   const job = await fleet.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 200));
-  await isUnharmed(t, fleet, id);
+  await hasOnlyCredentialErrors(t, fleet, id);
 
   const keys = keysOf(seen.filter(isShard));
   t.ok(keys.length >= 3, `${keys.length} sessions saved shards`);
-  t.ok(keys.every(isSession), 'and nobody else');
-  // Sessions live for 1.5 s here: on a busy machine a renewal may come late, and the request is made again.
+  t.ok(keys.every(isSession), 'only sessions saved shards');
+  // Sessions last 1.5 s here: on a busy machine a renewal may be late, and the request is retried.
   t.same(
     seen.filter(({ refusal }) => refusal !== null && refusal !== 'ExpiredToken'),
     [],
-    'none was used for what it may not do',
+    'no session was refused for its policy',
   );
   t.ok(
     seen.some(({ access_key_id, key }) => access_key_id === AGENT_KEY && key.endsWith('MANIFEST.json')),
-    'what makes a checkpoint count is written by the agent',
+    'the agent commits the manifest',
   );
   for (const folder of [`a/datasets/${fleet.dataset_id}/text`, `a/jobs/${id}/exports/`])
     t.ok(
@@ -93,7 +93,7 @@ t.test('ranks save with credentials of their job, which change while they save',
     );
   for (const { name, tags } of sts.sessions.values()) {
     t.match(name, new RegExp(`^${id}-1-[0-9a-f]+$`));
-    t.ok(name.length <= 64, 'STS allows no more');
+    t.ok(name.length <= 64, 'STS limits names to 64 characters');
     t.strictSame(tags, { 'zerofleet:job': id, 'zerofleet:from': id });
   }
   const logs = await fleet.store.readStream(id, null, 1000, ['log']);
@@ -115,7 +115,7 @@ t.test('each machine of a job has a session of its own', async (t) => {
   t.ok(savers.every(isSession));
 });
 
-t.test('an STS that is away until the credentials have expired costs saves, not the job', async (t) => {
+t.test('an STS outage that outlasts the credentials costs saves, not the job', async (t) => {
   const { fleet, sts, seen, agent } = await start(t, { slow: { from: 6, ms: 100 } });
   sts.life_ms = 1_000;
   await agent();
@@ -130,10 +130,10 @@ t.test('an STS that is away until the credentials have expired costs saves, not 
   await fleet.hurry();
   const job = await fleet.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
-  await isUnharmed(t, fleet, id);
+  await hasOnlyCredentialErrors(t, fleet, id);
 });
 
-t.test('a job that no credentials can be had for waits, and is no worse for it', async (t) => {
+t.test('a job without available credentials waits, with no error counted against it', async (t) => {
   const { fleet, sts, seen, agent } = await start(t);
   sts.mood = 'refusing';
   await agent(4, { restart: { attempts: Number.MAX_SAFE_INTEGER, first_delay_ms: 20, max_delay_ms: 300 } });
@@ -144,15 +144,15 @@ t.test('a job that no credentials can be had for waits, and is no worse for it',
   t.same(
     keysOf(seen).filter((key) => key !== AGENT_KEY),
     [],
-    'nothing was done with other credentials',
+    'no other credentials were used',
   );
   sts.mood = 'well';
   await fleet.untilState(id, 'succeeded');
-  await isUnharmed(t, fleet, id);
+  await hasOnlyCredentialErrors(t, fleet, id);
 });
 
-/** Nothing that happened counts as an error of the job, but what is said of credentials. */
-async function isUnharmed(t: Test, fleet: Fleet, id: string): Promise<void> {
+/** Checks that the job has no errors except those of credentials. */
+async function hasOnlyCredentialErrors(t: Test, fleet: Fleet, id: string): Promise<void> {
   const errors = (await fleet.events(id)).filter(
     ({ type, data }) =>
       ['rank.lost', 'node.lost', 'attempt.retry'].includes(type) ||

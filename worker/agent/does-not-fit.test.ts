@@ -5,7 +5,7 @@ import { Fleet } from '../testing/fleet.js';
 
 const SMALL = [testGpu('GPU-1', { memory_bytes: 2 ** 30 })];
 
-t.test('a job that none of the GPUs is large enough for fails once they are there', async (t) => {
+t.test('a job fails once all workers are known and none has enough GPU memory', async (t) => {
   const fleet = await Fleet.start();
   t.teardown(() => fleet.close());
   const { store, objects } = fleet;
@@ -14,7 +14,7 @@ t.test('a job that none of the GPUs is large enough for fails once they are ther
   await store.announceWorker(testWorker('w', 1, { gpus: SMALL }), 600_000);
   await fleet.until(id, ({ reason }) => reason === 'waiting_capacity');
   await store.announceWorker(testWorker('v', 1, { gpus: SMALL }), 600_000);
-  t.match(await store.getJob(id), { state: 'queued' }, 'a CPU might take it');
+  t.match(await store.getJob(id), { state: 'queued' }, 'a CPU worker might run it');
   await store.withdrawWorker('cpu');
   const failed = await fleet.untilState(id, 'failed');
   t.match(failed, { reason: 'does_not_fit', failure: { category: 'user', retryable: false } });
@@ -23,5 +23,5 @@ t.test('a job that none of the GPUs is large enough for fails once they are ther
     (await fleet.events(id)).find(({ type }) => type === 'attempt.error'),
     { data: { code: 'does_not_fit' } },
   );
-  t.ok(await objects.head(resultKey(id)), 'the result says so, too');
+  t.ok(await objects.head(resultKey(id)), 'the result has the error, too');
 });

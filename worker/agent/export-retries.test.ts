@@ -1,4 +1,4 @@
-/** Exports that fail, and exports that take their workers down. */
+/** Tests of exports that fail, and of exports whose workers are lost. */
 import { type ConnectionOptions, Queue, QueueEvents, Worker } from 'bullmq';
 import t from 'tap';
 import {
@@ -36,7 +36,7 @@ t.test('exports that fail', async (t) => {
   await events.waitUntilReady();
   t.teardown(() => Promise.all([queue.close(), events.close()]));
 
-  await t.test('after ten workers an export ends, with what to do', async (t) => {
+  await t.test('after ten lost workers an export fails with advice', async (t) => {
     const entry = await queue.add('export', UNKNOWN, { attempts: 12 });
     for (let lost = 0; lost <= MAX_LOST_WORKERS; lost += 1) {
       const options = { ...bullmq, lockDuration: 50, stalledInterval: 20, maxStalledCount: 1_000 };
@@ -51,7 +51,7 @@ t.test('exports that fail', async (t) => {
       );
       worker.on('error', () => undefined);
       await until(() => took);
-      // It is gone with its lock.
+      // The worker ends with its lock held.
       await worker.close(true);
     }
     await fleet.agent(2, { stalled_interval_ms: 20 });
@@ -60,7 +60,7 @@ t.test('exports that fail', async (t) => {
     });
   });
 
-  await t.test('what may succeed later is tried again after a pause', async (t) => {
+  await t.test('a retryable failure is retried after a backoff', async (t) => {
     let failures = 3;
     const began: number[] = [];
     const holdCheckpoint = async () => {
@@ -76,7 +76,7 @@ t.test('exports that fail', async (t) => {
       pool: 'other',
       timing,
       log: createLogger({ level: 'silent', name: 'test' }),
-      // What needs the rest is not come to.
+      // The test never reaches the other dependencies.
     } as unknown as ExportServerOptions);
     t.teardown(() => server.close());
     const other = exportQueueName('other');

@@ -1,4 +1,4 @@
-/** Checkpoints in other programs' formats, as the queue asks an agent for them. */
+/** Tests of checkpoint exports that an agent takes from the queue. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { type ConnectionOptions, Queue, QueueEvents } from 'bullmq';
@@ -105,16 +105,23 @@ t.test('exports', async (t) => {
     t.match(weights, { dtype: 'BF16', shape: [10] });
   });
 
-  await t.test('two exports of one checkpoint are the same, whoever saved and whoever writes', async (t) => {
-    const before = await (await ask(first)).record();
-    const again = await ask(first);
-    t.strictSame((await again.record()).files, before.files);
-    const [, alone] = await trained(1);
-    const other = await (await ask(alone)).record();
-    const content = ({ files }: ExportRecord) =>
-      files.map(({ name, sha256 }) => [name, name.includes('mp_rank') ? '' : sha256]);
-    t.strictSame(content(other), content(before), 'but for the number of ranks, which the model states tell');
-  });
+  await t.test(
+    'two exports of one checkpoint are identical, whatever the ranks that saved it and the worker that writes',
+    async (t) => {
+      const before = await (await ask(first)).record();
+      const again = await ask(first);
+      t.strictSame((await again.record()).files, before.files);
+      const [, alone] = await trained(1);
+      const other = await (await ask(alone)).record();
+      const content = ({ files }: ExportRecord) =>
+        files.map(({ name, sha256 }) => [name, name.includes('mp_rank') ? '' : sha256]);
+      t.strictSame(
+        content(other),
+        content(before),
+        'except for the number of ranks, which the model states contain',
+      );
+    },
+  );
 
   await t.test('a Hugging Face folder at any step and in any dtype', async (t) => {
     const { reply, folder, record } = await ask(first, 'safetensors', 'fp32');
@@ -131,7 +138,7 @@ t.test('exports', async (t) => {
     t.ok(file.subarray(-master.length).equals(master));
   });
 
-  await t.test('what cannot be written is told, and leaves no record', async (t) => {
+  await t.test('a failed export is reported and leaves no record', async (t) => {
     const [, second] = await trained(2);
     const keys = await fleet.keys(second.prefix);
     const shard = keys.find((key) => key.endsWith('.safetensors')) ?? '';
@@ -148,25 +155,29 @@ t.test('exports', async (t) => {
   });
 
   const python = testPython('torch');
-  await t.test('PyTorch reads all of it', python.missing ? { skip: python.missing } : {}, async (t) => {
-    const { folder } = await ask(first);
-    const root = join(fleet.objects_dir, folder);
-    const { status, stdout, stderr } = spawnSync(python.program, ['-c', READ, root], { encoding: 'utf8' });
-    t.equal(status, 0, stderr);
-    const state = fakeState(1, 4);
-    const expected = fakeParamTable().map(({ index, name, shape }) => [
-      name,
-      {
-        shape,
-        step: 4,
-        sums: STATES.map(([, of]) => valuesOf(state, of, index).reduce((sum, x) => sum + x, 0)),
-      },
-    ]);
-    t.same(JSON.parse(stdout), { params: Object.fromEntries(expected), groups: 2, global_steps: 4 });
-  });
+  await t.test(
+    'PyTorch reads the whole export',
+    python.missing ? { skip: python.missing } : {},
+    async (t) => {
+      const { folder } = await ask(first);
+      const root = join(fleet.objects_dir, folder);
+      const { status, stdout, stderr } = spawnSync(python.program, ['-c', READ, root], { encoding: 'utf8' });
+      t.equal(status, 0, stderr);
+      const state = fakeState(1, 4);
+      const expected = fakeParamTable().map(({ index, name, shape }) => [
+        name,
+        {
+          shape,
+          step: 4,
+          sums: STATES.map(([, of]) => valuesOf(state, of, index).reduce((sum, x) => sum + x, 0)),
+        },
+      ]);
+      t.same(JSON.parse(stdout), { params: Object.fromEntries(expected), groups: 2, global_steps: 4 });
+    },
+  );
 });
 
-/** Reads the folder as DeepSpeed does: every file of a parameter but step.pt is a dict with its whole tensor. */
+/** Reads the folder as DeepSpeed does: every file of a parameter except step.pt is a dict with the whole tensor. */
 const READ = `
 import json, os, sys, torch
 root = sys.argv[1]

@@ -21,13 +21,13 @@ export interface ExportServerOptions extends AgentDeps {
   pool: string;
 }
 
-/** BullMQ fails no export whose worker was lost: another one begins it again, and counts. */
+/** Lets BullMQ restart exports of lost workers without limit; `answer` counts them. */
 const UNLIMITED_STALLS = 1_000_000_000;
 
 /**
- * Writes the exports that the pool is asked for, one at a time, each in a child process. Two workers may meet in one export, when the
- * first was stopped and comes back: as a checkpoint never changes, both write the same bytes to the same keys, and the record that
- * makes them count is created once. So nothing here needs a lease.
+ * Writes the exports of the pool's queue, one at a time, each in a child process. Two workers may write one export, when the first was
+ * stopped and resumes. Both write the same bytes to the same keys, because a checkpoint never changes, and the record that completes the
+ * export is created once. So no lease is needed.
  */
 export class ExportServer {
   private readonly worker: Worker<ExportPayload, ExportReply>;
@@ -48,25 +48,25 @@ export class ExportServer {
     this.worker.on('error', (error) => options.log.warn({ err: error }, 'export queue'));
   }
 
-  /** Resolves when exports are being taken. */
+  /** Resolves when the server takes exports. */
   async ready(): Promise<void> {
     await this.worker.waitUntilReady();
   }
 
-  /** An export that is being written goes back to the queue. Waits for Redis. */
+  /** Returns an export in progress to the queue. Waits for Redis. */
   async close(): Promise<void> {
     this.closing.abort(new ZerofleetError('worker_draining', 'the worker is shutting down'));
     await this.worker.close();
   }
 
-  /** For a Redis that is gone. */
+  /** Closes without waiting for Redis. */
   async disconnect(): Promise<void> {
     await this.worker.disconnect();
   }
 
   /**
-   * What may succeed later is thrown after a pause, and is tried again behind the others of the queue. The pause is kept here: the queue
-   * would compare the clock of whoever met the failure with that of whoever looks next.
+   * Throws a retryable error after a backoff, so that the export is retried behind the other entries of the queue. The delay is spent here:
+   * a delayed entry would depend on the clocks of two workers.
    */
   private async answer({
     data,
@@ -74,12 +74,12 @@ export class ExportServer {
     stalledCounter,
   }: Pick<QueueJob<ExportPayload>, 'data' | 'attemptsMade' | 'stalledCounter'>): Promise<ExportReply> {
     const { timing, log } = this.options;
-    if (stalledCounter > MAX_LOST_WORKERS) return this.end(data, poison(stalledCounter));
+    if (stalledCounter > MAX_LOST_WORKERS) return this.end(data, workersLost(stalledCounter));
     try {
       await this.write(data);
     } catch (error) {
       log.warn({ err: error, checkpoint: data.checkpoint.id }, 'export failed');
-      if (!isRetryable(error)) return this.end(data, asOurs(error, data));
+      if (!isRetryable(error)) return this.end(data, removedCheckpoint(error, data));
       await waitOrAbort(backoffMs(timing.storage, attemptsMade + 1), this.closing.signal);
       throw error;
     }
@@ -87,22 +87,24 @@ export class ExportServer {
   }
 
   private async end(payload: ExportPayload, error: unknown): Promise<ExportReply> {
-    await this.letGo(payload);
+    await this.releaseHold(payload);
     return { error: error === null ? null : toRankError(error) };
   }
 
-  /** A hold that is not let go ends by itself. */
-  private async letGo({ checkpoint, format, dtype }: ExportPayload): Promise<void> {
+  /** Releases the hold on the checkpoint. A hold that stays expires. */
+  private async releaseHold({ checkpoint, format, dtype }: ExportPayload): Promise<void> {
     const holder = exportName({ checkpoint: checkpoint.id, format, dtype });
     await this.options.store
       .letGoCheckpoint(checkpoint.id, holder)
-      .catch((error: unknown) => this.options.log.warn({ err: error, holder }, 'checkpoint not let go'));
+      .catch((error: unknown) =>
+        this.options.log.warn({ err: error, holder }, 'hold on checkpoint not released'),
+      );
   }
 
   private async write({ job_id, checkpoint, format, dtype, prefix }: ExportPayload): Promise<void> {
     const { store, objects, object_store, processes, timing, log } = this.options;
     if ((await readExportRecord(objects, prefix)) !== null) return;
-    // The API held it for the time in the queue. What is not recorded may still be there.
+    // The API held the checkpoint for the time in the queue. An export without a record may still find its checkpoint.
     await store.holdCheckpoint(checkpoint.id, exportName({ checkpoint: checkpoint.id, format, dtype }));
     const job = await store.getJob(job_id);
     if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
@@ -128,8 +130,8 @@ export class ExportServer {
   }
 }
 
-/** Retention may have removed the checkpoint meanwhile: an object that is missing means that. */
-function asOurs(error: unknown, { checkpoint, job_id }: ExportPayload): unknown {
+/** Reports a missing object as a removed checkpoint: retention may have removed it meanwhile. */
+function removedCheckpoint(error: unknown, { checkpoint, job_id }: ExportPayload): unknown {
   if (codeOf(error) !== 'object_not_found') return error;
   const message =
     `checkpoint ${checkpoint.id} of job ${job_id} was removed before it was exported; export one that the job keeps, ` +
@@ -137,11 +139,11 @@ function asOurs(error: unknown, { checkpoint, job_id }: ExportPayload): unknown 
   return new ZerofleetError('checkpoint_not_found', message);
 }
 
-/** The error of an export that takes its workers down, one after the other. */
-function poison(lost_workers: number): ZerofleetError {
+/** Error of an export that lost too many workers in a row. */
+function workersLost(lost_workers: number): ZerofleetError {
   return new ZerofleetError(
     'workers_lost',
-    `${lost_workers} workers were lost with the export, one after the other. If it was not the machines, the export takes its workers ` +
-      'down: give them more memory, then ask for it again',
+    `${lost_workers} workers were lost with the export, one after the other. If the machines were healthy, the export exhausts its workers: ` +
+      'give them more memory, then ask for it again',
   );
 }

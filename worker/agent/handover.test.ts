@@ -17,7 +17,7 @@ async function fleet(
   return started;
 }
 
-t.test('cancelled, the ranks stop and what was saved stays', async (t) => {
+t.test('a cancelled job stops its ranks and keeps its checkpoints', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 20 } });
   await f.agent();
   const id = await f.submit({ steps: 10_000, every_steps: 5, ranks: 2 });
@@ -29,7 +29,7 @@ t.test('cancelled, the ranks stop and what was saved stays', async (t) => {
 });
 
 t.test(
-  'an entry whose lock is lost again and again disturbs nothing: the lease is what counts',
+  'a queue entry that loses its lock repeatedly does not disturb the attempt: the lease decides',
   async (t) => {
     const f = await fleet(t, { ranks: { slow: { from: 1, ms: 100 } } });
     const agent = await f.agent();
@@ -37,7 +37,7 @@ t.test(
     t.teardown(() => disconnectRedis(redis));
     const id = await f.submit({ steps: 60, every_steps: 5, ranks: 2, max_errors: 0 });
     await f.until(id, (job) => job.progress.step >= 3);
-    // What an outage does to the queue: the lock of the entry is gone, so that it counts as stalled.
+    // An outage removes the lock of the entry, so that it counts as stalled.
     const lock = `${REDIS_PREFIX}:${queueName(agent.id)}:${queueJobId({ job_id: id, attempt: 1 })}:lock`;
     t.equal(await redis.del(lock), 1, 'the entry had a lock');
     for (let times = 0; times < 3; times++) {
@@ -51,7 +51,7 @@ t.test(
   },
 );
 
-t.test('an agent that drains hands the job back with everything saved', async (t) => {
+t.test('a draining agent returns the job to the queue with all progress saved', async (t) => {
   const f = await fleet(t, { ranks: { slow: { from: 6, ms: 300 } } });
   const first = await f.agent();
   const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2, max_errors: 0 });
@@ -67,7 +67,7 @@ t.test('an agent that drains hands the job back with everything saved', async (t
   t.strictSame(await f.steps(id), upTo(60));
 });
 
-t.test('an agent that is killed is followed by another one, and takes its ranks with it', async (t) => {
+t.test('an agent that is killed is replaced by another one, and its ranks end', async (t) => {
   const f = await fleet(t, { ranks: { slow: { from: 11, ms: 300 } } });
   const first = await f.agentProcess(4, SHORT_SILENCES);
   const id = await f.submit({ steps: 80, every_steps: 5, ranks: 2, max_errors: 0 });
@@ -81,7 +81,7 @@ t.test('an agent that is killed is followed by another one, and takes its ranks 
   t.ok(job.state_history.some(({ reason }) => reason === 'heartbeat_lost'));
 });
 
-t.test('an agent that was stopped and comes back writes nothing more, and its ranks end', async (t) => {
+t.test('an agent that was stopped and resumes writes nothing more, and its ranks end', async (t) => {
   const f = await fleet(t, { ranks: { slow: { from: 11, ms: 200 } } });
   const first = await f.agentProcess(4, SHORT_SILENCES);
   const id = await f.submit({ steps: 150, every_steps: 5, keep_last: 100, ranks: 2, max_errors: 0 });
@@ -95,7 +95,7 @@ t.test('an agent that was stopped and comes back writes nothing more, and its ra
   const epochs = (await f.store.readStream(id, null, 10_000)).flatMap((entry) =>
     entry.kind === 'metric' ? [entry.epoch] : [],
   );
-  t.strictSame([...epochs].sort(), epochs, 'no metric of the old epoch after one of the new');
+  t.strictSame([...epochs].sort(), epochs, 'no metric of the old epoch follows one of the new');
   const checkpoints = (await f.store.listCheckpoints(id, { limit: 100 })).data;
   const line = new Set<string>();
   let wanted: string | null = checkpoints[0]!.id;
@@ -108,6 +108,6 @@ t.test('an agent that was stopped and comes back writes nothing more, and its ra
     );
     wanted = parent;
   }
-  t.equal(line.size, checkpoints.length, 'every checkpoint has the one before as its parent');
+  t.equal(line.size, checkpoints.length, 'the parent of every checkpoint is the one before');
   t.ok(taken.epoch >= 2);
 });

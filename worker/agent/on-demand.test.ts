@@ -12,7 +12,7 @@ async function fleet(
 }
 
 t.test(
-  'a checkpoint on demand is taken while the job trains on, with the same digest at the end',
+  'a checkpoint on demand is saved while training continues, with the same digest at the end',
   async (t) => {
     const f = await fleet(t, { ranks: { slow: { from: 3, ms: 200 } } });
     await f.agent();
@@ -38,7 +38,7 @@ t.test(
   },
 );
 
-t.test('a request that a lost rank left open is carried out by the next generation', async (t) => {
+t.test('the next generation serves a save request that was open when a rank was lost', async (t) => {
   const faults = [{ rank: 1, step: 1, what: 'hang' as const }];
   const f = await fleet(t, { ranks: { slow: { from: 2, ms: 200 }, faults } });
   await f.agent();
@@ -50,7 +50,7 @@ t.test('a request that a lost rank left open is carried out by the next generati
   t.equal(job.state, 'running');
 });
 
-t.test('by the clock and by the auto interval: other checkpoints, the same digest', async (t) => {
+t.test('every_seconds and auto save different checkpoints with the same digest', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 40 } });
   await f.agent();
   for (const checkpoint of [{ every_seconds: 1 }, { auto: true as const, on_busy: 'wait' as const }]) {
@@ -58,14 +58,14 @@ t.test('by the clock and by the auto interval: other checkpoints, the same diges
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
     const { data } = await f.store.listCheckpoints(id);
-    // With one failure a day and a cost of a second, auto waits for minutes: only the last step is saved.
+    // The auto interval is minutes for one failure a day and a cost of a second: only the last step is saved.
     if ('every_seconds' in checkpoint) t.ok(data.length >= 2, `${data.length} checkpoints`);
     else t.equal(data.length, 1);
     for (const { step, state_digest } of data) t.equal(state_digest, fakeStateDigest(1, step));
   }
 });
 
-t.test('what a cancelled job leaves are whole checkpoints, and nothing else', async (t) => {
+t.test('a cancelled job leaves only complete checkpoints', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 5 } });
   await f.agent();
   const id = await f.submit({ steps: 100_000, every_steps: 1, ranks: 2 });
@@ -79,7 +79,7 @@ t.test('what a cancelled job leaves are whole checkpoints, and nothing else', as
   t.strictSame([...new Set(keys.map((key) => key.split('/').slice(0, 4).join('/')))].sort(), known);
 });
 
-t.test('a fork goes on where the checkpoint was: with the same document, to the same digest', async (t) => {
+t.test('a fork continues from its checkpoint, with the same document to the same digest', async (t) => {
   const f = await fleet(t);
   await f.agent();
   const id = await f.submit({ steps: 40, every_steps: 10, keep_last: 100, ranks: 2 });

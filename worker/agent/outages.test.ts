@@ -6,7 +6,7 @@ import { Fleet } from '../testing/fleet.js';
 
 const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1);
 
-/** The first save is at step 5, and there is time until the next one. */
+/** Slow enough that the first save, at step 5, is finished long before the next one. */
 const SLOW_MS = 200;
 
 async function fleet(t: { teardown(end: () => Promise<void>): void }): Promise<Fleet> {
@@ -29,10 +29,10 @@ t.test('a disk that is full for a while costs saves, not the job', async (t) => 
   await f.hurry();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
-  t.strictSame(await f.steps(id), upTo(60), 'no step had to be repeated');
+  t.strictSame(await f.steps(id), upTo(60), 'no step was repeated');
 });
 
-t.test('a disk that stays full fails the job at its end, with its checkpoints kept', async (t) => {
+t.test('a disk that stays full fails the job at its end and keeps its checkpoints', async (t) => {
   const f = await fleet(t);
   await f.agent();
   const id = await f.submit({ steps: 40, every_steps: 5, ranks: 2 });
@@ -45,7 +45,7 @@ t.test('a disk that stays full fails the job at its end, with its checkpoints ke
   t.ok((await f.store.listCheckpoints(id)).data.length > 0);
 });
 
-t.test('an object store that is gone for a while costs nothing but time', async (t) => {
+t.test('an object store outage costs only time', async (t) => {
   const f = await fleet(t);
   await f.agent(4, { storage: { attempts: 100, first_delay_ms: 20, max_delay_ms: 100 } });
   const id = await f.submit({ steps: 80, every_steps: 5, ranks: 2 });
@@ -53,7 +53,7 @@ t.test('an object store that is gone for a while costs nothing but time', async 
   await rename(f.objects_dir, `${f.objects_dir}.away`);
   const failed = await untilEvent(f, id, 'checkpoint.failed');
   t.match(failed.data, { code: /bucket_not_found|object_store_unavailable/ });
-  // Whatever was made in its place is not the store.
+  // Removes a folder that was created in place of the store.
   await rm(f.objects_dir, { recursive: true, force: true });
   await rename(`${f.objects_dir}.away`, f.objects_dir);
   await f.hurry();
@@ -61,7 +61,7 @@ t.test('an object store that is gone for a while costs nothing but time', async 
   t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
 });
 
-t.test('Redis away for less than the lease: training goes on and no metric is lost', async (t) => {
+t.test('a Redis outage shorter than the lease interrupts no training and loses no metric', async (t) => {
   const f = await fleet(t);
   await f.agent(4, { lease_ms: 60_000 });
   const id = await f.submit({ steps: 80, every_steps: 10, ranks: 2 });
@@ -77,7 +77,7 @@ t.test('Redis away for less than the lease: training goes on and no metric is lo
 });
 
 t.test(
-  'Redis away for longer than the lease: the ranks stop, and the job goes on from its last checkpoint',
+  'a Redis outage longer than the lease stops the ranks, and the job resumes from its last checkpoint',
   async (t) => {
     const f = await fleet(t);
     await f.agent(4, { lease_ms: 1500 });

@@ -9,7 +9,7 @@ import { testProcesses } from '../testing/child-processes.js';
 import { TEST_TIMING } from '../testing/fleet.js';
 import { Processor } from './processor.js';
 
-/** A queue entry that counts how often it was handed back. */
+/** Returns a queue entry that counts its returns to the queue. */
 function entryOf(job_id: string, attempt = 1): { entry: QueueJob<QueuePayload>; handedBack(): number } {
   let count = 0;
   const moveToDelayed = async () => {
@@ -19,7 +19,7 @@ function entryOf(job_id: string, attempt = 1): { entry: QueueJob<QueuePayload>; 
   return { entry, handedBack: () => count };
 }
 
-t.test('an entry that comes again changes nothing, a later attempt waits for the one before', async (t) => {
+t.test('a repeated entry changes nothing; a later attempt waits for the one before', async (t) => {
   const answer = deferred<ClaimResult>();
   const asked: string[] = [];
   const refused = { granted: false, code: 'attempt_superseded', retry_after_ms: 0 } as const;
@@ -42,42 +42,39 @@ t.test('an entry that comes again changes nothing, a later attempt waits for the
   await t.rejects(processor.process(later.entry, 'token-3'), DelayedError);
   t.equal(later.handedBack(), 1);
   await processor.process(entryOf('job_b').entry, 'token-4');
-  t.strictSame(asked, ['job_a 1', 'job_b 1'], 'another job is not held up');
+  t.strictSame(asked, ['job_a 1', 'job_b 1'], 'another job is not blocked');
 
   answer.resolve(refused);
   await working;
   t.equal(first.handedBack(), 0);
   await processor.process(later.entry, 'token-5');
-  t.strictSame(asked, ['job_a 1', 'job_b 1', 'job_a 2'], 'afterwards it is taken');
+  t.strictSame(asked, ['job_a 1', 'job_b 1', 'job_a 2'], 'the later attempt runs afterwards');
 });
 
-t.test(
-  'an entry that the queue refuses to take back is offered again, and let go once its lock is lost',
-  async (t) => {
-    const log = createLogger({ level: 'silent', name: 'processor' });
-    const store = { claimAttempt: () => Promise.reject(new Error('Connection is closed.')) };
-    const timing = { ...TEST_TIMING, hand_back_ms: 5 };
-    const processes = testProcesses();
-    const processor = new Processor({ store, log, timing, processes } as unknown as AgentDeps, 'worker-1');
-    const refusing = (answers: string[]) => {
-      const moveToDelayed = async () => {
-        const answer = answers.shift();
-        if (answer !== undefined) throw new Error(answer);
-      };
-      return { data: { job_id: 'job_a', attempt: 1 }, moveToDelayed } as unknown as QueueJob<QueuePayload>;
+t.test('a return that the queue refuses is retried until the lock of the entry is lost', async (t) => {
+  const log = createLogger({ level: 'silent', name: 'processor' });
+  const store = { claimAttempt: () => Promise.reject(new Error('Connection is closed.')) };
+  const timing = { ...TEST_TIMING, hand_back_ms: 5 };
+  const processes = testProcesses();
+  const processor = new Processor({ store, log, timing, processes } as unknown as AgentDeps, 'worker-1');
+  const refusing = (answers: string[]) => {
+    const moveToDelayed = async () => {
+      const answer = answers.shift();
+      if (answer !== undefined) throw new Error(answer);
     };
-    const loading = 'LOADING Redis is loading the dataset in memory';
-    const answers = [loading, 'Connection is closed.', loading];
-    await t.rejects(processor.process(refusing(answers), 'token'), DelayedError);
-    t.strictSame(answers, [], 'until it was taken');
+    return { data: { job_id: 'job_a', attempt: 1 }, moveToDelayed } as unknown as QueueJob<QueuePayload>;
+  };
+  const loading = 'LOADING Redis is loading the dataset in memory';
+  const answers = [loading, 'Connection is closed.', loading];
+  await t.rejects(processor.process(refusing(answers), 'token'), DelayedError);
+  t.strictSame(answers, [], 'all answers were used');
 
-    const lost = ['Missing lock for job 1. moveToDelayed', loading];
-    await t.rejects(processor.process(refusing(lost), 'token'), { message: /^Missing lock/ });
-    t.strictSame(lost, [loading], 'nothing was tried after that');
+  const lost = ['Missing lock for job 1. moveToDelayed', loading];
+  await t.rejects(processor.process(refusing(lost), 'token'), { message: /^Missing lock/ });
+  t.strictSame(lost, [loading], 'no attempt after a lost lock');
 
-    processor.disconnected();
-    await t.rejects(processor.process(refusing([loading, loading]), 'token'), {
-      message: loading,
-    });
-  },
-);
+  processor.disconnected();
+  await t.rejects(processor.process(refusing([loading, loading]), 'token'), {
+    message: loading,
+  });
+});

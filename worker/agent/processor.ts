@@ -12,23 +12,23 @@ import { isLeaseLoss, Lease } from '../lease/lease.js';
 import { LogReporter } from '../reporting/log-reporter.js';
 import { ProgressReporter } from '../reporting/progress-reporter.js';
 
-/** What became of a queue entry: nothing is left to do for it here, or it must be looked at again after a while. */
-export type EntryOutcome = { kind: 'done' } | { kind: 'later'; after_ms: number };
+/** Outcome of a queue entry: done, or to be looked at again later. */
+export type EntryOutcome = { kind: 'done' } | { kind: 'retry'; after_ms: number };
 
-/** A claim, and where in the trace of the job's request it is. */
+/** Claim with its place in the trace of the job's request. */
 type TracedClaim = GrantedClaim & { trace: TraceContext };
 
 const DONE: EntryOutcome = { kind: 'done' };
 
 /**
- * Turns queue entries into attempts. BullMQ only says that the scheduler allocated slots to an attempt; whether it may run is the job
- * store's answer to the claim, and every outcome is written there before the entry is done.
+ * Turns queue entries into attempts. A queue entry says that the scheduler allocated slots to an attempt; the job store's answer to the
+ * claim says whether the attempt may run. Every outcome is written to the job store before the entry is done.
  */
 export class Processor {
-  /** Attempts that are at work here, by job. */
-  private readonly taken = new Map<string, number>();
+  /** Attempts that run here, by job. */
+  private readonly attempts = new Map<string, number>();
   private readonly running = new Map<string, { stops: StopRequests; lease: Lease }>();
-  private readonly gone = new AbortController();
+  private readonly queue_closed = new AbortController();
   private draining = false;
 
   constructor(
@@ -37,13 +37,13 @@ export class Processor {
   ) {}
 
   /**
-   * BullMQ's processor. It must not reject in the ordinary way: that would end the entry as failed, and nobody would ever
-   * look at the job again. `DelayedError` is BullMQ's word for "handed back".
+   * Processes an entry for BullMQ. An ordinary rejection would fail the entry, and the job would never run again.
+   * @throws DelayedError BullMQ's signal that the entry was returned to the queue
    */
   async process(entry: QueueJob<QueuePayload>, token: string | undefined): Promise<void> {
-    const outcome = await this.takeOnce(entry.data).catch((error: unknown): EntryOutcome => {
-      this.deps.log.error({ err: error, ...entry.data }, 'entry handed back');
-      return { kind: 'later', after_ms: this.deps.timing.hand_back_ms };
+    const outcome = await this.runOnce(entry.data).catch((error: unknown): EntryOutcome => {
+      this.deps.log.error({ err: error, ...entry.data }, 'entry returned to the queue');
+      return { kind: 'retry', after_ms: this.deps.timing.hand_back_ms };
     });
     if (outcome.kind === 'done') return;
     await this.handBack(entry, token, outcome.after_ms);
@@ -51,8 +51,8 @@ export class Processor {
   }
 
   /**
-   * While Redis is away or just coming back the queue refuses, and an entry that is not handed back ends as failed. By the end
-   * of the tries its lock has run out: then it can't be ended from here any more, and goes to whoever asks for stalled ones.
+   * Returns an entry to the queue, with retries: Redis refuses while it is away or loading, and an entry that is not returned fails. When
+   * the retries end, the lock of the entry has expired, and it goes to the next worker that checks for stalled entries.
    */
   private async handBack(entry: QueueJob<QueuePayload>, token: string | undefined, after_ms: number) {
     const { lease_ms, hand_back_ms } = this.deps.timing;
@@ -63,47 +63,47 @@ export class Processor {
     };
     await retry(() => entry.moveToDelayed(Date.now() + after_ms, token), policy, {
       retryable: (error) => !/^Missing (lock|key)/.test((error as Error).message),
-      signal: this.gone.signal,
+      signal: this.queue_closed.signal,
     });
   }
 
-  /** Nothing is handed back any more: the queue's connections are closed. */
+  /** Ends all retries of `handBack`: the connections of the queue are closed. */
   disconnected(): void {
-    this.gone.abort();
+    this.queue_closed.abort();
   }
 
-  /** Asks every running attempt to save and hand its job back; new entries are handed back at once. */
+  /** Requests every running attempt to save and return its job; new entries are returned at once. */
   drain(): void {
     this.draining = true;
     for (const { stops } of this.running.values()) stops.request('drain');
   }
 
-  /** Stops attempts at once and writes nothing more for them. Their leases run out, and others take them. */
+  /** Stops attempts at once and writes nothing more for them. Their leases expire, and other workers take the jobs. */
   abandon(reason: Error, jobId?: string): void {
     for (const [id, { lease }] of this.running) if (jobId === undefined || id === jobId) lease.lose(reason);
   }
 
   /**
-   * The queue may hand an entry over again while it is at work here: its lock ran out, as in an outage of Redis. That changes nothing,
-   * for the lease says who has the job. A later attempt waits until the one before has ended here.
+   * Runs an entry unless it runs here. The queue delivers an entry again if its lock expired, as in an outage of Redis; the lease, not the
+   * entry, says which worker has the job. A later attempt waits until the one before has ended here.
    */
-  private async takeOnce(payload: QueuePayload): Promise<EntryOutcome> {
+  private async runOnce(payload: QueuePayload): Promise<EntryOutcome> {
     const { job_id, attempt } = payload;
-    const taken = this.taken.get(job_id);
-    if (taken === attempt) return DONE;
-    if (taken !== undefined) return { kind: 'later', after_ms: this.deps.timing.hand_back_ms };
-    this.taken.set(job_id, attempt);
+    const running_attempt = this.attempts.get(job_id);
+    if (running_attempt === attempt) return DONE;
+    if (running_attempt !== undefined) return { kind: 'retry', after_ms: this.deps.timing.hand_back_ms };
+    this.attempts.set(job_id, attempt);
     try {
       await this.run(payload);
       return DONE;
     } finally {
-      this.taken.delete(job_id);
+      this.attempts.delete(job_id);
     }
   }
 
   private async run(payload: QueuePayload): Promise<void> {
     const { store, timing, price_per_rank_hour } = this.deps;
-    // The scheduler takes back what was allocated to a worker that takes nothing new.
+    // The scheduler reclaims the slots of a worker that takes no new work.
     if (this.draining || this.deps.processes.problem !== null) return;
     const claimed_at = performance.now();
     const { job_id, attempt } = payload;
@@ -120,13 +120,13 @@ export class Processor {
     const { stops, lease, log } = ctx;
     this.running.set(job.id, { stops, lease });
     if (this.draining) stops.request('drain');
-    // A message that is lost is found again at the next renewal of the lease, so the subscription may fail.
+    // The next renewal of the lease delivers a lost control message, so the subscription may fail.
     const unwatch = await deps.store.watchControl(job.id, onControl).catch(() => async () => undefined);
     try {
-      await new Attempt(ctx, claim).run(poisonOf(claim));
+      await new Attempt(ctx, claim).run(workersLost(claim));
     } catch (error) {
-      log.error({ err: error }, 'attempt let go');
-      // The lease runs out, and the scheduler has the job wait again.
+      log.error({ err: error }, 'attempt abandoned');
+      // The lease expires, and the scheduler queues the job again.
       if (!lease.lost.aborted && !isLeaseLoss(error)) lease.lose(error as Error);
     } finally {
       this.running.delete(job.id);
@@ -136,18 +136,18 @@ export class Processor {
   }
 }
 
-/** The error of a job whose worker was lost since its last claim, one too many of them. A checkpoint begins the count anew. */
-function poisonOf({ lost_workers, lost_workers_before, control }: GrantedClaim): ZerofleetError | null {
+/** Returns the error of a job that lost too many workers in a row, or null. A checkpoint resets the count. */
+function workersLost({ lost_workers, lost_workers_before, control }: GrantedClaim): ZerofleetError | null {
   const is_new = lost_workers > lost_workers_before;
   if (!is_new || lost_workers <= MAX_LOST_WORKERS || control.desired !== 'run') return null;
   return new ZerofleetError(
     'workers_lost',
-    `${lost_workers} workers were lost with the job, one after the other, without a new checkpoint. If it was not the machines, the job ` +
-      'takes its workers down: let it use less memory or fewer ranks, then retry it (POST /v1/jobs/{job_id}/retry)',
+    `${lost_workers} workers were lost with the job, one after the other, without a new checkpoint. If the machines were healthy, the job ` +
+      'exhausts its workers: let it use less memory or fewer ranks, then retry it (POST /v1/jobs/{job_id}/retry)',
   );
 }
 
-/** What an attempt shares, and where the job store's word of what is wanted goes. */
+/** Builds the context of an attempt and the handler of its control messages. */
 function attemptParts(deps: AgentDeps, { job, execution, control, trace }: TracedClaim, claimed_at: number) {
   const { store, timing } = deps;
   const log = deps.log.child({ job_id: job.id, epoch: job.epoch, ...traceFields(trace) });

@@ -3,7 +3,7 @@ import { recover } from '../../control/recovery/recover.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
-t.test('a job goes on after Redis lost everything while it ran', async (t) => {
+t.test('a running job survives the loss of all Redis data', async (t) => {
   const f = await Fleet.start({ ranks: { slow: { from: 11, ms: 300 } } });
   t.teardown(() => f.close());
   await f.agent();
@@ -19,7 +19,7 @@ t.test('a job goes on after Redis lost everything while it ran', async (t) => {
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 30), 'the bits of the undisturbed run');
   const [first] = await f.steps(id);
-  t.ok(first !== undefined && first > 10, `it went on at step ${first}, and none before was done again`);
+  t.ok(first !== undefined && first > 10, `it resumed at step ${first} and repeated no earlier step`);
   const types = (await f.events(id)).map(({ type }) => type);
   t.equal(types[0], 'job.recovered');
 });

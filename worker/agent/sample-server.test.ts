@@ -49,20 +49,20 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
 
   const text = await sample(last);
   t.match(text, { ok: true, sample: { num_tokens: 64, completion: /^[0-9a-f]{64}$/ } });
-  t.same(await sample(alone), text, 'the ranks that saved it make no difference');
+  t.same(await sample(alone), text, 'the number of ranks that saved it makes no difference');
   t.notSame(await sample(before), text, 'other weights, another text');
   const now = Date.now;
   t.teardown(() => {
     Date.now = now;
   });
   Date.now = () => now() + 3_600_000;
-  t.same(await sample(last), text, 'whatever the clock of the agent says');
+  t.same(await sample(last), text, "independent of the agent's clock");
   Date.now = now;
 
   t.test(
-    'text goes in and comes out by the tokenizer of the job, up to the end of the document',
+    "the job's tokenizer encodes the prompt and decodes the text, up to the end of the document",
     async (t) => {
-      // The printable characters, each with the id of its neighbour; that of an a ends a document.
+      // Printable characters, each with the id of its neighbour; the id of "a" ends a document.
       const characters = Array.from({ length: 94 }, (_, index) => 33 + index).filter((id) => id !== 97);
       const tokenizer = {
         added_tokens: [{ id: 97, content: '</s>', special: true }],
@@ -98,7 +98,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
     },
   );
 
-  t.test('what cannot be done is a reply', async (t) => {
+  t.test('a failed sample is a reply with an error', async (t) => {
     t.match(await sample(last, -1), { ok: false, error: { code: 'sample_timeout' } });
     const lost = { ...last, job_id: 'job_00000000000000000000000000' };
     t.match(await sample(lost), { ok: false, error: { code: 'checkpoint_not_found' } });
@@ -107,7 +107,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
     t.match(await sample(last), { ok: false, error: { code: 'object_not_found' } });
   });
 
-  t.test('the agent closes with it', async (t) => {
+  t.test('the server closes with the agent', async (t) => {
     await worker.close();
     const { prefix, id, job_id } = alone;
     await queue.add('sample', {
@@ -116,6 +116,6 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
       request,
       expires_at: (await fleet.store.now()) + 1_000,
     });
-    t.equal(await queue.getWaitingCount(), 1, 'nobody takes requests any more');
+    t.equal(await queue.getWaitingCount(), 1, 'the request stays in the queue');
   });
 });

@@ -18,8 +18,8 @@ export interface SampleServerOptions extends AgentDeps {
 }
 
 /**
- * Answers the pool's requests for text, one at a time, each in a child process. It takes no rank slots: a sample is short, and whoever
- * watches a training would otherwise wait for its end.
+ * Serves the pool's sample requests, one at a time, each in a child process. It uses no rank slots: a sample is short and must not wait for
+ * the end of a training.
  */
 export class SampleServer {
   private readonly worker: Worker<SamplePayload, SampleReply>;
@@ -34,18 +34,18 @@ export class SampleServer {
     this.worker.on('error', (error) => options.log.warn({ err: error }, 'sample queue'));
   }
 
-  /** Resolves when requests are being taken. */
+  /** Resolves when the server takes requests. */
   async ready(): Promise<void> {
     await this.worker.waitUntilReady();
   }
 
-  /** Ends a sample that is being drawn, too: its client may ask again. Waits for Redis. */
+  /** Aborts a sample in progress; its client may ask again. Waits for Redis. */
   async close(): Promise<void> {
     this.closing.abort(new ZerofleetError('worker_draining', 'the worker is shutting down'));
     await this.worker.close();
   }
 
-  /** For a Redis that is gone. */
+  /** Closes without waiting for Redis. */
   async disconnect(): Promise<void> {
     await this.worker.disconnect();
   }

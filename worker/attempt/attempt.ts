@@ -10,39 +10,39 @@ import { requireSameTokens } from '../data/same-tokens.js';
 import { isGpuFault } from '../gpus/gpu-faults.js';
 import { isLeaseLoss } from '../lease/lease.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
+import { currentJob } from './current-job.js';
 import { type AttemptError, blameOf, describeError } from './failure.js';
 import { exportWeights, fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { JobCheckpoints } from './job-checkpoints.js';
 import { initialError, type LoadPoint, openInitial, ownLoad, type ResumePoint } from './load-point.js';
 import { type PreparedData, prepareData } from './prepare-data.js';
-import { presentJob } from './present-job.js';
 import { countRanks } from './resizer.js';
 import type { EndReason } from './stop-requests.js';
 
-/** A job is not placed on two workers together that could not reach each other so recently. */
+/** Time for which two workers that could not reach each other are not placed together. */
 const AVOID_MS = 600_000;
 
-/** Whether the attempt is over: the job is finished, paused or queued again. */
+/** Next move of an attempt: `over` when the job is finished, paused or queued again, `again` for another generation. */
 type Verdict = 'over' | 'again';
 
 type Handover = Partial<ReleaseOptions> & { reason: string };
 
 /**
- * One attempt of a job: data, then generations of ranks from the newest checkpoint on, until the job is finished or
- * handed back. An error costs one of `retry.max_errors`; a new checkpoint gives all of them back.
+ * Attempt of a job: prepares the data, then runs generations of ranks from the newest checkpoint on, until the job is finished or
+ * returned to the queue. An error costs one of `retry.max_errors`; a new checkpoint resets the count.
  */
 export class Attempt {
   private readonly checkpoints: JobCheckpoints;
   private data: PreparedData | null = null;
-  /** Of this attempt's processes on this machine; null before the first generation, and where there are none. */
+  /** AWS session of this attempt's processes on this machine; null before the first generation and without an attempt role. */
   private session: JobSession | null = null;
   private lost_work_seconds: number;
-  /** Of the newest generation; null before the first. */
+  /** World size of the newest generation; null before the first. */
   private world_size: number | null = null;
-  /** The worker that leads it. */
+  /** Id of the worker that leads the newest generation. */
   private leader: string | null = null;
-  /** The newest generation ended so that the job could go on in other places. */
+  /** True if the newest generation stopped for a new placement of the job. */
   private moving = false;
   /** Aborted by any reason to stop or by the loss of the lease: ends waits and preparations. */
   private interrupt = new AbortController();
@@ -57,8 +57,8 @@ export class Attempt {
 
   /**
    * Runs until the job store has the outcome.
-   * @param before an error of the job that came to light as it was claimed
-   * @throws ZerofleetError `stale_epoch` when the lease was lost; nothing may be written for this attempt any more
+   * @param before error of the job that was found when it was claimed
+   * @throws ZerofleetError `stale_epoch` when the lease is lost; nothing may be written for this attempt after that
    */
   async run(before: unknown = null): Promise<void> {
     const { lease, stops, reporter, logs } = this.ctx;
@@ -78,7 +78,7 @@ export class Attempt {
     const { lease, stops } = this.ctx;
     try {
       if (stops.ending) return await this.conclude(stops.ending);
-      // What it was interrupted for was withdrawn.
+      // The reason for the interruption was withdrawn.
       if (this.interrupt.signal.aborted) this.interrupt = new AbortController();
       const placed = await this.placed();
       if (!placed) return await this.release({ reason: 'waiting_capacity', preempted: this.moving });
@@ -89,19 +89,19 @@ export class Attempt {
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(ctx, resume);
       if (resume) checkTokens(resume, data);
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
-      const present = { ...ctx, job: await presentJob(this.ctx, resume) };
+      const present = { ...ctx, job: await currentJob(this.ctx, resume) };
       return await this.settle(await this.train(present, load, data), load);
     } catch (error) {
       lease.lost.throwIfAborted();
       if (isLeaseLoss(error)) throw error;
-      // A preparation that was interrupted by a request to stop is no error.
+      // A preparation that a stop request interrupted is no error.
       if (stops.ending) return this.conclude(stops.ending);
       if (this.interrupt.signal.aborted) return 'again';
       return this.recover(describeError(error));
     }
   }
 
-  /** Where the next generation runs. Null: the job can't go on here. */
+  /** Returns the placement of the next generation, or null if the job cannot continue here. */
   private async placed(): Promise<Omit<GenerationContext, 'session'> | null> {
     const { claim, ctx, world_size: before } = this;
     if (ctx.deps.processes.problem !== null) return null;
@@ -115,7 +115,7 @@ export class Attempt {
     return { ...ctx, places, world_size };
   }
 
-  /** One session lasts as long as the attempt. */
+  /** Opens the session, which lasts as long as the attempt. */
   private async openSession(): Promise<JobSession | null> {
     const { deps, job, lease } = this.ctx;
     const { signal } = this.interrupt;
@@ -151,7 +151,7 @@ export class Attempt {
       case 'stopped':
         return this.stopped(end);
       case 'bad_checkpoint':
-        // Before a job's own checkpoint lies an older one; there is nothing else to begin with.
+        // A job's own checkpoint has older ones as fallback; an initial one has none.
         if (load && !load.resume) return this.fail(initialError(load, end.error));
         if (load?.resume) await this.checkpoints.reject(load.resume, end.error);
         return 'again';
@@ -181,12 +181,12 @@ export class Attempt {
     return reason === null ? 'again' : this.conclude(reason);
   }
 
-  /** Ends the attempt as somebody asked for. What was saved stays. */
+  /** Ends the attempt for the given reason. Checkpoints stay. */
   private async conclude(reason: EndReason): Promise<Verdict> {
     const { deps, lease, stops } = this.ctx;
     await flushReports(this.ctx);
     await this.sweep();
-    // The job for which this one should leave may have found its places elsewhere, or have been cancelled.
+    // The job that requested the preemption may have been placed elsewhere or cancelled.
     if (reason === 'preempt') {
       await lease.confirm();
       if (stops.ending !== 'preempt') return 'again';
@@ -199,14 +199,14 @@ export class Attempt {
       return this.keepStopped(cancelled);
     }
     if (reason === 'pause') return this.release({ to: 'paused', reason: 'user_request' });
-    const why = reason === 'drain' ? deps.departure.reason : 'preempted';
+    const why = reason === 'drain' ? deps.drain.reason : 'preempted';
     return this.release({ reason: why, preempted: true });
   }
 
-  /** Hands the job back, to its queue unless said otherwise. */
+  /** Returns the job, to its queue by default. */
   private async release({ to = 'queued', reason, ...more }: Handover): Promise<Verdict> {
     const { deps, lease, logs } = this.ctx;
-    logs.say(`${to === 'paused' ? 'paused' : 'goes back to its queue'}: ${reason}`);
+    logs.message(`${to === 'paused' ? 'paused' : 'returned to the queue'}: ${reason}`);
     await flushReports(this.ctx);
     const released = await lease.call((id, execution) =>
       deps.store.releaseAttempt(id, execution, { to, reason, ...more }),
@@ -215,7 +215,7 @@ export class Attempt {
     return this.keepStopped(released);
   }
 
-  /** What a person asked for was kept by the API; that a limit was reached is known here first. */
+  /** Stores the desired state of a job that reached a limit. The API stores requests of users; limits are found here first. */
   private async keepStopped(job: Job): Promise<Verdict> {
     const { deps, log } = this.ctx;
     const { reason } = job;
@@ -223,12 +223,12 @@ export class Attempt {
       await retry(() => keepDesired(deps, job), deps.timing.storage, {
         retryable: isRetryable,
       }).catch((error: unknown) =>
-        log.warn({ err: error }, 'the reached limit is kept in the job store only'),
+        log.warn({ err: error }, 'desired state after a reached limit is stored in the job store only'),
       );
     return 'over';
   }
 
-  /** Counts an error and gets ready for the next generation, or fails the job when it is one too many. */
+  /** Counts an error and prepares the next generation, or fails the job when the errors exceed `retry.max_errors`. */
   private async recover(error: AttemptError): Promise<Verdict> {
     const { deps, job, lease, log, logs, stops } = this.ctx;
     if (error.code === 'node_lost') return this.replaceNode(error, 'node.lost');
@@ -242,7 +242,7 @@ export class Attempt {
     const { code, message, rank, step } = error;
     deps.metrics.failed(code);
     log.warn({ code, rank, step, errors }, message);
-    if (rank === null) logs.say(`${code}: ${message}`);
+    if (rank === null) logs.message(`${code}: ${message}`);
     await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', blameOf(error), { blame: true });
     if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
     this.countLostWork();
@@ -252,15 +252,15 @@ export class Attempt {
     );
     const delay_ms = Math.round(backoffMs(deps.timing.restart, errors));
     await emit(this.ctx, 'attempt.retry', { code, errors, delay_ms });
-    logs.say(`tries again in ${delay_ms} ms; error ${errors}, it may have ${job.spec.retry.max_errors}`);
-    // Others may use the slots meanwhile. What is asked of the job can't wait: it is carried out here.
+    logs.message(`retries in ${delay_ms} ms; error ${errors} of ${job.spec.retry.max_errors} allowed`);
+    // Other jobs may use the slots during a long backoff. A job with a pending stop request does not wait: the request is served here.
     if (delay_ms > deps.timing.restart_in_place_ms && !stops.ending)
       return this.release({ reason: code, delay_ms });
     await waitOrAbort(delay_ms, this.interrupt.signal);
     return 'again';
   }
 
-  /** A worker that went away, a GPU that failed, or no credentials: no error of the job. It goes back to its queue, for others. */
+  /** Returns a job to its queue after a lost worker, a failed GPU or missing credentials, which are no errors of the job. */
   private async replaceNode(error: AttemptError, event: string, delay_ms?: number): Promise<Verdict> {
     const { deps, lease, log } = this.ctx;
     const { code: reason, message, worker_id } = error;
@@ -293,25 +293,25 @@ export class Attempt {
     await this.reachRunning();
     const exported = await exportWeights(ctx, this.checkpoints, resume, signal);
     if (exported === null) return 'again';
-    // The last to go, since an older checkpoint is what is left if the newest turns out to be damaged.
+    // Runs last, because an older checkpoint is the fallback if the newest is damaged.
     await this.checkpoints.retain(ctx.deps.timing.storage, signal);
     await succeed(ctx, resume, exported);
     return 'over';
   }
 
-  /** No rank is left, and perhaps nobody looks at the job again. */
+  /** Removes leftovers of saves: no rank is left, and this may be the job's last attempt. */
   private async sweep(): Promise<void> {
     const { deps, log } = this.ctx;
     await this.checkpoints
       .sweep(deps.timing.save.periodic)
-      .catch((error: unknown) => log.warn({ err: error }, 'leftovers not looked for'));
+      .catch((error: unknown) => log.warn({ err: error }, 'leftover saves not listed'));
   }
 
   private countLostWork(): void {
     this.lost_work_seconds += this.checkpoints.unsavedSeconds();
   }
 
-  /** A job whose last step is saved already still passes through the states of a run: only those lead to success. */
+  /** Enters the states of a run for a job whose last step is already saved: only they lead to success. */
   private async reachRunning(): Promise<void> {
     const { deps, lease } = this.ctx;
     const job = await lease.call((id) => deps.store.getJob(id));
@@ -328,7 +328,7 @@ export class Attempt {
 /** @throws ZerofleetError `tokens_differ` */
 function checkTokens({ manifest, checkpoint }: ResumePoint, { tokens_digest }: PreparedData): void {
   requireSameTokens(
-    { whose: 'this worker', digest: tokens_digest },
-    { whose: `checkpoint ${checkpoint.id}`, digest: manifest.tokens_digest },
+    { owner: 'this worker', digest: tokens_digest },
+    { owner: `checkpoint ${checkpoint.id}`, digest: manifest.tokens_digest },
   );
 }

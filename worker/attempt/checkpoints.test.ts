@@ -14,7 +14,7 @@ async function fleet(
   return started;
 }
 
-t.test('a damaged checkpoint is passed over for the one before, and an event says so', async (t) => {
+t.test('a damaged checkpoint is skipped for the one before, with an event', async (t) => {
   const f = await fleet(t, { ranks: { slow: { from: 11, ms: 300 } } });
   await f.agent();
   const id = await f.submit({ steps: 60, every_steps: 5, ranks: 2, max_errors: 0 });
@@ -51,7 +51,7 @@ const cut =
     bytes.subarray(0, length(bytes));
 const headerEnd = (shard: Buffer) => 8 + Number(shard.readBigUInt64LE());
 
-/** What happens to which object, and what the event says of it. */
+/** Damages: name, object, change, and the code in the event. */
 const DAMAGES: [what: string, object: RegExp, damage: Damage, code: string][] = [
   ['a digit of the manifest', /MANIFEST/, flipped((b) => b.indexOf('"seed":') + 7), 'manifest_invalid'],
   ['the seal of the manifest', /MANIFEST/, flipped((b) => b.length - 10), 'manifest_invalid'],
@@ -61,12 +61,12 @@ const DAMAGES: [what: string, object: RegExp, damage: Damage, code: string][] = 
   ['the text of a header', /shard/, flipped((b) => headerEnd(b) >> 1), 'shard_corrupt'],
   ['the first element', /shard/, flipped(headerEnd), 'shard_corrupt'],
   ['the last byte', /shard/, flipped((b) => b.length - 1), 'shard_corrupt'],
-  ['a shard without its end', /shard/, cut((b) => b.length - 4), 'invalid_range'],
+  ['a truncated shard', /shard/, cut((b) => b.length - 4), 'invalid_range'],
   ['a header without elements', /shard/, cut(headerEnd), 'invalid_range'],
-  ['a shard that is gone', /shard/, () => null, 'object_not_found'],
+  ['a missing shard', /shard/, () => null, 'object_not_found'],
 ];
 
-t.test('whatever is damaged is passed over for the one before, and told', async (t) => {
+t.test('any damaged checkpoint is skipped for the one before, with an event', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 5 } });
   await f.agent();
   const id = await f.submit({ steps: 100_000, every_steps: 5, keep_last: 4, ranks: 2, max_errors: 0 });
@@ -84,8 +84,8 @@ t.test('whatever is damaged is passed over for the one before, and told', async 
     await f.store.resumeJob(id, { ranks: 1 + (number++ % 3) });
     await f.until(id, (job) => job.latest_checkpoint!.step > newest!.step);
     const events = (await f.events(id)).slice(length);
-    const told = events.filter(({ type }) => type === 'checkpoint.fallback').map(({ data }) => data);
-    t.match(told, [{ checkpoint: newest!.id, step: newest!.step, code }], what);
+    const fallbacks = events.filter(({ type }) => type === 'checkpoint.fallback').map(({ data }) => data);
+    t.match(fallbacks, [{ checkpoint: newest!.id, step: newest!.step, code }], what);
     t.equal(events.find(({ type }) => type === 'training.started')?.data.step, before!.step, what);
   }
   await f.store.requestPause(id);
@@ -93,25 +93,22 @@ t.test('whatever is damaged is passed over for the one before, and told', async 
   t.equal(job.latest_checkpoint?.state_digest, fakeStateDigest(1, job.latest_checkpoint!.step));
 });
 
-t.test(
-  'a job whose data becomes other tokens than before its checkpoint does not go on with them',
-  async (t) => {
-    const f = await fleet(t);
-    const id = await f.submit({ steps: 20, every_steps: 100, ranks: 2, max_errors: 0 });
-    await live(f, id, 2, 1, `sha256:${'1'.repeat(64)}`);
-    const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
-    await f.store.releaseAttempt(id, executionAt(id, epoch), { to: 'queued' });
-    await f.agent();
-    const { failure } = await f.untilState(id, 'failed');
-    t.match(failure, {
-      code: 'tokens_differ',
-      message: /this worker has sha256:.*; run the same version of/,
-    });
-    t.ok(failure?.message.includes(`checkpoint ${latest_checkpoint!.id} has sha256:1111`));
-  },
-);
+t.test('a job whose tokens differ from those of its checkpoint fails', async (t) => {
+  const f = await fleet(t);
+  const id = await f.submit({ steps: 20, every_steps: 100, ranks: 2, max_errors: 0 });
+  await live(f, id, 2, 1, `sha256:${'1'.repeat(64)}`);
+  const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
+  await f.store.releaseAttempt(id, executionAt(id, epoch), { to: 'queued' });
+  await f.agent();
+  const { failure } = await f.untilState(id, 'failed');
+  t.match(failure, {
+    code: 'tokens_differ',
+    message: /this worker has sha256:.*; run the same version of/,
+  });
+  t.ok(failure?.message.includes(`checkpoint ${latest_checkpoint!.id} has sha256:1111`));
+});
 
-t.test('only the newest checkpoints are kept, and leftovers are swept', async (t) => {
+t.test('retention keeps the newest checkpoints, and leftovers are removed', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 5 } });
   const id = await f.submit({ steps: 30, every_steps: 4, keep_last: 2, ranks: 2 });
   const leftover = `jobs/${id}/checkpoints/000000004-0-a-dead/shard-00000-of-00002.safetensors`;
@@ -120,7 +117,7 @@ t.test('only the newest checkpoints are kept, and leftovers are swept', async (t
   await f.untilState(id, 'succeeded');
   const [last, before, ...older] = (await f.store.listCheckpoints(id)).data.map(({ step }) => step);
   t.equal(last, 30);
-  // Which periodic save came last depends on speed: one is left out while two before it still travel.
+  // The last periodic save depends on speed: one is skipped while two before it are in progress.
   t.ok(before !== undefined && before < 30 && before % 4 === 0, `a periodic checkpoint, at step ${before}`);
   t.strictSame(older, []);
   const keys = await f.keys(`jobs/${id}/checkpoints/`);
@@ -129,14 +126,14 @@ t.test('only the newest checkpoints are kept, and leftovers are swept', async (t
   t.equal(keys.length, 6);
 });
 
-/** What happens to the weights of a last checkpoint, which is exported and not loaded, and what the event says of it. */
+/** Changes to the weights of a last checkpoint, which is exported and not loaded, and the code in the event. */
 const LAST_DAMAGES: [damage: Damage, code: string][] = [
   [flipped(headerEnd), 'shard_corrupt'],
   [cut(headerEnd), 'invalid_range'],
   [() => null, 'object_not_found'],
 ];
 
-t.test('a last checkpoint that is damaged is passed over, and its steps are trained again', async (t) => {
+t.test('a damaged last checkpoint is skipped, and its steps are trained again', async (t) => {
   const f = await fleet(t);
   const ids: string[] = [];
   for (const [damage] of LAST_DAMAGES) {
@@ -155,9 +152,9 @@ t.test('a last checkpoint that is damaged is passed over, and its steps are trai
   for (const [at, id] of ids.entries()) {
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 6));
-    const told = (await f.events(id)).filter(({ type }) => type === 'checkpoint.fallback');
+    const fallbacks = (await f.events(id)).filter(({ type }) => type === 'checkpoint.fallback');
     t.match(
-      told.map(({ data }) => data),
+      fallbacks.map(({ data }) => data),
       [{ step: 6, code: LAST_DAMAGES[at]?.[1] }],
     );
     const { data } = await f.store.listCheckpoints(id);
@@ -171,35 +168,38 @@ t.test('a last checkpoint that is damaged is passed over, and its steps are trai
 
 const dead = () => Promise.reject(new Error('dead'));
 
-/** A job store that is not told of the second checkpoint. */
-function mute(store: Fleet['store']): Fleet['store'] {
-  let told = 0;
+/** Returns a job store that fails from the second commit of a checkpoint on. */
+function failingCommits(store: Fleet['store']): Fleet['store'] {
+  let calls = 0;
   const commitCheckpoint: typeof store.commitCheckpoint = (...call) =>
-    told++ === 0 ? store.commitCheckpoint(...call) : dead();
+    calls++ === 0 ? store.commitCheckpoint(...call) : dead();
   return { ...store, commitCheckpoint };
 }
 
-/** Where the agent died that saved the last step, so that more is left than the job keeps. */
-const LAST_SAVES: [where: string, stores: (f: Fleet) => Stores][] = [
+/** Points at which the agent died that saved the last step, so that more checkpoints are left than the job keeps. */
+const LAST_SAVES: [point: string, stores: (f: Fleet) => Stores][] = [
   [
-    'before the objects',
+    'before the objects were deleted',
     (f) => ({ store: f.store, objects: Object.assign(Object.create(f.objects), { delete: dead }) }),
   ],
-  ['before the record', (f) => ({ store: { ...f.store, removeCheckpoint: dead }, objects: f.objects })],
-  ['before it told of the new one', (f) => ({ store: mute(f.store), objects: f.objects })],
+  [
+    'before the record was deleted',
+    (f) => ({ store: { ...f.store, removeCheckpoint: dead }, objects: f.objects }),
+  ],
+  ['before the new checkpoint was recorded', (f) => ({ store: failingCommits(f.store), objects: f.objects })],
 ];
 
-t.test('a job that ends removes what the last retention could not', async (t) => {
+t.test('a job that ends removes what an interrupted retention left', async (t) => {
   const f = await fleet(t);
   const ids: string[] = [];
-  for (const [where, stores] of LAST_SAVES) {
+  for (const [point, stores] of LAST_SAVES) {
     const id = await f.submit({ steps: 6, keep_last: 1, ranks: 2 });
     ids.push(id);
     await live(stores(f), id, 2, 2).catch(() => undefined);
     const manifests = (await f.keys(`jobs/${id}/checkpoints/`)).filter((key) =>
       key.endsWith('MANIFEST.json'),
     );
-    t.equal(manifests.length, 2, where);
+    t.equal(manifests.length, 2, point);
     const epoch = (await f.store.getJob(id))?.epoch ?? 0;
     await f.store.releaseAttempt(id, executionAt(id, epoch), { to: 'queued' });
   }

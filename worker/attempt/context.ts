@@ -24,13 +24,13 @@ import type { GpuPool } from '../gpus/gpu-pool.js';
 import type { Lease } from '../lease/lease.js';
 import type { LinkServer } from '../link/link-server.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
-import type { Departure } from '../preemption/departure.js';
+import type { Drain } from '../preemption/drain.js';
 import type { LogReporter } from '../reporting/log-reporter.js';
 import type { ProgressReporter } from '../reporting/progress-reporter.js';
 import type { Resizer } from './resizer.js';
 import type { StopRequests } from './stop-requests.js';
 
-/** What the worker needs of the job store. */
+/** Part of the job store that the worker uses. */
 export type WorkerStore = JobAttempts &
   JobExecution &
   Pick<JobRequests, 'getJob' | 'getTrace' | 'listCheckpoints'> &
@@ -41,43 +41,43 @@ export type WorkerStore = JobAttempts &
   Pick<DatasetRecords, 'getDataset'> &
   Pick<JobStorePort, 'now'>;
 
-/** What all attempts of one agent share. */
+/** Dependencies that all attempts of one agent share. */
 export interface AgentDeps {
   store: WorkerStore;
   objects: ObjectStore;
-  /** The same object store, as child processes open it. */
+  /** Location of the same object store, for child processes. */
   object_store: ObjectStoreLocation;
-  /** Where child processes get credentials of their own; null: they have this agent's. */
+  /** Source of credentials for child processes; null if they use this agent's. */
   sessions: Sessions | null;
   processes: ChildProcesses;
-  /** Absolute; prepared data by the digest of what it is made from. */
+  /** Absolute path; prepared data by the digest of its sources. */
   cache_dir: string;
-  /** Of what is there and not used, and what is. */
+  /** Maximum size of the cache, used and unused entries together. */
   cache_bytes: number;
-  /** Ranks that it could run at once when it started. */
+  /** Maximum number of ranks at a time, at the start of the agent. */
   slots: number;
-  /** The scope of bit-exactness of its ranks; null: not known. */
+  /** Numerics fingerprint of its ranks; null if unknown. */
   numerics: string | null;
-  /** Which its ranks compute on; null: they compute on the CPU. */
+  /** GPUs of its ranks; null on the CPU. */
   gpus: GpuPool | null;
   links: WorldLinks;
-  /** As it is called where machines come from; null where nobody said. */
+  /** Machine id at its provider; null if unknown. */
   machine: string | null;
-  /** Null: cores divided by ranks, of which a rank on a GPU needs few. */
+  /** Null: the machine's cores divided by its ranks; a rank on a GPU needs few. */
   threads_per_rank: number | null;
   timing: Timing;
   price_per_rank_hour: number;
   metrics: AgentMetrics;
-  departure: Departure;
+  drain: Drain;
   log: Logger;
 }
 
-/** What the parts of one attempt share. */
+/** Context that the parts of one attempt share. */
 export interface AttemptContext {
   deps: AgentDeps;
-  /** As it was when the attempt was claimed; of a generation, when that began. */
+  /** The job when the attempt was claimed, or when the generation began. */
   job: Job;
-  /** Of this attempt, in the trace of the request that created the job. */
+  /** Trace context of this attempt, in the trace of the request that created the job. */
   trace: TraceContext;
   lease: Lease;
   stops: StopRequests;
@@ -87,19 +87,19 @@ export interface AttemptContext {
   log: Logger;
 }
 
-/** What the parts of one generation share: the attempt's, and where its ranks run. */
+/** Context that the parts of one generation share: the attempt's, with the placement of its ranks. */
 export interface GenerationContext extends AttemptContext {
-  /** This worker's own come first. */
+  /** Placement of the ranks; this worker comes first. */
   places: readonly Place[];
   world_size: number;
-  /** Whose credentials the job's processes on this machine have; null: this agent's. */
+  /** Credentials of the job's processes on this machine; null: this agent's. */
   session: JobSession | null;
 }
 
-/** What a rank on a GPU has to do on the CPU, unless its states are updated there. */
+/** Threads of a rank on a GPU, unless it updates its states on the CPU. */
 const GPU_RANK_THREADS = 4;
 
-/** Threads of each of the job's ranks on this machine. @param ranks how many they are */
+/** Returns the threads of each of the job's ranks on this machine. @param ranks the job's ranks on this machine */
 export function threadsOfRanks(
   { threads_per_rank, gpus }: Pick<AgentDeps, 'threads_per_rank' | 'gpus'>,
   ranks: number,
@@ -109,7 +109,7 @@ export function threadsOfRanks(
   return threads_per_rank ?? (gpus && zero.offload === 'none' ? Math.min(GPU_RANK_THREADS, share) : share);
 }
 
-/** Threads of each of this machine's ranks. */
+/** Returns the threads of each of this machine's ranks. */
 export function threadsPerRank({
   deps,
   job,
@@ -118,7 +118,7 @@ export function threadsPerRank({
   return threadsOfRanks(deps, places[0]?.slots ?? 1, job.spec);
 }
 
-/** Writes the metrics and log lines that wait; nothing can be written once the job is handed back or has ended. */
+/** Writes the pending metrics and log lines; nothing can be written after the job is returned or has ended. */
 export async function flushReports({
   reporter,
   logs,
@@ -126,7 +126,7 @@ export async function flushReports({
   await Promise.all([reporter.flush(), logs.flush()]);
 }
 
-/** Adds an event to the job's stream. What can't be told must not stop what it tells of: failures are only logged. */
+/** Appends an event to the job's stream. Failures are only logged, because they must not stop the attempt. */
 export async function emit(
   ctx: AttemptContext,
   type: string,
@@ -141,7 +141,7 @@ export async function emit(
   }
 }
 
-/** How this agent is reached by those of other machines. */
+/** Connection settings between this agent and those of other machines. */
 export interface WorldLinks {
   /** IP address of this machine at which ranks and links listen. */
   address: string;

@@ -1,12 +1,12 @@
-/** The small decisions of an agent: who may stop, which errors count. */
+/** Tests of stop requests and of errors that count. */
 import t from 'tap';
 import { describeError } from './failure.js';
 import { type StopReason, StopRequests } from './stop-requests.js';
 
-t.test('the most pressing reason to stop wins, and each change is told once', async (t) => {
+t.test('the most urgent reason to stop wins, and each change is reported once', async (t) => {
   const stops = new StopRequests();
-  const told: StopReason[] = [];
-  stops.watch((reason) => told.push(reason));
+  const reported: StopReason[] = [];
+  stops.watch((reason) => reported.push(reason));
   t.equal(stops.current, null);
   stops.setDesired('run');
   stops.request('drain');
@@ -15,20 +15,20 @@ t.test('the most pressing reason to stop wins, and each change is told once', as
   stops.setDesired('cancel');
   stops.setDesired('pause');
   t.equal(stops.current, 'cancel', 'a late pause does not undo a cancellation');
-  t.strictSame(told, ['drain', 'pause', 'cancel']);
+  t.strictSame(reported, ['drain', 'pause', 'cancel']);
 });
 
-t.test('who comes late is told at once, who left is told nothing', async (t) => {
+t.test('a late watcher is called at once, and a removed watcher is not called', async (t) => {
   const stops = new StopRequests();
-  const told: string[] = [];
-  const leave = stops.watch(() => told.push('first'));
+  const reported: string[] = [];
+  const leave = stops.watch(() => reported.push('first'));
   leave();
   stops.request('drain');
-  stops.watch(() => told.push('late'));
-  t.strictSame(told, ['late']);
+  stops.watch(() => reported.push('late'));
+  t.strictSame(reported, ['late']);
 });
 
-t.test('a wish for other ranks ends no attempt, and yields to whatever does', async (t) => {
+t.test('a resize ends no attempt and yields to every other reason', async (t) => {
   const stops = new StopRequests();
   stops.request('resize');
   t.strictSame([stops.current, stops.ending], ['resize', null]);
@@ -39,7 +39,7 @@ t.test('a wish for other ranks ends no attempt, and yields to whatever does', as
   t.equal(stops.current, null);
 });
 
-t.test('a full disk, a damaged dataset and a surprise are told apart', async (t) => {
+t.test('a full disk, a damaged dataset and an unexpected error are distinguished', async (t) => {
   const full = Object.assign(new Error('write'), { code: 'ENOSPC' });
   const damaged = Object.assign(new Error('digest'), { code: 'dataset_corrupt' });
   t.match(describeError(full), { code: 'disk_full', category: 'capacity', deterministic: false });

@@ -1,4 +1,4 @@
-/** What people and the retry policy are told of a rank that ended. */
+/** Tests of the description of a rank that ended. */
 import t from 'tap';
 import type { RankCause } from '../supervisor/rank.js';
 import { blameOf, describeRankEnd } from './failure.js';
@@ -6,8 +6,8 @@ import { blameOf, describeRankEnd } from './failure.js';
 const describe = (cause: RankCause, output: string[] = []) =>
   describeRankEnd(1, 'node-7', { ...cause, step: 12, output });
 
-t.test('each end of a rank has its own description, with rank, host, step and last words', (t) => {
-  t.match(describe({ kind: 'exited', code: 3 }, ['first', 'last words']), {
+t.test('each end of a rank has its own description, with rank, host, step and output', (t) => {
+  t.match(describe({ kind: 'exited', code: 3 }, ['first', 'last line']), {
     code: 'rank_lost',
     category: 'hardware',
     retryable: true,
@@ -17,8 +17,8 @@ t.test('each end of a rank has its own description, with rank, host, step and la
     step: 12,
     exit_code: 3,
     signal: null,
-    output: ['first', 'last words'],
-    message: /^rank 1 on node-7 exited with code 3: first\nlast words$/,
+    output: ['first', 'last line'],
+    message: /^rank 1 on node-7 exited with code 3: first\nlast line$/,
   });
   t.match(describe({ kind: 'signalled', signal: 'SIGSEGV' }), {
     code: 'rank_lost',
@@ -46,34 +46,31 @@ t.test('each end of a rank has its own description, with rank, host, step and la
   t.end();
 });
 
-t.test(
-  'a rank that the kernel ended for its memory is tried again, one that asked for too much is not',
-  (t) => {
-    t.match(describe({ kind: 'out_of_memory', signal: 'SIGKILL', evidence: 'likely' }), {
-      code: 'oom_killed',
-      category: 'oom',
-      signal: 'SIGKILL',
-      deterministic: false,
-      message: /because memory ran out \(likely\)/,
-    });
-    t.match(describe({ kind: 'failed', error: { code: 'out_of_memory', message: 'm' } }), {
-      code: 'out_of_memory',
-      deterministic: true,
-    });
-    t.end();
-  },
-);
+t.test('a rank that the kernel killed for memory is retried; a rank that allocates too much is not', (t) => {
+  t.match(describe({ kind: 'out_of_memory', signal: 'SIGKILL', evidence: 'likely' }), {
+    code: 'oom_killed',
+    category: 'oom',
+    signal: 'SIGKILL',
+    deterministic: false,
+    message: /because memory ran out \(likely\)/,
+  });
+  t.match(describe({ kind: 'failed', error: { code: 'out_of_memory', message: 'm' } }), {
+    code: 'out_of_memory',
+    deterministic: true,
+  });
+  t.end();
+});
 
-t.test('what every rank comes to is blamed on none', (t) => {
+t.test('an error that every rank has is assigned to no rank', (t) => {
   const error = describe({ kind: 'failed', error: { code: 'diverged', message: 'm' } });
   t.match(error, { code: 'diverged', rank: null });
   t.notOk('host' in error);
   t.end();
 });
 
-t.test('an event tells who and what, and not what the retry policy makes of it', (t) => {
-  const told = blameOf(describe({ kind: 'exited', code: 3 }, ['x']));
-  t.strictSame(Object.keys(told).sort(), [
+t.test('an event has the facts of an error without the retry decision', (t) => {
+  const data = blameOf(describe({ kind: 'exited', code: 3 }, ['x']));
+  t.strictSame(Object.keys(data).sort(), [
     'code',
     'exit_code',
     'host',

@@ -9,19 +9,22 @@ import { fromRankError, toRankError } from '../common/errors.js';
 import { isDeviceCode } from '../gpus/gpu-faults.js';
 import type { RankEnd } from '../supervisor/rank.js';
 
-/** What is known about an error of an attempt, before anybody decides what to do about it. */
+/** Facts about an error of an attempt, before the retry decision. */
 export interface AttemptError extends JobFailure {
   code: ErrorCode;
-  /** The same spec will fail the same way: another try is of no use. */
+  /** True if the same spec fails the same way, so that a retry is useless. */
   deterministic: boolean;
-  /** The worker that could not be reached, or was lost; absent where it is not about one. */
+  /** Id of the worker that was lost or unreachable; absent for other errors. */
   worker_id?: string;
 }
 
-/** A worker that is lost says nothing about what it did. After so many, without any progress, each is an error of that. */
+/**
+ * Number of workers that a job may lose in a row without progress before each further one counts as an error of the job. The loss of one
+ * worker does not show its cause.
+ */
 export const MAX_LOST_WORKERS = 10;
 
-/** Codes of a checkpoint that can't be used, where the one before it may be, and of a model. */
+/** Codes of a damaged checkpoint, whose predecessor may be usable, and of a damaged model. */
 const BAD_CHECKPOINT: ReadonlySet<string> = new Set([
   'manifest_invalid',
   'shard_corrupt',
@@ -35,25 +38,25 @@ export function isBadCheckpoint(code: string): boolean {
   return BAD_CHECKPOINT.has(code);
 }
 
-/** Describes anything that was thrown while an attempt was prepared, loaded, saved or exported. */
+/** Describes any error from preparing, loading, saving or exporting. */
 export function describeError(
   error: unknown,
   rank: number | null = null,
   step: number | null = null,
 ): AttemptError {
   const { code, message } = toRankError(error);
-  // What carries no code of ours is a fault of the program or of the machine; it may be gone at the next try.
+  // An error without a code of the catalogue is a fault of the program or of the machine, and may not recur.
   const known = isErrorCode(code) ? code : 'internal_error';
   const worker_id = error instanceof ZerofleetError ? error.details.worker_id : undefined;
   return { ...build(known, message, rank, step), ...(typeof worker_id === 'string' && { worker_id }) };
 }
 
-/** Describes the end of a rank that nobody asked for. @param host the machine on which it ran */
+/** Describes the unexpected end of a rank. @param host the machine on which it ran */
 export function describeRankEnd(rank: number, host: string, end: RankEnd): AttemptError {
   const { code, what } = explain(end);
-  const own_words = end.kind === 'failed' && !isDeviceCode(code);
-  const message = own_words ? what : `rank ${rank} on ${host} ${what}${lastWords(end.output)}`;
-  // Every rank comes to these; the one that was the first to say so has no part in it.
+  const is_complete = end.kind === 'failed' && !isDeviceCode(code);
+  const message = is_complete ? what : `rank ${rank} on ${host} ${what}${outputTail(end.output)}`;
+  // Every rank has these errors, so none of them is assigned to the rank that reported first.
   if (end.kind === 'failed' && ['user', 'diverged'].includes(ERROR_CATALOGUE[code].category)) {
     return build(code, message, null, end.step);
   }
@@ -75,18 +78,18 @@ function explain(end: RankEnd): { code: ErrorCode; what: string } {
     case 'exited':
       return { code: 'rank_lost', what: `exited with code ${end.code}` };
     case 'signalled':
-      return { code: 'rank_lost', what: `was ended by ${end.signal}` };
+      return { code: 'rank_lost', what: `was killed by ${end.signal}` };
     case 'out_of_memory':
       return {
         code: 'oom_killed',
-        what: `was ended by ${end.signal} because memory ran out (${end.evidence})`,
+        what: `was killed by ${end.signal} because memory ran out (${end.evidence})`,
       };
     case 'silent':
-      return { code: 'rank_unresponsive', what: `said nothing for ${end.silent_ms} ms and was killed` };
+      return { code: 'rank_unresponsive', what: `sent nothing for ${end.silent_ms} ms and was killed` };
     case 'stuck':
       return {
         code: 'rank_unresponsive',
-        what: `answered, but ${end.waiting} other ranks waited for it in vain; it was killed`,
+        what: `answered, but ${end.waiting} other ranks waited for it without progress; it was killed`,
       };
     case 'not_started':
       return { code: 'rank_lost', what: `could not be started: ${end.message}` };
@@ -97,7 +100,7 @@ function explain(end: RankEnd): { code: ErrorCode; what: string } {
   }
 }
 
-/** What an event tells of an error: all that is known of who and what it was. */
+/** Returns the data of an error's event: all facts about the error. */
 export function blameOf(error: AttemptError): Record<string, unknown> {
   const { deterministic: _, category: _category, retryable: _retryable, ...known } = error;
   return known;
@@ -109,14 +112,14 @@ function build(code: ErrorCode, message: string, rank: number | null, step: numb
     category === 'user' ||
     category === 'data' ||
     category === 'diverged' ||
-    // A rank that asks for more than there is asks again; one that the kernel chose may have had hungry neighbours.
+    // An allocation that is too large fails again. The kernel may have killed a rank for the memory of other processes.
     (category === 'oom' && !retryable) ||
-    // What a kernel of ours does wrong, it does wrong again.
+    // Faults of the native core recur.
     code === 'gpu_fault' ||
     code === 'native_error';
   return { category, code, message, rank, step, retryable, deterministic };
 }
 
-function lastWords(output: readonly string[]): string {
+function outputTail(output: readonly string[]): string {
   return output.length === 0 ? '' : `: ${output.join('\n').slice(-500)}`;
 }

@@ -1,4 +1,4 @@
-/** Who writes how a job ended. */
+/** Tests of the result document. */
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import type { JobExport } from '../../contracts/index.js';
@@ -12,7 +12,7 @@ import { claimForTest } from '../testing/attempt-context.js';
 import { succeed } from './finish.js';
 import type { ResumePoint } from './load-point.js';
 
-t.test('a worker that has lost the job writes no result', async (t) => {
+t.test('a worker that lost the lease of the job writes no result', async (t) => {
   const redis = await startTestRedis();
   const store = await openJobStore({ url: redis.url });
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);

@@ -10,7 +10,7 @@ import { type AttemptError, describeError } from './failure.js';
 import type { JobCheckpoints } from './job-checkpoints.js';
 import type { ResumePoint } from './load-point.js';
 
-/** Exports the weights of the last checkpoint. Null when it is damaged: the job goes on from the one before. Safe to repeat. */
+/** Exports the weights of the last checkpoint. Returns null when it is damaged: the job continues from the one before. Safe to repeat. */
 export async function exportWeights(
   ctx: GenerationContext,
   checkpoints: JobCheckpoints,
@@ -30,7 +30,7 @@ async function runExport(ctx: GenerationContext, last: ResumePoint, signal: Abor
   const { deps, job, log, logs, session } = ctx;
   await flushReports(ctx);
   const { format, dtype } = job.spec.export;
-  logs.say(`all steps are done; exporting ${format}, ${dtype}`);
+  logs.message(`all steps are done; exporting ${format}, ${dtype}`);
   const exported = await runTask(
     deps.processes,
     {
@@ -45,7 +45,7 @@ async function runExport(ctx: GenerationContext, last: ResumePoint, signal: Abor
     },
     { signal, session, log },
   );
-  logs.say(`exported ${exported.files.map(({ name }) => name).join(', ')} to ${exported.prefix}`);
+  logs.message(`exported ${exported.files.map(({ name }) => name).join(', ')} to ${exported.prefix}`);
   return exported;
 }
 
@@ -78,7 +78,7 @@ export async function fail(
   latest: Job['latest_checkpoint'],
 ): Promise<void> {
   const { deps, lease, log, logs } = ctx;
-  logs.say(`failed: ${error.code}: ${error.message}`);
+  logs.message(`failed: ${error.code}: ${error.message}`);
   await flushReports(ctx);
   const { deterministic: _, worker_id: _worker, ...failure } = error;
   const result: ResultDocument = {
@@ -90,7 +90,7 @@ export async function fail(
     export: null,
     failure,
   };
-  // The store that can't be written may be the very reason of the failure; the job's record says the same.
+  // The object store may be the cause of the failure. The job's record holds the same facts.
   await putResult(deps.objects, result).catch((cause: unknown) =>
     log.warn({ err: cause }, 'result.json not written'),
   );
@@ -99,7 +99,10 @@ export async function fail(
   );
 }
 
-/** @throws ZerofleetError why the lease was lost: no store can refuse a result, and the last one that is written counts */
+/**
+ * Confirms the lease first: the object store cannot refuse a result, and the last one written counts.
+ * @throws ZerofleetError the reason for which the lease was lost
+ */
 async function resultBase({ deps, job, lease }: AttemptContext) {
   await lease.confirm();
   const now = await lease.call((id) => deps.store.getJob(id));

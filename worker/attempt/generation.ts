@@ -24,24 +24,24 @@ import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } fr
 import type { JobCheckpoints } from './job-checkpoints.js';
 import type { LoadPoint } from './load-point.js';
 import type { StopReason } from './stop-requests.js';
-import { assembleWorld, meetingAddress } from './world-links.js';
+import { assembleWorld, rendezvousAddress } from './world-links.js';
 
-/** How a generation of ranks ended, in terms of what the attempt does next. */
+/** End of a generation of ranks, as input to the attempt's next move. */
 export type GenerationEnd =
-  /** The last step is done and saved. */
+  /** The last step is trained and saved. */
   | { kind: 'complete' }
-  /** All ranks stopped at one step as they were asked to. `saved`: that step is the newest checkpoint. */
+  /** All ranks stopped at one step, as requested. `saved`: that step is the newest checkpoint. */
   | { kind: 'stopped'; cancelled: boolean; saved: boolean }
-  /** It was killed before it trained, because of a request to stop or a lost lease. */
+  /** Killed before training, because of a stop request or a lost lease. */
   | { kind: 'interrupted' }
   | { kind: 'bad_checkpoint'; error: AttemptError }
-  /** The last step is done, but no patience was enough to save it. */
+  /** The last step is trained, but no retry saved it. */
   | { kind: 'unsaved'; error: AttemptError }
   | { kind: 'failed'; error: AttemptError };
 
 export interface GenerationOptions {
   checkpoints: JobCheckpoints;
-  /** What the ranks begin with; null: fresh parameters. */
+  /** Source from which the ranks start; null: fresh parameters. */
   load: LoadPoint | null;
   token_file: string;
   validation_file: string | null;
@@ -50,22 +50,22 @@ export interface GenerationOptions {
   failures_per_second: number;
 }
 
-/** Runs the ranks of a job once: from their start until all of them are gone. */
+/** Runs the ranks of a job once, from their start until all have ended. */
 export class Generation implements WorldListener {
-  /** Null until all of its workers have come together. */
+  /** Null until all of its workers have joined. */
   private world: World | null = null;
   private readonly killed = new AbortController();
   private readonly saves: SaveCollector;
   private readonly background: Promise<unknown>[] = [];
   private running = false;
-  /** The machine leaves before a save could be done. */
-  private gave_up = false;
+  /** True if the machine stops before a save could finish. */
+  private save_skipped = false;
   private readonly estimate = new SaveEstimate();
   private stop_flags = 0;
   private connected: ConnectedMessage | null = null;
   private readonly skips = new SkipEvents();
   private cancel_timer: NodeJS.Timeout | undefined;
-  /** Why this side killed the world. */
+  /** Reason for which this side killed the world. */
   private error: AttemptError | null = null;
   private save_error: AttemptError | null = null;
 
@@ -80,21 +80,21 @@ export class Generation implements WorldListener {
       onFailed: (save, error) => {
         this.save_error = describeError(error, null, save.step);
         const { code, message } = toRankError(error);
-        // Alarms count this line (infra/terraform/modules/observability).
+        // Alarms match this line (infra/terraform/modules/observability).
         ctx.log.warn({ err: error, step: save.step, code }, 'checkpoint not saved');
-        this.do(emit(ctx, 'checkpoint.failed', { step: save.step, code, message }));
+        this.inBackground(emit(ctx, 'checkpoint.failed', { step: save.step, code, message }));
       },
     });
   }
 
-  /** Resolves when no rank is left and everything that they saved is committed or given up. */
+  /** Resolves when no rank is left and every save is committed or abandoned. */
   async run(): Promise<GenerationEnd> {
     const { lease, stops } = this.ctx;
     const onLost = () => this.kill();
     lease.lost.addEventListener('abort', onLost, { once: true });
     if (lease.lost.aborted) onLost();
     const unwatch = stops.watch((reason) => this.onStop(reason));
-    const unwatchSaves = stops.watchSaveRequests(() => this.steer());
+    const unwatchSaves = stops.watchSaveRequests(() => this.sendFlags());
     try {
       const assembly = await assembleWorld(this.ctx, this.options.tokens_digest, this.killed.signal);
       return this.judge(await this.train(assembly.hosts).finally(() => assembly.close()));
@@ -133,7 +133,8 @@ export class Generation implements WorldListener {
     const { load } = this.options;
     const before = load?.resume?.manifest.numerics_fingerprint;
     const now = message.numerics_fingerprint;
-    if (before !== undefined && before !== now) this.do(emit(this.ctx, 'numerics.changed', { before, now }));
+    if (before !== undefined && before !== now)
+      this.inBackground(emit(this.ctx, 'numerics.changed', { before, now }));
   }
 
   async verifyLoad(messages: LoadedMessage[]): Promise<void> {
@@ -153,36 +154,36 @@ export class Generation implements WorldListener {
   onRunning(step: number): void {
     this.running = true;
     const { deps, lease, stops, world_size } = this.ctx;
-    this.options.checkpoints.workBegins();
-    this.do(
+    this.options.checkpoints.restartLostWorkClock();
+    this.inBackground(
       lease.call((jobId, execution) =>
         deps.store.transition(jobId, execution, 'running', { reason: null, patch: { world_size } }),
       ),
     );
     const { load } = this.options;
-    if (load && !load.resume) this.do(emit(this.ctx, 'init.loaded', load.told));
-    this.do(emit(this.ctx, 'training.started', { step, world_size, places: this.ctx.places }));
+    if (load && !load.resume) this.inBackground(emit(this.ctx, 'init.loaded', load.event_data));
+    this.inBackground(emit(this.ctx, 'training.started', { step, world_size, places: this.ctx.places }));
     if (stops.current) this.onStop(stops.current);
-    else this.steer();
+    else this.sendFlags();
   }
 
-  /** Tells the ranks what is wanted of them now. */
-  private steer(): void {
+  /** Sends the ranks their current flags and save request. */
+  private sendFlags(): void {
     if (this.running) this.world?.setFlags(this.stop_flags, this.ctx.stops.save_request);
   }
 
   onMemory(messages: MemoryMessage[]): void {
     const by_rank = messages.map(({ parts }) => parts);
-    this.do(emit(this.ctx, 'ranks.memory', { world_size: messages.length, by_rank }));
+    this.inBackground(emit(this.ctx, 'ranks.memory', { world_size: messages.length, by_rank }));
   }
 
   onStepped(message: SteppedMessage): void {
     this.ctx.reporter.stepped(message, this.ctx.world_size);
     this.ctx.deps.metrics.stepped(message);
     this.estimate.stepped(message);
-    for (const { type, data } of this.skips.after(message)) this.do(emit(this.ctx, type, data));
+    for (const { type, data } of this.skips.after(message)) this.inBackground(emit(this.ctx, type, data));
     const { step, evaluation } = message;
-    if (evaluation) this.do(emit(this.ctx, 'evaluation.finished', { step, ...evaluation }));
+    if (evaluation) this.inBackground(emit(this.ctx, 'evaluation.finished', { step, ...evaluation }));
   }
 
   onShard(rank: number, message: ShardMessage): void {
@@ -200,28 +201,31 @@ export class Generation implements WorldListener {
     this.ctx.logs.line(rank, line);
   }
 
-  /** Before the first step there is nothing to save, so the ranks need not agree on anything. */
+  /** Before the first step there is nothing to save, so the ranks need not agree on a step. */
   private onStop(reason: StopReason): void {
     if (!this.running) {
       this.kill();
       return;
     }
     if (reason === 'drain' && !this.hasTimeToSave()) {
-      this.gave_up = true;
+      this.save_skipped = true;
       this.kill();
       return;
     }
     this.stop_flags = reason === 'cancel' ? STEP_FLAGS.cancel : STEP_FLAGS.pause;
-    this.steer();
+    this.sendFlags();
     if (reason !== 'cancel') return;
     this.cancel_timer ??= setTimeout(() => this.kill(), this.ctx.deps.timing.cancel_grace_ms);
   }
 
-  /** Where there is none, the job goes on from its last checkpoint, and sooner when it is handed back at once. */
+  /**
+   * Returns whether a save fits into the time that is left. If not, the job resumes sooner from its last checkpoint when it is returned at
+   * once.
+   */
   private hasTimeToSave(): boolean {
-    const { left_ms } = this.ctx.deps.departure;
+    const { left_ms } = this.ctx.deps.drain;
     if (this.estimate.fits(left_ms)) return true;
-    this.do(emit(this.ctx, 'checkpoint.skipped', { left_ms, needed_ms: this.estimate.save_ms }));
+    this.inBackground(emit(this.ctx, 'checkpoint.skipped', { left_ms, needed_ms: this.estimate.save_ms }));
     return false;
   }
 
@@ -238,7 +242,7 @@ export class Generation implements WorldListener {
         return { kind: loading && isBadCheckpoint(error.code) ? 'bad_checkpoint' : 'failed', error };
       }
       case 'killed':
-        if (this.gave_up) return { kind: 'stopped', cancelled: false, saved: false };
+        if (this.save_skipped) return { kind: 'stopped', cancelled: false, saved: false };
         if (!this.error) return { kind: 'interrupted' };
         return { kind: isBadCheckpoint(this.error.code) ? 'bad_checkpoint' : 'failed', error: this.error };
     }
@@ -264,15 +268,17 @@ export class Generation implements WorldListener {
     return { spec: job.spec, connected: this.connected, world_size, data_digest, tokens_digest };
   }
 
-  /** Runs beside the supervision; a failure is logged, the lease tells what must stop. */
-  private do(work: Promise<unknown>): void {
+  /** Runs work in the background of the supervision. Failures are only logged; the lease decides what must stop. */
+  private inBackground(work: Promise<unknown>): void {
     this.background.push(
-      work.catch((error: unknown) => this.ctx.log.warn({ err: error }, 'write for a generation')),
+      work.catch((error: unknown) =>
+        this.ctx.log.warn({ err: error }, 'background write of a generation failed'),
+      ),
     );
   }
 }
 
-/** Ranks are counted through the places (worker/link/assemble.ts). */
+/** Finds the worker of a rank. Ranks are numbered in the order of the placement (worker/link/assemble.ts). */
 function workerOf(places: readonly Place[], rank: number): string | undefined {
   let first = 0;
   return places.find(({ slots }) => {
@@ -305,7 +311,7 @@ function startMessage(
     validation_file,
     object_store: deps.object_store,
     load: load?.source ?? null,
-    comm: { bind_address: meetingAddress(ctx), timeout_ms: timing.comm_timeout_ms },
+    comm: { bind_address: rendezvousAddress(ctx), timeout_ms: timing.comm_timeout_ms },
     heartbeat_ms: timing.heartbeat_ms,
     agent_silence_ms: agentSilenceMs(timing),
     failures_per_second,

@@ -1,4 +1,4 @@
-/** The retention rule of a job that trains on, against those who read its checkpoints. */
+/** Tests of retention against readers of a running job's checkpoints. */
 import { type ConnectionOptions, Queue, QueueEvents } from 'bullmq';
 import t from 'tap';
 import {
@@ -13,14 +13,14 @@ import { redisOptions } from '../../platform/redis/connect.js';
 import { fakeInitializedDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
-/** A job that trains on, keeps one checkpoint and has all the slots; its newest checkpoint. */
+/** Starts a job that keeps training, keeps one checkpoint and uses all slots. */
 async function training(t: { teardown(end: () => Promise<void>): void }) {
   const fleet = await Fleet.start({ ranks: { step_ms: 10 } });
   t.teardown(() => fleet.close());
   await fleet.agent(1);
   const id = await fleet.submit({ steps: 100_000, every_steps: 5, keep_last: 1 });
   await fleet.until(id, ({ latest_checkpoint }) => latest_checkpoint !== null);
-  /** Holds the newest one before the rule takes it. */
+  /** Holds the newest checkpoint before retention removes it. */
   const hold = async (holder: string): Promise<Checkpoint> => {
     for (;;) {
       const [checkpoint] = (await fleet.store.listCheckpoints(id)).data;
@@ -38,33 +38,30 @@ async function training(t: { teardown(end: () => Promise<void>): void }) {
   return { fleet, id, hold, after, removed };
 }
 
-t.test(
-  'a job that waits finds the checkpoint that it begins with, however long the other goes on',
-  async (t) => {
-    const { fleet, id, hold, after, removed } = await training(t);
-    const from = await hold('test');
-    const init_from = { checkpoint: from.id, job: id, prefix: from.prefix, restore: 'full' as const };
-    const forked = await fleet.submit({ steps: 20, every_steps: 10, init_from });
-    await fleet.store.letGoCheckpoint(from.id, 'test');
-    await after(from.step + 15);
-    // The rule takes the others, the newest but one a moment after the newest was saved.
-    let kept: Checkpoint[];
-    do kept = (await fleet.store.listCheckpoints(id, { limit: 100 })).data;
-    while (kept.length !== 2);
-    t.equal(kept[1]?.id, from.id, 'only the one that is held was left by the rule');
-    await fleet.agent(1);
-    const job = await fleet.untilState(forked, 'succeeded');
-    t.equal(job.export?.state_digest, fakeInitializedDigest(1, from.step, 'full', 20));
-    await removed(from);
-  },
-);
+t.test('a queued job finds its initial checkpoint, however long the other job trains', async (t) => {
+  const { fleet, id, hold, after, removed } = await training(t);
+  const from = await hold('test');
+  const init_from = { checkpoint: from.id, job: id, prefix: from.prefix, restore: 'full' as const };
+  const forked = await fleet.submit({ steps: 20, every_steps: 10, init_from });
+  await fleet.store.letGoCheckpoint(from.id, 'test');
+  await after(from.step + 15);
+  // Retention removes the others, the second newest shortly after the newest was saved.
+  let kept: Checkpoint[];
+  do kept = (await fleet.store.listCheckpoints(id, { limit: 100 })).data;
+  while (kept.length !== 2);
+  t.equal(kept[1]?.id, from.id, 'retention keeps only the held checkpoint');
+  await fleet.agent(1);
+  const job = await fleet.untilState(forked, 'succeeded');
+  t.equal(job.export?.state_digest, fakeInitializedDigest(1, from.step, 'full', 20));
+  await removed(from);
+});
 
-t.test('an export finds its checkpoint, and lets it go', async (t) => {
+t.test('an export finds its checkpoint and releases it', async (t) => {
   const { fleet, id, hold, after, removed } = await training(t);
   const kind = { format: 'safetensors', dtype: 'fp32' } as const;
   const holder = (checkpoint: Checkpoint) => exportName({ checkpoint: checkpoint.id, ...kind });
   const from = await hold('test');
-  // As the API does it when it is asked.
+  // The API does this when an export is requested.
   await fleet.store.holdCheckpoint(from.id, holder(from));
   await fleet.store.letGoCheckpoint(from.id, 'test');
   await after(from.step + 10);

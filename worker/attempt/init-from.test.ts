@@ -1,4 +1,4 @@
-/** Jobs that begin with a checkpoint of another job. */
+/** Tests of jobs that start from a checkpoint of another job. */
 import t from 'tap';
 import type { Restore } from '../../contracts/rank-protocol.js';
 import { seal } from '../../platform/checkpoint/manifest-seal.js';
@@ -8,7 +8,7 @@ import { Fleet, type FleetOptions } from '../testing/fleet.js';
 const FROM = 8;
 const STEPS = 20;
 
-/** A fleet with a finished job of FROM steps, and what a spec says to begin with its last checkpoint. */
+/** Starts a fleet with a finished job of FROM steps; `init` returns the spec's reference to its last checkpoint. */
 async function source(t: { teardown(end: () => Promise<void>): void }, options: FleetOptions = {}) {
   const fleet = await Fleet.start(options);
   t.teardown(() => fleet.close());
@@ -20,7 +20,7 @@ async function source(t: { teardown(end: () => Promise<void>): void }, options: 
   return { fleet, checkpoint: last, init };
 }
 
-t.test('it takes over what it is told to, on any number of ranks, and counts its own steps', async (t) => {
+t.test('a job restores the selected parts on any number of ranks and counts its own steps', async (t) => {
   const { fleet, checkpoint, init } = await source(t);
   const digests = new Set([fakeStateDigest(1, STEPS)]);
   for (const [restore, ranks] of [
@@ -33,17 +33,17 @@ t.test('it takes over what it is told to, on any number of ranks, and counts its
     t.equal(job.export?.state_digest, fakeInitializedDigest(1, FROM, restore, STEPS), restore);
     digests.add(job.export?.state_digest ?? '');
     t.equal((await fleet.steps(id))[0], 1);
-    const told = (await fleet.events(id)).filter(({ type }) => type === 'init.loaded');
+    const loaded = (await fleet.events(id)).filter(({ type }) => type === 'init.loaded');
     const { id: from, job_id, step, state_digest } = checkpoint;
     t.strictSame(
-      told.map(({ data }) => data),
+      loaded.map(({ data }) => data),
       [{ checkpoint: from, job_id, step, state_digest, restore }],
     );
   }
-  t.equal(digests.size, 4, 'each way ends elsewhere');
+  t.equal(digests.size, 4, 'each restore has its own digest');
 });
 
-t.test("a job goes on with its own checkpoint, whatever became of the other job's", async (t) => {
+t.test('a job resumes from its own checkpoint after the initial one is deleted', async (t) => {
   const { fleet, init } = await source(t, { ranks: { slow: { from: FROM + 1, ms: 300 } } });
   const init_from = init('full');
   const id = await fleet.submit({ steps: STEPS, every_steps: 100, ranks: 2, init_from });
@@ -58,14 +58,14 @@ t.test("a job goes on with its own checkpoint, whatever became of the other job'
   t.equal((await fleet.events(id)).filter(({ type }) => type === 'init.loaded').length, 1);
 });
 
-t.test('a job whose ranks die before its first checkpoint begins once more', async (t) => {
+t.test('a job whose ranks die before its first checkpoint starts again from the initial one', async (t) => {
   const { fleet, init } = await source(t, { ranks: { faults: [{ rank: 2, step: 3, what: 'kill' }] } });
   const id = await fleet.submit({ steps: STEPS, every_steps: 100, ranks: 3, init_from: init('weights') });
   const job = await fleet.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeInitializedDigest(1, FROM, 'weights', STEPS));
 });
 
-t.test('what is gone, damaged or of another training is refused with its reason', async (t) => {
+t.test('a missing, damaged or mismatched checkpoint is refused with its reason', async (t) => {
   const { fleet, init } = await source(t);
   const init_from = init('full');
   const manifest_key = `${init_from.prefix}/MANIFEST.json`;
@@ -76,7 +76,7 @@ t.test('what is gone, damaged or of another training is refused with its reason'
     const job = await fleet.untilState(await fleet.submit({ ranks: 2, init_from }), 'failed');
     t.notOk(
       job.state_history.some(({ state }) => state === 'recovering'),
-      'no second try',
+      'no retry',
     );
     return job.failure;
   };

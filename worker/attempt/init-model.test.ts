@@ -1,4 +1,4 @@
-/** Jobs that begin with the weights of an uploaded model. */
+/** Tests of jobs that start from the weights of an uploaded model. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ import { Fleet } from '../testing/fleet.js';
 const MODEL = 'mdl_01J00000000000000000000000';
 const STEPS = 8;
 
-t.test('with the core of tests', async (t) => {
+t.test('with the fake core', async (t) => {
   const fleet = await Fleet.start();
   t.teardown(() => fleet.close());
   await fleet.agent();
@@ -36,22 +36,22 @@ t.test('with the core of tests', async (t) => {
   const submit = (ranks: number) =>
     fleet.submit({ steps: STEPS, every_steps: 3, ranks, init_from: { model: MODEL } });
 
-  await t.test('any number of ranks ends with the same state, and says what it began with', async (t) => {
+  await t.test('any number of ranks ends with the same state, and an event names the model', async (t) => {
     const digests = new Set<string | undefined>();
     for (const ranks of [1, 2, 3]) {
       const id = await submit(ranks);
       digests.add((await fleet.untilState(id, 'succeeded')).export?.state_digest);
-      const told = (await fleet.events(id)).filter(({ type }) => type === 'init.loaded');
+      const loaded = (await fleet.events(id)).filter(({ type }) => type === 'init.loaded');
       t.strictSame(
-        told.map(({ data }) => data),
+        loaded.map(({ data }) => data),
         [{ model: MODEL }],
       );
     }
     t.equal(digests.size, 1);
-    t.notOk(digests.has(fakeStateDigest(1, STEPS)), 'fresh weights end elsewhere');
+    t.notOk(digests.has(fakeStateDigest(1, STEPS)), 'fresh weights have another digest');
   });
 
-  await t.test('what is damaged or gone is refused with its reason, at once', async (t) => {
+  await t.test('a damaged or missing model is refused with its reason, without a retry', async (t) => {
     const failure = async () => {
       const job = await fleet.untilState(await submit(2), 'failed');
       t.notOk(job.state_history.some(({ state }) => state === 'recovering'));
@@ -117,7 +117,7 @@ for (const [config, dtype, ranks] of [
   const { model_type } = config;
   const options = built ? {} : { skip: 'the native core is not built' };
   t.test(
-    `with the native core, what was loaded is what is exported: ${model_type}, ${dtype}`,
+    `with the native core, the export equals the loaded model: ${model_type}, ${dtype}`,
     options,
     async (t) => {
       const fleet = await Fleet.start({
@@ -133,7 +133,7 @@ for (const [config, dtype, ranks] of [
       await fleet.store.putModel(testModel(MODEL));
       await storeModel(fleet.objects, MODEL, files);
       const init_from = { model: MODEL };
-      // A step of a learning rate of 0 moves nothing.
+      // A step with a learning rate of 0 changes no weight.
       const overrides = [{ step: 0, lr: 0 }];
       const id = await fleet.submit({ steps: 1, ranks, config, init_from, overrides, export_dtype: dtype });
       const job = await fleet.untilState(id, 'succeeded');
@@ -159,7 +159,7 @@ for (const [config, dtype, ranks] of [
         torch_dtype,
         dtype: torch_dtype,
       });
-      // The job reads bytes: the model's tokenizer would read its weights' texts otherwise.
+      // The job reads bytes: the model's tokenizer would not match its data.
       const names = ['config.json', 'generation_config.json', 'model.safetensors'];
       t.strictSame(job.export?.files.map(({ name }) => name).sort(), names);
       const settings = 'generation_config.json';

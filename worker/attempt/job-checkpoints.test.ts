@@ -1,23 +1,23 @@
-/** Which checkpoint a job goes on from, and what is done with the others. */
+/** Tests of the choice of a job's checkpoint, and of retention and leftovers. */
 import t from 'tap';
 import { type Checkpoint, ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
-import { keyOf, named, notedAttempt, SHAPE } from '../testing/noted-attempt.js';
+import { keyOf, named, recordedAttempt, SHAPE } from '../testing/recorded-attempt.js';
 import { describeError } from './failure.js';
 
 const record = (directory: string) =>
   ({ id: `of ${directory}`, prefix: keyOf(directory), step: 1 }) as Checkpoint;
 
-t.test('the newest of a job that has none is null', async (t) => {
-  const { checkpoints, steps } = await notedAttempt(t);
+t.test('the newest checkpoint of a job without one is null', async (t) => {
+  const { checkpoints, steps } = await recordedAttempt(t);
   t.equal(await checkpoints.newest(), null);
   t.equal(checkpoints.latest_step, null);
   t.strictSame(steps, ['list', 'confirm', 'confirm', 'abandon jobs/job/checkpoints/']);
 });
 
-t.test('the newest is taken and told of; what never became one goes', async (t) => {
-  const { checkpoints, steps, store } = await notedAttempt(t);
+t.test('the newest checkpoint is used and recorded; incomplete saves are removed', async (t) => {
+  const { checkpoints, steps, store } = await recordedAttempt(t);
   await putTestCheckpoint(store, keyOf(named(5, '1-a')), SHAPE, 'ckpt_old');
   await putTestCheckpoint(store, keyOf(named(10, '1-a')), SHAPE, 'ckpt_new');
   await store.put(`${keyOf(named(15, '1-a'))}/shard-0`, Buffer.from('x'));
@@ -39,8 +39,8 @@ t.test('the newest is taken and told of; what never became one goes', async (t) 
   ]);
 });
 
-t.test('nothing is removed by an agent that has lost the job', async (t) => {
-  const { checkpoints, steps, store } = await notedAttempt(t, {
+t.test('an agent that lost the lease removes nothing', async (t) => {
+  const { checkpoints, steps, store } = await recordedAttempt(t, {
     before: (step) => {
       if (step === 'confirm') throw new ZerofleetError('stale_epoch', 'epoch 3');
     },
@@ -50,9 +50,9 @@ t.test('nothing is removed by an agent that has lost the job', async (t) => {
   t.strictSame(steps, ['list']);
 });
 
-t.test('what can not be removed does not keep a job from going on', async (t) => {
+t.test('a failed removal does not stop a job', async (t) => {
   for (const failing of ['delete', 'abandon']) {
-    const { checkpoints, store } = await notedAttempt(t, {
+    const { checkpoints, store } = await recordedAttempt(t, {
       before: (step) => {
         if (step.startsWith(failing)) throw new ZerofleetError('access_denied', 'no');
       },
@@ -63,18 +63,18 @@ t.test('what can not be removed does not keep a job from going on', async (t) =>
   }
 });
 
-t.test('a manifest outside the line of checkpoints is removed and not used', async (t) => {
-  const { checkpoints, steps, store } = await notedAttempt(t, { recorded: [record(named(6, '2-a'))] });
+t.test('a manifest outside the lineage is removed and not used', async (t) => {
+  const { checkpoints, steps, store } = await recordedAttempt(t, { recorded: [record(named(6, '2-a'))] });
   await putTestCheckpoint(store, keyOf(named(6, '2-a')), SHAPE, 'ckpt_known');
   await putTestCheckpoint(store, keyOf(named(9, '1-a')), SHAPE, 'ckpt_stray');
   t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_known');
   t.ok(steps.includes(`delete ${named(9, '1-a')}`));
 });
 
-t.test('one that can not be read is passed over for the one before, and an event says so', async (t) => {
+t.test('an unreadable checkpoint is skipped for the one before, with an event', async (t) => {
   const others = Array.from({ length: 30 }, (_, i) => record(named(100 - i, '1-a')));
   const recorded = [...others, record(named(10, '2-a')), record(named(5, '2-a'))];
-  const { checkpoints, steps, told, store } = await notedAttempt(t, { recorded });
+  const { checkpoints, steps, events, store } = await recordedAttempt(t, { recorded });
   await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt_old');
   await store.put(`${keyOf(named(10, '2-a'))}/MANIFEST.json`, Buffer.from('{'));
   await store.put(`${keyOf(named(11, '2-a'))}/MANIFEST.json`, Buffer.from('{'));
@@ -83,21 +83,21 @@ t.test('one that can not be read is passed over for the one before, and an event
     type: 'checkpoint.fallback',
     data: { checkpoint: id, step, prefix: keyOf(name), code: 'manifest_invalid', message: /JSON/ },
   });
-  t.match(told, [
+  t.match(events, [
     fallback(named(11, '2-a'), null, null),
     fallback(named(10, '2-a'), `of ${named(10, '2-a')}`, 1),
   ]);
-  told.length = 0;
+  events.length = 0;
   t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old');
-  t.strictSame(told, [], 'and not looked at again');
+  t.strictSame(events, [], 'and not read again');
   t.notOk(
     steps.some((step) => step.startsWith('delete')),
     'nor removed',
   );
 });
 
-t.test('a store that is away is no damage', async (t) => {
-  const { checkpoints, told, store } = await notedAttempt(t);
+t.test('an unavailable store is no damage', async (t) => {
+  const { checkpoints, events, store } = await recordedAttempt(t);
   await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt_old');
   const get = store.get.bind(store);
   let fails = 2;
@@ -107,13 +107,13 @@ t.test('a store that is away is no damage', async (t) => {
     return get(...call);
   };
   await t.rejects(checkpoints.newest(), { code: 'object_store_unavailable' });
-  t.strictSame(told, []);
+  t.strictSame(events, []);
   fails = 1;
-  t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old', 'it is asked again');
+  t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old', 'the read is retried');
 });
 
-t.test('one that was rejected is not used again', async (t) => {
-  const { checkpoints, told, recorded, store } = await notedAttempt(t, {
+t.test('a rejected checkpoint is not used again', async (t) => {
+  const { checkpoints, events, recorded, store } = await recordedAttempt(t, {
     recorded: [record(named(5, '2-a'))],
   });
   await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt_old');
@@ -121,39 +121,45 @@ t.test('one that was rejected is not used again', async (t) => {
   const newest = await checkpoints.newest();
   if (!newest) throw new Error('none');
   await checkpoints.reject(newest, describeError(new ZerofleetError('shard_corrupt', 'chunk 3')));
-  t.match(told, [
+  t.match(events, [
     {
       type: 'checkpoint.fallback',
       data: { checkpoint: 'ckpt_new', step: 10, code: 'shard_corrupt', message: 'chunk 3' },
     },
   ]);
-  t.equal(recorded.find(({ id }) => id === 'ckpt_new')?.damaged, true, 'and whoever comes later knows');
+  t.equal(recorded.find(({ id }) => id === 'ckpt_new')?.damaged, true, 'later agents see the damage');
   t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old');
 });
 
-t.test('at the end a store that fails is asked again, and so often; an event says what stays', async (t) => {
-  for (const failures of [1, 2]) {
-    let left = failures;
-    const { checkpoints, steps, told, store } = await notedAttempt(t, {
-      recorded: [record(named(10, '2-a'))],
-      before: (step) => {
-        if (step.startsWith('delete') && left-- > 0)
-          throw new ZerofleetError('object_store_unavailable', 'away');
-      },
-    });
-    // Its record was removed by a retention that was cut off.
-    await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt_old');
-    await putTestCheckpoint(store, keyOf(named(10, '2-a')), SHAPE, 'ckpt_new');
-    await checkpoints.retain({ attempts: 2, first_delay_ms: 1, max_delay_ms: 1 });
-    if (failures === 1) t.strictSame([steps, told], [['list', 'list', `delete ${named(5, '2-a')}`], []]);
-    else t.match(told, [{ type: 'checkpoint.retention_failed', data: { code: 'object_store_unavailable' } }]);
-  }
-});
+t.test(
+  'the final retention is retried; an event reports checkpoints that could not be removed',
+  async (t) => {
+    for (const failures of [1, 2]) {
+      let left = failures;
+      const { checkpoints, steps, events, store } = await recordedAttempt(t, {
+        recorded: [record(named(10, '2-a'))],
+        before: (step) => {
+          if (step.startsWith('delete') && left-- > 0)
+            throw new ZerofleetError('object_store_unavailable', 'away');
+        },
+      });
+      // An interrupted retention removed its record.
+      await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt_old');
+      await putTestCheckpoint(store, keyOf(named(10, '2-a')), SHAPE, 'ckpt_new');
+      await checkpoints.retain({ attempts: 2, first_delay_ms: 1, max_delay_ms: 1 });
+      if (failures === 1) t.strictSame([steps, events], [['list', 'list', `delete ${named(5, '2-a')}`], []]);
+      else
+        t.match(events, [
+          { type: 'checkpoint.retention_failed', data: { code: 'object_store_unavailable' } },
+        ]);
+    }
+  },
+);
 
-t.test('who has lost the job, or has to stop, finishes no retention', async (t) => {
+t.test('an agent that lost the lease or has to stop does not finish the retention', async (t) => {
   const stopped = AbortSignal.abort();
   for (const [code, signal] of [['stale_epoch'], ['object_store_unavailable', stopped]] as const) {
-    const { checkpoints, told } = await notedAttempt(t, {
+    const { checkpoints, events } = await recordedAttempt(t, {
       before: (step) => {
         if (step === 'list') throw new ZerofleetError(code, 'no');
       },
@@ -161,12 +167,12 @@ t.test('who has lost the job, or has to stop, finishes no retention', async (t) 
     await t.rejects(checkpoints.retain({ attempts: 1, first_delay_ms: 1, max_delay_ms: 1 }, signal), {
       code,
     });
-    t.strictSame(told, []);
+    t.strictSame(events, []);
   }
 });
 
-t.test('an export that failed for another reason says nothing of its checkpoint', async (t) => {
-  const { checkpoints, store } = await notedAttempt(t);
+t.test('an export error with another cause does not mark its checkpoint as damaged', async (t) => {
+  const { checkpoints, store } = await recordedAttempt(t);
   await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt');
   const last = await checkpoints.newest();
   if (!last) throw new Error('none');
@@ -178,9 +184,9 @@ t.test('an export that failed for another reason says nothing of its checkpoint'
   t.equal(await checkpoints.isDamaged(last, missing), true);
 });
 
-t.test('one whose deletion was cut off does not come back', async (t) => {
+t.test('a checkpoint whose deletion was interrupted does not come back', async (t) => {
   let records = 0;
-  const { checkpoints, store } = await notedAttempt(t, {
+  const { checkpoints, store } = await recordedAttempt(t, {
     recorded: [record(named(5, '2-a'))],
     before: (step) => {
       if (step.startsWith('record') && records++ === 0)
@@ -192,8 +198,8 @@ t.test('one whose deletion was cut off does not come back', async (t) => {
   t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old');
 });
 
-t.test('what the ranks read is compared with what is stored', async (t) => {
-  const { checkpoints, store } = await notedAttempt(t);
+t.test('the checksums of the ranks are compared with the stored ones', async (t) => {
+  const { checkpoints, store } = await recordedAttempt(t);
   const directory = keyOf(named(5));
   const { shards } = await putTestCheckpoint(store, directory, SHAPE, 'ckpt');
   const source = { kind: 'checkpoint', directory, restore: 'full', own: true } as const;
@@ -202,22 +208,22 @@ t.test('what the ranks read is compared with what is stored', async (t) => {
   await t.rejects(checkpoints.verifyLoad({ source, files: shards }, [range]), { code: 'shard_corrupt' });
 });
 
-t.test('the time without a checkpoint is counted once', async (t) => {
+t.test('time without a checkpoint is counted once', async (t) => {
   let now = 50_000;
   t.intercept(performance, 'now', { value: () => now });
-  const { checkpoints } = await notedAttempt(t);
+  const { checkpoints } = await recordedAttempt(t);
   now += 3_000;
   t.equal(checkpoints.unsavedSeconds(), 3);
   now += 2_000;
   t.equal(checkpoints.unsavedSeconds(), 2);
   now += 7_000;
-  checkpoints.workBegins();
+  checkpoints.restartLostWorkClock();
   now += 1_500;
   t.equal(checkpoints.unsavedSeconds(), 1.5);
 });
 
-t.test('errors are counted on from those of the attempt before', async (t) => {
-  const { checkpoints } = await notedAttempt(t);
+t.test('errors of earlier attempts count', async (t) => {
+  const { checkpoints } = await recordedAttempt(t);
   t.equal(checkpoints.countError(), 4);
   t.equal(checkpoints.countError(), 5);
 });

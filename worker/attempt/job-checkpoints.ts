@@ -18,12 +18,12 @@ import { type AttemptContext, emit } from './context.js';
 import { type AttemptError, isBadCheckpoint } from './failure.js';
 import type { LoadPoint, ResumePoint } from './load-point.js';
 
-/** The checkpoints of one job, as the agent that holds it sees them. */
+/** Checkpoints of one job, as seen by the agent that holds its lease. */
 export class JobCheckpoints {
-  /** The newest one that counts. */
+  /** The newest checkpoint of the lineage. */
   latest: Checkpoint | null = null;
 
-  /** Manifests that can't be read and that the job store does not know. */
+  /** Unreadable manifests without a record in the job store. */
   private readonly unreadable = new Set<string>();
   private errors: number;
   private saved_at = performance.now();
@@ -39,39 +39,39 @@ export class JobCheckpoints {
     return this.latest?.step ?? null;
   }
 
-  /** Counts an error since the newest checkpoint; returns how many there are. */
+  /** Counts an error since the newest checkpoint; returns the count. */
   countError(): number {
     this.errors++;
     return this.errors;
   }
 
-  /** From here on there is work that could be lost. */
-  workBegins(): void {
+  /** Restarts the clock of lost work: work from here on may be lost. */
+  restartLostWorkClock(): void {
     this.saved_at = performance.now();
   }
 
-  /** Seconds of training that no checkpoint holds. */
+  /** Returns the seconds of training since the newest checkpoint, and restarts the clock. */
   unsavedSeconds(): number {
     const seconds = (performance.now() - this.saved_at) / 1000;
-    this.workBegins();
+    this.restartLostWorkClock();
     return seconds;
   }
 
   /**
-   * The newest checkpoint that can be used, or null. The object store decides what there is: a manifest that was written by an
-   * agent that died before it could tell the job store is told now. Leftovers of saves that never became checkpoints are removed,
-   * and so are manifests of agents that had lost the job. No rank may run while this is called.
+   * Returns the newest usable checkpoint, or null. The object store is the source of truth: a manifest whose agent died before it could
+   * record the checkpoint is recorded now. Leftovers of saves without a manifest are removed, and so are manifests of agents that had lost
+   * the lease. Call it only while no rank runs.
    */
   async newest(): Promise<ResumePoint | null> {
     const saves = await this.sweep();
     const recorded = await this.ctx.lease.call(() => allCheckpoints(this.ctx));
-    const strangers = outsideLineage(saves, recorded);
-    await this.remove(strangers);
+    const outside = outsideLineage(saves, recorded);
+    await this.remove(outside);
     const known = new Map(recorded.map((checkpoint) => [checkpoint.prefix, checkpoint]));
     const usable = saves.filter(
       (save) =>
         save.committed &&
-        !strangers.includes(save) &&
+        !outside.includes(save) &&
         !this.unreadable.has(save.prefix) &&
         !known.get(save.prefix)?.damaged,
     );
@@ -81,7 +81,7 @@ export class JobCheckpoints {
       try {
         await this.record(resume.checkpoint);
       } catch (error) {
-        // A person has deleted it, and its objects are about to go.
+        // A user deleted the checkpoint, and its objects are about to be removed.
         if (codeOf(error) !== 'checkpoint_not_found') throw error;
         continue;
       }
@@ -93,10 +93,9 @@ export class JobCheckpoints {
   }
 
   /**
-   * Removes what dead ranks left of saves that never became checkpoints; no rank may run. What can't be removed now is removed the
-   * next time.
-   * @param policy how patiently it is looked for
-   * @returns every save that there is, the oldest first
+   * Removes leftovers of saves without a manifest; call it only while no rank runs. The next call retries failed removals.
+   * @param policy retries of the listing
+   * @returns every save, oldest first
    */
   async sweep(policy = this.ctx.deps.timing.storage): Promise<StoredSave[]> {
     const { deps, job, lease, log } = this.ctx;
@@ -109,14 +108,14 @@ export class JobCheckpoints {
     await this.remove(saves.filter(({ committed }) => !committed));
     await deps.objects
       .abandonUploads(prefix, { confirm: () => lease.confirm() })
-      .catch((error: unknown) => log.warn({ err: error }, 'uploads of dead ranks not ended'));
+      .catch((error: unknown) => log.warn({ err: error }, 'uploads of dead ranks not aborted'));
     return saves;
   }
 
   /**
-   * Applies the retention rule at the end of a job, when no save follows that would do it: what a retention that was cut off has left
-   * goes as well. Where the store stays broken an event says so, and the checkpoints stay.
-   * @param signal ends the tries; then the last error is thrown
+   * Applies retention at the end of a job, after which no save does it, and removes what an interrupted retention left. If the store keeps
+   * failing, an event reports it and the checkpoints stay.
+   * @param signal ends the retries; the last error is thrown then
    */
   async retain(policy: RetryPolicy, signal = this.ctx.lease.lost): Promise<void> {
     const { log } = this.ctx;
@@ -130,12 +129,12 @@ export class JobCheckpoints {
     }
   }
 
-  /** Never uses this checkpoint again, and says so. */
+  /** Excludes a checkpoint from further use and emits an event. */
   async reject({ prefix, checkpoint }: ResumePoint, error: AttemptError): Promise<void> {
-    await this.giveUp(prefix, checkpoint, error);
+    await this.markDamaged(prefix, checkpoint, error);
   }
 
-  /** Whether an export failed because of its checkpoint. It reads files of models as well. */
+  /** Returns whether a damaged checkpoint caused the error of an export. An export reads files of models as well. */
   async isDamaged({ manifest, prefix }: ResumePoint, error: unknown): Promise<boolean> {
     const code = codeOf(error) ?? '';
     if (!isBadCheckpoint(code)) return false;
@@ -151,7 +150,7 @@ export class JobCheckpoints {
     return false;
   }
 
-  /** Checks what the ranks read. */
+  /** Verifies the checksums of the ranges that the ranks read. */
   async verifyLoad(
     { source, files }: Pick<LoadPoint, 'source' | 'files'>,
     ranges: readonly RangeChecksum[],
@@ -165,8 +164,8 @@ export class JobCheckpoints {
   }
 
   /**
-   * Makes a save count: the manifest is the commit point, written last and once.
-   * @throws `checkpoint_incomplete`; errors of the object store when they last; `stale_epoch`
+   * Commits a save. The manifest is the commit point: it is written last and once.
+   * @throws ZerofleetError `checkpoint_incomplete`; lasting errors of the object store; `stale_epoch`
    */
   async commit(save: CompleteSave, by: Omit<WrittenBy, 'epoch' | 'parent'>): Promise<void> {
     const { deps, job, lease, log } = this.ctx;
@@ -192,7 +191,7 @@ export class JobCheckpoints {
       save_request,
     });
     this.errors = 0;
-    this.workBegins();
+    this.restartLostWorkClock();
     await applyRetention(this.ctx, save.directory).catch((error: unknown) =>
       log.warn({ err: error }, 'old checkpoints not removed'),
     );
@@ -214,7 +213,7 @@ export class JobCheckpoints {
     );
   }
 
-  private async giveUp(prefix: string, checkpoint: Checkpoint | null, error: RankError): Promise<void> {
+  private async markDamaged(prefix: string, checkpoint: Checkpoint | null, error: RankError): Promise<void> {
     const { deps, lease } = this.ctx;
     if (checkpoint)
       await lease.call((id, execution) => deps.store.rejectCheckpoint(id, execution, checkpoint.id));
@@ -224,7 +223,7 @@ export class JobCheckpoints {
     await emit(this.ctx, 'checkpoint.fallback', { checkpoint: id, step, prefix, code, message });
   }
 
-  /** Null when it can't be used; the event says why. */
+  /** Reads a checkpoint. Returns null after an event when it is damaged. */
   private async open(prefix: string, known: Checkpoint | null): Promise<ResumePoint | null> {
     const { deps, lease } = this.ctx;
     try {
@@ -235,7 +234,7 @@ export class JobCheckpoints {
       return { manifest, prefix, checkpoint: checkpointOf(manifest, prefix) };
     } catch (error) {
       if (!isBadCheckpoint(codeOf(error) ?? '')) throw error;
-      await this.giveUp(prefix, known, toRankError(error));
+      await this.markDamaged(prefix, known, toRankError(error));
       return null;
     }
   }

@@ -3,15 +3,15 @@ import { recover } from '../../control/recovery/recover.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
-t.test('a job that has used up its budget saves, pauses, and goes on when it is resumed', async (t) => {
+t.test('a job that reaches its budget saves, pauses and continues when it is resumed', async (t) => {
   const f = await Fleet.start({ ranks: { slow: { from: 2, ms: 300 } } });
   t.teardown(() => f.close());
-  const dear = await f.agent(4, { lease_ms: 900 }, { ZEROFLEET_PRICE_PER_RANK_HOUR: '3600' });
+  const expensive = await f.agent(4, { lease_ms: 900 }, { ZEROFLEET_PRICE_PER_RANK_HOUR: '3600' });
   const id = await f.submit({ steps: 30, every_steps: 100, limits: { max_cost: 0.5 } });
   const paused = await f.untilState(id, 'paused');
   t.equal(paused.reason, 'budget_reached');
   t.ok(paused.usage.cost >= 0.5);
-  await dear.close();
+  await expensive.close();
   await f.hurry();
 
   await f.redis.forget();
@@ -19,7 +19,7 @@ t.test('a job that has used up its budget saves, pauses, and goes on when it is 
   t.match(
     await f.store.getJob(id),
     { state: 'paused', reason: 'budget_reached' },
-    'a loss of Redis does not set it free',
+    'a loss of Redis does not resume it',
   );
   await f.agent();
   await f.store.resumeJob(id);

@@ -1,4 +1,4 @@
-/** What the ranks of a job load before their first step. */
+/** State that the ranks of a job load before their first step. */
 
 import { type Checkpoint, modelKey, ZerofleetError } from '../../contracts/index.js';
 import type { CheckpointLoad, LoadSource, Restore } from '../../contracts/rank-protocol.js';
@@ -12,16 +12,16 @@ import { codeOf, isRetryable } from '../common/errors.js';
 import type { AttemptContext } from './context.js';
 import { type AttemptError, describeError } from './failure.js';
 
-/** What the ranks are told to load, and what the agent must know to verify it and to tell about it. */
+/** Load source of the ranks, with the data that the agent needs to verify and report it. */
 export interface LoadPoint {
   source: LoadSource;
-  /** What lies in the source's directory, with its checksums. */
+  /** Files in the source's directory, with their checksums. */
   files: readonly ChecksummedFile[];
-  /** The job's own checkpoint, with which it goes on; null for what its spec begins with. */
+  /** The job's own checkpoint to resume from; null for the initial source of its spec. */
   resume: ResumePoint | null;
-  /** What the event says of what the job began with. */
-  told: Record<string, unknown>;
-  /** Names it in messages. */
+  /** Data of the `init.loaded` event. */
+  event_data: Record<string, unknown>;
+  /** Name in messages. */
   name: string;
 }
 
@@ -29,13 +29,13 @@ type InitFrom = NonNullable<AttemptContext['job']['spec']['model']['init_from']>
 type InitModel = Extract<InitFrom, { model: string }>;
 type InitCheckpoint = Extract<InitFrom, { checkpoint: string }>;
 
-/** A job's own checkpoint: it goes on where it was. */
+/** Returns the load point of a job's own checkpoint. */
 export function ownLoad(resume: ResumePoint): LoadPoint {
   return checkpointLoad(resume, 'full', true);
 }
 
 /**
- * What the job's spec says it begins with, or null for fresh parameters. That it fits is found out by the ranks.
+ * Opens the initial source of the job's spec; null for fresh parameters. The ranks check that it fits the job.
  * @throws ZerofleetError `checkpoint_not_found`, `model_not_found`; `manifest_invalid`, `model_corrupt`; errors of the object store
  */
 export async function openInitial(ctx: AttemptContext): Promise<LoadPoint | null> {
@@ -48,26 +48,30 @@ export async function openInitial(ctx: AttemptContext): Promise<LoadPoint | null
   } catch (error) {
     if (codeOf(error) !== 'object_not_found') throw error;
   }
-  throw 'model' in init_from ? modelGone(init_from.model) : gone(init_from.checkpoint, init_from.job);
+  throw 'model' in init_from
+    ? missingModel(init_from.model)
+    : missingCheckpoint(init_from.checkpoint, init_from.job);
 }
 
-/** Why the job can't begin: what lay there when it was opened was gone or damaged when the ranks read it. */
-export function initialError({ source, told, name }: LoadPoint, error: AttemptError): AttemptError {
+/** Returns the error of an initial source that was missing or damaged when the ranks read it. */
+export function initialError({ source, event_data, name }: LoadPoint, error: AttemptError): AttemptError {
   const isModel = source.kind === 'model';
   if (error.code === 'object_not_found') {
-    const { checkpoint, job_id, model } = told as Record<string, string>;
-    return describeError(isModel ? modelGone(`${model}`) : gone(`${checkpoint}`, `${job_id}`));
+    const { checkpoint, job_id, model } = event_data as Record<string, string>;
+    return describeError(
+      isModel ? missingModel(`${model}`) : missingCheckpoint(`${checkpoint}`, `${job_id}`),
+    );
   }
-  const message = `${name}, which the job begins with: ${error.message}`;
+  const message = `${name}, the initial source of the job: ${error.message}`;
   return isModel ? describeError(new ZerofleetError('model_corrupt', message)) : { ...error, message };
 }
 
-/** Null when another checkpoint lies there. */
+/** Returns null when another checkpoint is stored there. */
 async function openCheckpoint(
   { deps, job, lease }: AttemptContext,
   { checkpoint: id, prefix, restore }: InitCheckpoint,
 ): Promise<LoadPoint | null> {
-  // It may have waited longer than it holds what it begins with. What is not recorded may still be there.
+  // The job may have been queued for longer than its hold lasts. A checkpoint without a record may still be there.
   await lease.call(() => deps.store.holdCheckpoint(id, job.id));
   const manifest = await retry(() => readManifest(deps.objects, prefix), deps.timing.storage, {
     retryable: isRetryable,
@@ -76,8 +80,12 @@ async function openCheckpoint(
   if (manifest.id !== id) return null;
   const found = { manifest, prefix, checkpoint: checkpointOf(manifest, prefix) };
   const { source, ...load } = checkpointLoad(found, restore === 'continue' ? 'full' : restore, false);
-  // A fork goes on where the checkpoint was, as the job that made it would.
-  return { ...load, source: { ...source, own: restore === 'continue' }, told: { ...load.told, restore } };
+  // A fork continues at the step of the checkpoint, as the job that made it would.
+  return {
+    ...load,
+    source: { ...source, own: restore === 'continue' },
+    event_data: { ...load.event_data, restore },
+  };
 }
 
 async function openModel({ deps, lease }: AttemptContext, { model, restore }: InitModel): Promise<LoadPoint> {
@@ -90,7 +98,7 @@ async function openModel({ deps, lease }: AttemptContext, { model, restore }: In
     source: { kind: 'model', directory, restore: restore ?? 'weights' },
     files,
     resume: null,
-    told: restore === 'full' ? { model, restore } : { model },
+    event_data: restore === 'full' ? { model, restore } : { model },
     name: `model ${model}`,
   };
 }
@@ -106,27 +114,27 @@ function checkpointLoad(
     source: { kind: 'checkpoint', directory: prefix, restore, own },
     files: manifest.shards,
     resume: own ? resume : null,
-    told: { checkpoint: id, job_id, step, state_digest, restore },
+    event_data: { checkpoint: id, job_id, step, state_digest, restore },
     name: `checkpoint ${id} of job ${job_id}`,
   };
 }
 
-function gone(id: string, owner: string): ZerofleetError {
+function missingCheckpoint(id: string, owner: string): ZerofleetError {
   return new ZerofleetError(
     'checkpoint_not_found',
-    `checkpoint ${id} of job ${owner}, which the job begins with, is gone; name one that the job still keeps ` +
+    `checkpoint ${id} of job ${owner}, the initial checkpoint of the job, does not exist any more; name one that the job still keeps ` +
       '(GET /v1/jobs/{job_id}/checkpoints), or let it keep more (checkpoint.keep_last)',
   );
 }
 
-function modelGone(id: string): ZerofleetError {
+function missingModel(id: string): ZerofleetError {
   return new ZerofleetError(
     'model_not_found',
-    `model ${id}, which the job begins with, is gone; upload it again (POST /v1/models)`,
+    `model ${id}, the initial model of the job, does not exist any more; upload it again (POST /v1/models)`,
   );
 }
 
-/** A checkpoint that training can go on from. */
+/** Checkpoint from which training can resume. */
 export interface ResumePoint {
   checkpoint: Checkpoint;
   manifest: Manifest;

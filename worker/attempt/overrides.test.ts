@@ -8,7 +8,7 @@ import { Fleet } from '../testing/fleet.js';
 
 const STEPS = 200;
 
-/** A job whose ranks have done three steps at least and go slowly until `hurry`. */
+/** Starts a job, waits for three steps and leaves its ranks slow until `hurry`. */
 async function running(f: Fleet): Promise<Job> {
   await f.agent(2);
   const id = await f.submit({ steps: STEPS, every_steps: 1000, ranks: 2, max_errors: 0 });
@@ -28,7 +28,7 @@ async function lastManifest(f: Fleet, id: string) {
   return parseManifest(await f.objects.get(`${checkpoint?.prefix}/MANIFEST.json`));
 }
 
-t.test('ranks go on with the overrides that the document has now', async (t) => {
+t.test('ranks continue with the current overrides of the document', async (t) => {
   const f = await Fleet.start({ ranks: { slow: { from: 2, ms: 100 } } });
   t.teardown(() => f.close());
   const job = await running(f);
@@ -38,12 +38,12 @@ t.test('ranks go on with the overrides that the document has now', async (t) => 
   await f.hurry();
   const done = await f.untilState(job.id, 'succeeded');
   t.equal(done.export?.state_digest, fakeStateDigest(1, STEPS));
-  t.equal((await f.steps(job.id)).length, STEPS, 'no step was done twice');
+  t.equal((await f.steps(job.id)).length, STEPS, 'no step was repeated');
   t.strictSame((await lastManifest(f, job.id)).overrides, overrides);
   t.notOk((await f.events(job.id)).some(({ type }) => type === 'overrides.moved'));
 });
 
-t.test('a change that comes too late counts from the step at which the ranks heard of it', async (t) => {
+t.test('a late change takes effect at the step at which the ranks received it', async (t) => {
   const f = await Fleet.start({ ranks: { slow: { from: 2, ms: 100 } } });
   t.teardown(() => f.close());
   const job = await running(f);
@@ -61,7 +61,7 @@ t.test('a change that comes too late counts from the step at which the ranks hea
   t.strictSame(
     parseSpec(await f.objects.get(specKey(job.id))).spec.train.overrides,
     overrides,
-    'recover finds it',
+    'recover finds the moved overrides',
   );
-  t.equal((await f.steps(job.id)).length, STEPS, 'no step was done twice');
+  t.equal((await f.steps(job.id)).length, STEPS, 'no step was repeated');
 });

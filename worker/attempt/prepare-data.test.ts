@@ -8,7 +8,7 @@ import { Fleet } from '../testing/fleet.js';
 const MODEL = 'mdl_01J00000000000000000000000';
 const TEMPLATE = '{% for m in messages %}{{ m.content }}{% endfor %}';
 
-/** Letters as TINY_TOKENIZER has them. */
+/** Letters of TINY_TOKENIZER. */
 const CHAT = {
   messages: [
     { role: 'user', content: 'ab' },
@@ -21,7 +21,7 @@ function jsonl(count: number) {
   return [Buffer.from(`${JSON.stringify(CHAT)}\n`.repeat(count)), fields] as const;
 }
 
-t.test('data of chats', async (t) => {
+t.test('chat data', async (t) => {
   const fleet = await Fleet.start();
   t.teardown(() => fleet.close());
   await fleet.agent();
@@ -32,14 +32,14 @@ t.test('data of chats', async (t) => {
   ]);
   await storeModel(fleet.objects, MODEL, files);
   const data = { tokenizer: MODEL, chat_template: TEMPLATE, packing: 'whole' } as const;
-  const told = async (id: string, type: string) =>
+  const eventData = async (id: string, type: string) =>
     (await fleet.events(id)).filter((event) => event.type === type).map((event) => event.data);
 
-  await t.test('are prepared with the tokenizer, and what was found is told', async (t) => {
+  await t.test('is prepared with the tokenizer and summarized in an event', async (t) => {
     const dataset = await fleet.addDataset(...jsonl(50));
     const id = await fleet.submit({ steps: 2, dataset, data });
     const { export: exported } = await fleet.untilState(id, 'succeeded');
-    const prepared = await told(id, 'data.prepared');
+    const prepared = await eventData(id, 'data.prepared');
     t.match(prepared, [{ tokens_digest: /^sha256:[0-9a-f]{64}$/ }]);
     t.same(prepared, [
       {
@@ -61,30 +61,30 @@ t.test('data of chats', async (t) => {
     t.equal(String(await fleet.objects.get(`${exported?.prefix}/chat_template.jinja`)), TEMPLATE);
   });
 
-  await t.test('that cannot be read fail the job at once', async (t) => {
+  await t.test('that is invalid fails the job at once', async (t) => {
     const [lines, fields] = jsonl(50);
     const bad = Buffer.concat([lines, Buffer.from('{"text": 3}\n')]);
     const dataset = await fleet.addDataset(bad, { ...fields, num_documents: 51 });
     const id = await fleet.submit({ steps: 2, dataset, data });
     const { failure } = await fleet.untilState(id, 'failed');
     t.match(failure, { code: 'dataset_bad_line', category: 'data', message: /^line 51: / });
-    t.equal((await told(id, 'attempt.error')).length, 1);
+    t.equal((await eventData(id, 'attempt.error')).length, 1);
   });
 
-  await t.test('are let go in the middle when the job is cancelled', async (t) => {
+  await t.test('stops being prepared when the job is cancelled', async (t) => {
     const dataset = await fleet.addDataset(...jsonl(300_000));
     const id = await fleet.submit({ steps: 2, dataset, data });
     let progress: Record<string, unknown> | undefined;
-    for (; !progress; [progress] = await told(id, 'data.preparing')) await delay(20);
+    for (; !progress; [progress] = await eventData(id, 'data.preparing')) await delay(20);
     t.ok(Number(progress.done_bytes) < Number(progress.total_bytes));
     await fleet.store.requestCancel(id);
     await fleet.untilState(id, 'cancelled');
-    t.same(await told(id, 'data.prepared'), []);
+    t.same(await eventData(id, 'data.prepared'), []);
     const names = await readdir(join(fleet.dir, 'data', 'cache', 'tokens'));
     t.same(
       names.filter((name) => name.includes('.tmp')),
       [],
-      'nothing is left of it',
+      'no temporary file is left',
     );
   });
 });

@@ -13,17 +13,17 @@ import type { TaskProgress } from '../tasks/protocol.js';
 import { runTask } from '../tasks/task-runner.js';
 import { type AgentDeps, emit, type GenerationContext, threadsPerRank } from './context.js';
 
-/** What the ranks of a job read. It stays in the cache until its use ends. */
+/** Files that the ranks of a job read. They stay in the cache until their use ends. */
 export interface PreparedData extends PreparedTokens {
   data_digest: string;
   use: CacheUse;
 }
 
 /**
- * Prepares a job's data, or finds it prepared; events tell of it.
- * @param signal ends it in the middle
- * @param before what the attempt has; it is taken as it is while it is there
- * @throws ZerofleetError `dataset_not_found`, and those of prepareTokens(); the signal's reason
+ * Prepares a job's data, or finds it in the cache. Emits events.
+ * @param signal aborts the preparation
+ * @param before data of an earlier generation, reused while its entry exists
+ * @throws ZerofleetError `dataset_not_found`, and errors of prepareTokens(); the signal's reason
  */
 export async function prepareData(
   ctx: GenerationContext,
@@ -46,16 +46,16 @@ export async function prepareData(
 
 export interface PrepareOptions {
   num_threads: number;
-  /** Ends it in the middle. */
+  /** Aborts the preparation. */
   signal: AbortSignal;
   session: JobSession | null;
   onProgress(progress: TaskProgress): void;
 }
 
 /**
- * Prepares a job's data on this machine, or finds it prepared.
- * @param dataset the job's; null when it was deleted
- * @throws ZerofleetError `dataset_not_found`, and those of prepareTokens(); the signal's reason
+ * Prepares a job's data on this machine, or finds it in the cache.
+ * @param dataset the job's dataset; null if it was deleted
+ * @throws ZerofleetError `dataset_not_found`, and errors of prepareTokens(); the signal's reason
  */
 export async function prepareTokensOf(
   deps: AgentDeps,
@@ -77,13 +77,13 @@ export async function prepareTokensOf(
     {
       retryable: isRetryable,
       signal: options.signal,
-      onRetry: (error) => deps.log.warn({ err: error, job_id: job.id }, 'data not prepared yet'),
+      onRetry: (error) => deps.log.warn({ err: error, job_id: job.id }, 'data preparation failed, retrying'),
     },
   );
   return { ...tokens, data_digest: dataset.digest };
 }
 
-/** What a job's tokens are made from. */
+/** Returns the inputs that determine a job's tokens. */
 export function tokenRequest(spec: ResolvedJobSpec, dataset: Dataset) {
   return {
     dataset,
@@ -107,7 +107,7 @@ async function runPreparation(
     );
     return { ...tokens, use: new CacheUse(dirname(tokens.token_file), request.attempt) };
   } catch (error) {
-    // A child that was killed could not do so.
+    // A killed child leaves its temporary files.
     await removeAttempt(request);
     throw error;
   }

@@ -39,7 +39,7 @@ for (const what of ['kill', 'exit', 'hang'] as const) {
     t.strictSame(
       await f.steps(id),
       [...upTo(9), ...upTo(12).slice(5)],
-      'only what no checkpoint held was repeated',
+      'only steps without a checkpoint were repeated',
     );
     const events = await f.events(id);
     const code = what === 'hang' ? 'rank_unresponsive' : 'rank_lost';
@@ -53,7 +53,7 @@ for (const what of ['kill', 'exit', 'hang'] as const) {
   });
 }
 
-t.test('one error too many fails the job and says which it was', async (t) => {
+t.test('an error beyond the limit fails the job and names the cause', async (t) => {
   const faults = [1, 2, 3].map((step) => ({ rank: 0, step, what: 'kill' as const }));
   const f = await fleet(t, { ranks: { faults } });
   await f.agent();
@@ -68,7 +68,7 @@ t.test('one error too many fails the job and says which it was', async (t) => {
   });
 });
 
-t.test('a new checkpoint gives the error budget back', async (t) => {
+t.test('a new checkpoint resets the error budget', async (t) => {
   const faults = [5, 11, 17].map((step) => ({ rank: 0, step, what: 'kill' as const }));
   const f = await fleet(t, { ranks: { slow: { from: 4, ms: HOUR_MS }, faults } });
   await f.agent();
@@ -84,7 +84,7 @@ t.test('a new checkpoint gives the error budget back', async (t) => {
   t.equal((await f.untilState(id, 'succeeded')).export?.state_digest, fakeStateDigest(1, 20));
 });
 
-t.test('an error that would come again is not tried again', async (t) => {
+t.test('a deterministic error is not retried', async (t) => {
   const f = await fleet(t, { ranks: { faults: [{ rank: 1, step: 3, what: 'throw' }] } });
   await f.agent();
   const id = await f.submit({ ranks: 2, max_errors: 5 });
@@ -93,7 +93,7 @@ t.test('an error that would come again is not tried again', async (t) => {
   t.notOk(job.state_history.some(({ state }) => state === 'recovering'));
 });
 
-t.test('an error of the user is not tried again', async (t) => {
+t.test('a user error is not retried', async (t) => {
   const f = await fleet(t, { ranks: { faults: [{ rank: 0, step: 3, what: 'misfit' }] } });
   await f.agent();
   const id = await f.submit({ max_errors: 5 });
@@ -103,7 +103,7 @@ t.test('an error of the user is not tried again', async (t) => {
   t.notOk(job.state_history.some(({ state }) => state === 'recovering'));
 });
 
-t.test('a training that diverged is not tried again, and no rank is to blame', async (t) => {
+t.test('a training that diverged is not retried, and no rank is to blame', async (t) => {
   const faults = [0, 1].map((rank) => ({ rank, step: 7, what: 'diverge' as const }));
   const f = await fleet(t, { ranks: { faults } });
   await f.agent();
@@ -122,7 +122,7 @@ t.test('a training that diverged is not tried again, and no rank is to blame', a
   t.ok(types.includes('attempt.error') && !types.includes('rank.lost'), types.join(' '));
 });
 
-t.test('a dataset that was damaged fails the job', async (t) => {
+t.test('a damaged dataset fails the job', async (t) => {
   const f = await fleet(t);
   await f.objects.put(`datasets/${f.dataset_id}/text`, Buffer.from('other text'));
   await f.agent();
@@ -130,6 +130,6 @@ t.test('a dataset that was damaged fails the job', async (t) => {
   t.match(job.failure, { category: 'data', code: 'dataset_corrupt' });
   t.notOk(
     job.state_history.some(({ state }) => state === 'recovering'),
-    'at once',
+    'without a retry',
   );
 });

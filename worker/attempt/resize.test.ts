@@ -12,7 +12,7 @@ async function fleet(t: { teardown(end: () => Promise<void>): void }): Promise<F
   return started;
 }
 
-/** Ranks of each generation that came to its first step. */
+/** Returns the ranks of each generation that reached its first step. */
 async function generations(f: Fleet, id: string): Promise<unknown[]> {
   const events = await f.events(id);
   return events.filter(({ type }) => type === 'training.started').map(({ data }) => data.world_size);
@@ -22,40 +22,37 @@ const running =
   (ranks: number) => (job: { state: string; world_size: number | null; progress: { step: number } }) =>
     job.state === 'running' && job.world_size === ranks && job.progress.step > 0;
 
-t.test(
-  'a job goes from two ranks to three and to one while it runs, and its bits stay the same',
-  async (t) => {
-    const f = await fleet(t);
-    await f.agent(4);
-    const id = await f.submit({ steps: 400, every_steps: 1000, ranks: 2, max_errors: 0 });
-    await f.until(id, running(2));
-    for (const ranks of [3, 1]) {
-      const asked = await f.store.requestResize(id, ranks);
-      t.match(asked, { state: 'running', requested_ranks: ranks }, 'asked, not stopped');
-      await f.until(id, running(ranks));
-      t.match(await f.store.listWorkers(), [{ slots: 4, used_slots: ranks }], 'the slots follow');
-    }
-    await f.hurry();
-    const job = await f.untilState(id, 'succeeded');
-    t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
-    t.match(job, { attempt: 1, epoch: 1, lost_work_seconds: 0 });
-    t.strictSame(await f.steps(id), upTo(400), 'no step was done twice');
-    t.strictSame(await generations(f, id), [2, 3, 1]);
-    const told = (await f.events(id)).filter(({ type }) => /^(ranks.changed|resize.requested)$/.test(type));
-    t.match(
-      told.map(({ type, data }) => ({ type, data })),
-      [
-        { type: 'resize.requested', data: { from: 2, to: 3 } },
-        { type: 'ranks.changed', data: { from: 2, to: 3 } },
-        { type: 'resize.requested', data: { from: 3, to: 1 } },
-        { type: 'ranks.changed', data: { from: 3, to: 1 } },
-      ],
-    );
-    t.ok(job.state_history.some(({ state, reason }) => state === 'starting' && reason === 'resize'));
-  },
-);
+t.test('a running job grows from two ranks to three and shrinks to one with the same bits', async (t) => {
+  const f = await fleet(t);
+  await f.agent(4);
+  const id = await f.submit({ steps: 400, every_steps: 1000, ranks: 2, max_errors: 0 });
+  await f.until(id, running(2));
+  for (const ranks of [3, 1]) {
+    const requested = await f.store.requestResize(id, ranks);
+    t.match(requested, { state: 'running', requested_ranks: ranks }, 'requested, not stopped');
+    await f.until(id, running(ranks));
+    t.match(await f.store.listWorkers(), [{ slots: 4, used_slots: ranks }], 'the used slots follow');
+  }
+  await f.hurry();
+  const job = await f.untilState(id, 'succeeded');
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
+  t.match(job, { attempt: 1, epoch: 1, lost_work_seconds: 0 });
+  t.strictSame(await f.steps(id), upTo(400), 'no step was repeated');
+  t.strictSame(await generations(f, id), [2, 3, 1]);
+  const changes = (await f.events(id)).filter(({ type }) => /^(ranks.changed|resize.requested)$/.test(type));
+  t.match(
+    changes.map(({ type, data }) => ({ type, data })),
+    [
+      { type: 'resize.requested', data: { from: 2, to: 3 } },
+      { type: 'ranks.changed', data: { from: 2, to: 3 } },
+      { type: 'resize.requested', data: { from: 3, to: 1 } },
+      { type: 'ranks.changed', data: { from: 3, to: 1 } },
+    ],
+  );
+  t.ok(job.state_history.some(({ state, reason }) => state === 'starting' && reason === 'resize'));
+});
 
-t.test('a job begins with what is free and grows when there is more', async (t) => {
+t.test('a job starts with the free slots and grows when more become free', async (t) => {
   const f = await fleet(t);
   await f.agent(3);
   const first = await f.submit({ steps: 100_000, ranks: 2 });
@@ -70,30 +67,33 @@ t.test('a job begins with what is free and grows when there is more', async (t) 
   t.strictSame(await generations(f, id), [1, 3]);
 });
 
-t.test('for a job of a higher priority, others shrink or leave, and go on afterwards', async (t) => {
-  const f = await fleet(t);
-  await f.agent(2);
-  const low = await f.submit({ steps: 300, every_steps: 1000, ranks: 2 });
-  await f.until(low, running(2));
-  const first = await f.submit({ steps: 10_000, ranks: 1, priority: 1 });
-  await f.until(first, running(1));
-  await f.until(low, running(1));
-  const second = await f.submit({ steps: 10_000, ranks: 1, priority: 1 });
-  const left = await f.untilState(low, 'queued');
-  t.equal(left.latest_checkpoint?.step, left.progress.step, 'what it did is saved');
-  await f.until(second, running(1));
-  await f.store.requestCancel(first);
-  await f.store.requestCancel(second);
-  await f.hurry();
-  const job = await f.untilState(low, 'succeeded');
-  t.equal(job.export?.state_digest, fakeStateDigest(1, 300));
-  t.match(job, { attempt: 2, lost_work_seconds: 0 });
-  t.strictSame((await generations(f, low)).slice(0, 2), [2, 1]);
-  t.ok(job.state_history.some(({ state, reason }) => state === 'queued' && reason === 'preempted'));
-  t.strictSame(await f.steps(low), upTo(300), 'no step was done twice');
-});
+t.test(
+  'jobs of lower priority shrink or stop for a job of a higher one, and resume afterwards',
+  async (t) => {
+    const f = await fleet(t);
+    await f.agent(2);
+    const low = await f.submit({ steps: 300, every_steps: 1000, ranks: 2 });
+    await f.until(low, running(2));
+    const first = await f.submit({ steps: 10_000, ranks: 1, priority: 1 });
+    await f.until(first, running(1));
+    await f.until(low, running(1));
+    const second = await f.submit({ steps: 10_000, ranks: 1, priority: 1 });
+    const left = await f.untilState(low, 'queued');
+    t.equal(left.latest_checkpoint?.step, left.progress.step, 'all progress is saved');
+    await f.until(second, running(1));
+    await f.store.requestCancel(first);
+    await f.store.requestCancel(second);
+    await f.hurry();
+    const job = await f.untilState(low, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 300));
+    t.match(job, { attempt: 2, lost_work_seconds: 0 });
+    t.strictSame((await generations(f, low)).slice(0, 2), [2, 1]);
+    t.ok(job.state_history.some(({ state, reason }) => state === 'queued' && reason === 'preempted'));
+    t.strictSame(await f.steps(low), upTo(300), 'no step was repeated');
+  },
+);
 
-t.test('a job leaves for nobody: who asked for its places is looked for before it does', async (t) => {
+t.test('a job ignores a preemption request of a job that is gone', async (t) => {
   const f = await fleet(t);
   await f.agent(2);
   const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2, max_errors: 0 });

@@ -9,21 +9,20 @@ export interface ResizerOptions {
 }
 
 /**
- * Tells a generation when it should go on with another number of ranks, or with other overrides. It then saves at its next step
- * boundary, the places are fitted to what is wanted, and the next generation loads what was saved: the result stays the same,
- * bit for bit.
+ * Requests a new generation when the job should continue with another number of ranks or other overrides. The generation saves at its next
+ * step boundary, the placement is adjusted, and the next generation loads the save: the result stays the same, bit for bit.
  */
 export class Resizer {
-  /** Ranks of the generation that runs; null between two of them. */
+  /** World size of the running generation; null between generations. */
   private world_size: number | null = null;
-  /** Those of the generation that runs, as their hash. */
+  /** Hash of the overrides of the running generation. */
   private overrides = '';
 
   constructor(private readonly options: ResizerOptions) {}
 
   /**
-   * The places of the next generation. The wish for other ranks is met by it, whatever it gets.
-   * @returns null when the job has to give all of them up
+   * Returns the placement of the next generation, which satisfies pending requests for another size.
+   * @returns null when the job has to release all of its slots
    */
   async place(): Promise<Place[] | null> {
     const { lease, stops, store } = this.options;
@@ -41,7 +40,7 @@ export class Resizer {
     this.world_size = null;
   }
 
-  /** What the job store says is wanted; it says so at every renewal of the lease and after every change. */
+  /** Handles the control data of the job store, which come with every renewal of the lease and after every change. */
   onControl({ requested_ranks, held_ranks, overrides, ask }: Control): void {
     const { stops } = this.options;
     if (ask === 0) {
@@ -51,7 +50,7 @@ export class Resizer {
     stops.withdraw('preempt');
     if (this.world_size === null) return;
     if (overrides !== this.overrides) stops.request('update');
-    // The slots are there before the ranks stop: nothing stops in vain.
+    // The slots are allocated before the ranks stop, so no stop is useless.
     else if (held_ranks > this.world_size) stops.request('resize');
     else if (Math.min(requested_ranks, ask ?? requested_ranks) < this.world_size) stops.request('resize');
   }

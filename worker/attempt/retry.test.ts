@@ -1,4 +1,4 @@
-/** What an error, or the want of a job's places, costs it: never its place in line for long, and never its result. */
+/** Tests of retries and preemptions: neither changes the result of a job. */
 import t from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
@@ -15,15 +15,15 @@ async function fleet(
   return started;
 }
 
-/** Pauses of about so long, always with the slots given back. */
-const handedBack = (ms: number) => ({
+/** Timing with backoffs of about `ms` that always release the slots. */
+const releasedAfter = (ms: number) => ({
   restart_in_place_ms: 0,
   restart: { attempts: Number.MAX_SAFE_INTEGER, first_delay_ms: ms, max_delay_ms: ms },
 });
 
-t.test('while a job waits for another try, others have its slots', async (t) => {
+t.test('other jobs use the slots of a job during its backoff', async (t) => {
   const f = await fleet(t, { ranks: { faults: kills(3) } });
-  await f.agent(1, handedBack(HOUR_MS));
+  await f.agent(1, releasedAfter(HOUR_MS));
   const id = await f.submit({ steps: 10 });
   const queued = await f.untilState(id, 'queued').then(() => f.until(id, ({ attempt }) => attempt === 2));
   t.match(queued, { state: 'queued', reason: 'rank_lost', epoch: 1 });
@@ -39,13 +39,13 @@ t.test('while a job waits for another try, others have its slots', async (t) => 
   t.equal(
     (await f.untilState(id, 'succeeded')).export?.state_digest,
     fakeStateDigest(1, 10),
-    'resumed, it runs at once',
+    'a resumed job runs at once',
   );
 });
 
-t.test('a delayed job comes by itself, and each error of it counts', async (t) => {
+t.test('a delayed job restarts by itself, and each of its errors counts', async (t) => {
   const f = await fleet(t, { ranks: { faults: kills(1, 2, 3) } });
-  await f.agent(1, handedBack(50));
+  await f.agent(1, releasedAfter(50));
   const id = await f.submit({ steps: 10, every_steps: 100, max_errors: 3 });
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 10));
@@ -57,27 +57,27 @@ t.test('a delayed job comes by itself, and each error of it counts', async (t) =
   );
 });
 
-t.test('the error budget is kept from one attempt to the next', async (t) => {
+t.test('the error budget persists between attempts', async (t) => {
   const f = await fleet(t, { ranks: { faults: kills(1, 2, 3) } });
-  await f.agent(1, handedBack(50));
+  await f.agent(1, releasedAfter(50));
   const id = await f.submit({ steps: 10, every_steps: 100, max_errors: 2 });
   t.match(await f.untilState(id, 'failed'), { attempt: 3, failure: { code: 'rank_lost' } });
 });
 
-t.test('a crash of agent and Redis while a job is delayed loses nothing', async (t) => {
+t.test('a crash of agent and Redis during a backoff loses nothing', async (t) => {
   const f = await fleet(t, { ranks: { faults: kills(7) } });
-  const agent = await f.agentProcess(1, handedBack(2_000));
+  const agent = await f.agentProcess(1, releasedAfter(2_000));
   const id = await f.submit({ steps: 10, every_steps: 5 });
   await f.until(id, ({ attempt }) => attempt === 2);
   agent.kill('SIGKILL');
   await f.redis.kill();
   await f.redis.start();
-  await f.agent(1, handedBack(2_000));
+  await f.agent(1, releasedAfter(2_000));
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 10));
 });
 
-t.test('preemptions use up nothing of the error budget, and errors nothing of theirs', async (t) => {
+t.test('preemptions and errors have separate budgets', async (t) => {
   const f = await fleet(t, { ranks: { faults: kills(4), slow: { from: 11, ms: 100 } } });
   const id = await f.submit({ steps: 400, every_steps: 1000, max_errors: 1, preemptions: 1 });
   for (const preemption of [1, 2]) {
@@ -89,7 +89,11 @@ t.test('preemptions use up nothing of the error budget, and errors nothing of th
   t.equal(paused.reason, 'preemption_limit');
   t.equal(paused.latest_checkpoint?.step, paused.progress.step, 'at its checkpoint');
   const desired = JSON.parse(Buffer.from(await f.objects.get(`jobs/${id}/desired.json`)).toString());
-  t.match(desired, { desired: 'pause', reason: 'preemption_limit' }, 'it stays so if Redis is lost');
+  t.match(
+    desired,
+    { desired: 'pause', reason: 'preemption_limit' },
+    'it stays paused if Redis loses its data',
+  );
   await f.hurry();
   await f.store.resumeJob(id);
   await f.agent(1);

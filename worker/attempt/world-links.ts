@@ -1,4 +1,4 @@
-/** What joins the agents of one world: this agent's server for the worlds that it leads, and its part in those of others. */
+/** Connections between the agents of a world: this agent's server for worlds that it leads, and its membership in others. */
 import { epochOf } from '../../contracts/execution.js';
 import { type Job, traceHeaders, ZerofleetError } from '../../contracts/index.js';
 import { continueTrace } from '../../platform/tracing.js';
@@ -12,17 +12,17 @@ import { LocalRankHost } from '../supervisor/local-rank-host.js';
 import { type AgentDeps, type GenerationContext, threadsOfRanks } from './context.js';
 import { type PreparedData, prepareTokensOf } from './prepare-data.js';
 
-/** Ranks of one machine meet here, whatever its address among others is. */
+/** Address for the ranks of a world with one machine. */
 const LOOPBACK = '127.0.0.1';
 
-/** The address at which the ranks of a generation meet. */
-export function meetingAddress({ deps, places }: GenerationContext): string {
+/** Returns the address at which the ranks of a generation connect. */
+export function rendezvousAddress({ deps, places }: GenerationContext): string {
   return places.length > 1 ? deps.links.address : LOOPBACK;
 }
 
 /**
- * Brings the workers of a generation's places together.
- * @throws ZerofleetError those of `assemble`; `stale_epoch` when the lease was lost
+ * Joins the workers of a generation's placement.
+ * @throws ZerofleetError errors of `assemble`; `stale_epoch` when the lease was lost
  */
 export function assembleWorld(
   ctx: GenerationContext,
@@ -43,12 +43,12 @@ export function assembleWorld(
     ping_ms: timing.heartbeat_ms,
     silence_ms: timing.silence_ms,
     signal,
-    // It saves at its next step boundary, and goes on with other places.
+    // The generation saves at its next step boundary and continues with another placement.
     onLeaving: () => stops.request('resize'),
   });
 }
 
-/** This agent's part in worlds that others lead. */
+/** Watches for worlds that other workers lead and that this worker is a member of. */
 export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
   const { store, timing, log } = deps;
   return new Members({
@@ -91,7 +91,7 @@ interface Membership {
   signal: AbortSignal;
 }
 
-/** The data in this machine's own cache. */
+/** Prepares the data in this machine's own cache. */
 async function prepareMember(membership: Membership): Promise<PreparedData> {
   const { deps, job, session, signal } = membership;
   const { ranks, threads } = sizeOf(membership);
@@ -104,7 +104,7 @@ async function prepareMember(membership: Membership): Promise<PreparedData> {
   });
 }
 
-/** What a rank is told that does not come from the leader. */
+/** Returns the part of a rank's start message that does not come from the leader. */
 async function memberJob(membership: Membership, tokens: PreparedData): Promise<MemberJob> {
   const { deps, job } = membership;
   const { store, timing, links } = deps;
@@ -126,7 +126,7 @@ async function memberJob(membership: Membership, tokens: PreparedData): Promise<
   };
 }
 
-/** How many ranks run here, and threads of each. */
+/** Returns the number of ranks on this machine and the threads of each. */
 function sizeOf({ deps, world, worker_id, job }: Membership): { ranks: number; threads: number } {
   const ranks = world.members.find((member) => member.worker_id === worker_id)?.ranks.length ?? 1;
   return { ranks, threads: threadsOfRanks(deps, ranks, job.spec) };

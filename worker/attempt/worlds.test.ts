@@ -1,4 +1,4 @@
-/** Jobs whose ranks run at two agents. */
+/** Tests of jobs with ranks on two agents. */
 import t, { type Test } from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
@@ -11,7 +11,7 @@ async function fleet(t: Test, options: FleetOptions = { ranks: { step_ms: 20 } }
   return started;
 }
 
-/** The places of each generation that trained. */
+/** Returns the placement of each generation that trained. */
 async function placesOf(f: Fleet, id: string): Promise<{ worker_id: string; slots: number }[][]> {
   const started = (await f.events(id)).filter(({ type }) => type === 'training.started');
   return started.map(({ data }) => data.places as { worker_id: string; slots: number }[]);
@@ -19,7 +19,7 @@ async function placesOf(f: Fleet, id: string): Promise<{ worker_id: string; slot
 
 const spread = (places: { slots: number }[] | undefined) => places?.map(({ slots }) => slots);
 
-t.test('a job that fits on no worker alone runs on two, with the same digest', async (t) => {
+t.test('a job that fits on no single worker runs on two, with the same digest', async (t) => {
   const f = await fleet(t);
   await f.agent(2);
   await f.agent(2);
@@ -31,7 +31,7 @@ t.test('a job that fits on no worker alone runs on two, with the same digest', a
   await f.untilNoRanks();
 });
 
-t.test('each agent counts the ranks that run on it, whoever leads them', async (t) => {
+t.test('each agent counts its own ranks, whichever agent leads them', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 20 } });
   const agents: Awaited<ReturnType<typeof f.agent>>[] = [];
   for (const slots of [2, 1]) agents.push(await f.agent(slots, {}, { ZEROFLEET_METRICS_PORT: '0' }));
@@ -51,7 +51,7 @@ t.test('each agent counts the ranks that run on it, whoever leads them', async (
   while ((await running()).some((ranks) => ranks > 0));
 });
 
-t.test('a rank that dies at the other agent is told as one of this would be', async (t) => {
+t.test('a rank that dies on the other agent is reported like a local one', async (t) => {
   const faults = [{ rank: 3, step: 10, what: 'exit' as const }];
   const f = await fleet(t, { ranks: { step_ms: 20, faults } });
   await f.agent(2);
@@ -62,7 +62,7 @@ t.test('a rank that dies at the other agent is told as one of this would be', as
   t.match(lost?.data, { rank: 3, code: 'rank_lost', exit_code: 3 });
 });
 
-t.test('a member that drains lets the job save and go on without it', async (t) => {
+t.test('a draining member lets the job save and continue without it', async (t) => {
   const f = await fleet(t, { ranks: { slow: { from: 11, ms: 300 } } });
   const first = await f.agent(2);
   const second = await f.agent(2);
@@ -75,6 +75,6 @@ t.test('a member that drains lets the job save and go on without it', async (t) 
   await f.hurry();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 100));
-  t.strictSame(await f.steps(id), upTo(100), 'no step was done twice');
+  t.strictSame(await f.steps(id), upTo(100), 'no step was repeated');
   t.strictSame((await placesOf(f, id)).map(spread), [[2, 2], [2]]);
 });

@@ -6,7 +6,7 @@ import type { PlannedRead } from '../../platform/checkpoint/read-plan.js';
 import { BYTES_PER_ELEMENT } from '../../platform/checkpoint/shard-contents.js';
 import { planFetches, rangeChecksums } from './chunks.js';
 
-/** Reads of the given lengths in elements, with the given gaps before them, in one file or the next. */
+/** Generates reads of random lengths in elements, with gaps before them, in one file or several. */
 const reads = fc
   .array(
     fc.record({ gap: fc.nat(5), elements: fc.integer({ min: 1, max: 3_000_000 }), next: fc.boolean() }),
@@ -31,7 +31,7 @@ const reads = fc
 
 const chunkOf = (byte: number) => Math.floor(byte / CHUNK_BYTES);
 
-t.test('fetches hold the bytes of the reads, each once, and never two checksums', async (t) => {
+t.test('fetches hold the bytes of the reads, each once, within one chunk', async (t) => {
   fc.assert(
     fc.property(reads, (planned) => {
       const fetches = [...planFetches(planned)];
@@ -44,7 +44,7 @@ t.test('fetches hold the bytes of the reads, each once, and never two checksums'
         }
         if (at !== end) return false;
       }
-      // Joined per parameter, the pieces are the reads again: bytes and elements in step.
+      // Joined by parameter, the pieces equal the reads, in bytes and in elements.
       return planned.every((read) => {
         const pieces = fetches.flatMap((fetch) => fetch.pieces).filter(({ param }) => param === read.param);
         return (
@@ -60,7 +60,7 @@ t.test('fetches hold the bytes of the reads, each once, and never two checksums'
   t.pass('property holds');
 });
 
-t.test('neighbours inside a chunk are one request', async (t) => {
+t.test('adjacent reads inside a chunk are one request', async (t) => {
   const read = (byte_begin: number, byte_end: number): PlannedRead => {
     return { file: 'f', byte_begin, byte_end, state: 'master', param: 'p', begin: 0 };
   };
@@ -75,7 +75,7 @@ t.test('neighbours inside a chunk are one request', async (t) => {
   );
 });
 
-t.test('what a fetch brought has one checksum for each chunk', async (t) => {
+t.test('a fetch has one checksum per chunk', async (t) => {
   const bytes = Buffer.alloc(CHUNK_BYTES + 100, 'pattern');
   const begin = CHUNK_BYTES - 60;
   const end = 2 * CHUNK_BYTES + 40;

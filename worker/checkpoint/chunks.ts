@@ -12,7 +12,7 @@ export interface StoredRun {
   begin: number;
 }
 
-/** One request to the object store: bytes without a gap that begin inside one checksum chunk, and what they hold. */
+/** Request to the object store: contiguous bytes that begin inside one checksum chunk, with their pieces. */
 export interface Fetch<Run extends StoredRun> {
   file: string;
   begin: number;
@@ -21,9 +21,9 @@ export interface Fetch<Run extends StoredRun> {
 }
 
 /**
- * Cuts planned reads at the borders of the checksum chunks and joins neighbours, so that the requests are long and each begins and
- * ends at an element. Where elements lie across the borders, as they may in files of others, a request ends after the first such
- * element. Expects the reads in order of file and byte; each byte stays in exactly one fetch.
+ * Splits planned reads at the borders of checksum chunks and joins adjacent ones, so that requests are long and begin and end at an
+ * element. If an element crosses a border, as in files of other programs, the request ends after that element. Expects the reads in order
+ * of file and byte; each byte is in exactly one fetch.
  */
 export function* planFetches<Run extends StoredRun>(
   reads: Iterable<Run>,
@@ -45,7 +45,7 @@ export function* planFetches<Run extends StoredRun>(
   if (last) yield last;
 }
 
-/** Checksums of what a fetch brought, one for each chunk that it has bytes of. */
+/** Returns the checksums of a fetch, one for each chunk that it has bytes of. */
 export function rangeChecksums({ file, begin, end }: Fetch<StoredRun>, bytes: Buffer): RangeChecksum[] {
   const ranges: RangeChecksum[] = [];
   for (let at = begin; at < end; ) {
@@ -60,7 +60,7 @@ function chunkOf(byte: number): number {
   return Math.floor(byte / CHUNK_BYTES);
 }
 
-/** Where the chunk of this byte ends. */
+/** Returns the end of the chunk of a byte. */
 function borderAfter(byte: number): number {
   return (chunkOf(byte) + 1) * CHUNK_BYTES;
 }

@@ -1,8 +1,8 @@
-/** Order of the steps of a commit, and the errors that end it. */
+/** Tests of the order of the steps of a commit, and of errors that end it. */
 import t from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
 import { ADAM_STATES, testManifest, testParams } from '../../platform/testing/checkpoints.js';
-import { keyOf, named, notedAttempt, SHAPE } from '../testing/noted-attempt.js';
+import { keyOf, named, recordedAttempt, SHAPE } from '../testing/recorded-attempt.js';
 import { testSpec } from '../testing/start-message.js';
 import type { CompleteSave } from './save-collector.js';
 
@@ -41,47 +41,44 @@ function saveOf(step: number, changes: Partial<CompleteSave> = {}): CompleteSave
   };
 }
 
-t.test(
-  'a save counts when its manifest is there; nothing comes before the question of whose the job is',
-  async (t) => {
-    const { checkpoints, stops, steps, told, recorded } = await notedAttempt(t);
-    stops.setSaveRequest(5);
-    await checkpoints.commit(saveOf(4, { save_request: 5 }), BY);
-    t.strictSame(steps, [
-      'confirm',
-      `put ${named(4)}/MANIFEST.json`,
-      'record job 2-a 4 for 5',
-      'checkpoint.saved',
-      'list',
-    ]);
-    const [first] = recorded;
-    t.equal(
-      first?.bytes,
-      testManifest(SHAPE).shards.reduce((sum, { bytes }) => sum + bytes, 0),
-    );
-    t.match(first, { step: 4, prefix: keyOf(named(4)), world_size: 2, job_id: 'job' });
-    t.equal(checkpoints.latest, first);
-    t.equal(checkpoints.latest_step, 4);
-    t.equal(stops.save_request, 0, 'the request is answered');
-    t.match(told, [
-      {
-        type: 'checkpoint.saved',
-        data: {
-          checkpoint: first?.id,
-          step: 4,
-          bytes: first?.bytes,
-          stall_seconds: 1,
-          write_seconds: 2,
-          save_request: 5,
-        },
+t.test('a save is committed by its manifest, and the lease is confirmed before any write', async (t) => {
+  const { checkpoints, stops, steps, events, recorded } = await recordedAttempt(t);
+  stops.setSaveRequest(5);
+  await checkpoints.commit(saveOf(4, { save_request: 5 }), BY);
+  t.strictSame(steps, [
+    'confirm',
+    `put ${named(4)}/MANIFEST.json`,
+    'record job 2-a 4 for 5',
+    'checkpoint.saved',
+    'list',
+  ]);
+  const [first] = recorded;
+  t.equal(
+    first?.bytes,
+    testManifest(SHAPE).shards.reduce((sum, { bytes }) => sum + bytes, 0),
+  );
+  t.match(first, { step: 4, prefix: keyOf(named(4)), world_size: 2, job_id: 'job' });
+  t.equal(checkpoints.latest, first);
+  t.equal(checkpoints.latest_step, 4);
+  t.equal(stops.save_request, 0, 'the request is answered');
+  t.match(events, [
+    {
+      type: 'checkpoint.saved',
+      data: {
+        checkpoint: first?.id,
+        step: 4,
+        bytes: first?.bytes,
+        stall_seconds: 1,
+        write_seconds: 2,
+        save_request: 5,
       },
-    ]);
-    t.equal(checkpoints.countError(), 1, 'errors count from here anew');
-  },
-);
+    },
+  ]);
+  t.equal(checkpoints.countError(), 1, 'the error count starts again');
+});
 
-t.test('each checkpoint knows the one before', async (t) => {
-  const { checkpoints, store, recorded } = await notedAttempt(t);
+t.test('each checkpoint names its parent', async (t) => {
+  const { checkpoints, store, recorded } = await recordedAttempt(t);
   const parentOf = async (step: number) =>
     JSON.parse((await store.get(`${keyOf(named(step))}/MANIFEST.json`)).toString()).parent;
   await checkpoints.commit(saveOf(4), BY);
@@ -90,8 +87,8 @@ t.test('each checkpoint knows the one before', async (t) => {
   t.equal(await parentOf(8), recorded[1]?.id);
 });
 
-t.test('what is not whole, or not ours any more, is not committed', async (t) => {
-  const incomplete = await notedAttempt(t);
+t.test('an incomplete save is not committed, nor a save after a lost lease', async (t) => {
+  const incomplete = await recordedAttempt(t);
   const shards = testManifest(SHAPE).shards.slice(1);
   await t.rejects(incomplete.checkpoints.commit(saveOf(4, { shards }), BY), {
     code: 'checkpoint_incomplete',
@@ -103,20 +100,20 @@ t.test('what is not whole, or not ours any more, is not committed', async (t) =>
       if (now.startsWith(step)) throw new ZerofleetError('stale_epoch', 'epoch 3');
     },
   });
-  const lost = await notedAttempt(t, refusing('confirm'));
+  const lost = await recordedAttempt(t, refusing('confirm'));
   await t.rejects(lost.checkpoints.commit(saveOf(4), BY), { code: 'stale_epoch' });
   t.strictSame(lost.steps, []);
   t.equal(lost.checkpoints.latest, null);
 
-  const late = await notedAttempt(t, refusing('record'));
+  const late = await recordedAttempt(t, refusing('record'));
   await t.rejects(late.checkpoints.commit(saveOf(4), BY), { code: 'stale_epoch' });
   t.strictSame(late.steps, ['confirm', `put ${named(4)}/MANIFEST.json`]);
   t.equal(late.checkpoints.latest, null);
   t.equal(late.checkpoints.countError(), 4);
 });
 
-t.test('a checkpoint counts though old ones can not be removed', async (t) => {
-  const { checkpoints } = await notedAttempt(t, {
+t.test('a failed removal of old checkpoints does not affect the commit', async (t) => {
+  const { checkpoints } = await recordedAttempt(t, {
     before: (step) => {
       if (step === 'list') throw new ZerofleetError('stale_epoch', 'epoch 3');
     },
@@ -125,16 +122,16 @@ t.test('a checkpoint counts though old ones can not be removed', async (t) => {
   t.equal(checkpoints.latest_step, 4);
 });
 
-t.test('retention follows, and keeps as many as the job says', async (t) => {
-  const { checkpoints, steps, recorded } = await notedAttempt(t);
+t.test('retention follows and keeps as many checkpoints as the job says', async (t) => {
+  const { checkpoints, steps, recorded } = await recordedAttempt(t);
   for (const step of [4, 8, 12]) await checkpoints.commit(saveOf(step), BY);
   t.strictSame(steps.slice(-3), [`forget ${recorded[2]?.id}`, 'list', `delete ${named(4)}`]);
 });
 
-t.test('a store that fails once is asked again, for the list and for the manifest', async (t) => {
+t.test('listing and manifest are retried when the store fails once', async (t) => {
   for (const name of ['list', 'put']) {
     let fails = true;
-    const { checkpoints, steps } = await notedAttempt(t, {
+    const { checkpoints, steps } = await recordedAttempt(t, {
       before: (step) => {
         if (!fails || !step.startsWith(name)) return;
         fails = false;

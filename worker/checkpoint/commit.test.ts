@@ -1,4 +1,4 @@
-/** The manifest of a save: what is in it, and that it is put once. */
+/** Tests of the manifest of a save: its content, and that it is put once. */
 import t from 'tap';
 import type { ConnectedMessage } from '../../contracts/rank-protocol.js';
 import { documentHash } from '../../platform/canonical-json.js';
@@ -45,7 +45,7 @@ const save: CompleteSave = {
   cost: { stall_seconds: 0, write_seconds: 0 },
 };
 
-t.test('the manifest has everything that changes the future of the training', async (t) => {
+t.test('the manifest has all state that determines the further training', async (t) => {
   const manifest = buildManifest('job_1', save, by);
   const { id, committed_at, program_version, ...rest } = manifest;
   t.match(id, /^ckpt_[0-9A-HJKMNP-TV-Z]{26}$/);
@@ -84,7 +84,7 @@ t.test('the manifest has everything that changes the future of the training', as
   t.match(buildManifest('job_1', save, { ...by, spec: other }), { seed: 5, data_seed: 6 });
 });
 
-t.test('lanes are those of the job, and without such every leaf is one', async (t) => {
+t.test('lanes are those of the job; without them every leaf is a lane', async (t) => {
   const lanesOf = (lanes: number | null) =>
     buildManifest('job_1', save, {
       ...by,
@@ -94,7 +94,7 @@ t.test('lanes are those of the job, and without such every leaf is one', async (
   t.equal(lanesOf(null), 4);
 });
 
-/** An object store of one object, of which each put says what becomes of it. */
+/** Returns an object store with one object and a list of results for its puts. */
 function storeOf(puts: ('done' | 'reply lost' | 'away' | 'refused')[], there: Buffer | null = null) {
   const calls: unknown[] = [];
   let object = there;
@@ -103,7 +103,7 @@ function storeOf(puts: ('done' | 'reply lost' | 'away' | 'refused')[], there: Bu
     const what = puts.shift();
     if (what === 'away') throw new ObjectStoreError('object_store_unavailable', 'away');
     if (what === 'refused') throw new ObjectStoreError('invalid_argument', 'no');
-    if (object !== null) throw new ObjectStoreError('precondition_failed', 'it is there');
+    if (object !== null) throw new ObjectStoreError('precondition_failed', 'it exists');
     object = bytes;
     if (what === 'reply lost') throw new ObjectStoreError('object_store_unavailable', 'reply lost');
   };
@@ -117,7 +117,7 @@ const bytes = encodeManifest(manifest);
 const put = ({ objects }: ReturnType<typeof storeOf>, signal = new AbortController().signal) =>
   putManifest(objects, 'dir', manifest, { policy, signal });
 
-t.test('it is put where its shards are, and only where none is', async (t) => {
+t.test('the manifest is put next to its shards, and only if none exists', async (t) => {
   const store = storeOf(['done']);
   await put(store);
   t.ok(store.object()?.equals(bytes));
@@ -126,34 +126,31 @@ t.test('it is put where its shards are, and only where none is', async (t) => {
   ]);
 });
 
-t.test('a put whose reply was lost was done', async (t) => {
+t.test('a put whose reply was lost succeeds', async (t) => {
   const store = storeOf(['reply lost', 'done']);
   await put(store);
   t.equal(store.calls.length, 2);
 });
 
-t.test('another manifest that is there stays', async (t) => {
+t.test('another manifest is not overwritten', async (t) => {
   const other = encodeManifest({ ...manifest, step: 8 });
   const store = storeOf([], other);
   await t.rejects(put(store), { code: 'precondition_failed' });
   t.ok(store.object()?.equals(other));
-  t.equal(store.calls.length, 1, 'and nobody tries again');
+  t.equal(store.calls.length, 1, 'and not retried');
 });
 
-t.test(
-  'a store that is away is asked again, as often as the policy says, and no longer than the lease',
-  async (t) => {
-    const store = storeOf(['away', 'away', 'done']);
-    await put(store);
-    t.ok(store.object());
-    const gone = storeOf(['away', 'away', 'away', 'done']);
-    await t.rejects(put(gone), { code: 'object_store_unavailable' });
-    t.equal(gone.calls.length, 3);
-    const lost = storeOf(['away', 'done']);
-    await t.rejects(put(lost, AbortSignal.abort()), { code: 'object_store_unavailable' });
-    t.equal(lost.calls.length, 1);
-  },
-);
+t.test('puts to an unavailable store are retried by the policy, and until the lease is lost', async (t) => {
+  const store = storeOf(['away', 'away', 'done']);
+  await put(store);
+  t.ok(store.object());
+  const gone = storeOf(['away', 'away', 'away', 'done']);
+  await t.rejects(put(gone), { code: 'object_store_unavailable' });
+  t.equal(gone.calls.length, 3);
+  const lost = storeOf(['away', 'done']);
+  await t.rejects(put(lost, AbortSignal.abort()), { code: 'object_store_unavailable' });
+  t.equal(lost.calls.length, 1);
+});
 
 t.test('a refusal is final', async (t) => {
   const store = storeOf(['refused', 'done']);

@@ -13,7 +13,7 @@ import { codeOf, isRetryable } from '../common/errors.js';
 import type { CompleteSave } from './save-collector.js';
 
 export interface WrittenBy {
-  /** What its ranks trained with. */
+  /** Spec that the ranks trained with. */
   spec: ResolvedJobSpec;
   connected: ConnectedMessage;
   world_size: number;
@@ -24,7 +24,7 @@ export interface WrittenBy {
   tokens_digest: string;
 }
 
-/** The document that makes a save a checkpoint: everything that changes the future of the training. */
+/** Builds the document that makes a save a checkpoint: all state that determines the further training. */
 export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy): Manifest {
   const { train, data, zero } = by.spec;
   const leaves = leafCount(train);
@@ -52,7 +52,7 @@ export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy)
     loss_scaler: { type: train.loss_scale.type, ...save.loss_scaler },
     total_steps: train.steps,
     leaves,
-    // At stage 2 nothing is added up before the exchange: every leaf is a lane.
+    // Stage 2 accumulates nothing before the exchange, so every leaf is a lane.
     lanes: zero.lanes ?? leaves,
     numerics_fingerprint: by.connected.numerics_fingerprint,
     spec_hash: documentHash(by.spec),
@@ -63,9 +63,8 @@ export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy)
 }
 
 /**
- * Puts the manifest, once. A reply that was lost may hide a put that was done, so an existing manifest counts as ours when it says
- * so.
- * @throws ObjectStoreError `precondition_failed` when another one is there
+ * Puts the manifest once. A lost reply may hide a successful put, so an identical existing manifest counts as success.
+ * @throws ObjectStoreError `precondition_failed` when another manifest exists
  */
 export async function putManifest(
   objects: ObjectStore,

@@ -15,7 +15,7 @@ t.test('the combined checksum is that of the concatenation', async (t) => {
   t.pass('property holds');
 });
 
-t.test('many parts of a whole chunk fold to its checksum', async (t) => {
+t.test('many parts of a chunk combine to its checksum', async (t) => {
   const chunk = randomBytes(4 * 1024 * 1024);
   let crc = 0;
   for (let at = 0; at < chunk.length; ) {

@@ -1,24 +1,24 @@
 /**
- * CRC32C of a concatenation from the CRCs of its parts, without their bytes. A checksum chunk of a shard may be read by
- * several ranks, each a part; so every byte is verified although each is read only once.
+ * CRC32C of a concatenation from the CRCs of its parts, without their bytes. Several ranks may each read a part of one checksum chunk, so
+ * every byte is verified although each is read only once.
  *
- * A CRC is a polynomial over GF(2) modulo P, bit-reflected: x^0 is the highest bit. Appending n bytes multiplies what
- * came before by x^(8n); the CRC of the appended bytes is added: crc(A‖B) = crc(A) · x^(8·|B|) + crc(B).
+ * A CRC is a polynomial over GF(2) modulo P, bit-reflected: x^0 is the highest bit. Appending n bytes multiplies the preceding polynomial
+ * by x^(8n); the CRC of the appended bytes is added: crc(A‖B) = crc(A) · x^(8·|B|) + crc(B).
  */
 
-/** Castagnoli's polynomial without its leading term, reflected. */
+/** Castagnoli polynomial without its leading term, reflected. */
 const POLYNOMIAL = 0x82f63b78;
 const ONE = 0x80000000;
 
 /** Entry k is x^(2^k) mod P. */
 const POWERS = powersOfTwo();
 
-/** @param length_b number of bytes that `crc_b` covers */
+/** Returns the CRC of A‖B. @param length_b number of bytes that `crc_b` covers */
 export function combineCrc32c(crc_a: number, crc_b: number, length_b: number): number {
   return (multiply(shiftBy(length_b), crc_a) ^ crc_b) >>> 0;
 }
 
-/** x^(8 · bytes) mod P, from the binary digits of the exponent. */
+/** Returns x^(8 · bytes) mod P, from the binary digits of the exponent. */
 function shiftBy(bytes: number): number {
   let factor = ONE;
   let power = 3;
@@ -41,7 +41,7 @@ function multiply(a: number, b: number): number {
 
 function powersOfTwo(): number[] {
   const powers = [ONE >>> 1];
-  // 2^48 bytes are more than any object has.
+  // No object has 2^48 bytes.
   for (let k = 1; k < 52; k++) {
     const half = powers[k - 1] ?? 0;
     powers.push(multiply(half, half));

@@ -1,4 +1,4 @@
-/** Whatever byte of a checkpoint changes or is cut off: the load finds it, and says so in one of the codes that fall back. */
+/** Tests that a load detects every changed or missing byte of a checkpoint, with a code that causes a fallback. */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -25,7 +25,7 @@ const directory = checkpointKey('job', checkpointDirectory({ step: 0, execution:
 const source = { kind: 'checkpoint', directory, restore: 'full', own: true } as const;
 const retry = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 
-/** A store, and how its objects are damaged behind its back. */
+/** Opens a store, with functions that damage its objects directly. */
 async function store(t: Test) {
   const root = t.testdir();
   const objects = await openObjectStore(pathToFileURL(root).href);
@@ -36,13 +36,13 @@ async function store(t: Test) {
 }
 
 /**
- * How far apart the places are that are tried; prime to 8, so that every bit of a byte has its turn. All bytes of a manifest are
- * tried in format.test.ts.
+ * Distance in bytes between the tested positions; prime to 8, so that every bit of a byte is tested. format.test.ts tests all bytes of a
+ * manifest.
  */
 const STRIDE = { manifest: 97, shard: 13 };
 const strideOf = (key: string) => (key.endsWith(MANIFEST_FILE) ? STRIDE.manifest : STRIDE.shard);
 
-/** A checkpoint that two ranks wrote. Gives the keys of its objects. */
+/** Saves a checkpoint with two ranks. Returns the keys of its objects. */
 async function save(objects: ObjectStore): Promise<string[]> {
   const world = await LocalWorld.start({ core, spec, world_size: 2, job_id: 'job', nonce: 'test' });
   await world.initialize();
@@ -61,7 +61,7 @@ async function save(objects: ObjectStore): Promise<string[]> {
   return [MANIFEST_FILE, ...manifest.shards.map(({ file }) => file)].map((file) => `${directory}/${file}`);
 }
 
-/** What three ranks and their agent say to it: the code of the error, or null when they take it. */
+/** Loads with three ranks and verifies as their agent. Returns the error code, or null on success. */
 async function load(objects: ObjectStore): Promise<string | null> {
   try {
     const manifest = await readManifest(objects, directory);
@@ -74,7 +74,7 @@ async function load(objects: ObjectStore): Promise<string | null> {
   }
 }
 
-/** What `verify` says to it without ranks. */
+/** Runs `verify` without ranks. Returns the error code, or null on success. */
 async function verify(objects: ObjectStore, where = directory): Promise<string | null> {
   try {
     await verifyShards(objects, where, await readManifest(objects, where));
@@ -84,35 +84,35 @@ async function verify(objects: ObjectStore, where = directory): Promise<string |
   }
 }
 
-t.test('every region of every object, changed in one bit', async (t) => {
+t.test('one changed bit in every region of every object is detected', async (t) => {
   const { objects, replace } = await store(t);
   for (const key of await save(objects)) {
     const good = await objects.get(key);
-    const passed: number[] = [];
+    const undetected: number[] = [];
     for (let at = 0; at < good.length; at += strideOf(key)) {
       const bad = Buffer.from(good);
       bad[at] = (bad[at] ?? 0) ^ (1 << (at % 8));
       await replace(key, bad);
       const codes = [await load(objects), await verify(objects)];
-      if (!codes.every((code) => isBadCheckpoint(code ?? ''))) passed.push(at);
+      if (!codes.every((code) => isBadCheckpoint(code ?? ''))) undetected.push(at);
     }
-    t.strictSame(passed, [], `${key}, ${good.length} bytes`);
+    t.strictSame(undetected, [], `${key}, ${good.length} bytes`);
     await replace(key, good);
-    t.equal(await load(objects), null, 'and taken when it is right again');
+    t.equal(await load(objects), null, 'the restored object loads');
   }
 });
 
-t.test('every object cut anywhere, or gone', async (t) => {
+t.test('every truncated or missing object is detected', async (t) => {
   const { objects, replace, remove } = await store(t);
   for (const key of await save(objects)) {
     const good = await objects.get(key);
-    const passed: number[] = [];
+    const undetected: number[] = [];
     for (let length = 0; length < good.length; length += strideOf(key)) {
       await replace(key, good.subarray(0, length));
       const codes = [await load(objects), await verify(objects)];
-      if (!codes.every((code) => isBadCheckpoint(code ?? ''))) passed.push(length);
+      if (!codes.every((code) => isBadCheckpoint(code ?? ''))) undetected.push(length);
     }
-    t.strictSame(passed, [], `${key}, ${good.length} bytes`);
+    t.strictSame(undetected, [], `${key}, ${good.length} bytes`);
     await remove(key);
     t.strictSame([await load(objects), await verify(objects)], ['object_not_found', 'object_not_found']);
     await replace(key, good);
@@ -120,7 +120,7 @@ t.test('every object cut anywhere, or gone', async (t) => {
 });
 
 t.test(
-  'shards of several chunks: the first and the last byte of each, and cuts at each border',
+  'shards with several chunks: the first and last byte of each chunk, and truncations at each border',
   async (t) => {
     const { objects, replace } = await store(t);
     const sharding = { block_elements: 4096, bucket_blocks: 64, expert_sets: 1 };
@@ -133,7 +133,7 @@ t.test(
       optimizer: 'adamw' as const,
       states: ['master', 'exp_avg', 'exp_avg_sq'] as const,
     };
-    const taken = async () => {
+    const loadCode = async () => {
       try {
         const all = { objects, source: { ...source, directory: 'whole' }, trainer, state, retry };
         const { ranges } = await loadCheckpoint(all);
@@ -143,7 +143,7 @@ t.test(
         return codeOf(error) ?? String(error);
       }
     };
-    t.equal(await taken(), null);
+    t.equal(await loadCode(), null);
     for (const { file, bytes, crc32c } of shards) {
       const chunks = crc32c.length / 8;
       t.ok(chunks > 1, `${file} has ${chunks} chunks`);
@@ -155,7 +155,7 @@ t.test(
         bad[at] = (bad[at] ?? 0) ^ 0x80;
         await replace(key, bad);
         t.strictSame(
-          [await taken(), await verify(objects, 'whole')],
+          [await loadCode(), await verify(objects, 'whole')],
           ['shard_corrupt', 'shard_corrupt'],
           `${at}`,
         );
@@ -163,7 +163,7 @@ t.test(
       for (const length of [...borders, bytes - 1]) {
         await replace(key, good.subarray(0, length));
         t.strictSame(
-          [await taken(), await verify(objects, 'whole')],
+          [await loadCode(), await verify(objects, 'whole')],
           ['invalid_range', 'shard_corrupt'],
           `cut ${length}`,
         );

@@ -5,7 +5,7 @@ import { failuresPerSecond } from './failure-rate.js';
 const DAY = 86_400;
 const at = (seconds: number) => new Date(seconds * 1000).toISOString();
 
-t.test('one a day before anything was seen, then what was', async (t) => {
+t.test("the estimate starts at one failure a day and follows the job's history", async (t) => {
   t.equal(failuresPerSecond({ state_history: [] }, new Date(0)), 1 / DAY);
   const state_history: Job['state_history'] = [
     { state: 'queued', reason: null, at: at(0) },

@@ -1,10 +1,10 @@
 import type { Job } from '../../contracts/index.js';
 
-/** What is assumed before anything was seen: one failure a day. It weighs as much as that day. */
+/** Prior estimate: one failure a day, with the weight of one observed day. */
 const PRIOR_FAILURES = 1;
 const PRIOR_SECONDS = 24 * 3600;
 
-/** Failures in each second of running, from what the job has met so far. */
+/** Returns the failures per second of running, from the job's history. */
 export function failuresPerSecond({ state_history }: Pick<Job, 'state_history'>, now: Date): number {
   let failures = PRIOR_FAILURES;
   let seconds = PRIOR_SECONDS;

@@ -1,4 +1,4 @@
-/** What becomes of a damaged checkpoint and of those that are saved after the fall-back, whatever call the process dies of. */
+/** Tests of a damaged checkpoint and of the saves after the fallback, with the process dying at every call. */
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import { ulid } from 'ulid';
@@ -24,7 +24,7 @@ t.teardown(async () => {
 });
 await store.putDataset({ ...testDataset(), id: spec.data.dataset });
 
-/** A job that keeps one checkpoint and has two: a pinned one at step 3, and at step 9 one that was found damaged. */
+/** Creates a job that keeps one checkpoint and has two: a pinned one at step 3, and a damaged one at step 9. */
 async function damagedJob(): Promise<string> {
   const job_id = `job_${ulid()}`;
   await store.createJob({ id: job_id, spec });
@@ -41,7 +41,7 @@ async function damagedJob(): Promise<string> {
   return job_id;
 }
 
-t.test('after a fall-back the new checkpoint is kept, and the damaged one goes', async (t) => {
+t.test('after a fallback the new checkpoint is kept and the damaged one is removed', async (t) => {
   const job_id = await damagedJob();
   const steps = async () =>
     (await store.listCheckpoints(job_id)).data.map(({ step, damaged }) =>
@@ -49,22 +49,25 @@ t.test('after a fall-back the new checkpoint is kept, and the damaged one goes',
     );
   t.strictSame(await steps(), ['9 damaged', 3]);
   t.equal((await store.getJob(job_id))?.latest_checkpoint?.step, 3);
-  t.equal(await live(stores, job_id, 2), 6, 'another worker goes on from step 3');
+  t.equal(await live(stores, job_id, 2), 6, 'another worker resumes from step 3');
   t.strictSame(await steps(), [6, 3]);
   t.equal((await store.getJob(job_id))?.latest_checkpoint?.step, 6);
 });
 
-t.test('dead before each call after a fall-back, the damaged one never counts again', async (t) => {
-  for (let at = 1; ; at++) {
-    const job_id = await damagedJob();
-    const crash = new Crash(at, 'before');
-    const dying = { objects: crashingObjects(objects, crash), store: crash.wrap(store, 'store') };
-    await live(dying, job_id, 2).catch(() => undefined);
-    if (!crash.happened) break;
-    const call = `call ${at}, ${crash.calls.at(-1)}`;
-    const step = (await newest(stores, job_id))?.manifest.step;
-    t.ok(step === 3 || step === 6, `${call}: goes on from step ${step}`);
-    if (step === 3) await live(stores, job_id, 2);
-    t.strictSame(await end(stores, job_id), { files: 6, steps: [6, 3] }, call);
-  }
-});
+t.test(
+  'a damaged checkpoint stays excluded when the process dies before any call after a fallback',
+  async (t) => {
+    for (let at = 1; ; at++) {
+      const job_id = await damagedJob();
+      const crash = new Crash(at, 'before');
+      const dying = { objects: crashingObjects(objects, crash), store: crash.wrap(store, 'store') };
+      await live(dying, job_id, 2).catch(() => undefined);
+      if (!crash.happened) break;
+      const call = `call ${at}, ${crash.calls.at(-1)}`;
+      const step = (await newest(stores, job_id))?.manifest.step;
+      t.ok(step === 3 || step === 6, `${call}: resumes from step ${step}`);
+      if (step === 3) await live(stores, job_id, 2);
+      t.strictSame(await end(stores, job_id), { files: 6, steps: [6, 3] }, call);
+    }
+  },
+);

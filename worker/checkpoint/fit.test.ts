@@ -14,10 +14,10 @@ function refused(other: TrainedState, message: RegExp) {
   return [() => checkFits(manifest, other, 'full'), { code: 'checkpoint_mismatch', message }] as const;
 }
 
-t.test('the same training fits, and so do its weights in another one', async (t) => {
+t.test('the same training fits, and its weights fit another one', async (t) => {
   for (const restore of ['full', 'weights', 'weights_16bit'] as const) {
     t.doesNotThrow(() => checkFits(manifest, state, restore));
-    // Names tell parameters, not their order.
+    // Parameters are matched by name, not by order.
     t.doesNotThrow(() => checkFits(manifest, { ...state, params: [...state.params].reverse() }, restore));
   }
   const lion: TrainedState = {
@@ -29,7 +29,7 @@ t.test('the same training fits, and so do its weights in another one', async (t)
   t.doesNotThrow(() => checkFits(manifest, lion, 'weights_16bit'));
 });
 
-t.test('other parameters fit in no way', async (t) => {
+t.test('other parameters fit no restore', async (t) => {
   const others: [TrainedState, RegExp][] = [
     [renamed('p1', { name: 'q' }), /has no parameter q/],
     [renamed('p1', { shape: [7, 1] }), /p1 has shape \[7\] there and \[7,1\] here/],
@@ -41,7 +41,7 @@ t.test('other parameters fit in no way', async (t) => {
   }
 });
 
-t.test('a full restore needs the same optimizer and the same parameters frozen', async (t) => {
+t.test('a full restore needs the same optimizer and the same frozen parameters', async (t) => {
   t.throws(...refused({ ...state, optimizer: 'lamb' }, /trained with adamw .*, the job has lamb/));
   t.throws(
     ...refused({ ...state, states: ['master'] }, /exp_avg, exp_avg_sq\), the job has adamw \(master\)/),

@@ -2,17 +2,16 @@ import { ZerofleetError } from '../../contracts/index.js';
 import type { ParamRecord, Restore, StateName } from '../../contracts/rank-protocol.js';
 import type { Manifest, OptimizerType } from '../../platform/checkpoint/manifest.js';
 
-/** What a training is made of: a checkpoint that it loads must have the same. */
+/** Parameters and optimizer of a training, which a loaded checkpoint must match. */
 export interface TrainedState {
   params: readonly ParamRecord[];
   optimizer: OptimizerType;
-  /** Of the optimizer. */
+  /** States of the optimizer. */
   states: readonly StateName[];
 }
 
 /**
- * Checks that a checkpoint holds what a training needs of it: the same parameters; for a full restore also the same
- * optimizer and the same parameters frozen.
+ * Checks that a checkpoint fits a training: the same parameters; for a full restore also the same optimizer and the same frozen parameters.
  * @throws ZerofleetError `checkpoint_mismatch` naming the first difference
  */
 export function checkFits(manifest: Manifest, state: TrainedState, restore: Restore): void {
@@ -36,8 +35,8 @@ function paramsDifference(saved: Params, wanted: Params): string | null {
     if (there.join() !== shape.join()) return `${name} has shape [${there}] there and [${shape}] here`;
     shapes.delete(name);
   }
-  const stranger = shapes.keys().next().value;
-  return stranger === undefined ? null : `its parameter ${stranger} does not exist here`;
+  const extra = shapes.keys().next().value;
+  return extra === undefined ? null : `its parameter ${extra} does not exist here`;
 }
 
 function optimizerDifference(manifest: Manifest, { params, optimizer, states }: TrainedState): string | null {
@@ -45,12 +44,12 @@ function optimizerDifference(manifest: Manifest, { params, optimizer, states }: 
     const kept = (names: readonly string[]) => names.join(', ');
     return (
       `it was trained with ${manifest.optimizer} (${kept(manifest.states)}), the job has ${optimizer} ` +
-      `(${kept(states)}); only its weights can be taken over`
+      `(${kept(states)}); only its weights can be restored`
     );
   }
   const frozen = new Map(manifest.params.map(({ name, frozen }) => [name, frozen]));
   const changed = params.find((param) => frozen.get(param.name) !== param.frozen);
   if (!changed) return null;
   const [there, here] = changed.frozen ? ['is trained', 'is frozen'] : ['is frozen', 'is trained'];
-  return `${changed.name} ${there} there and ${here} here; only its weights can be taken over`;
+  return `${changed.name} ${there} there and ${here} here; only its weights can be restored`;
 }

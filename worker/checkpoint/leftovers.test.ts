@@ -1,14 +1,14 @@
-/** Which saves there are, which of them may be removed, and which count. */
+/** Tests of the listing and removal of saves, and of the lineage. */
 import t from 'tap';
 import type { Checkpoint } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { listSaves, mayRemove, placeOf, removeSave } from './leftovers.js';
+import { listSaves, mayRemove, removeSave, saveIdOf } from './leftovers.js';
 import { outsideLineage } from './lineage.js';
 
 const PREFIX = 'jobs/job/checkpoints/';
 const at = (name: string) => `${PREFIX}${name}`;
 
-/** A store that lists keys in the order given. */
+/** Returns a store that lists keys in the given order. */
 function storeOf(keys: string[]) {
   const deleted: string[][] = [];
   const objects = {
@@ -42,52 +42,63 @@ t.test('saves are listed with their files, the oldest step first', async (t) => 
   ]);
 });
 
-t.test('a manifest goes before its shards, and once', async (t) => {
+t.test('a manifest is deleted before its shards, and once', async (t) => {
   const keys = [at(`${OLD}/shard-0`), at(`${OLD}/MANIFEST.json`), at(`${OLD}/PINNED`)];
   const { objects, deleted } = storeOf(keys);
   await removeSave(objects, { prefix: at(OLD), keys, committed: true });
   t.strictSame(deleted, [[at(`${OLD}/MANIFEST.json`), at(`${OLD}/shard-0`), at(`${OLD}/PINNED`)]]);
 });
 
-t.test('execution and step of a save are in its name', async (t) => {
-  t.strictSame(placeOf(at(NEW)), { execution: '2-a', step: 10 });
-  t.strictSame(placeOf(NEW), { execution: '2-a', step: 10 });
-  t.strictSame(placeOf(at('something')), { execution: '0-', step: 0 });
+t.test('the name of a save contains its execution and step', async (t) => {
+  t.strictSame(saveIdOf(at(NEW)), { execution: '2-a', step: 10 });
+  t.strictSame(saveIdOf(NEW), { execution: '2-a', step: 10 });
+  t.strictSame(saveIdOf(at('something')), { execution: '0-', step: 0 });
 });
 
-t.test('what a later epoch has written is not removed', async (t) => {
+t.test('saves of a later epoch are not removed', async (t) => {
   t.equal(mayRemove(at(OLD), '2-a'), true);
   t.equal(mayRemove(at(NEW), '2-a'), true);
   t.equal(mayRemove(at(NEW), '1-a'), false);
-  t.equal(mayRemove(at(NEW), '2-b'), false, 'nor one of the same epoch and another token');
+  t.equal(mayRemove(at(NEW), '2-b'), false, 'nor saves of the same epoch with another token');
   t.equal(mayRemove(at('something'), '1-a'), true, 'no worker writes such a name');
 });
 
-t.test('manifests before the newest that was told of count only when they were told of', async (t) => {
-  const save = (name: string, committed = true) => ({ prefix: at(name), keys: [], committed });
-  const saves = [
-    save(OLD),
-    save('000000007-1-a-cccccccc'),
-    save('000000008-1-a-dddddddd', false),
-    save(NEW),
-    save('000000012-2-a-eeeeeeee'),
-    save('000000014-3-a-ffffffff'),
-    save('something'),
-  ];
-  const record = (name: string) => ({ prefix: at(name) }) as Checkpoint;
-  const outside = (...names: string[]) =>
-    outsideLineage(saves, names.map(record)).map(({ prefix }) => prefix.slice(PREFIX.length));
-  t.strictSame(outside(OLD, NEW), ['000000007-1-a-cccccccc', 'something']);
-  t.strictSame(outside(OLD), ['something'], 'later ones: their agent died before it could tell');
-  const given_up = ['000000007-1-a-cccccccc', 'something', OLD];
-  t.strictSame(outside('000000012-2-b-eeeeeeee'), [
-    OLD,
-    '000000007-1-a-cccccccc',
-    NEW,
-    '000000012-2-a-eeeeeeee',
-    'something',
-  ]);
-  t.strictSame(outside('000000008-1-a-dddddddd').sort(), given_up.sort(), 'a retention was cut off');
-  t.strictSame(outside(), [], 'nobody was told of any');
-  t.strictSame(outside('something'), []);
-});
+t.test(
+  'manifests older than the newest recorded one belong to the lineage only if they are recorded',
+  async (t) => {
+    const save = (name: string, committed = true) => ({ prefix: at(name), keys: [], committed });
+    const saves = [
+      save(OLD),
+      save('000000007-1-a-cccccccc'),
+      save('000000008-1-a-dddddddd', false),
+      save(NEW),
+      save('000000012-2-a-eeeeeeee'),
+      save('000000014-3-a-ffffffff'),
+      save('something'),
+    ];
+    const record = (name: string) => ({ prefix: at(name) }) as Checkpoint;
+    const outside = (...names: string[]) =>
+      outsideLineage(saves, names.map(record)).map(({ prefix }) => prefix.slice(PREFIX.length));
+    t.strictSame(outside(OLD, NEW), ['000000007-1-a-cccccccc', 'something']);
+    t.strictSame(
+      outside(OLD),
+      ['something'],
+      'later ones belong to it: their agent died before it could record them',
+    );
+    const outside_names = ['000000007-1-a-cccccccc', 'something', OLD];
+    t.strictSame(outside('000000012-2-b-eeeeeeee'), [
+      OLD,
+      '000000007-1-a-cccccccc',
+      NEW,
+      '000000012-2-a-eeeeeeee',
+      'something',
+    ]);
+    t.strictSame(
+      outside('000000008-1-a-dddddddd').sort(),
+      outside_names.sort(),
+      'a retention was interrupted',
+    );
+    t.strictSame(outside(), [], 'none is recorded');
+    t.strictSame(outside('something'), []);
+  },
+);

@@ -2,16 +2,16 @@ import { type Execution, executionOf, isBefore } from '../../contracts/execution
 import { MANIFEST_FILE, parseCheckpointDirectory, type SaveId } from '../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 
-/** What lies in one directory of a job's checkpoints. */
+/** Contents of one directory of a job's checkpoints. */
 export interface StoredSave {
   /** Key of the directory. */
   prefix: string;
   keys: string[];
-  /** Whether its manifest is there. */
+  /** True if its manifest exists. */
   committed: boolean;
 }
 
-/** Every save of a job, the oldest step first as the store lists them, whether it became a checkpoint or not. */
+/** Lists every save of a job, committed or not, the oldest step first as the store lists them. */
 export async function listSaves(objects: ObjectStore, checkpointsPrefix: string): Promise<StoredSave[]> {
   const saves = new Map<string, StoredSave>();
   for await (const { key } of objects.list(checkpointsPrefix)) {
@@ -25,29 +25,30 @@ export async function listSaves(objects: ObjectStore, checkpointsPrefix: string)
   return [...saves.values()];
 }
 
-/** Removes a save, its manifest first: at no moment is there a manifest without its shards. */
+/** Removes a save. The manifest is deleted first, so that no manifest ever lacks its shards. */
 export async function removeSave(objects: ObjectStore, { prefix, keys }: StoredSave): Promise<void> {
   const manifest = `${prefix}/${MANIFEST_FILE}`;
   await objects.delete([manifest, ...keys.filter((key) => key !== manifest)]);
 }
 
-/** What of a save's name says whether it comes before another one. */
-export type SavePlace = Pick<SaveId, 'execution' | 'step'>;
+/** Position of a save in the order of saves. */
+export type SaveOrder = Pick<SaveId, 'execution' | 'step'>;
 
-/** Before all others when its directory has no such name, which no worker writes. */
-export function placeOf(prefix: string): SavePlace {
-  const { execution, step } = parseCheckpointDirectory(prefix.slice(prefix.lastIndexOf('/') + 1)) ?? NOWHERE;
+/** Returns the position in a save's name. A name of another form, which no worker writes, comes before all others. */
+export function saveIdOf(prefix: string): SaveOrder {
+  const { execution, step } =
+    parseCheckpointDirectory(prefix.slice(prefix.lastIndexOf('/') + 1)) ?? BEFORE_ALL;
   return { execution, step };
 }
 
-const NOWHERE: SavePlace = { execution: executionOf(0, ''), step: 0 };
+const BEFORE_ALL: SaveOrder = { execution: executionOf(0, ''), step: 0 };
 
 /**
- * Whether the worker that believes to hold the job in `execution` may remove a save: its own, and those of earlier epochs. Never one of a
- * later epoch: a worker that was stopped between its look at the records and the removal must not remove what its successor has written
- * since. Nor one of the same epoch and another token: one of the two has lost the job, and does not know it yet.
+ * Returns whether the worker with `execution` may remove a save: its own saves and those of earlier epochs. Saves of a later epoch are
+ * excluded, because a worker that was stopped between reading the records and the removal must not remove saves of its successor. Saves of
+ * the same epoch with another token are excluded, because one of the two workers has lost the job without knowing it.
  */
 export function mayRemove(prefix: string, execution: Execution): boolean {
-  const save = placeOf(prefix);
+  const save = saveIdOf(prefix);
   return save.execution === execution || isBefore(save.execution, execution);
 }

@@ -1,24 +1,26 @@
 import { isBefore } from '../../contracts/execution.js';
 import type { Checkpoint } from '../../contracts/index.js';
-import { placeOf, type SavePlace, type StoredSave } from './leftovers.js';
+import { type SaveOrder, type StoredSave, saveIdOf } from './leftovers.js';
 
 /**
- * Manifests that the job store does not know, and that are not later than every whole checkpoint that it knows: by epoch, and in
- * one execution by step. One of an earlier epoch was written by an agent that had lost the job: no object store can refuse such a write, so it is
- * refused here, and a job has one line of checkpoints. So was one of the same epoch and another token. One of the same execution was given
- * up, and its removal was cut off. A later one is another matter: its agent died before it could tell.
+ * Returns the manifests that are not in the job store and not later than every undamaged checkpoint in it, by epoch and within one
+ * execution by step. They are outside the job's lineage:
+ * - an earlier epoch, or the same epoch with another token: its agent had lost the job, and no object store can refuse such a write
+ * - the same execution: the checkpoint was removed by a retention that was interrupted
+ *
+ * A later manifest belongs to the lineage: its agent died before it could record it.
  */
 export function outsideLineage(saves: readonly StoredSave[], recorded: readonly Checkpoint[]): StoredSave[] {
   const known = new Set(recorded.map(({ prefix }) => prefix));
-  const whole = recorded.filter(({ damaged }) => !damaged).map(({ prefix }) => placeOf(prefix));
+  const whole = recorded.filter(({ damaged }) => !damaged).map(({ prefix }) => saveIdOf(prefix));
   return saves.filter(({ prefix, committed }) => {
     if (!committed || known.has(prefix)) return false;
-    const place = placeOf(prefix);
-    return !whole.every((other) => isLater(place, other));
+    const order = saveIdOf(prefix);
+    return !whole.every((other) => isLater(order, other));
   });
 }
 
-function isLater(save: SavePlace, than: SavePlace): boolean {
+function isLater(save: SaveOrder, than: SaveOrder): boolean {
   return (
     isBefore(than.execution, save.execution) || (save.execution === than.execution && save.step > than.step)
   );

@@ -1,4 +1,4 @@
-/** How large the manifests of large jobs are, and how long it takes to find out what a rank reads: without weights, by the code that saves and loads. */
+/** Tests of the manifest size of large jobs and of the time to plan a rank's reads, without weights, by the code that saves and loads. */
 import { createHash } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import t from 'tap';
@@ -20,10 +20,10 @@ import { buildManifest } from './commit.js';
 import type { CompleteSave } from './save-collector.js';
 
 const MIB = 2 ** 20;
-/** Longer than that of any of these jobs. */
+/** Longer than the header of any of these jobs. */
 const HEADER_BYTES = 512 * 1024;
 
-/** Of Llama 2 with 7 and 13 billion parameters, and of Llama 3 with 70. */
+/** Configurations of Llama 2 with 7 and 13 billion parameters, and of Llama 3 with 70. */
 const SHAPES = {
   '7B': {
     hidden_size: 4096,
@@ -58,7 +58,7 @@ function specOf(model: keyof typeof SHAPES, bucket_bytes = 16 * MIB): ResolvedJo
   return spec;
 }
 
-/** What the native core says of a job, from its document alone. */
+/** Returns the state of a job as the native core reports it, from its spec alone. */
 function stateOf(spec: ResolvedJobSpec) {
   const core = {
     paramTable: () =>
@@ -72,7 +72,7 @@ function stateOf(spec: ResolvedJobSpec) {
   return trainedState(core, trainerConfig(startMessage({ spec })), spec);
 }
 
-/** Digits that no compression and no formula has. */
+/** Returns pseudorandom digits, which do not compress. */
 const digits = (what: string, count: number) => {
   let text = '';
   for (let i = 0; text.length < count; i += 1)
@@ -80,7 +80,7 @@ const digits = (what: string, count: number) => {
   return text.slice(0, count);
 };
 
-/** The manifest of a job's save, as its agent writes it, of files whose checksums are made up. */
+/** Returns the manifest of a job's save with made-up checksums. */
 function manifestOf(spec: ResolvedJobSpec, world_size: number) {
   const { params, states, sharding } = stateOf(spec);
   const shards = new ShardContents({ params, states, sharding, world_size }).dataBytes().map((data, rank) => {
@@ -130,7 +130,7 @@ for (const [name, spec, world_size, at_most] of [
   ['70 B on 512 ranks', specOf('70B'), 512, 4],
   ['70 B on 4096 ranks, the smallest buckets', specOf('70B', 16384), 4096, 4],
 ] as const) {
-  t.test(`${name}: the manifest has less than ${at_most} MiB, and reads back`, async (t) => {
+  t.test(`${name}: the manifest has less than ${at_most} MiB and reads back`, async (t) => {
     const manifest = manifestOf(spec, world_size);
     const elements = manifest.params.reduce((sum, { numel }) => sum + numel, 0);
     const stored = manifest.shards.reduce((sum, { bytes, data_begin }) => sum + bytes - data_begin, 0);
@@ -138,12 +138,12 @@ for (const [name, spec, world_size, at_most] of [
     const encoded = encodeManifest(manifest);
     t.comment(`${(elements / 1e9).toFixed(2)} B parameters: ${(encoded.length / MIB).toFixed(2)} MiB`);
     t.ok(encoded.length < at_most * MIB);
-    t.ok(encoded.length < CREATE_ONLY_MAX_BYTES, 'as much as a store takes at once');
+    t.ok(encoded.length < CREATE_ONLY_MAX_BYTES, 'within the limit of a conditional put');
     t.strictSame(parseManifest(encoded), manifest);
   });
 }
 
-t.test('70 B from 512 to 384 ranks: what one rank reads is planned in turns of the event loop', async (t) => {
+t.test("70 B from 512 to 384 ranks: planning one rank's reads does not block the event loop", async (t) => {
   const spec = specOf('70B');
   const manifest = manifestOf(spec, 512);
   const { params, states, sharding } = stateOf(spec);
@@ -175,6 +175,6 @@ t.test('70 B from 512 to 384 ranks: what one rank reads is planned in turns of t
   t.comment(
     `${slices.length} stretches, ${fetches} requests, ${spent_ms.toFixed()} ms, ${delay.max / 1e6} ms at once`,
   );
-  t.equal(bytes, mine.dataBytes()[rank], 'all that it will own, and not a byte more');
-  t.ok(turns > slices.length / 1000, 'others had their turns');
+  t.equal(bytes, mine.dataBytes()[rank], "all bytes of the rank's new shard, and no others");
+  t.ok(turns > slices.length / 1000, 'other callbacks ran');
 });

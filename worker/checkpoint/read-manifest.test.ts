@@ -4,23 +4,23 @@ import type { ObjectStore } from '../../platform/object-store/index.js';
 import { testManifest } from '../../platform/testing/checkpoints.js';
 import { readManifest } from './read-manifest.js';
 
-/** A store of one object. */
+/** Returns a store of one object. */
 const storeOf = (key: string, bytes: Buffer) =>
   ({
-    get: async (asked: string) => {
-      if (asked !== key) throw new Error(`${asked} is not there`);
+    get: async (requested: string) => {
+      if (requested !== key) throw new Error(`${requested} does not exist`);
       return bytes;
     },
   }) as unknown as ObjectStore;
 
 const manifest = testManifest({ numels: [100, 7], ranks: 2 });
 
-t.test('a manifest lies beside its shards', async (t) => {
+t.test('a manifest is read from the directory of its shards', async (t) => {
   const objects = storeOf('dir/MANIFEST.json', encodeManifest(manifest));
   t.strictSame(await readManifest(objects, 'dir'), manifest);
 });
 
-t.test('one without the shards of all ranks is none', async (t) => {
+t.test('a manifest without the shards of all ranks is invalid', async (t) => {
   const half = { ...manifest, shards: manifest.shards.slice(1) };
   const objects = storeOf('dir/MANIFEST.json', encodeManifest(half));
   await t.rejects(readManifest(objects, 'dir'), {

@@ -25,43 +25,46 @@ function checkpoint(step: number, fields: Partial<Checkpoint> = {}): Checkpoint 
 
 const ids = (checkpoints: Checkpoint[]) => checkpoints.map(({ id }) => id);
 
-t.test('all but the newest k are given up, whatever their order', async (t) => {
+t.test('all but the newest k are superseded, in any order', async (t) => {
   const all = [10, 40, 20, 30].map((step) => checkpoint(step));
   t.strictSame(ids(superseded(all, { keep_last: 2 })), ['c20', 'c10']);
   t.strictSame(ids(superseded(all, { keep_last: 4 })), []);
   t.strictSame(ids(superseded(all, { keep_last: 9 })), []);
 });
 
-t.test('a pinned one stays and takes no place of a newer one', async (t) => {
+t.test('a pinned checkpoint stays and does not count towards keep_last', async (t) => {
   const all = [checkpoint(10, { pinned: true }), checkpoint(20), checkpoint(30)];
   t.strictSame(ids(superseded(all, { keep_last: 1 })), ['c20']);
 });
 
-t.test('of two of one step the later one is the newer', async (t) => {
+t.test('of two checkpoints at one step the later one is newer', async (t) => {
   const first = checkpoint(10, { id: 'first', committed_at: '2026-01-01T00:00:00Z' });
   const second = checkpoint(10, { id: 'second', committed_at: '2026-01-02T00:00:00Z' });
   t.strictSame(ids(superseded([first, second], { keep_last: 1 })), ['first']);
 });
 
-t.test('a damaged one takes no place of a whole one, and goes when there is one', async (t) => {
-  const damaged = [checkpoint(90, { damaged: true }), checkpoint(80, { damaged: true, pinned: true })];
-  const all = [...damaged, checkpoint(20), checkpoint(10)];
-  t.strictSame(
-    ids(superseded(all, { keep_last: 1 })),
-    ['c10', 'c90'],
-    'the one that was just committed stays',
-  );
-  t.strictSame(ids(superseded(damaged, { keep_last: 1, keep_every: 10 })), []);
-});
+t.test(
+  'a damaged checkpoint does not count towards keep_last, and goes when there is an undamaged one',
+  async (t) => {
+    const damaged = [checkpoint(90, { damaged: true }), checkpoint(80, { damaged: true, pinned: true })];
+    const all = [...damaged, checkpoint(20), checkpoint(10)];
+    t.strictSame(
+      ids(superseded(all, { keep_last: 1 })),
+      ['c10', 'c90'],
+      'the checkpoint that was just committed stays',
+    );
+    t.strictSame(ids(superseded(damaged, { keep_last: 1, keep_every: 10 })), []);
+  },
+);
 
-t.test('one of every n-th step stays, beside the newest', async (t) => {
+t.test('every n-th step stays in addition to the newest', async (t) => {
   const all = [10, 15, 20, 25, 30].map((step) => checkpoint(step));
   t.strictSame(ids(superseded(all, { keep_last: 1, keep_every: 10 })), ['c25', 'c15']);
   t.strictSame(ids(superseded(all, { keep_last: 2, keep_every: 15 })), ['c20', 'c10']);
 });
 
 t.test(
-  'what a later epoch has written is left alone, by a worker that was stopped after it had read the records',
+  'a worker that was stopped after it read the records leaves saves of a later epoch alone',
   async (t) => {
     const dir = await mkdtemp(join(tmpdir(), 'zf-retention-'));
     const objects = await openObjectStore(pathToFileURL(dir).href);
@@ -86,7 +89,7 @@ t.test(
         objects,
         store: {
           listCheckpoints: async () => {
-            // The worker stands still here, and its successor takes the job.
+            // The worker is stopped here, and its successor claims the job.
             await write('000000015-2-a-cccccccc', 'shard-0.safetensors', 'MANIFEST.json');
             await write('000000020-2-a-cccccccc', 'shard-0.safetensors');
             return { data: records, next_cursor: null };
@@ -109,7 +112,7 @@ t.test(
   },
 );
 
-/** Retention of `job`, of which the job store has `pages` of records, and the object store the saves named. */
+/** Builds the retention of `job`, with `pages` of records in the job store and the named saves in the object store. */
 function setupOf(pages: Checkpoint[][], saves: string[], refuse?: (id: string) => Error | null) {
   const events: string[] = [];
   const asked: unknown[] = [];
@@ -149,7 +152,7 @@ const saved = (step: number, name: string, fields: Partial<Checkpoint> = {}) =>
   checkpoint(step, { prefix: `${PREFIX}${name}`, ...fields });
 const filesOf = (...names: string[]) => names.flatMap((name) => [`${name}/shard-0`, `${name}/MANIFEST.json`]);
 
-t.test('the record of a checkpoint goes before its objects, on every page', async (t) => {
+t.test('the record of a checkpoint is removed before its objects, on every page', async (t) => {
   const zero = '000000005-1-a-cccccccc';
   const pages = [[saved(20, TWO)], [saved(10, ONE), saved(5, zero)]];
   const { context, events, asked } = setupOf(pages, filesOf(zero, ONE, TWO));
@@ -161,21 +164,24 @@ t.test('the record of a checkpoint goes before its objects, on every page', asyn
   ]);
 });
 
-t.test('one that somebody pinned or reads meanwhile stays whole, and the others go', async (t) => {
-  const zero = '000000005-1-a-cccccccc';
-  for (const code of ['checkpoint_pinned', 'checkpoint_held']) {
-    const refuse = (id: string) => (id === 'c10' ? Object.assign(new Error(), { code }) : null);
-    const { context, events } = setupOf(
-      [[saved(20, TWO), saved(10, ONE), saved(5, zero)]],
-      filesOf(zero, ONE, TWO),
-      refuse,
-    );
-    await applyRetention(context, TWO);
-    t.strictSame(events, ['record job 2-a c5', `objects ${zero}`]);
-  }
-});
+t.test(
+  'a checkpoint that is pinned or held meanwhile stays complete, and the others are removed',
+  async (t) => {
+    const zero = '000000005-1-a-cccccccc';
+    for (const code of ['checkpoint_pinned', 'checkpoint_held']) {
+      const refuse = (id: string) => (id === 'c10' ? Object.assign(new Error(), { code }) : null);
+      const { context, events } = setupOf(
+        [[saved(20, TWO), saved(10, ONE), saved(5, zero)]],
+        filesOf(zero, ONE, TWO),
+        refuse,
+      );
+      await applyRetention(context, TWO);
+      t.strictSame(events, ['record job 2-a c5', `objects ${zero}`]);
+    }
+  },
+);
 
-t.test('of a damaged checkpoint the objects go before the record', async (t) => {
+t.test('the objects of a damaged checkpoint are removed before its record', async (t) => {
   const later = '000000030-2-a-bbbbbbbb';
   const pages = [[saved(30, later, { damaged: true }), saved(20, TWO)]];
   const { context, events } = setupOf(pages, filesOf(TWO, later));
@@ -183,7 +189,7 @@ t.test('of a damaged checkpoint the objects go before the record', async (t) => 
   t.strictSame(events.slice(0, 2), [`objects ${later}`, 'record job 2-a c30']);
 });
 
-t.test('who has lost the job removes nothing', async (t) => {
+t.test('a worker that lost the lease removes nothing', async (t) => {
   for (const error of [Object.assign(new Error(), { code: 'stale_epoch' }), new Error('a bug')]) {
     const { context, events } = setupOf([[saved(20, TWO), saved(10, ONE)]], filesOf(ONE, TWO), () => error);
     await t.rejects(applyRetention(context, TWO), error);
@@ -191,20 +197,23 @@ t.test('who has lost the job removes nothing', async (t) => {
   }
 });
 
-t.test('of saves without a manifest only the own may still be on their way', async (t) => {
-  const own = '000000025-2-a-bbbbbbbb';
-  const others = ['000000021-2-a-dddddddd', '000000022-1-a-bbbbbbbb', 'something'];
-  const late = '000000030-3-a-bbbbbbbb';
-  const unfinished = [own, ...others, late].map((name) => `${name}/shard-0`);
-  const { context, events } = setupOf([[saved(20, TWO)]], [...filesOf(TWO), ...unfinished]);
-  await applyRetention(context, TWO);
-  t.strictSame(
-    events,
-    ['000000021-2-a-dddddddd', '000000022-1-a-bbbbbbbb', 'something'].map((name) => `objects ${name}`),
-  );
-});
+t.test(
+  "only this generation's saves without a manifest may be in progress; others are removed",
+  async (t) => {
+    const own = '000000025-2-a-bbbbbbbb';
+    const others = ['000000021-2-a-dddddddd', '000000022-1-a-bbbbbbbb', 'something'];
+    const late = '000000030-3-a-bbbbbbbb';
+    const unfinished = [own, ...others, late].map((name) => `${name}/shard-0`);
+    const { context, events } = setupOf([[saved(20, TWO)]], [...filesOf(TWO), ...unfinished]);
+    await applyRetention(context, TWO);
+    t.strictSame(
+      events,
+      ['000000021-2-a-dddddddd', '000000022-1-a-bbbbbbbb', 'something'].map((name) => `objects ${name}`),
+    );
+  },
+);
 
-t.test('of another holder of its epoch only what the job store knew goes', async (t) => {
+t.test('saves of another holder of the same epoch are removed only if they were recorded', async (t) => {
   const [known, unknown, unfinished] = [5, 21, 22].map(
     (step) => `0000000${String(step).padStart(2, '0')}-2-b-cccccccc`,
   );

@@ -9,13 +9,13 @@ import { outsideLineage } from './lineage.js';
 
 const PAGE = 100;
 
-/** Of an attempt what the reading of its checkpoints' records needs. */
+/** Part of an attempt that reads the checkpoint records. */
 interface RecordsContext {
   deps: { store: Pick<JobStorePort, 'listCheckpoints'> };
   job: Pick<Job, 'id'>;
 }
 
-/** Of an attempt what retention needs. */
+/** Part of an attempt that retention uses. */
 export interface RetentionContext extends RecordsContext {
   deps: {
     store: Pick<JobStorePort, 'listCheckpoints' | 'removeCheckpoint'>;
@@ -25,12 +25,12 @@ export interface RetentionContext extends RecordsContext {
   lease: Pick<Lease, 'call' | 'execution'>;
 }
 
-/** Which checkpoints a job keeps. */
+/** Rule for the checkpoints that a job keeps. */
 export type RetentionRule = Pick<ResolvedJobSpec['checkpoint'], 'keep_last' | 'keep_every'>;
 
 /**
- * Checkpoints that the rule gives up: all but the newest `keep_last`, those of every `keep_every`th step, and pinned ones. Damaged ones
- * take no place of whole ones, and go as soon as there is one.
+ * Returns the checkpoints that the rule removes: all but the newest `keep_last`, every `keep_every`th step and pinned ones. Damaged ones do
+ * not count towards `keep_last`, and are removed as soon as there is an undamaged one.
  */
 export function superseded(
   checkpoints: readonly Checkpoint[],
@@ -46,56 +46,57 @@ export function superseded(
 }
 
 /**
- * Removes what the rule gives up. The record goes first, since one without its objects would promise what is not there. Objects
- * without a record, from a retention that was cut off, go with the next one, and so does what others than this generation left
- * unfinished. May be cut off and repeated.
- * @param generation name of its last save's directory; null when no rank runs
+ * Removes superseded checkpoints. The record is removed first, because a record without objects would promise a missing checkpoint. Objects
+ * without a record, from an interrupted retention, are removed by the next one, and so are unfinished saves of other generations. May be
+ * interrupted and repeated.
+ * @param generation name of the directory of the generation's last save; null when no rank runs
  */
 export async function applyRetention(
   { deps, job, lease }: RetentionContext,
   generation: string | null,
 ): Promise<void> {
   const recorded = await allCheckpoints({ deps, job });
-  const given_up = superseded(recorded, job.spec.checkpoint);
-  // Of a damaged one the objects go first: its manifest may be later than every record that is left, and would count again.
-  const damaged = new Set(given_up.filter((checkpoint) => checkpoint.damaged).map(({ prefix }) => prefix));
+  const removable = superseded(recorded, job.spec.checkpoint);
+  // The objects of a damaged checkpoint are removed first: its manifest may be later than every record that is left, and would join the
+  // lineage again.
+  const damaged = new Set(removable.filter((checkpoint) => checkpoint.damaged).map(({ prefix }) => prefix));
   if (damaged.size > 0)
     await removeSaves({ deps, job, lease }, (saves) => saves.filter((save) => damaged.has(save.prefix)));
   const kept = new Set(recorded);
-  const forgotten = new Set<string>();
-  for (const checkpoint of given_up) {
+  const removed = new Set<string>();
+  for (const checkpoint of removable) {
     try {
       await lease.call((jobId, execution) => deps.store.removeCheckpoint(jobId, execution, checkpoint.id));
       kept.delete(checkpoint);
-      forgotten.add(checkpoint.prefix);
+      removed.add(checkpoint.prefix);
     } catch (error) {
-      // Somebody pinned it since it was listed, or reads it now: then it goes after a later save.
+      // It was pinned or held since it was listed; a later retention removes it.
       if (!['checkpoint_pinned', 'checkpoint_held'].includes(codeOf(error) ?? '')) throw error;
     }
   }
   const choose = (saves: readonly StoredSave[]) => [
     ...outsideLineage(saves, [...kept]),
-    // A save of this generation without a manifest may still be on its way; no other one writes with any right.
+    // A save of this generation without a manifest may be in progress. No other generation may write.
     ...saves.filter(
       ({ committed, prefix }) => !committed && (generation === null || !isOf(prefix, generation)),
     ),
   ];
-  // Whoever wrote what it has just forgotten: the job store knew it as a checkpoint of this job's line.
-  await removeSaves({ deps, job, lease }, choose, forgotten);
+  // Objects of records removed above go whatever worker wrote them: they were part of this job's lineage.
+  await removeSaves({ deps, job, lease }, choose, removed);
 }
 
 async function removeSaves(
   { deps, job, lease }: RetentionContext,
   choose: (saves: readonly StoredSave[]) => StoredSave[],
-  forgotten: ReadonlySet<string> = new Set(),
+  removed: ReadonlySet<string> = new Set(),
 ): Promise<void> {
   const saves = choose(await listSaves(deps.objects, checkpointsPrefix(job.id)));
   for (const save of saves)
-    if (forgotten.has(save.prefix) || mayRemove(save.prefix, lease.execution))
+    if (removed.has(save.prefix) || mayRemove(save.prefix, lease.execution))
       await removeSave(deps.objects, save);
 }
 
-/** Everything that the job store knows of the job's checkpoints. */
+/** Returns all checkpoint records of the job. */
 export async function allCheckpoints({ deps, job }: RecordsContext): Promise<Checkpoint[]> {
   const all: Checkpoint[] = [];
   for (let after: string | undefined; ; ) {
@@ -106,7 +107,7 @@ export async function allCheckpoints({ deps, job }: RecordsContext): Promise<Che
   }
 }
 
-/** Returns true when one generation wrote both directories: their names differ in the step alone. */
+/** Returns true when one generation wrote both directories: their names differ only in the step. */
 function isOf(prefix: string, generation: string): boolean {
   return prefix.endsWith(generation.slice(generation.indexOf('-')));
 }

@@ -33,7 +33,7 @@ function collector(commit: (save: CompleteSave) => Promise<void>) {
   return { failed, saves: new SaveCollector({ world_size: 2, commit, onFailed }) };
 }
 
-t.test('the slowest rank is how long a save took, and the first knows what it answers', async (t) => {
+t.test('the cost of a save is that of its slowest rank, and rank 0 has the save request', async (t) => {
   const committed: CompleteSave[] = [];
   const { saves } = collector(async (save) => void committed.push(save));
   saves.shard(1, report(ref(5), 1));
@@ -60,7 +60,7 @@ t.test('a save is committed once every rank has reported, in order of rank', asy
   );
 });
 
-t.test('commits are made one after the other', async (t) => {
+t.test('commits run one after the other', async (t) => {
   const log: string[] = [];
   const gate = deferred<void>();
   const { saves } = collector(async ({ step }) => {
@@ -76,7 +76,7 @@ t.test('commits are made one after the other', async (t) => {
   t.strictSame(log, ['begin 5', 'end 5', 'begin 10', 'end 10']);
 });
 
-t.test('a shard that failed fails the save once, and a later one is not affected', async (t) => {
+t.test('a failed shard fails its save once and does not affect later saves', async (t) => {
   const committed: number[] = [];
   const { saves, failed } = collector(async ({ step }) => void committed.push(step));
   saves.shard(0, report(ref(5), 0));
@@ -89,7 +89,7 @@ t.test('a shard that failed fails the save once, and a later one is not affected
   t.strictSame(committed, [10]);
 });
 
-t.test('a commit that rejects fails the save, and the next one is tried', async (t) => {
+t.test('a rejected commit fails its save, and the next one is tried', async (t) => {
   const committed: number[] = [];
   const { saves, failed } = collector(async ({ step }) => {
     if (step === 5) throw Object.assign(new Error('no room'), { code: 'disk_full' });

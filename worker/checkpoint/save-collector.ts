@@ -9,26 +9,26 @@ import type {
   ShardRecord,
 } from '../../contracts/rank-protocol.js';
 
-/** A save of which every rank stored its shard. */
+/** Save of which every rank stored its shard. */
 export interface CompleteSave extends SaveRef {
   /** In order of rank. */
   shards: ShardRecord[];
   digest_parts: string[];
-  /** The request to save that it answers; 0 for none. */
+  /** Number of the save request that it answers; 0 for none. */
   save_request: number;
-  /** Of the rank whose training stood still longest, and of the one that stored longest. */
+  /** Maximum over the ranks of the stall and of the write time. */
   cost: SaveCost;
 }
 
 export interface SaveCollectorOptions {
   world_size: number;
-  /** Makes the save count. Saves are given one after the other, in the order in which they became complete. */
+  /** Commits a save. Calls are sequential, in the order in which the saves became complete. */
   commit(save: CompleteSave): Promise<void>;
-  /** A save that will never count: a shard could not be stored, or `commit` rejected. Not called twice for one save. */
+  /** Called once for a save that cannot be committed: a shard could not be stored, or `commit` rejected. */
   onFailed(save: SaveRef, error: RankError | Error): void;
 }
 
-/** Gathers the ranks' reports of one generation into whole saves. */
+/** Collects the reports of a generation's ranks into complete saves. */
 export class SaveCollector {
   private readonly open = new Map<string, Map<number, ShardMessage>>();
   private readonly failed = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * As save-crash.test.ts, but a save to S3 dies at each of its requests, one after the other: each part of an upload, its beginning and
- * its end, every document, listing and deletion. And the same where a request alone fails and the process lives on.
+ * Variant of save-crash.test.ts in which a save to S3 dies at each of its requests: each part of an upload, its begin and end, every
+ * document, listing and deletion. The same is tested with a single failed request after which the process continues.
  */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
@@ -11,7 +11,7 @@ import { openJobStore } from '../../state/index.js';
 import { testDataset } from '../../state/testing/jobs.js';
 import { lifeAfter, live, spec } from '../testing/saving-process.js';
 
-/** Of a shard there are several. */
+/** Small enough that a shard has several parts. */
 const LIMITS = { partBytes: 1024, parallelParts: 2 };
 const BUCKET = 'tests';
 
@@ -24,17 +24,17 @@ t.teardown(async () => {
 
 await store.putDataset({ ...testDataset(), id: spec.data.dataset });
 
-/** The request that fails: its connection is reset before it has any effect, or when it is done and its reply is lost. */
+/** Request that fails: its connection is reset before it takes effect, or after it and before the reply. */
 interface Fault {
   at: number;
   moment: 'before' | 'after';
-  /** Whether later requests are served again, or the process is dead. */
+  /** True if later requests succeed; false if the process is dead. */
   lives: boolean;
 }
 
-/** What the faults met. */
+/** Results collected over all faults. */
 interface Seen {
-  /** Names of the requests at which they came, without keys. */
+  /** Names of the failed requests, without keys. */
   requests: Set<string>;
   /** Steps of the newest checkpoints afterwards. */
   steps: Set<number>;
@@ -60,30 +60,30 @@ function storeAt(endpoint: string): S3Store {
     region: 'us-east-1',
     credentials,
     limits: LIMITS,
-    // A process that is tried again is another test's matter: one request is one try here.
+    // Retries are disabled, because those of the SDK would hide the fault.
     maxAttempts: 1,
   });
 }
 
 for (const lives of [false, true]) {
   for (const moment of ['before', 'after'] as const) {
-    const what = lives ? 'a single request that fails' : 'death';
+    const what = lives ? 'a single failed request' : 'death';
     t.test(`${what}, ${moment} every request to S3: a save is done or not done`, async (t) => {
       const seen: Seen = { requests: new Set(), steps: new Set() };
       let at = 1;
       for (; await survives(t, { at, moment, lives }, seen); at++);
       t.strictSame([...seen.requests].filter((name) => name !== 'AbortMultipartUpload').sort(), OF_A_SAVE);
-      t.strictSame(seen.steps, new Set([3, 6]), 'both outcomes were met');
+      t.strictSame(seen.steps, new Set([3, 6]), 'both outcomes occurred');
     });
   }
 }
 
-/** False when the save came to its end before the request that fails. */
+/** Runs one fault. Returns false when the save finished before the request that fails. */
 async function survives(t: Test, { at, moment, lives }: Fault, seen: Seen): Promise<boolean> {
   const server = new S3StandIn();
-  const [healthyDoor, dyingDoor] = [await server.open(), await server.open(fate)];
-  const healthy = { store, objects: storeAt(healthyDoor.endpoint) };
-  const dying = { store, objects: storeAt(dyingDoor.endpoint) };
+  const [healthyServer, dyingServer] = [await server.open(), await server.open(fate)];
+  const healthy = { store, objects: storeAt(healthyServer.endpoint) };
+  const dying = { store, objects: storeAt(dyingServer.endpoint) };
   const requests: string[] = [];
   function fate(name: string) {
     requests.push(name);
@@ -94,18 +94,18 @@ async function survives(t: Test, { at, moment, lives }: Fault, seen: Seen): Prom
     const job_id = `job_${ulid()}`;
     await store.createJob({ id: job_id, spec });
     await live(healthy, job_id, 2);
-    // Whatever the process reports is heard by nobody.
+    // No process receives the reports of the dying one.
     await live(dying, job_id, 2).catch(() => undefined);
     const request = requests[at - 1];
     if (request === undefined) return false;
     seen.requests.add(request.split(' ')[0] ?? '');
     const step = await lifeAfter(t, healthy, { job_id, call: `${moment} request ${at}, ${request}` });
     if (step !== null) seen.steps.add(step);
-    t.equal(server.uploads.size, 0, 'no parts were left behind');
+    t.equal(server.uploads.size, 0, 'no parts were left');
     return true;
   } finally {
     await Promise.all([healthy.objects.close(), dying.objects.close()]);
-    healthyDoor.close();
-    dyingDoor.close();
+    healthyServer.close();
+    dyingServer.close();
   }
 }

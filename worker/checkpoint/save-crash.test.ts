@@ -1,6 +1,6 @@
 /**
- * A save that dies at each of its calls, one after the other: what is loaded afterwards is the checkpoint before it or the new
- * one, whole, and the next save leaves nothing of the dead one.
+ * Tests of a save that dies at each of its calls: the next load finds the previous or the new checkpoint, complete, and the next save
+ * removes all leftovers.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ t.teardown(async () => {
 
 await store.putDataset({ ...testDataset(), id: spec.data.dataset });
 
-/** A process whose calls are counted and which may die at one of them. */
+/** Process whose calls are counted and that may die at one of them. */
 type Process = (directory: string, crash: Crash) => Promise<Stores>;
 
 const processes: Record<string, Process> = {
@@ -41,31 +41,34 @@ const processes: Record<string, Process> = {
 
 for (const [what, start] of Object.entries(processes)) {
   for (const moment of ['before', 'after'] as const) {
-    t.test(`dead ${moment} ${what}, a save is done or not done`, async (t) => {
+    t.test(`killed ${moment} ${what}, a save is done or not done`, async (t) => {
       const seen = new Set<number>();
       let at = 1;
       for (; await survives(t, start, { at, moment, seen }); at++);
       t.ok(at > 10, `${at - 1} calls`);
-      t.strictSame(seen, new Set([3, 6]), 'both outcomes were met');
+      t.strictSame(seen, new Set([3, 6]), 'both outcomes occurred');
     });
   }
 }
 
-t.test('dead before each call of a life of two saves, the end leaves what the rule keeps', async (t) => {
-  const start = processes['every call to the object store and to the job store'] as Process;
-  for (let at = 1; ; at++) {
-    const { crash, healthy, job_id } = await lifeThatDies(start, {
-      at,
-      moment: 'before',
-      before: 0,
-      saves: 2,
-    });
-    if (!crash.happened) break;
-    const call = `call ${at}, ${crash.calls.at(-1)}`;
-    while ((await newest(healthy, job_id))?.manifest.step !== 6) await live(healthy, job_id, 2);
-    t.strictSame(await end(healthy, job_id), { files: 3, steps: [6] }, call);
-  }
-});
+t.test(
+  'killed before each call of two saves, the end leaves the checkpoints that retention keeps',
+  async (t) => {
+    const start = processes['every call to the object store and to the job store'] as Process;
+    for (let at = 1; ; at++) {
+      const { crash, healthy, job_id } = await runUntilCrash(start, {
+        at,
+        moment: 'before',
+        before: 0,
+        saves: 2,
+      });
+      if (!crash.happened) break;
+      const call = `call ${at}, ${crash.calls.at(-1)}`;
+      while ((await newest(healthy, job_id))?.manifest.step !== 6) await live(healthy, job_id, 2);
+      t.strictSame(await end(healthy, job_id), { files: 3, steps: [6] }, call);
+    }
+  },
+);
 
 interface Case {
   at: number;
@@ -77,13 +80,13 @@ interface Case {
 interface Life {
   at: number;
   moment: CrashMoment;
-  /** Saves of the job before. */
+  /** Saves before the process that dies. */
   before: number;
   saves: number;
 }
 
-/** A life that dies at a call. */
-async function lifeThatDies(start: Process, { at, moment, before, saves }: Life) {
+/** Runs a process that dies at a call. */
+async function runUntilCrash(start: Process, { at, moment, before, saves }: Life) {
   const directory = await mkdtemp(join(root, 'objects-'));
   const job_id = `job_${ulid()}`;
   const healthy = { store, objects: await FileStore.open(directory) };
@@ -91,16 +94,16 @@ async function lifeThatDies(start: Process, { at, moment, before, saves }: Life)
   if (before > 0) await live(healthy, job_id, 2, before);
 
   const crash = new Crash(at, moment);
-  // Whatever the dying process reports is heard by nobody.
+  // No process receives the reports of the dying one.
   await start(directory, crash)
     .then((stores) => live(stores, job_id, 2, saves))
     .catch(() => undefined);
   return { healthy, crash, job_id };
 }
 
-/** False when the save came to its end before the fatal call. */
+/** Runs one case. Returns false when the save finished before the fatal call. */
 async function survives(t: Test, start: Process, { at, moment, seen }: Case): Promise<boolean> {
-  const { healthy, crash, job_id } = await lifeThatDies(start, { at, moment, before: 1, saves: 1 });
+  const { healthy, crash, job_id } = await runUntilCrash(start, { at, moment, before: 1, saves: 1 });
   if (!crash.happened) return false;
   const call = `${moment} call ${at}, ${crash.calls.at(-1)}`;
   const step = await lifeAfter(t, healthy, { job_id, call });

@@ -1,4 +1,4 @@
-/** Two agents that both believe that a job is theirs: one line of checkpoints, and the loser's writes are refused. */
+/** Tests of two agents that both hold a job: there is one lineage, and writes of the one without the lease are refused. */
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
@@ -43,8 +43,8 @@ async function setup(t: Test) {
   return { redis, store, objects, job_id, keys };
 }
 
-/** As one sees them who is stopped between the question whether its lease holds and what it does then. */
-function deceived(stores: Stores): Stores {
+/** Returns the stores of a worker that is stopped between the confirmation of its lease and the next write. */
+function withoutConfirm(stores: Stores): Stores {
   const renewLease = async () => ({
     desired: 'run' as const,
     state: 'running' as const,
@@ -57,7 +57,7 @@ function deceived(stores: Stores): Stores {
   return { ...stores, store: { ...stores.store, renewLease } };
 }
 
-/** An agent that holds a job, with its ranks in this process. */
+/** Agent that holds a job, with its ranks in this process. */
 class Holder {
   private constructor(
     private readonly stores: Stores,
@@ -67,7 +67,7 @@ class Holder {
     readonly resume: ResumePoint | null,
   ) {}
 
-  /** Takes the job when the lease of who has it has run out. */
+  /** Claims the job when the lease of its holder has expired. */
   static async take(stores: Stores, job_id: string, worker: string, world_size: number): Promise<Holder> {
     const attempt = await Holder.claim({ ...stores, job_id, worker });
     const checkpoints = new JobCheckpoints(attempt.ctx, 0);
@@ -91,7 +91,7 @@ class Holder {
     }
   }
 
-  /** Trains three steps and has the ranks store them; `commit` makes them count. */
+  /** Trains three steps and stores the shards; `commit` commits them. */
   async trainAndStore() {
     const { world } = this;
     await world.train(3);
@@ -106,7 +106,7 @@ class Holder {
     return { step: save.step, commit: () => this.checkpoints.commit(save, by) };
   }
 
-  /** Renews nothing any more, as a process that the system has stopped; its lease runs out at once. */
+  /** Stops the renewals, as if the process were stopped; its lease expires at once. */
   async stop(store: JobStorePort): Promise<void> {
     await this.close();
     const { job_id, execution } = this.attempt.ctx.lease;
@@ -118,7 +118,7 @@ class Holder {
   }
 }
 
-t.test('who comes back too late can commit nothing, and nothing of it is left', async (t) => {
+t.test('a holder that resumes too late can commit nothing, and its saves are removed', async (t) => {
   const { redis: _, job_id, keys, ...stores } = await setup(t);
   const first = await Holder.take(stores, job_id, 'first', 2);
   await (await first.trainAndStore()).commit();
@@ -140,20 +140,20 @@ t.test('who comes back too late can commit nothing, and nothing of it is left', 
   t.strictSame(
     (await keys()).filter((key) => key.includes('000000006-1-')),
     [],
-    'what the loser stored was swept with the next commit',
+    'the next commit removed the objects of the former holder',
   );
 });
 
-t.test('a manifest that slipped through is outside the line, for everybody who comes later', async (t) => {
+t.test('a late manifest is outside the lineage for every later agent', async (t) => {
   const { redis: _, job_id, keys, ...stores } = await setup(t);
-  const first = await Holder.take(deceived(stores), job_id, 'first', 2);
+  const first = await Holder.take(withoutConfirm(stores), job_id, 'first', 2);
   await (await first.trainAndStore()).commit();
   await first.trainAndStore();
   await first.stop(stores.store);
   const second = await Holder.take(stores, job_id, 'second', 3);
   await (await second.trainAndStore()).commit();
   const late = await first.trainAndStore();
-  t.equal(late.step, 9, 'further than the one that has the job');
+  t.equal(late.step, 9, 'further than the current holder');
   await t.rejects(late.commit(), { code: 'stale_epoch' });
   const manifests = async () => (await keys()).filter((key) => key.endsWith('MANIFEST.json')).length;
   t.equal(await manifests(), 3, 'the object store could not refuse it');
@@ -162,7 +162,7 @@ t.test('a manifest that slipped through is outside the line, for everybody who c
   t.equal(third.resume?.manifest.step, 6);
   t.equal(third.resume?.manifest.state_digest, fakeStateDigest(1, 6));
   const { data } = await stores.store.listCheckpoints(job_id);
-  t.equal(third.resume?.manifest.parent, data.find(({ step }) => step === 3)?.id, 'one line');
+  t.equal(third.resume?.manifest.parent, data.find(({ step }) => step === 3)?.id, 'one lineage');
   t.equal(await manifests(), 2);
   t.strictSame(
     data.map(({ step }) => step),
@@ -171,16 +171,16 @@ t.test('a manifest that slipped through is outside the line, for everybody who c
   await third.stop(stores.store);
 });
 
-t.test('of an agent that died before it could tell the manifest counts', async (t) => {
+t.test('the manifest of an agent that died before recording it belongs to the lineage', async (t) => {
   const { redis: _, job_id, ...stores } = await setup(t);
-  const mute = {
+  const failing = {
     ...stores,
     store: {
       ...stores.store,
       commitCheckpoint: () => Promise.reject(Object.assign(new Error('dead'), { code: 'dead' })),
     },
   };
-  const first = await Holder.take(mute, job_id, 'first', 2);
+  const first = await Holder.take(failing, job_id, 'first', 2);
   await t.rejects((await first.trainAndStore()).commit(), { code: 'dead' });
   await first.stop(stores.store);
   const second = await Holder.take(stores, job_id, 'second', 3);
@@ -190,7 +190,7 @@ t.test('of an agent that died before it could tell the manifest counts', async (
 });
 
 t.test(
-  'of two holders of one epoch neither removes what the other wrote, and one has the line',
+  "two holders of one epoch do not remove each other's saves, and one of them has the lineage",
   async (t) => {
     const { redis, job_id, keys, ...stores } = await setup(t);
     const saves = async () => {
@@ -203,12 +203,12 @@ t.test(
         .sort();
     };
     const failOver = await redis.leaveReplicaBehind();
-    const first = await Holder.take(deceived(stores), job_id, 'first', 2);
+    const first = await Holder.take(withoutConfirm(stores), job_id, 'first', 2);
     await (await first.trainAndStore()).commit();
     await first.trainAndStore();
     await failOver();
     const second = await Holder.take(stores, job_id, 'second', 3);
-    t.equal(second.resume?.manifest.step, 3, 'what the server does not know any more is not lost');
+    t.equal(second.resume?.manifest.step, 3, 'a checkpoint that the server lost is not lost');
     await (await second.trainAndStore()).commit();
     await t.rejects((await first.trainAndStore()).commit(), { code: 'stale_epoch' });
     const left = [

@@ -7,7 +7,7 @@ import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { verifyLoadedRanges } from './verify-load.js';
 
-/** Two chunks and a bit, with a header that no rank reads. */
+/** Two chunks and a partial one, with a header that no rank reads. */
 const BYTES = 2 * CHUNK_BYTES + 1000;
 const HEADER = 96;
 
@@ -19,7 +19,7 @@ async function setup(t: Test) {
   const chunks = new ChunkChecksums();
   chunks.add(shard);
   const manifest = { shards: [{ file: 'shard', bytes: BYTES, crc32c: chunks.finish() }] } as Manifest;
-  /** What a rank reports that read bytes [begin, end) of `from`. */
+  /** Returns the report of a rank that read bytes [begin, end) of `from`. */
   const range = (begin: number, end: number, from: Buffer = shard) => {
     return { file: 'shard', begin, end, crc32c: hexCrc(crc32c(from.subarray(begin, end))) };
   };
@@ -28,13 +28,13 @@ async function setup(t: Test) {
 
 const BORDERS = [HEADER, 5000, 1_000_000, CHUNK_BYTES, CHUNK_BYTES + 4, 2 * CHUNK_BYTES, BYTES];
 
-t.test('ranges of several ranks fold to the checksums, in any order', async (t) => {
+t.test('ranges of several ranks combine to the checksums, in any order', async (t) => {
   const { objects, manifest, range } = await setup(t);
   const ranges = BORDERS.slice(1).map((end, i) => range(BORDERS[i]!, end));
   await t.resolves(verifyLoadedRanges(objects, 'dir', manifest.shards, ranges.reverse()));
 });
 
-t.test('what no rank read is read here', async (t) => {
+t.test('bytes that no rank read are read here', async (t) => {
   const { objects, manifest, range } = await setup(t);
   await t.resolves(
     verifyLoadedRanges(objects, 'dir', manifest.shards, [range(5000, 6000), range(2 * CHUNK_BYTES, BYTES)]),
@@ -42,7 +42,7 @@ t.test('what no rank read is read here', async (t) => {
   await t.resolves(verifyLoadedRanges(objects, 'dir', manifest.shards, []));
 });
 
-t.test('of a chunk of which somebody read a part the rest is checked, of the others nothing', async (t) => {
+t.test('the rest of a partly read chunk is checked; unread chunks are skipped', async (t) => {
   const { shard, objects, manifest, range } = await setup(t);
   const damaged = Buffer.from(shard);
   damaged[CHUNK_BYTES + 5000]! ^= 1;
@@ -56,7 +56,7 @@ t.test('of a chunk of which somebody read a part the rest is checked, of the oth
   });
 });
 
-t.test('a rank that got other bytes is found, though the stored ones are right', async (t) => {
+t.test('a rank that received other bytes is detected although the stored ones are correct', async (t) => {
   const { shard, objects, manifest, range } = await setup(t);
   const other = Buffer.from(shard);
   other[CHUNK_BYTES + 2]! ^= 1;
@@ -67,14 +67,14 @@ t.test('a rank that got other bytes is found, though the stored ones are right',
   });
 });
 
-t.test('a range that two ranks read, or that crosses chunks, is a fault of the plan', async (t) => {
+t.test('overlapping ranges and ranges across chunks are refused', async (t) => {
   const { objects, manifest, range } = await setup(t);
   await t.rejects(
     verifyLoadedRanges(objects, 'dir', manifest.shards, [range(HEADER, 5000), range(4000, 6000)]),
-    /do not go on/,
+    /do not continue/,
   );
   await t.rejects(
     verifyLoadedRanges(objects, 'dir', manifest.shards, [range(HEADER, CHUNK_BYTES + 4)]),
-    /do not go on/,
+    /do not continue/,
   );
 });

@@ -5,15 +5,14 @@ import { CHUNK_BYTES, crcOfChunk, hexCrc, type ManifestShard } from '../../platf
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { combineCrc32c } from './crc-combine.js';
 
-/** A file and what it must hold. */
+/** File with its expected checksums. */
 export type ChecksummedFile = Pick<ManifestShard, 'file' | 'bytes' | 'crc32c'>;
 
 /**
- * Checks what the ranks read against what is known of the files: the checksums of their ranges, folded in order, must be those of the whole chunks.
- * Bytes of these chunks that no rank needs (headers, states that are not taken over) are read here; chunks of which nobody read
- * anything are left alone.
+ * Checks the ranges that the ranks read: their checksums, combined in order, must equal those of the complete chunks. Bytes of these chunks
+ * that no rank needs (headers, states that are not restored) are read here. Chunks without a read range are skipped.
  * @param directory key of the files' directory
- * @throws ZerofleetError `shard_corrupt` naming the first chunk that is wrong
+ * @throws ZerofleetError `shard_corrupt` naming the first damaged chunk
  */
 export async function verifyLoadedRanges(
   objects: ObjectStore,
@@ -62,7 +61,7 @@ async function fillGap(
   }
 }
 
-/** Folds the parts of a shard, which come in order and without gaps, chunk by chunk. */
+/** Combines the parts of a shard, which come in order and without gaps, chunk by chunk. */
 class ChunkFolder {
   position = 0;
   private crc = 0;
@@ -77,7 +76,7 @@ class ChunkFolder {
     return this.position % CHUNK_BYTES === 0;
   }
 
-  /** Leaves a whole chunk out. */
+  /** Skips a complete chunk. */
   skipChunk(): void {
     this.position = this.chunkEnd;
   }
@@ -85,7 +84,7 @@ class ChunkFolder {
   add(begin: number, end: number, crc: number): void {
     const { shard, chunkEnd } = this;
     if (begin !== this.position || end > chunkEnd) {
-      throw new Error(`${shard.file}: bytes [${begin}, ${end}) do not go on at ${this.position}`);
+      throw new Error(`${shard.file}: bytes [${begin}, ${end}) do not continue at ${this.position}`);
     }
     this.crc = combineCrc32c(this.crc, crc, end - begin);
     this.position = end;
@@ -94,7 +93,7 @@ class ChunkFolder {
     if (hexCrc(this.crc) !== crcOfChunk(shard.crc32c, chunk)) {
       throw new ZerofleetError(
         'shard_corrupt',
-        `${shard.file}: bytes of chunk ${chunk} are not the ones that were saved`,
+        `${shard.file}: the bytes of chunk ${chunk} differ from the saved ones`,
       );
     }
     this.crc = 0;

@@ -28,16 +28,16 @@ t.test('the environment of child processes', async (t) => {
   };
   const ours = ({ ZEROFLEET_REDIS_URL: _url, ZEROFLEET_API_KEY: _key, ...rest }: NodeJS.ProcessEnv) => rest;
 
-  await t.test('is the agent’s, without its own secrets', async (t) => {
+  await t.test("is the agent's environment without its secrets", async (t) => {
     t.strictSame(childEnv(false, null), { ...ours(process.env), ...ORDER });
   });
-  await t.test('shows a rank its GPU alone, whatever this process sees', async (t) => {
+  await t.test('shows a rank only its own GPU, whatever the agent sees', async (t) => {
     process.env.CUDA_VISIBLE_DEVICES = '0,1';
     t.equal(childEnv(false, 'GPU-1').CUDA_VISIBLE_DEVICES, 'GPU-1');
     t.equal(childEnv(false, null).CUDA_VISIBLE_DEVICES, '0,1');
     delete process.env.CUDA_VISIBLE_DEVICES;
   });
-  await t.test('has no way to credentials of AWS for a child that gets its own', async (t) => {
+  await t.test('contains no source of AWS credentials for a child with its own session', async (t) => {
     t.strictSame(childEnv(true, null), {
       ...ORDER,
       PATH: '/bin',

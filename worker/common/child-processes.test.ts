@@ -1,18 +1,18 @@
-/** Processes that outlive SIGKILL, and what is said of them. */
+/** Tests of processes that survive SIGKILL. */
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { runTask } from '../tasks/task-runner.js';
-import { testProcesses, undeadProcesses } from '../testing/child-processes.js';
+import { testProcesses, unkillableProcesses } from '../testing/child-processes.js';
 
 const waiting = fileURLToPath(new URL('../testing/scripted-rank.js', import.meta.url));
 const programs = { rank: waiting, task: waiting };
 const log = createLogger({ level: 'silent', name: 'test' });
 
-t.test('a machine has a problem for as long as a process that was killed is there', async (t) => {
-  const { fork, release } = undeadProcesses();
+t.test('a machine has a problem while a killed process still exists', async (t) => {
+  const { fork, release } = unkillableProcesses();
   const processes = testProcesses({ programs, fork, kill_ms: 50 });
   const seen: (string | null)[] = [];
   const cleared = new Promise<void>((resolve) => {
@@ -28,7 +28,7 @@ t.test('a machine has a problem for as long as a process that was killed is ther
   });
   const problem = await told;
   const where = process.platform === 'linux' ? ', in state [A-Z]' : '';
-  t.match(problem, new RegExp(`^rank 3, process ${child.pid}, is there 0.05 s after SIGKILL${where}`));
+  t.match(problem, new RegExp(`^rank 3, process ${child.pid}, still exists 0.05 s after SIGKILL${where}`));
   t.equal(processes.problem, problem);
   release();
   await cleared;
@@ -38,19 +38,19 @@ t.test('a machine has a problem for as long as a process that was killed is ther
 t.test('a process that ends in time is no problem', async (t) => {
   const processes = testProcesses({ programs });
   const child = processes.start('rank', process.env);
-  processes.kill(child, 'rank 0', () => t.fail('it is gone'));
+  processes.kill(child, 'rank 0', () => t.fail('it ended'));
   await once(child, 'close');
   t.equal(processes.problem, null);
 });
 
-t.test('a task that can not be killed is not waited for', async (t) => {
-  const { fork, release } = undeadProcesses();
+t.test('a task that cannot be killed does not block', async (t) => {
+  const { fork, release } = unkillableProcesses();
   t.teardown(release);
   const processes = testProcesses({ programs, fork, kill_ms: 50 });
   const stop = new AbortController();
-  const request = { kind: 'look_at_machine', gpus: false, cuda: false } as const;
+  const request = { kind: 'inspect_machine', gpus: false, cuda: false } as const;
   const task = runTask(processes, request, { signal: stop.signal, session: null, log });
   stop.abort(new ZerofleetError('device_unavailable', 'too late'));
   await t.rejects(task, { code: 'device_unavailable' });
-  t.match(processes.problem, /^look_at_machine, process/);
+  t.match(processes.problem, /^inspect_machine, process/);
 });

@@ -8,32 +8,32 @@ export type Fork = (program: string, args: readonly string[], options: ForkOptio
 export interface ChildProcessesOptions {
   /** Absolute paths of the main modules. */
   programs: { rank: string; task: string };
-  /** From SIGKILL until a process that is still there counts as one that can't be killed. */
+  /** Time after SIGKILL until a process counts as unkillable. */
   kill_ms: number;
   log: Logger;
-  /** What starts them, where it is not Node.js itself. */
+  /** Replaces Node's `fork`. */
   fork?: Fork;
 }
 
 /**
- * Starts this agent's child processes, and ends them. A process that waits in the kernel for a device or a file system that does not answer
- * (state D) outlives SIGKILL. Nobody waits for such a one: `kill` tells of it, and `problem` says that this machine is not fit for
- * anything new for as long as the process is there.
+ * Starts and kills this agent's child processes. A process that waits in the kernel for a device or a file system that does not answer
+ * (state D) survives SIGKILL. No caller waits for such a process: `kill` reports it, and `problem` makes this machine unfit for new work
+ * while the process exists.
  */
 export class ChildProcesses {
   private readonly dying = new Map<ChildProcess, NodeJS.Timeout>();
-  /** Those that can't be killed, and what is said of them. */
-  private readonly undead = new Map<ChildProcess, string>();
+  /** Unkillable processes, each with its description. */
+  private readonly unkillable = new Map<ChildProcess, string>();
   private readonly watchers: (() => void)[] = [];
 
   constructor(private readonly options: ChildProcessesOptions) {}
 
-  /** In words; null while every process ends that was killed. */
+  /** Description of the unkillable processes; null without any. */
   get problem(): string | null {
-    return this.undead.size === 0 ? null : [...this.undead.values()].join('; ');
+    return this.unkillable.size === 0 ? null : [...this.unkillable.values()].join('; ');
   }
 
-  /** Called whenever `problem` has changed. */
+  /** Calls the watcher after each change of `problem`. */
   onChange(watcher: () => void): void {
     this.watchers.push(watcher);
   }
@@ -44,40 +44,40 @@ export class ChildProcesses {
       env,
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // Inspector flags and test loaders of this process are none of a child's business.
+      // Children must not inherit inspector flags and test loaders.
       execArgv: [],
     });
   }
 
   /**
-   * Ends a process at once. Not by SIGTERM: a hanging or stopped process would not handle it. Idempotent.
-   * @param name of the process, for people
-   * @param onUndead called when it is still there after `kill_ms`, with what it is
+   * Kills a process with SIGKILL, because a hanging or stopped process would not handle SIGTERM. Idempotent.
+   * @param name name of the process in messages
+   * @param onUnkillable called with a description if it still exists after `kill_ms`
    */
-  kill(child: ChildProcess, name: string, onUndead: (problem: string) => void): void {
+  kill(child: ChildProcess, name: string, onUnkillable: (problem: string) => void): void {
     child.kill('SIGKILL');
     if (this.dying.has(child)) return;
-    const timer = setTimeout(() => this.late(child, name, onUndead), this.options.kill_ms);
+    const timer = setTimeout(() => this.onTimeout(child, name, onUnkillable), this.options.kill_ms);
     this.dying.set(child, timer);
     child.once('close', () => {
       clearTimeout(timer);
       this.dying.delete(child);
-      if (this.undead.delete(child)) this.changed();
+      if (this.unkillable.delete(child)) this.changed();
     });
   }
 
-  private late(child: ChildProcess, name: string, onUndead: (problem: string) => void): void {
+  private onTimeout(child: ChildProcess, name: string, onUnkillable: (problem: string) => void): void {
     if (child.exitCode !== null || child.signalCode !== null) {
-      // It is gone, and what it has started holds its output open.
+      // It has ended, but a process that it started holds its output open.
       for (const stream of [child.stdout, child.stderr]) stream?.destroy();
       return;
     }
     const { kill_ms, log } = this.options;
-    const problem = `${name}, process ${child.pid}, is there ${kill_ms / 1000} s after SIGKILL${stateOf(child.pid)}`;
-    log.error({ problem }, 'a process can not be killed: this worker takes nothing new until it is gone');
-    this.undead.set(child, problem);
+    const problem = `${name}, process ${child.pid}, still exists ${kill_ms / 1000} s after SIGKILL${stateOf(child.pid)}`;
+    log.error({ problem }, 'a process cannot be killed: this worker takes no new work until it ends');
+    this.unkillable.set(child, problem);
     this.changed();
-    onUndead(problem);
+    onUnkillable(problem);
   }
 
   private changed(): void {
@@ -85,7 +85,7 @@ export class ChildProcesses {
   }
 }
 
-/** What Linux says of a process, and the kernel function in which it waits; reading either waits for nothing. */
+/** Returns the state of a process and the kernel function in which it waits. Reading either does not block. */
 function stateOf(pid: number | undefined): string {
   try {
     const state = /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];

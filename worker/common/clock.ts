@@ -1,6 +1,6 @@
 import { waitOrAbort } from '../../platform/process/retry.js';
 
-/** Time that only goes forward, in milliseconds. Tests have one that goes on when they say so (`testing/fake-clock.ts`). */
+/** Monotonic time in milliseconds. Tests control it with `testing/fake-clock.ts`. */
 export interface Clock {
   now(): number;
   /** Waits `ms`, or until `signal` is aborted; does not reject. */

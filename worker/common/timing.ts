@@ -1,33 +1,33 @@
 import type { RetryPolicy } from '../../contracts/rank-protocol.js';
 
-/** Every period and patience of an agent, in milliseconds. Tests shorten them; nothing else differs there. */
+/** Intervals and timeouts of an agent, in milliseconds. Tests only shorten them. */
 export interface Timing {
-  /** Lease on an attempt; renewed three times in each. Also BullMQ's lock. */
+  /** Lease on an attempt, renewed three times per period. Also BullMQ's lock. */
   lease_ms: number;
-  /** How often BullMQ looks for entries whose lock was lost. */
+  /** Interval of BullMQ's check for entries with a lost lock. */
   stalled_interval_ms: number;
   heartbeat_ms: number;
-  /** Silence of a rank after which it counts as hanging. */
+  /** Time without a message after which a rank counts as hanging. */
   silence_ms: number;
-  /** How long ranks wait for each other in one exchange. */
+  /** Timeout of ranks that wait for each other in one exchange. */
   comm_timeout_ms: number;
-  /** How long the workers of a world may take to come together; preparing data does not count. */
+  /** Timeout until the workers of a world have joined; data preparation does not count. */
   join_ms: number;
-  /** From a cancellation to the killing of ranks that did not stop at a step. */
+  /** Grace period from a cancellation until ranks that did not stop at a step are killed. */
   cancel_grace_ms: number;
-  /** From SIGKILL until a process that is still there counts as one that can't be killed; one with much memory takes a while. */
+  /** Time after SIGKILL until a process counts as unkillable; freeing much memory takes a while. */
   kill_ms: number;
-  /** How long a draining agent lets its jobs save before it abandons them. */
+  /** Grace period of a draining agent for its jobs' saves; after it they are abandoned. */
   drain_ms: number;
-  /** Metrics are written at least this often. */
+  /** Maximum interval between writes of metrics. */
   report_interval_ms: number;
-  /** Before an entry is looked at again that can't run here now. */
+  /** Delay before a returned queue entry is delivered again. */
   hand_back_ms: number;
-  /** Pauses between restarts after errors; how many there may be is the job's `retry.max_errors`. */
+  /** Backoff between restarts after errors; the job's `retry.max_errors` limits their number. */
   restart: RetryPolicy;
-  /** A pause up to this long is waited for in place; for a longer one the job gives its slots back. */
+  /** Longest backoff that keeps the slots; for a longer one the job releases them. */
   restart_in_place_ms: number;
-  /** Reads and small writes in the object store by the agent. */
+  /** Retries of the agent's reads and small writes in the object store. */
   storage: RetryPolicy;
   save: { periodic: RetryPolicy; final: RetryPolicy };
 }
@@ -53,12 +53,12 @@ export const DEFAULT_TIMING: Timing = {
   },
 };
 
-/** What a configuration says of it. */
+/** Returns the timing for a configuration. */
 export function timingOf({ save_seconds }: { save_seconds: number }): Timing {
   return { ...DEFAULT_TIMING, drain_ms: save_seconds * 1000 };
 }
 
-/** For so long ranks bear with an agent that says nothing: any lease that it had is over then. */
+/** Returns the time after which ranks end without a message of their agent: any lease of it has expired by then. */
 export function agentSilenceMs({ lease_ms, heartbeat_ms }: Timing): number {
   return lease_ms + heartbeat_ms;
 }

@@ -22,7 +22,7 @@ async function opened(t: Test) {
   return { sts, role };
 }
 
-t.test('a session is tagged and limited to its job, and named after it', async (t) => {
+t.test('a session has the name, the tags and the policy of its job', async (t) => {
   const { sts, role } = await opened(t);
   const given = await role.assume(JOB, `${JOB.id}-3`);
   const [[id, session]] = [...sts.sessions] as [[string, unknown]];
@@ -43,7 +43,7 @@ t.test('a session is tagged and limited to its job, and named after it', async (
   t.equal(judge('s3:ListBucket', ''), 'AccessDenied');
 });
 
-t.test('a refusal says what is wrong, and is told from what may pass', async (t) => {
+t.test('a refusal names its cause and is distinguished from transient errors', async (t) => {
   const { sts, role } = await opened(t);
   sts.mood = 'refusing';
   const refused = await role.assume(JOB, 'name').catch((error: unknown) => error);
@@ -55,6 +55,6 @@ t.test('a refusal says what is wrong, and is told from what may pass', async (t)
     const failed = await role.assume(JOB, 'name').catch((error: unknown) => error);
     t.match(failed, { code: 'credentials_unavailable' }, mood);
     t.equal(isRefusal(failed), false, mood);
-    t.equal(sts.asked, 3, 'the SDK has tried it again');
+    t.equal(sts.asked, 3, 'the SDK retried it');
   }
 });

@@ -7,14 +7,14 @@ import '../../platform/aws-sdk.js';
 
 export interface AttemptRoleOptions {
   role_arn: string;
-  /** Where the job's objects are. */
+  /** Location of the job's objects. */
   bucket: Omit<Bucket, 'partition'>;
-  /** URL of the server to ask; null: that of AWS. */
+  /** URL of the STS server; null: AWS. */
   endpoint: string | null;
   region: string | undefined;
 }
 
-/** Tags of a session; its role's policies name them (infra/terraform/modules/workers/attempt-role.tf). */
+/** Tags of a session, which the policies of its role name (infra/terraform/modules/workers/attempt-role.tf). */
 const JOB_TAG = 'zerofleet:job';
 const SOURCE_TAG = 'zerofleet:from';
 
@@ -23,7 +23,7 @@ const CLIENT = {
   requestHandler: { connectionTimeout: 5_000, requestTimeout: 10_000 },
 };
 
-/** The IAM role that stands for one job at a time. */
+/** IAM role that is assumed for one job at a time. */
 export class AttemptRole {
   private readonly client: STSClient;
 
@@ -33,9 +33,9 @@ export class AttemptRole {
   }
 
   /**
-   * Credentials for an hour that reach what the job needs and nothing else.
-   * @param name of the session, as logs of AWS show it
-   * @throws ZerofleetError `credentials_unavailable`; `isRefusal` (refusal.ts) says whether that is the last word
+   * Returns credentials for an hour that allow only what the job needs.
+   * @param name session name, as in the logs of AWS
+   * @throws ZerofleetError `credentials_unavailable`; `isRefusal` (refusal.ts) tells whether it is final
    */
   async assume(job: Pick<Job, 'id' | 'spec'>, name: string): Promise<SessionCredentials> {
     const { role_arn, bucket } = this.options;
@@ -54,7 +54,7 @@ export class AttemptRole {
       throw unavailable(role_arn, error);
     });
     if (!given?.AccessKeyId || !given.SecretAccessKey || !given.SessionToken || !given.Expiration)
-      throw unavailable(role_arn, new Error('the answer has no credentials'));
+      throw unavailable(role_arn, new Error('the response has no credentials'));
     return {
       access_key_id: given.AccessKeyId,
       secret_access_key: given.SecretAccessKey,
@@ -72,7 +72,7 @@ function unavailable(role: string, cause: unknown): ZerofleetError {
   const { name, message } = cause as Error;
   return new ZerofleetError(
     'credentials_unavailable',
-    `${role} could not be assumed: ${name}: ${message}; its trust policy must let this worker in, with the session tags ` +
+    `${role} could not be assumed: ${name}: ${message}; its trust policy must allow this worker, with the session tags ` +
       `${JOB_TAG} and ${SOURCE_TAG} (ZEROFLEET_ATTEMPT_ROLE)`,
     { cause },
   );

@@ -10,9 +10,9 @@ const refusal = () =>
   new ZerofleetError('credentials_unavailable', 'no', {
     cause: Object.assign(new Error('no'), { name: 'AccessDenied' }),
   });
-const passing = () => new ZerofleetError('credentials_unavailable', 'not now');
+const transient = () => new ZerofleetError('credentials_unavailable', 'not now');
 
-/** Sessions of `life_ms`, numbered; what `fails` returns for a number is thrown instead. */
+/** Returns an issuer of numbered sessions of `life_ms`; an error from `fails` is thrown instead. */
 function issuer(life_ms: number, fails: (number: number) => Error | null = () => null) {
   const state = { asked: 0, failed: 0, at: [] as number[] };
   const assume = async (): Promise<SessionCredentials> => {
@@ -48,12 +48,12 @@ async function keysOf(session: JobSession, count: number): Promise<string[]> {
   return keys;
 }
 
-t.test('credentials are renewed when half of their time is over, until the session is closed', async (t) => {
+t.test('credentials are renewed at half of their lifetime until the session is closed', async (t) => {
   const { state, options } = issuer(200);
   const session = await JobSession.open(options);
   t.strictSame(await keysOf(session, 4), ['1', '2', '3', '4']);
   const [first = 0, second = 0] = state.at;
-  t.ok(second - first >= 95, 'not sooner');
+  t.ok(second - first >= 95, 'not earlier');
   await session.close();
   await session.close();
   const { asked } = state;
@@ -61,7 +61,7 @@ t.test('credentials are renewed when half of their time is over, until the sessi
   t.equal(state.asked, asked);
 });
 
-t.test('a renewal that fails is tried again for as long as it takes, and told once', async (t) => {
+t.test('a failed renewal is retried without limit and reported once', async (t) => {
   const { state, options } = issuer(60, (number) => (number > 1 && number < 12 ? refusal() : null));
   const session = await JobSession.open(options);
   t.strictSame(await keysOf(session, 2), ['1', '12']);
@@ -70,15 +70,15 @@ t.test('a renewal that fails is tried again for as long as it takes, and told on
 });
 
 t.test('the first credentials', async (t) => {
-  await t.test('are asked for as often as the policy says', async (t) => {
-    const { state, options } = issuer(1000, (number) => (number < 3 ? passing() : null));
+  await t.test('are requested as often as the policy says', async (t) => {
+    const { state, options } = issuer(1000, (number) => (number < 3 ? transient() : null));
     await (await JobSession.open(options)).close();
     t.equal(state.asked, 3);
-    const never = issuer(1000, passing);
+    const never = issuer(1000, transient);
     await t.rejects(JobSession.open(never.options), { code: 'credentials_unavailable' });
     t.equal(never.state.asked, 3);
   });
-  await t.test('are not asked for again after a refusal, nor when nobody waits any more', async (t) => {
+  await t.test('are not requested again after a refusal, nor after an abort', async (t) => {
     const refused = issuer(1000, refusal);
     await t.rejects(JobSession.open(refused.options), { code: 'credentials_unavailable' });
     t.equal(refused.state.asked, 1);
@@ -88,7 +88,7 @@ t.test('the first credentials', async (t) => {
   });
 });
 
-t.test('a clock that is hours wrong makes no flood of requests', async (t) => {
+t.test('a clock that is hours off causes no flood of requests', async (t) => {
   for (const life_ms of [-7_200_000, 7_200_000]) {
     const { state, options } = issuer(life_ms);
     const session = await JobSession.open(options);

@@ -5,20 +5,20 @@ import { SESSION_SECONDS } from './session-time.js';
 
 export interface JobSessionOptions {
   assume(): Promise<SessionCredentials>;
-  /** Until the first credentials are there; renewals are tried for as long as the session is open. */
+  /** Retries of the first request; renewals are retried while the session is open. */
   retry: RetryPolicy;
-  /** Ends the wait for the first ones. */
+  /** Aborts the first request. */
   signal: AbortSignal;
-  /** Called when a renewal fails that the one before did not. */
+  /** Called on the first of consecutive failed renewals. */
   onFailed(error: unknown): void;
 }
 
-/** Of what is left of the credentials' time, this much is used before new ones are asked for: the rest is for an STS that is away. */
+/** Part of the remaining lifetime after which credentials are renewed; the rest covers an STS outage. */
 const USED_PART = 0.5;
 
 type Listener = (credentials: SessionCredentials) => void;
 
-/** The credentials of one job on this machine, renewed until the session is closed. */
+/** Credentials of one job on this machine, renewed until the session is closed. */
 export class JobSession {
   private readonly listeners = new Set<Listener>();
   private readonly closed = new AbortController();
@@ -31,7 +31,10 @@ export class JobSession {
     this.renewing = this.renewForever();
   }
 
-  /** @throws ZerofleetError `credentials_unavailable`; the signal's reason */
+  /**
+   * Requests the first credentials.
+   * @throws ZerofleetError `credentials_unavailable`; the signal's reason
+   */
   static async open(options: JobSessionOptions): Promise<JobSession> {
     const { assume, retry: policy, signal } = options;
     signal.throwIfAborted();
@@ -43,14 +46,14 @@ export class JobSession {
     return new JobSession(options, first);
   }
 
-  /** @param listener gets the credentials at once, and again whenever they are renewed. @returns ends it */
+  /** Calls the listener with the credentials at once and after every renewal. Returns the unsubscription. */
   watch(listener: Listener): () => void {
     this.listeners.add(listener);
     listener(this.credentials);
     return () => this.listeners.delete(listener);
   }
 
-  /** Nothing is renewed any more; credentials that were given end by themselves. Idempotent. */
+  /** Stops renewing; issued credentials expire by themselves. Idempotent. */
   async close(): Promise<void> {
     this.closed.abort();
     this.listeners.clear();
@@ -80,10 +83,10 @@ export class JobSession {
   }
 
   private untilRenewalMs(): number {
-    const told_ms = Date.parse(this.credentials.expires_at) - Date.now();
-    const most_ms = SESSION_SECONDS * 1000;
-    // Otherwise one of the clocks is wrong, and there is as much as was asked for.
-    const left_ms = told_ms > 0 && told_ms < most_ms ? told_ms : most_ms;
+    const reported_ms = Date.parse(this.credentials.expires_at) - Date.now();
+    const max_ms = SESSION_SECONDS * 1000;
+    // A value out of range means that one of the clocks is wrong; the requested lifetime is used then.
+    const left_ms = reported_ms > 0 && reported_ms < max_ms ? reported_ms : max_ms;
     return left_ms * USED_PART;
   }
 }

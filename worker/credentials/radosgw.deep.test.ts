@@ -1,4 +1,4 @@
-/** What a session of the role really may do, by the judgement of a server that has STS and session policies: Ceph's radosgw. */
+/** Tests of the rights of a session at Ceph's radosgw, a server with STS and session policies. */
 import t from 'tap';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { S3Store } from '../../platform/object-store/s3/store.js';
@@ -63,13 +63,13 @@ t.test('a session of a job, at a server with STS', { skip }, async (t) => {
   await t.test('reads what the job needs', async (t) => {
     for (const key of readable) t.equal(String(await objects.get(key)), key);
   });
-  await t.test('writes its checkpoints, also in parts, and its exports', async (t) => {
+  await t.test('writes checkpoints, also in parts, and exports', async (t) => {
     const shard = `jobs/${OWN}/checkpoints/000000010-1-a-abc/shard`;
     t.same(await objects.put(shard, Buffer.alloc(20 * MIB, 7)), { bytes: 20 * MIB });
     t.ok((await objects.get(shard, { begin: 20 * MIB - 3, end: 20 * MIB })).equals(Buffer.from([7, 7, 7])));
     await objects.put(`jobs/${OWN}/exports/10/config.json`, Buffer.from('{}'));
   });
-  await t.test('reaches nothing of other jobs, datasets, models and projects', async (t) => {
+  await t.test('has no access to other jobs, datasets, models and projects', async (t) => {
     for (const key of theirs) {
       await t.rejects(objects.get(key), { code: 'access_denied' }, `read ${key}`);
       await t.rejects(objects.put(key, Buffer.from('mine')), { code: 'access_denied' }, `write ${key}`);
@@ -81,16 +81,13 @@ t.test('a session of a job, at a server with STS', { skip }, async (t) => {
     for (const prefix of ['', 'jobs/', `jobs/${OTHER}/`])
       await t.rejects(list(prefix), { code: 'access_denied' }, `list ${prefix}`);
   });
-  await t.test(
-    'changes nothing of its own job but checkpoints and exports, and removes nothing',
-    async (t) => {
-      await t.rejects(objects.put(`jobs/${OWN}/spec.json`, Buffer.from('{}')), { code: 'access_denied' });
-      await t.rejects(objects.put(`datasets/${DATASET}/text`, Buffer.from('')), { code: 'access_denied' });
-      const own = `jobs/${OWN}/checkpoints/000000010-1-a-abc/shard`;
-      await t.rejects(objects.delete([own]), { code: 'access_denied' });
-    },
-  );
-  await t.test('is told of an object that is missing that it is missing', async (t) => {
+  await t.test('changes only checkpoints and exports of its own job, and deletes nothing', async (t) => {
+    await t.rejects(objects.put(`jobs/${OWN}/spec.json`, Buffer.from('{}')), { code: 'access_denied' });
+    await t.rejects(objects.put(`datasets/${DATASET}/text`, Buffer.from('')), { code: 'access_denied' });
+    const own = `jobs/${OWN}/checkpoints/000000010-1-a-abc/shard`;
+    await t.rejects(objects.delete([own]), { code: 'access_denied' });
+  });
+  await t.test('distinguishes a missing object from a denied one', async (t) => {
     const missing = `jobs/${OWN}/checkpoints/000000005-1-a-abc/shard`;
     await t.rejects(objects.get(missing), { code: 'object_not_found' });
     t.equal(await objects.head(missing), null);

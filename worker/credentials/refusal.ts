@@ -1,4 +1,4 @@
-/** What STS calls errors that another try does not mend. */
+/** STS error names that a retry does not resolve. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'AccessDenied',
   'AccessDeniedException',
@@ -11,7 +11,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'ValidationError',
 ]);
 
-/** Whether STS understood and refused, so that only somebody's change of a role or policy helps. */
+/** Returns whether STS refused the request, so that only a change of a role or policy helps. */
 export function isRefusal(error: unknown): boolean {
   return REFUSALS.has(String(((error as Error).cause as Error | undefined)?.name));
 }

@@ -1,28 +1,31 @@
-/** What one job's child processes may do in the object store, in the words of IAM. */
+/** IAM session policy for the object store access of one job's child processes. */
 import { dirname } from 'node:path/posix';
 import { datasetKey, type Job, modelKey } from '../../contracts/index.js';
 import { checkpointsPrefix, exportsPrefix, jobKey } from '../../platform/checkpoint/layout.js';
 import { tokenizerModel } from '../../spec/index.js';
 
-/** Folders of an object store, each with a slash at its end. */
+/** Folders of an object store, each with a trailing slash. */
 export interface Reach {
   writes: readonly string[];
-  /** Those that are written among them. */
+  /** Readable folders, including the writable ones. */
   reads: readonly string[];
 }
 
-/** A place in S3. */
+/** Location in S3. */
 export interface Bucket {
-  /** As in ARNs: `aws`, `aws-cn`, … */
+  /** ARN partition: `aws`, `aws-cn`, … */
   partition: string;
   bucket: string;
-  /** Begins every key, without a slash at its end; may be empty. */
+  /** Prefix of every key, without a trailing slash; may be empty. */
   prefix: string;
-  /** Whether its objects may be encrypted with keys of KMS. Servers other than AWS refuse policies that name what they don't know. */
+  /** True if objects may be encrypted with KMS keys. Servers other than AWS refuse policies with unknown actions. */
   kms: boolean;
 }
 
-/** A job writes its checkpoints and exports. It reads its own folder, its dataset, and what it begins with and takes its tokenizer from. */
+/**
+ * Returns the folders of a job: it writes its checkpoints and exports, and reads its own folder, its dataset, its initial model or
+ * checkpoint and its tokenizer.
+ */
 export function reachOf({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
   const { init_from } = spec.model;
   const models = [
@@ -38,15 +41,15 @@ export function reachOf({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
   };
 }
 
-/** The job whose checkpoint a job begins with; without one, the job itself. */
+/** Returns the job of the initial checkpoint; without one, the job itself. */
 export function sourceJob({ id, spec }: Pick<Job, 'id' | 'spec'>): string {
   const { init_from } = spec.model;
   return init_from !== null && 'checkpoint' in init_from ? init_from.job : id;
 }
 
 /**
- * A session policy: the session may do what this and the role allow, both. The keys of KMS are those that the role names. Folders may be
- * listed so that an object that is missing can be told from one that is denied.
+ * Returns a session policy: a session has the rights that both this policy and the role allow. The role names the KMS keys. Listing of the
+ * folders is allowed so that a missing object is distinguished from a denied one.
  */
 export function sessionPolicy({ partition, bucket, prefix, kms }: Bucket, { writes, reads }: Reach): string {
   const arn = `arn:${partition}:s3:::${bucket}`;

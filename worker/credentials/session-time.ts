@@ -1,2 +1,2 @@
-/** As long as a role that is assumed by a role may be. */
+/** Maximum duration of a chained role session at AWS. */
 export const SESSION_SECONDS = 3600;

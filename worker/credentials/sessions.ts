@@ -6,10 +6,10 @@ import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import { JobSession } from './job-session.js';
 
 export interface SessionOptions {
-  /** What is done for the job, in letters, digits and hyphens: logs of AWS show it behind the job's id. */
+  /** Purpose in letters, digits and hyphens; logs of AWS show it behind the job's id. */
   purpose: string;
   signal: AbortSignal;
-  /** Called when a renewal fails that the one before did not. */
+  /** Called on the first of consecutive failed renewals. */
   onFailed?(error: unknown): void;
 }
 
@@ -18,21 +18,24 @@ interface Role {
   close(): void;
 }
 
-/** Opens sessions of the configured role, one for each thing that is done for a job. */
+/** Opens sessions of the configured role, one for each purpose of a job. */
 export class Sessions {
   constructor(
     private readonly role: Role,
     private readonly options: { retry: RetryPolicy; metrics: AgentMetrics; log: Logger },
   ) {}
 
-  /** @throws ZerofleetError `credentials_unavailable`; the signal's reason */
+  /**
+   * Opens a session.
+   * @throws ZerofleetError `credentials_unavailable`; the signal's reason
+   */
   open(job: Pick<Job, 'id' | 'spec'>, { purpose, signal, onFailed }: SessionOptions): Promise<JobSession> {
     const { retry, metrics, log } = this.options;
     return JobSession.open({
       assume: () =>
         this.role.assume(job, `${job.id}-${purpose}`).catch((error: unknown) => {
           metrics.credentialsFailed();
-          // Alarms count this line (infra/terraform/modules/observability).
+          // Alarms match this line (infra/terraform/modules/observability).
           log.warn({ err: error, job_id: job.id, purpose }, 'credentials not given');
           throw error;
         }),
@@ -48,7 +51,7 @@ export class Sessions {
 }
 
 /**
- * What the configuration says; null: child processes have the credentials of this one.
+ * Creates the sessions of the configuration; null: child processes use the credentials of this process.
  * @throws ZerofleetError `invalid_configuration`
  */
 export async function openSessions(
@@ -62,12 +65,12 @@ export async function openSessions(
   if (protocol !== 's3:' || !region)
     throw new ZerofleetError(
       'invalid_configuration',
-      'ZEROFLEET_ATTEMPT_ROLE needs an object store in S3 (ZEROFLEET_OBJECT_STORE=s3://…) and AWS_REGION; unset it, or set those',
+      'ZEROFLEET_ATTEMPT_ROLE needs an object store in S3 (ZEROFLEET_OBJECT_STORE=s3://…) and AWS_REGION; set both, or unset ZEROFLEET_ATTEMPT_ROLE',
     );
-  // Servers other than AWS have STS where they have S3.
+  // Servers other than AWS serve STS and S3 at one endpoint.
   const endpoint = process.env.AWS_ENDPOINT_URL_STS ?? s3_endpoint;
   const prefix = pathname.replace(/^\/+|\/+$/g, '');
-  // The SDK is large; workers without a role start without it.
+  // The SDK is large; workers without a role do not load it.
   const { AttemptRole } = await import('./attempt-role.js');
   return new Sessions(
     new AttemptRole({
@@ -81,8 +84,8 @@ export async function openSessions(
 }
 
 /**
- * Does something with a session of its own, where there are sessions.
- * @throws ZerofleetError `credentials_unavailable`; the signal's reason; what `use` throws
+ * Calls `use` with a session of its own, or with null if no role is configured.
+ * @throws ZerofleetError `credentials_unavailable`; the signal's reason; errors of `use`
  */
 export async function withSession<T>(
   { sessions }: { sessions: Sessions | null },

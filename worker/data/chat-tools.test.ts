@@ -1,4 +1,4 @@
-// Chats with tools against what transformers makes of them (golden/make_golden_tools.py).
+// Compares chats with tools with the output of transformers (golden/make_golden_tools.py).
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -21,7 +21,7 @@ function chatOf(line: object): JsonlChat {
 }
 
 for (const [index, { chat, text, learned }] of golden.cases.entries())
-  t.test(`chat ${index}: the same text, and the same of it is learned`, async (t) => {
+  t.test(`chat ${index}: the same text and the same learned parts`, async (t) => {
     const rendered = new ChatTemplate(golden.template).render(chatOf(chat));
     t.equal(rendered.text, text);
     t.same(
@@ -30,7 +30,7 @@ for (const [index, { chat, text, learned }] of golden.cases.entries())
     );
   });
 
-t.test('a template without tags gets tools for every turn', async (t) => {
+t.test('a template without tags receives the tools for every turn', async (t) => {
   const template =
     '{{ tools | tojson }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ m.tool_calls | tojson }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}';
   const call = { function: { name: 'f' } };
@@ -46,23 +46,23 @@ t.test('a template without tags gets tools for every turn', async (t) => {
   );
 });
 
-t.test('tools that a template leaves out are no silent loss', async (t) => {
+t.test('a template that ignores tools is refused', async (t) => {
   const plain = new ChatTemplate('{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}');
   const messages = [{ role: 'assistant', content: 'a' }];
   const calling = [{ role: 'assistant', content: 'a', tool_calls: [{ function: { name: 'f' } }] }];
   const refused = (message: RegExp) => ({ code: 'chat_template_invalid', message });
   t.throws(
     () => plain.render(chatOf({ messages, tools: [{}] })),
-    refused(/leaves the tools of the chat out/),
+    refused(/does not render the tools of the chat/),
   );
   t.throws(
     () => plain.render(chatOf({ messages: calling })),
-    refused(/leaves the tool_calls of the chat out/),
+    refused(/does not render the tool_calls of the chat/),
   );
   t.equal(plain.render(chatOf({ messages, tools: [] })).text, 'assistant: a\n');
 });
 
-t.test('every field of a message reaches the template', async (t) => {
+t.test('every field of a message is available to the template', async (t) => {
   const template = new ChatTemplate(
     '{% for m in messages %}{{ m.name }}{{ m.nested.x }}{{ m.content }}{% endfor %}',
   );
@@ -70,7 +70,7 @@ t.test('every field of a message reaches the template', async (t) => {
   t.equal(template.render(chatOf({ messages })).text, 'n3a');
 });
 
-t.test('a template tells the day that it was given, whatever day it is', async (t) => {
+t.test('a template uses the date of the spec', async (t) => {
   const source =
     '\n{% if strftime_now is defined %}{{ strftime_now("%d %b %Y") }}{% else %}no date{% endif %}';
   const chat = chatOf({ messages: [{ role: 'assistant', content: 'a' }] });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { DataCounts } from './data-summary.js';
 
-t.test('documents, tokens and targets are counted, however the tokens come', async (t) => {
+t.test('documents, tokens and targets are counted, however the tokens are split', async (t) => {
   const counts = new DataCounts(4);
   counts.add({ tokens: Uint16Array.of(7, 9, 1), counts: null, starts: true });
   counts.add({ tokens: Uint16Array.of(5, 5), counts: Uint8Array.of(0, 1), starts: false });

@@ -1,19 +1,19 @@
 import { countTargets } from './packing.js';
 import type { TokenPiece } from './token-file-writer.js';
 
-/** What was found in a dataset, the part that is set aside included. */
+/** Summary of a dataset, including the validation split. */
 export interface DataSummary {
   documents: number;
   tokens: number;
-  /** Tokens that the loss counts. */
+  /** Tokens that count in the loss. */
   targets: number;
-  /** The largest of the tokens. */
+  /** The largest token id. */
   max_token: number;
-  /** Documents that have no room in one sequence; they are read in parts that do not see each other. */
+  /** Documents that do not fit into one sequence; they are read in parts without attention between them. */
   long_documents: number;
 }
 
-/** Counts while the tokens come. */
+/** Counts a stream of tokens. */
 export class DataCounts {
   private readonly summary: DataSummary = {
     documents: 0,
@@ -22,7 +22,7 @@ export class DataCounts {
     max_token: -1,
     long_documents: 0,
   };
-  /** Tokens of the last document. */
+  /** Tokens of the current document. */
   private length = 0;
 
   constructor(private readonly sequence_length: number) {}
@@ -43,14 +43,14 @@ export class DataCounts {
     return this.summary.max_token;
   }
 
-  /** There are no more tokens. */
+  /** Ends the stream and returns the summary. */
   end(): DataSummary {
     this.endDocument();
     return { ...this.summary };
   }
 
   private endDocument(): void {
-    // A sequence has as many inputs, and the target of the last one.
+    // A sequence has sequence_length inputs and the target of the last one.
     if (this.length > this.sequence_length + 1) this.summary.long_documents++;
     this.length = 0;
   }

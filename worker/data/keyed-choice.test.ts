@@ -6,13 +6,13 @@ function chosen(seed: number, count: number, number: number): number[] {
   return Array.from({ length: count }, (_, index) => index).filter((index) => choice.has(index));
 }
 
-t.test('exactly as many as asked for are chosen', async (t) => {
+t.test('exactly the requested number is chosen', async (t) => {
   for (const count of [1, 2, 3, 10, 64, 65, 1000])
     for (const number of [0, 1, Math.floor(count / 2), count])
       t.equal(chosen(7, count, number).length, number, `${number} of ${count}`);
 });
 
-t.test('the choice is spread over the range and follows the seed, all of its bits', async (t) => {
+t.test('the choice is spread over the range and depends on all bits of the seed', async (t) => {
   const choices = [0, 1, 2, 2 ** 32, 2 ** 40].map((seed) => chosen(seed, 10_000, 1000));
   for (const [index, one] of choices.entries()) {
     for (let tenth = 0; tenth < 10; tenth++) {
@@ -26,11 +26,11 @@ t.test('the choice is spread over the range and follows the seed, all of its bit
   }
 });
 
-t.test('a larger choice of the same things contains the smaller one', async (t) => {
+t.test('a larger choice contains the smaller one', async (t) => {
   const more = new Set(chosen(3, 500, 50));
   t.ok(chosen(3, 500, 20).every((index) => more.has(index)));
 });
 
-t.test('the choice is part of the contract: it never changes between versions', async (t) => {
+t.test('the choice is part of the contract and never changes between versions', async (t) => {
   t.same(chosen(1, 40, 4), [6, 18, 19, 38]);
 });

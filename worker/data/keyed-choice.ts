@@ -1,19 +1,19 @@
 /**
- * A keyed choice of `chosen` out of `count` things, told one by one: a thing is chosen when a keyed permutation of all of
- * them (a balanced Feistel network, walked until it falls inside the range) puts it among the first. Nothing is held for
- * it, and it depends on seed and numbers alone.
+ * Keyed choice of `chosen` out of `count` items, evaluated item by item: an item is chosen when a keyed permutation of all items (a
+ * balanced Feistel network, walked until it falls inside the range) maps it to one of the first `chosen` positions. It needs no memory and
+ * depends only on the seed and the numbers.
  */
 export class KeyedChoice {
   private readonly halfBits: number;
   private readonly keys: number[];
 
-  /** `count` up to 2^31. */
+  /** Creates the choice. `count` may be at most 2^31. */
   constructor(
     seed: number,
     private readonly count: number,
     private readonly chosen: number,
   ) {
-    // Whole numbers only: logarithms of V8 may be off in the last bit, and then so would be every choice.
+    // Uses integers only: V8's logarithms may be off in the last bit, which would change the choice.
     this.halfBits = Math.max(1, Math.ceil((32 - Math.clz32(count - 1)) / 2));
     const low = seed >>> 0;
     const high = Math.floor(seed / 2 ** 32) >>> 0;
@@ -43,7 +43,7 @@ export class KeyedChoice {
 const ROUNDS = 6;
 const GOLDEN = 0x9e3779b9;
 
-/** The finalizer of MurmurHash3 (Appleby, public domain): 32 bits to 32 bits, one to one. */
+/** Finalizer of MurmurHash3 (Appleby, public domain): a bijection of 32-bit integers. */
 function mix(value: number): number {
   let hash = value | 0;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

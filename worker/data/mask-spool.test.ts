@@ -4,7 +4,7 @@ import t from 'tap';
 import { MaskSpool } from './mask-spool.js';
 import { Spool } from './spool.js';
 
-/** A spool with no more than its bytes from `kept` on: nobody reads what is before. */
+/** Spool that stores only its bytes from `kept` on; earlier bytes are never read. */
 class EndOfSpool {
   private length = 0;
   private readonly bytes: number[] = [];
@@ -35,7 +35,7 @@ class EndOfSpool {
   }
 }
 
-t.test('bits of tokens behind the first 2^31 are read where they were written', async (t) => {
+t.test('bits beyond the first 2^31 tokens are read back correctly', async (t) => {
   const before = 2 ** 31;
   const mask = new MaskSpool(new EndOfSpool(before / 8));
   for (let place = 0; place < before; place += 2 ** 25) mask.push(2 ** 25, null);
@@ -49,10 +49,10 @@ t.test('bits of tokens behind the first 2^31 are read where they were written', 
   ] as const)
     t.same(mask.read(before + begin, end - begin), counts.subarray(begin, end));
   const [written] = [...mask.finish()];
-  t.same(written, [0b01001001, 0b10010010, 0b00100], 'the rest of a byte is written, too');
+  t.same(written, [0b01001001, 0b10010010, 0b00100], 'the last partial byte is written, too');
 });
 
-t.test('whatever was pushed is read back, from any place', async (t) => {
+t.test('pushed bits are read back from any position', async (t) => {
   const path = join(t.testdir(), 'mask');
   const pushed = fc.array(
     fc.oneof(fc.array(fc.integer({ min: 0, max: 1 }), { maxLength: 40 }), fc.integer({ min: 0, max: 40 })),

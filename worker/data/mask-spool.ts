@@ -2,17 +2,17 @@ import { padded } from '../../contracts/token-file.js';
 import type { Spool } from './spool.js';
 
 /**
- * The loss mask of a token file: one bit for each token, the lowest of a byte first. A token's place may be above 2^31, where shifts of
- * 32 bits give other numbers.
+ * Loss mask of a token file: one bit per token, the lowest bit of a byte first. Positions may exceed 2^31, where 32-bit shifts give wrong
+ * results.
  */
 export class MaskSpool {
   private count = 0;
-  /** Bits that fill no byte yet. */
+  /** Bits of the last, partial byte. */
   private bits = 0;
 
   constructor(private readonly spool: Pick<Spool, 'push' | 'pushByte' | 'readAt' | 'read' | 'close'>) {}
 
-  /** @param counts whether each of the next tokens counts as a target; null: all of them */
+  /** Appends bits. @param counts 1 for each token that counts as a target; null: all of them */
   push(count: number, counts: Uint8Array | null): void {
     const begin = this.count;
     const end = begin + count;
@@ -25,7 +25,7 @@ export class MaskSpool {
     this.pushBits(end, (place) => (counts === null || counts[place - begin] !== 0 ? 1 : 0));
   }
 
-  /** Whether each of `count` tokens from `begin` on, which must have been pushed, counts as a target. */
+  /** Returns the bits of `count` tokens from `begin` on, which must have been pushed. */
   read(begin: number, count: number): Uint8Array {
     const first = Math.floor(begin / 8);
     const end = Math.min(Math.ceil((begin + count) / 8), Math.floor(this.count / 8));
@@ -34,7 +34,7 @@ export class MaskSpool {
     return Uint8Array.from({ length: count }, (_, i) => bitAt(begin + i) & 1);
   }
 
-  /** The whole mask; there are no more tokens. */
+  /** Returns the whole mask; no more tokens may be pushed. */
   *finish(): Generator<Uint8Array> {
     if (this.count % 8 > 0) this.spool.pushByte(this.bits);
     yield* this.spool.read();

@@ -6,7 +6,7 @@ interface Document {
   counts: number[];
 }
 
-/** Documents as the lists of what counts in them. */
+/** Generates documents as lists of their mask bits. */
 const documents = fc.array(
   fc.array(fc.constantFrom(1, 1, 0), { minLength: 1, maxLength: 30 }).map((counts) => ({ counts })),
   { maxLength: 20 },
@@ -17,7 +17,7 @@ function pack(packer: Packer, given: readonly Document[]): void {
   packer.end();
 }
 
-/** Places of the targets that a reader finds in the sequences, by the rule of native/data/sequence_reader.h. */
+/** Returns the positions of the targets that a reader finds in the sequences, by the rule of native/data/sequence_reader.h. */
 function targetsOf(sequences: readonly number[], given: readonly Document[], length: number): number[] {
   const counts = given.flatMap((document) => document.counts.map((count, i) => count === 1 && i > 0));
   return sequences.flatMap((begin, index) => {
@@ -30,7 +30,7 @@ function allTargets(given: readonly Document[]): number[] {
   return targetsOf([0], given, Number.MAX_SAFE_INTEGER);
 }
 
-t.test('split: every target is in exactly one sequence, and none is without one', async (t) => {
+t.test('split: every target is in exactly one sequence, and every sequence has a target', async (t) => {
   fc.assert(
     fc.property(documents, fc.integer({ min: 1, max: 12 }), (given, length) => {
       const sequences: number[] = [];
@@ -42,7 +42,7 @@ t.test('split: every target is in exactly one sequence, and none is without one'
   );
 });
 
-t.test('whole: every target is in exactly one sequence; only long documents are cut', async (t) => {
+t.test('whole: every target is in exactly one sequence; only long documents are split', async (t) => {
   fc.assert(
     fc.property(documents, fc.integer({ min: 1, max: 12 }), (given, length) => {
       const sequences: number[] = [];
@@ -53,13 +53,13 @@ t.test('whole: every target is in exactly one sequence; only long documents are 
         const [from, to] = [place, place + counts.length];
         place = to;
         const cuts = sequences.filter((begin) => begin > from && begin < to);
-        t.ok(counts.length > length + 1 || cuts.length === 0, 'a document that has room is not cut');
+        t.ok(counts.length > length + 1 || cuts.length === 0, 'a document that fits is not split');
       }
     }),
   );
 });
 
-t.test('split without a rest: as many sequences as have all their targets', async (t) => {
+t.test('split without remainder: only sequences with all of their targets', async (t) => {
   for (const [tokens, expected] of [
     [8, []],
     [9, [0]],
@@ -74,7 +74,7 @@ t.test('split without a rest: as many sequences as have all their targets', asyn
   }
 });
 
-t.test('the pieces in which tokens come do not matter', async (t) => {
+t.test('the result does not depend on the pieces in which tokens arrive', async (t) => {
   const pieces = fc.array(fc.tuple(fc.integer({ min: 1, max: 40 }), fc.boolean()), { minLength: 1 });
   fc.assert(
     fc.property(pieces, fc.integer({ min: 1, max: 12 }), (given, length) => {
@@ -84,8 +84,8 @@ t.test('the pieces in which tokens come do not matter', async (t) => {
         else documents[documents.length - 1]! += count;
       }
       for (const packerOf of [
-        (told: number[]) => new SplitPacker(length, false, (begin) => told.push(begin)),
-        (told: number[]) => new WholePacker(length, (begin) => told.push(begin)),
+        (begins: number[]) => new SplitPacker(length, false, (begin) => begins.push(begin)),
+        (begins: number[]) => new WholePacker(length, (begin) => begins.push(begin)),
       ]) {
         const [one, many]: [number[], number[]] = [[], []];
         pack(

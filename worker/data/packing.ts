@@ -1,26 +1,26 @@
 /**
- * How the tokens of documents, one after the other, are cut into sequences of T inputs and the target of the last one.
- * A packer is told of the tokens in their order and tells of each sequence that it closes; a sequence in which nothing
- * counts as a target is left out. What it cuts depends on the tokens alone, not on the pieces in which they come.
+ * Packer that splits the tokens of consecutive documents into sequences of T inputs and the target of the last one. It receives the tokens
+ * in order and reports each sequence that it closes; a sequence without a target is dropped. The result depends only on the tokens, not on
+ * the pieces in which they arrive.
  */
 export interface Packer {
   /**
-   * The next `count` tokens. @param counts whether each counts as a target; null: all of them
-   * @param starts whether the first of them begins a document
+   * Adds the next `count` tokens. @param counts 1 for each token that counts as a target; null: all of them
+   * @param starts true if the first of them begins a document
    */
   add(count: number, counts: Uint8Array | null, starts: boolean): void;
-  /** There are no more. */
+  /** Ends the stream of tokens. */
   end(): void;
-  /** Sequences that were left out up to now. */
+  /** Sequences dropped so far because they have no target. */
   readonly without_targets: number;
 }
 
-/** Called with the place of a sequence's first token, in ascending order. */
+/** Called with the position of a sequence's first token, in ascending order. */
 export type OnSequence = (begin: number) => void;
 
 /**
- * Cuts every T tokens, wherever documents end. Every token but the first is the target of one sequence.
- * `keepRest`: the tokens behind the last whole sequence are one too; it is padded when it is read.
+ * Packer that splits every T tokens, regardless of documents. Every token except the first is the target of one sequence. `keepRest`: the
+ * tokens after the last full sequence form one more sequence, which is padded when it is read.
  */
 export class SplitPacker implements Packer {
   without_targets = 0;
@@ -36,7 +36,7 @@ export class SplitPacker implements Packer {
 
   add(count: number, counts: Uint8Array | null, starts: boolean): void {
     for (let done = 0; done < count; ) {
-      // Of the sequence from `begin` on, the targets are the places begin + 1 to begin + length.
+      // The targets of the sequence from `begin` on are at begin + 1 to begin + length.
       const take = Math.min(count - done, this.begin + this.length + 1 - this.place);
       this.targets += countTargets(counts, done, done + take, starts);
       done += take;
@@ -58,14 +58,14 @@ export class SplitPacker implements Packer {
 }
 
 /**
- * Keeps documents whole: a sequence is as many documents, in their order, as have room in it together; the rest of it is
- * padding. A document that is longer than a sequence is cut every T tokens, and others may follow its rest.
+ * Packer that keeps documents whole: a sequence is as many documents, in order, as fit into it; the remainder is padding. A document that
+ * is longer than a sequence is split every T tokens, and others may follow its remainder.
  */
 export class WholePacker implements Packer {
   without_targets = 0;
   private place = 0;
   private begin = 0;
-  /** Where the last document begins. */
+  /** Position of the last document. */
   private document = 0;
   /** Targets of the sequence: in the last document, and before it. */
   private targets = 0;
@@ -92,29 +92,31 @@ export class WholePacker implements Packer {
   }
 
   end(): void {
-    this.tell(this.before + this.targets);
+    this.emit(this.before + this.targets);
   }
 
-  /** The next token has none: its document begins the next sequence, or is cut when it fills this one alone. */
+  /**
+   * Closes the sequence because the next token does not fit: its document begins the next sequence, or is split if it fills this one alone.
+   */
   private makeRoom(): void {
     if (this.document > this.begin) {
-      this.tell(this.before);
+      this.emit(this.before);
       this.begin = this.document;
     } else {
-      this.tell(this.before + this.targets);
+      this.emit(this.before + this.targets);
       this.begin += this.length;
       this.targets = 0;
     }
     this.before = 0;
   }
 
-  private tell(targets: number): void {
+  private emit(targets: number): void {
     if (targets > 0) this.onSequence(this.begin);
     else if (this.place > this.begin + 1) this.without_targets++;
   }
 }
 
-/** Targets among tokens [begin, end) of a call; the first token of a document is none. */
+/** Counts the targets among tokens [begin, end) of a call; the first token of a document is none. */
 export function countTargets(counts: Uint8Array | null, begin: number, end: number, starts: boolean): number {
   const first = starts && begin === 0 ? 1 : begin;
   if (counts === null) return Math.max(0, end - first);

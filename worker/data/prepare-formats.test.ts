@@ -1,4 +1,4 @@
-// Every format and tokenizer, from the stored dataset to the token files.
+// Tests every format and tokenizer, from the stored dataset to the token files.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
@@ -50,7 +50,7 @@ async function setup(t: Test, uploaded: Uint8Array, dataset: Partial<Dataset>) {
   return { objects, request };
 }
 
-/** What each document becomes. */
+/** Returns the expected tokens of each document. */
 function expectedDocuments(chat_template: string | null) {
   const options = { tokenizer: FILES, parse_special_tokens: false, template_date: null };
   const encoder = new BatchEncoder({ ...options, chat_template });
@@ -61,7 +61,7 @@ function expectedDocuments(chat_template: string | null) {
   });
 }
 
-/** The documents of a token file. */
+/** Reads the documents of a token file. */
 async function documentsOf(path: string) {
   const { tokens, documents, counts } = await readTokenFile(path);
   return documents.map((begin, index) => ({
@@ -84,7 +84,7 @@ for (const packing of ['split', 'whole'] as const)
       const cache_dir = `${request.cache_dir}-${num_threads}`;
       const paths = await prepareTokens(objects, { ...request, data, cache_dir, num_threads });
       const names = await readdir(cache_dir, { recursive: true });
-      t.equal(names.length, 5, 'nothing else is left');
+      t.equal(names.length, 5, 'no other file is left');
       const files = [
         paths.token_file,
         paths.validation_file ?? '',
@@ -100,7 +100,7 @@ for (const packing of ['split', 'whole'] as const)
       const rest = [...training];
       for (const document of expected) {
         const from = JSON.stringify(document) === JSON.stringify(rest[0]) ? rest : validation;
-        t.same(from.shift(), document, 'documents are set aside whole, and stay in order');
+        t.same(from.shift(), document, 'documents are split off whole and stay in order');
       }
       const { sequences } = await readTokenFile(paths.token_file);
       const lengths = expected.map(({ tokens }) => tokens.length);
@@ -119,7 +119,7 @@ for (const packing of ['split', 'whole'] as const)
     t.same(made[2], made[0]);
   });
 
-t.test('documents of which no token is left are nowhere in the files', async (t) => {
+t.test('documents without tokens do not appear in the files', async (t) => {
   const says = (content: string) => {
     const messages = [
       { role: 'user', content: '' },
@@ -141,7 +141,7 @@ t.test('documents of which no token is left are nowhere in the files', async (t)
   }
 });
 
-t.test('chats in bytes: the rendered text, the loss on what the assistant says', async (t) => {
+t.test("chats in bytes: the rendered text, with the loss on the assistant's text", async (t) => {
   const { objects, request } = await setup(t, LINES, JSONL);
   const data = { ...request.data, tokenizer: 'bytes', chat_template: templates.plain as string };
   const { token_file } = await prepareTokens(objects, { ...request, data });
@@ -169,15 +169,19 @@ t.test('a text with a tokenizer is one document, whose tokens do not depend on t
     const { tokens, documents, sequences } = await readTokenFile(token_file);
     t.same(tokens, [...encoded.tokens]);
     t.same(documents, [0]);
-    t.equal(sequences.length, Math.floor((tokens.length - 1) / 24), 'a rest is left out, as with bytes');
+    t.equal(
+      sequences.length,
+      Math.floor((tokens.length - 1) / 24),
+      'the remainder is dropped, as with bytes',
+    );
   }
   t.ok(files[1]!.equals(files[0]!));
   const whole = { ...request, data: { ...request.data, packing: 'whole' as const } };
   const { summary } = await prepareTokens(objects, whole);
-  t.equal(summary.sequences, Math.ceil((summary.tokens - 1) / 24), 'whole keeps the rest');
+  t.equal(summary.sequences, Math.ceil((summary.tokens - 1) / 24), 'whole keeps the remainder');
 });
 
-t.test('lines that end with CR LF are as those that end with LF, in texts and in JSONL', async (t) => {
+t.test('CR LF and LF line ends give the same tokens, in texts and in JSONL', async (t) => {
   const text = 'The quick brown fox jumps, 12345 times;\nGrüße!\n'.repeat(3000);
   const crlf = (content: string) => Buffer.from(content.replaceAll('\n', '\r\n'));
   const digestOf = async (content: Buffer, dataset: Partial<Dataset>) => {
@@ -189,17 +193,17 @@ t.test('lines that end with CR LF are as those that end with LF, in texts and in
   t.equal(await digestOf(crlf(String(LINES)), JSONL), await digestOf(LINES, JSONL));
 });
 
-t.test('the digest is of both files, and stays with them', async (t) => {
+t.test('the digest covers both files and is stored with them', async (t) => {
   const { objects, request } = await setup(t, LINES, JSONL);
   const data = { ...request.data, chat_template: templates.chatml as string, validation_fraction: 0.1 };
   const made = await prepareTokens(objects, { ...request, data });
   const bytes = await Promise.all([made.token_file, made.validation_file!].map((path) => readFile(path)));
   const expected = createHash('sha256').update(Buffer.concat(bytes)).digest('hex');
   t.equal(made.tokens_digest, `sha256:${expected}`);
-  t.same(await prepareTokens(objects, { ...request, data }), made, 'found again');
+  t.same(await prepareTokens(objects, { ...request, data }), made, 'found in the cache');
 });
 
-t.test('the day of a template is the one of the document', async (t) => {
+t.test('the date of a template is that of the spec', async (t) => {
   const { objects, request } = await setup(t, LINES, JSONL);
   const chat_template =
     "{{ strftime_now('%F') }}{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}";
@@ -217,7 +221,7 @@ const TOKENS_HEADER = {
   sequence_length: 0,
 } as const;
 
-/** A dataset of `format=tokens`, of two documents. */
+/** Returns a dataset of `format=tokens` with two documents. */
 function tokensFile(token: (index: number) => number) {
   const layout = tokenFileLayout(TOKENS_HEADER);
   const file = Buffer.alloc(layout.end);
@@ -229,7 +233,7 @@ function tokensFile(token: (index: number) => number) {
   return file;
 }
 
-t.test('tokens that were made elsewhere are read as they are', async (t) => {
+t.test('uploaded tokens are read unchanged', async (t) => {
   for (const [vocab_size, token_bytes, last] of [
     [1000, 2, 199],
     [100_000, 4, 70_000],
@@ -249,7 +253,7 @@ t.test('tokens that were made elsewhere are read as they are', async (t) => {
   }
 });
 
-t.test('data without a target is refused; sequences without one are left out and counted', async (t) => {
+t.test('data without a target is refused; sequences without one are dropped and counted', async (t) => {
   const file = tokensFile((index) => index);
   const { mask } = tokenFileLayout(TOKENS_HEADER);
   const prepare = async () => {
@@ -263,7 +267,7 @@ t.test('data without a target is refused; sequences without one are left out and
   t.match((await prepare()).summary, { targets: 1, sequences: 1, without_targets: 9 });
 });
 
-t.test('what the model, the dataset or the tokenizer does not allow is an error that says so', async (t) => {
+t.test('violations of the model, the dataset or the tokenizer are reported', async (t) => {
   const { objects, request } = await setup(t, LINES, JSONL);
   const chats = { ...request.data, chat_template: templates.chatml as string };
   const refused = async (changes: Partial<typeof request>, error: { code: string; message: RegExp }) => {
@@ -271,13 +275,13 @@ t.test('what the model, the dataset or the tokenizer does not allow is an error 
   };
   const vocabulary = { code: 'token_out_of_vocab', message: /vocabulary of 50; train a model/ };
   await refused({ vocab_size: 50 }, vocabulary);
-  t.strictSame(await readdir(request.cache_dir), [], 'nothing is left of it');
+  t.strictSame(await readdir(request.cache_dir), [], 'no file is left');
   await prepareTokens(objects, { ...request, data: chats });
   await refused({ vocab_size: 50 }, vocabulary);
   const fewer = { ...request.dataset, num_documents: 599 };
   await refused(
     { dataset: fewer, cache_dir: `${request.cache_dir}-2` },
-    { code: 'dataset_corrupt', message: /600 documents; 599/ },
+    { code: 'dataset_corrupt', message: /600 documents, but the upload has 599/ },
   );
   const gone = { ...chats, tokenizer: 'mdl_01J00000000000000000000001' };
   await refused({ data: gone }, { code: 'model_not_found', message: /mdl_01J0.*tokenizer/ });
@@ -285,7 +289,7 @@ t.test('what the model, the dataset or the tokenizer does not allow is an error 
   await refused({ data: raising }, { code: 'chat_template_invalid', message: /^line 2: / });
 });
 
-t.test('files are told apart by all that they are made of', async (t) => {
+t.test('the cache key covers all inputs of the files', async (t) => {
   const { objects, request } = await setup(t, LINES, JSONL);
   const data = { ...request.data, chat_template: templates.chatml as string };
   const names = new Set<string>();
@@ -303,17 +307,17 @@ t.test('files are told apart by all that they are made of', async (t) => {
   t.ok(names.has(again.token_file));
   await objects.put(`${modelKey(MODEL)}/tokenizer_config.json`, Buffer.from('{}'));
   names.add((await prepareTokens(objects, { ...request, data })).token_file);
-  t.equal(names.size, 7, 'the tokenizer is known by its files');
+  t.equal(names.size, 7, 'the tokenizer is identified by the content of its files');
 });
 
-t.test('progress is told in bytes, up to the last', async (t) => {
+t.test('progress is reported in bytes, up to the last', async (t) => {
   const { objects, request } = await setup(t, LINES, JSONL);
-  const told: number[] = [];
+  const reported: number[] = [];
   const data = { ...request.data, chat_template: templates.chatml as string };
-  await prepareTokens(objects, { ...request, data }, (bytes) => told.push(bytes));
-  t.equal(told.at(-1), LINES.length);
+  await prepareTokens(objects, { ...request, data }, (bytes) => reported.push(bytes));
+  t.equal(reported.at(-1), LINES.length);
   t.same(
-    told,
-    [...told].sort((a, b) => a - b),
+    reported,
+    [...reported].sort((a, b) => a - b),
   );
 });

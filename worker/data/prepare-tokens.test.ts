@@ -9,7 +9,7 @@ const TEXT = Buffer.from('Grüße, 世界\n'.repeat(1000));
 const setup = (t: Test, stored: Uint8Array = TEXT) => prepared(t, { uploaded: TEXT, stored });
 const read = readTokenFile;
 
-t.test('each byte becomes a token of one document that is cut every sequence_length', async (t) => {
+t.test('each byte becomes a token of one document, split every sequence_length', async (t) => {
   const { objects, request } = await setup(t);
   const { token_file, validation_file } = await prepareTokens(objects, request);
   t.equal(validation_file, null);
@@ -26,16 +26,16 @@ t.test('each byte becomes a token of one document that is cut every sequence_len
   t.equal((await readdir(request.cache_dir)).length, 1);
 });
 
-t.test('a part is set aside: so many sequences, copied, and left out of the training', async (t) => {
+t.test('the validation split copies its share of the sequences and removes them from training', async (t) => {
   const { objects, request } = await setup(t);
   const data = { ...request.data, validation_fraction: 0.1 };
   const paths = await prepareTokens(objects, { ...request, data });
   const [training, validation] = [await read(paths.token_file), await read(paths.validation_file!)];
-  t.same(training.tokens, [...TEXT], 'the tokens are all there, the sequences tell which are read');
+  t.same(training.tokens, [...TEXT], 'all tokens stay; the list of sequences selects which are read');
   const all = Math.floor((TEXT.length - 1) / 100);
   t.equal(validation.sequences.length, Math.round(all / 10));
   t.equal(training.sequences.length + validation.sequences.length, all);
-  t.same(validation.documents, validation.sequences, 'a target of one is never in the next');
+  t.same(validation.documents, validation.sequences, 'targets of a sequence are not in the next one');
   const aside = Array.from({ length: all }, (_, i) => 100 * i).filter(
     (place) => !training.sequences.includes(place),
   );
@@ -47,12 +47,12 @@ t.test('a part is set aside: so many sequences, copied, and left out of the trai
 
   const other = await prepareTokens(objects, { ...request, data: { ...data, seed: 2 } });
   t.not(other.token_file, paths.token_file);
-  t.notSame((await read(other.token_file)).sequences, training.sequences, 'the seed chooses');
+  t.notSame((await read(other.token_file)).sequences, training.sequences, 'the seed decides');
   const plain = await prepareTokens(objects, { ...request, data: { ...request.data, seed: 2 } });
-  t.same(plain, await prepareTokens(objects, request), 'without a part aside the seed does not matter');
+  t.same(plain, await prepareTokens(objects, request), 'without a validation split the seed has no effect');
 });
 
-t.test('data that is too small is refused and leaves nothing', async (t) => {
+t.test('data that is too small is refused and leaves no file', async (t) => {
   const { objects, request } = await setup(t);
   const data = { ...request.data, validation_fraction: 0.1 };
   for (const [sequence_length, fraction] of [
@@ -65,14 +65,14 @@ t.test('data that is too small is refused and leaves nothing', async (t) => {
   }
 });
 
-t.test('a prepared file is found again without the object store', async (t) => {
+t.test('a prepared file is found without the object store', async (t) => {
   const { objects, request } = await setup(t);
   const paths = await prepareTokens(objects, request);
   await objects.delete([request.object_key]);
   t.same(await prepareTokens(objects, request), paths);
 });
 
-t.test('a file of the wrong size is made anew, and so are many at once', async (t) => {
+t.test('a file of the wrong size is rebuilt, also by several processes at once', async (t) => {
   const { objects, request } = await setup(t);
   const paths = await prepareTokens(objects, request);
   const { token_file } = paths;
@@ -88,7 +88,7 @@ t.test('a file of the wrong size is made anew, and so are many at once', async (
   }
 });
 
-t.test('bytes that are not the uploaded ones are refused and leave nothing', async (t) => {
+t.test('bytes that differ from the upload are refused and leave no file', async (t) => {
   const damaged = Buffer.from(TEXT);
   damaged[100]! ^= 1;
   for (const stored of [damaged, TEXT.subarray(1), Buffer.alloc(0)]) {
@@ -104,7 +104,7 @@ t.test('a missing object is an error of the object store', async (t) => {
   await t.rejects(prepareTokens(objects, request), { code: 'object_not_found' });
 });
 
-t.test('a cache that can not be written is an error of the file system', async (t) => {
+t.test('a cache that cannot be written is an error of the file system', async (t) => {
   const { objects, request } = await setup(t);
   await mkdir(join(request.cache_dir, '..'), { recursive: true });
   await writeFile(request.cache_dir, 'a file where the directory should be');

@@ -16,67 +16,67 @@ import { readTokenizer } from '../encoding/tokenizer-store.js';
 import { DataCounts, type DataSummary } from './data-summary.js';
 import { type OnSequence, type Packer, SplitPacker, WholePacker } from './packing.js';
 import { type SequenceCounts, SequenceFiles } from './sequence-files.js';
-import { evict, makingOf, markUse, putEntry, removeMaking, sealOf } from './token-cache.js';
+import { evict, markUse, putEntry, removeTemporary, sealOf, temporaryPath } from './token-cache.js';
 import { tokenSource } from './token-source.js';
 
 export interface TokenRequest {
   dataset: Dataset;
-  /** Where the dataset's bytes lie in the object store. */
+  /** Key of the dataset in the object store. */
   object_key: string;
-  /** How they are read. */
+  /** The `data` section of the job's spec. */
   data: ResolvedJobSpec['data'];
   sequence_length: number;
-  /** Of the model: tokens must be below it. */
+  /** Vocabulary size of the model, an exclusive upper bound of the tokens. */
   vocab_size: number;
-  /** Absolute; made when missing. */
+  /** Absolute path; created when missing. */
   cache_dir: string;
-  /** What is in it and not used gives way to what is used, down to so many bytes. */
+  /** Size to which unused entries of the cache are evicted. */
   cache_bytes: number;
-  /** That turn text into tokens; the files do not depend on it. */
+  /** Threads of the tokenizer; the files do not depend on their number. */
   num_threads: number;
-  /** Of this preparation alone: the name of its temporary directory, and of the mark on what it has made or found. */
+  /** Id of this preparation: names its temporary directory and its use mark. */
   attempt: string;
 }
 
-/** What a job reads. */
+/** Token files of a job. */
 export interface PreparedTokens {
   /** Absolute paths of token files. */
   token_file: string;
-  /** What to evaluate on; null where nothing is set aside. */
+  /** Validation data; null without a validation split. */
   validation_file: string | null;
-  /** SHA-256 of both files, one behind the other, with its algorithm: `sha256:…`. */
+  /** SHA-256 of the concatenation of both files, with its algorithm: `sha256:…`. */
   tokens_digest: string;
   summary: DataSummary & SequenceCounts;
 }
 
-/** What is kept beside the files. */
-type Found = Pick<PreparedTokens, 'tokens_digest' | 'summary'>;
+/** Content of the entry's summary file. */
+type EntrySummary = Pick<PreparedTokens, 'tokens_digest' | 'summary'>;
 
-/** Called with how many bytes of the dataset are read. */
+/** Called with the number of bytes of the dataset read so far. */
 export type OnProgress = (bytes: number) => void;
 
-/** Part of every name: raised when the same request comes to make other files. */
+/** Version in every cache key: incremented when the same request produces other files. */
 const PREPARATION = 4;
-/** Ids below it need two bytes. */
+/** Token ids below it need two bytes. */
 const NARROW_VOCAB = 1 << 16;
-/** So often an entry of the cache is made, should it be gone again each time. */
-const MADE_MOST = 10;
+/** Maximum number of rebuilds of an entry that disappears each time. */
+const MAX_BUILDS = 10;
 
-/** The files of an entry of the cache. */
+/** Files of an entry of the cache. */
 interface EntryPaths {
   training: string;
-  /** Null where nothing is set aside. */
+  /** Null without a validation split. */
   validation: string | null;
   summary: string;
 }
 
 /**
- * Makes a job's token files, or finds them from an earlier time: their name is the digest of all that they are made from,
- * and they appear under it only when they are whole and on disk. Any number of processes may do this at once. What was made or found is
- * marked as used by `attempt`. Memory use does not depend on the size of the dataset.
- * @throws ZerofleetError `dataset_corrupt` when the stored bytes are not the ones that were uploaded; `dataset_too_small`; `no_targets`;
- *   `token_out_of_vocab`; `model_not_found`, `tokenizer_invalid` and `chat_template_invalid` for the tokenizer's model;
- *   `dataset_bad_line`, `dataset_tokens_invalid`; errors of the object store and of the file system (ENOSPC) as they are
+ * Builds a job's token files, or finds them in the cache: their name is the digest of all inputs, and they appear under it only when they
+ * are complete and on disk. Any number of processes may call this at once. The entry is marked as used by `attempt`. Memory use does not
+ * depend on the size of the dataset.
+ * @throws ZerofleetError `dataset_corrupt` when the stored bytes differ from the uploaded ones; `dataset_too_small`; `no_targets`;
+ *   `token_out_of_vocab`; `model_not_found`, `tokenizer_invalid` and `chat_template_invalid` for the tokenizer's model; `dataset_bad_line`,
+ *   `dataset_tokens_invalid`; errors of the object store and of the file system (ENOSPC)
  */
 export async function prepareTokens(
   objects: ObjectStore,
@@ -91,20 +91,20 @@ export async function prepareTokens(
   await mkdir(cache_dir, { recursive: true });
   const find = async () => ((await markUse(entry, attempt)) ? findFiles(paths) : null);
   let found = await find();
-  // A person, or a full disk, may take away what was made; nothing of ours takes it so often.
-  for (let made = 0; !found && made < MADE_MOST; made += 1) {
-    await make({ objects, request, tokenizer, onProgress }, entry);
+  // A user or a full disk may remove a new entry; the program itself does not remove it that often.
+  for (let made = 0; !found && made < MAX_BUILDS; made += 1) {
+    await buildEntry({ objects, request, tokenizer, onProgress }, entry);
     found = await find();
   }
-  if (!found) throw new Error(`${entry} was made ${MADE_MOST} times and is not whole`);
+  if (!found) throw new Error(`${entry} was built ${MAX_BUILDS} times and is incomplete`);
   await evict(cache_dir, cache_bytes);
   checkVocab(found.summary.max_token, request);
   return { token_file: paths.training, validation_file: paths.validation, ...found };
 }
 
-/** Removes what a preparation that was killed has left. */
+/** Removes the files of a preparation that was killed. */
 export function removeAttempt({ cache_dir, attempt }: TokenRequest): Promise<void> {
-  return removeMaking(cache_dir, attempt);
+  return removeTemporary(cache_dir, attempt);
 }
 
 function pathsIn(directory: string, { validation_fraction }: TokenRequest['data']): EntryPaths {
@@ -138,20 +138,20 @@ function tokenBytes({ data, vocab_size }: TokenRequest): 2 | 4 {
   return data.tokenizer === 'bytes' || vocab_size <= NARROW_VOCAB ? 2 : 4;
 }
 
-interface Making {
+interface BuildInput {
   objects: ObjectStore;
   request: TokenRequest;
   tokenizer: TokenizerFiles | null;
   onProgress: OnProgress;
 }
 
-/** Makes an entry of the cache. A disk that is full is left with room for the next try. */
-async function make(making: Making, entry: string): Promise<void> {
-  const { data, cache_dir, attempt } = making.request;
-  const made = makingOf(entry, attempt);
+/** Builds an entry of the cache. On a full disk it evicts all unused entries before the next try. */
+async function buildEntry(input: BuildInput, entry: string): Promise<void> {
+  const { data, cache_dir, attempt } = input.request;
+  const made = temporaryPath(entry, attempt);
   try {
     await mkdir(made);
-    await makeFiles(making, made);
+    await buildFiles(input, made);
     await putEntry(made, entry, async (directory) => (await findFiles(pathsIn(directory, data))) !== null);
   } catch (error) {
     await rm(made, { recursive: true, force: true });
@@ -160,9 +160,9 @@ async function make(making: Making, entry: string): Promise<void> {
   }
 }
 
-/** All files of an entry, and the mark of whoever makes it. They are on disk then. */
-async function makeFiles(making: Making, made: string): Promise<void> {
-  const { objects, request, onProgress } = making;
+/** Builds all files of an entry, with the use mark of its builder, and flushes them to disk. */
+async function buildFiles(input: BuildInput, made: string): Promise<void> {
+  const { objects, request, onProgress } = input;
   const { data, dataset, sequence_length, attempt } = request;
   const paths = pathsIn(made, data);
   const files = new SequenceFiles({
@@ -174,7 +174,7 @@ async function makeFiles(making: Making, made: string): Promise<void> {
     newPacker: (onSequence) => newPacker(request, onSequence),
   });
   try {
-    const source = sourceOf(making, join(made, 'scratch'));
+    const source = sourceOf(input, join(made, 'scratch'));
     const counts = new DataCounts(sequence_length);
     for await (const piece of source(verified(objects, request, onProgress))) {
       counts.add(piece);
@@ -183,11 +183,8 @@ async function makeFiles(making: Making, made: string): Promise<void> {
     }
     const summary = { ...counts.end(), ...files.finish() };
     if (summary.documents !== dataset.num_documents)
-      throw corrupt(
-        request,
-        `${summary.documents} documents; ${dataset.num_documents} were found in the upload`,
-      );
-    const found: Found = { tokens_digest: await digestOf(paths), summary };
+      throw corrupt(request, `${summary.documents} documents, but the upload has ${dataset.num_documents}`);
+    const found: EntrySummary = { tokens_digest: await digestOf(paths), summary };
     await writeFile(paths.summary, JSON.stringify(found), { flush: true });
     await markUse(made, attempt);
   } finally {
@@ -195,7 +192,7 @@ async function makeFiles(making: Making, made: string): Promise<void> {
   }
 }
 
-function sourceOf({ request, tokenizer }: Making, scratch: string) {
+function sourceOf({ request, tokenizer }: BuildInput, scratch: string) {
   const { dataset, data, num_threads } = request;
   const { chat_template, parse_special_tokens, template_date } = data;
   const setup = { tokenizer, parse_special_tokens, chat_template, template_date };
@@ -204,7 +201,7 @@ function sourceOf({ request, tokenizer }: Making, scratch: string) {
 
 function newPacker({ dataset, data, sequence_length }: TokenRequest, onSequence: OnSequence): Packer {
   if (data.packing === 'whole') return new WholePacker(sequence_length, onSequence);
-  // A text has always been cut without its rest, and the bits of a training depend on it.
+  // The remainder of a text is always dropped, because golden digests depend on it.
   return new SplitPacker(sequence_length, dataset.format !== 'text', onSequence);
 }
 
@@ -217,7 +214,7 @@ function checkVocab(max_token: number, { vocab_size, dataset }: TokenRequest): v
   );
 }
 
-/** The dataset's bytes; the end is reached only when they are the ones that were uploaded. */
+/** Streams the dataset's bytes; ends without an error only if they equal the upload. */
 async function* verified(
   objects: ObjectStore,
   request: TokenRequest,
@@ -237,7 +234,7 @@ async function* verified(
   if (digest === dataset.digest && bytes === dataset.bytes) return;
   throw corrupt(
     request,
-    `${bytes} bytes with digest ${digest}; ${dataset.bytes} with ${dataset.digest} were uploaded`,
+    `${bytes} bytes with digest ${digest}, but the upload has ${dataset.bytes} with ${dataset.digest}`,
   );
 }
 
@@ -245,8 +242,8 @@ function corrupt({ dataset }: TokenRequest, what: string): ZerofleetError {
   return new ZerofleetError('dataset_corrupt', `dataset ${dataset.id} has ${what}`);
 }
 
-/** The summary of files that are all there; null when one of them is not. */
-async function findFiles(paths: EntryPaths): Promise<Found | null> {
+/** Reads the summary of complete files; null when one of them is missing. */
+async function findFiles(paths: EntryPaths): Promise<EntrySummary | null> {
   const found = await Promise.all(tokenFiles(paths).map(isWhole));
   if (!found.every((whole) => whole)) return null;
   try {
@@ -266,12 +263,12 @@ async function digestOf(paths: EntryPaths): Promise<string> {
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** Whether there is a token file that is as long as its header says. */
+/** Returns whether a token file exists with the length in its header. */
 async function isWhole(path: string): Promise<boolean> {
   const file = await open(path).catch(() => null);
   if (!file) return false;
   try {
-    // By options: without a length, Node.js 20.11 reads nothing.
+    // Uses the options form: without a length, Node.js 20.11 reads nothing.
     const { buffer, bytesRead } = await file.read({
       buffer: Buffer.alloc(TOKEN_FILE_HEADER_BYTES),
       position: 0,

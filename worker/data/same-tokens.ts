@@ -1,24 +1,23 @@
 import { ZerofleetError } from '../../contracts/index.js';
 
-/** Tokens that were made of a job's data, by whom or where it stands. */
-export interface MadeTokens {
-  whose: string;
+/** Tokens of a job's data, with the worker or checkpoint they belong to. */
+export interface TokensOf {
+  owner: string;
   /** PreparedTokens.tokens_digest */
   digest: string;
 }
 
 /**
- * Checks that a job's data became the same tokens twice: on two workers, or now and before a checkpoint. Other tokens would be another
- * training.
+ * Checks that a job's data has the same tokens on two workers, or now and at a checkpoint. Other tokens would be another training.
  * @throws ZerofleetError `tokens_differ`
  */
-export function requireSameTokens(now: MadeTokens, before: MadeTokens): void {
+export function requireSameTokens(now: TokensOf, before: TokensOf): void {
   if (now.digest === before.digest) return;
   throw new ZerofleetError(
     'tokens_differ',
-    `the data became other tokens: ${now.whose} has ${now.digest}, ${before.whose} has ${before.digest}; run the same version of ` +
-      'zerofleet, of its npm packages and of Node.js on all workers of the pool, the one that the job began with, and empty their cache ' +
-      'directories; to go on with other tokens, make a new job that begins with the weights of a checkpoint ' +
+    `the tokens of the data differ: ${now.owner} has ${now.digest}, ${before.owner} has ${before.digest}; run the same version of ` +
+      'zerofleet, of its npm packages and of Node.js on all workers of the pool, the version that the job started with, and empty their cache ' +
+      'directories; to continue with other tokens, create a new job that starts from the weights of a checkpoint ' +
       '(model.init_from with restore: weights)',
   );
 }

@@ -4,9 +4,9 @@ import { KeyedChoice } from './keyed-choice.js';
 import type { OnSequence, Packer } from './packing.js';
 import { type TokenFileShape, TokenFileWriter } from './token-file-writer.js';
 
-/** Which part of the data is set aside to evaluate on. */
+/** Part of the data for validation. */
 export interface ValidationSplit {
-  /** Of the documents, or of the sequences where there is only one document; 0: none. */
+  /** Fraction of the documents, or of the sequences of a single document; 0: none. */
   fraction: number;
   seed: number;
 }
@@ -14,13 +14,13 @@ export interface ValidationSplit {
 export interface SequenceCounts {
   sequences: number;
   validation_sequences: number;
-  /** Sequences that were left out because no token of theirs counts as a target. */
+  /** Sequences dropped because none of their tokens counts as a target. */
   without_targets: number;
 }
 
 export interface SequenceFilesOptions {
   shape: TokenFileShape;
-  /** Paths to write to; nothing may be there. */
+  /** Paths of new files. */
   training: string;
   validation: string;
   split: ValidationSplit;
@@ -29,49 +29,53 @@ export interface SequenceFilesOptions {
 }
 
 /**
- * Writes the documents of a dataset, in their order, to the file that is trained on and the one that is evaluated on.
- * Which are set aside is a keyed choice: it depends on the seed and on how many there are.
+ * Writes the documents of a dataset, in order, to the training file and the validation file. A keyed choice selects the validation
+ * documents; it depends on the seed and the number of documents.
  */
 export class SequenceFiles {
   private readonly training: PackedFile;
   private readonly validation: PackedFile | null;
-  /** Documents that are set aside; null where sequences are. */
+  /** Choice of validation documents; null when sequences are chosen. */
   private readonly choice: KeyedChoice | null;
   private document = -1;
-  /** Whether the next token is the first of its document. */
+  /** True if the next token is the first of its document. */
   private begins = false;
 
   constructor(private readonly options: SequenceFilesOptions) {
     const { shape, split, num_documents, newPacker } = options;
     this.choice =
       split.fraction > 0 && num_documents > 1
-        ? new KeyedChoice(split.seed, num_documents, asideOf(num_documents, split.fraction, 'documents'))
+        ? new KeyedChoice(
+            split.seed,
+            num_documents,
+            validationCount(num_documents, split.fraction, 'documents'),
+          )
         : null;
     this.training = new PackedFile(new TokenFileWriter(options.training, shape), newPacker);
     this.validation =
       split.fraction > 0 ? new PackedFile(new TokenFileWriter(options.validation, shape), newPacker) : null;
   }
 
-  /** The next tokens; the arguments are TokenFileWriter.append()'s. */
+  /** Appends tokens; the arguments are those of TokenFileWriter.append(). */
   append(tokens: Tokens, counts: Uint8Array | null, starts: boolean): void {
     if (starts) {
       this.document++;
       this.begins = true;
     }
-    // A document without a token, or a part of one, is nowhere in the file: no two documents begin at the same place.
+    // An empty document, or an empty part of one, is not recorded: no two documents begin at the same position.
     if (tokens.length === 0) return;
-    const aside = this.choice?.has(this.document) ? this.validation : null;
-    (aside ?? this.training).append(tokens, counts, this.begins);
+    const target = this.choice?.has(this.document) ? this.validation : null;
+    (target ?? this.training).append(tokens, counts, this.begins);
     this.begins = false;
   }
 
-  /** Ends both files. @throws ZerofleetError `no_targets`, `dataset_too_small` when one of them has nothing to read */
+  /** Finishes both files. @throws ZerofleetError `no_targets`, `dataset_too_small` when one of them has no sequence */
   finish(): SequenceCounts {
     this.training.end();
-    const keeps = this.setSequencesAside();
+    const keeps = this.splitOffSequences();
     this.validation?.end();
     for (const file of [this.training, this.validation]) {
-      if (file?.writer.num_sequences === 0) throw nothingToRead(file.without_targets);
+      if (file?.writer.num_sequences === 0) throw noSequences(file.without_targets);
     }
     const training = this.training.writer.finish(keeps);
     const validation = this.validation?.writer.finish();
@@ -82,21 +86,24 @@ export class SequenceFiles {
     };
   }
 
-  /** Lets go of both files, and removes the temporary ones beside them. Idempotent. */
+  /** Closes both files and removes the temporary files. Idempotent. */
   close(): void {
     this.training.writer.close();
     this.validation?.writer.close();
   }
 
-  /** Of one document some sequences are copied, each as a document. Returns which ones stay for training. */
-  private setSequencesAside(): ((index: number) => boolean) | undefined {
+  /**
+   * Copies the validation sequences of a single document, each as a document. Returns the predicate of the sequences that stay for
+   * training.
+   */
+  private splitOffSequences(): ((index: number) => boolean) | undefined {
     const { split, shape } = this.options;
     if (this.choice || !this.validation) return undefined;
     const { writer } = this.training;
     const count = writer.num_sequences;
-    const choice = new KeyedChoice(split.seed, count, asideOf(count, split.fraction, 'sequences'));
+    const choice = new KeyedChoice(split.seed, count, validationCount(count, split.fraction, 'sequences'));
     let index = 0;
-    for (const begin of writer.places()) {
+    for (const begin of writer.positions()) {
       if (!choice.has(index++)) continue;
       const length = Math.min(shape.sequence_length + 1, writer.num_tokens - begin);
       const { tokens, counts } = writer.read(begin, length);
@@ -106,7 +113,7 @@ export class SequenceFiles {
   }
 }
 
-/** A token file and the packer that cuts it. */
+/** Token file with its packer. */
 class PackedFile {
   private readonly packer: Packer;
   private copied = false;
@@ -127,7 +134,7 @@ class PackedFile {
     this.packer.add(tokens.length, counts, starts);
   }
 
-  /** A sequence that was cut already. */
+  /** Copies a sequence without packing it again. */
   copy(tokens: Tokens, counts: Uint8Array): void {
     this.copied = true;
     this.writer.sequence(this.writer.num_tokens);
@@ -139,21 +146,21 @@ class PackedFile {
   }
 }
 
-/** How many of `count` are set aside: at least one, and one is left. */
-function asideOf(count: number, fraction: number, what: string): number {
+/** Returns the number of validation items of `count`: at least one, and at least one is left. */
+function validationCount(count: number, fraction: number, what: string): number {
   if (count < 2)
     throw tooSmall(
-      `the data has ${count} ${what}, too few to set a part aside; leave validation_fraction out`,
+      `the data has ${count} ${what}, too few for a validation split; leave validation_fraction out`,
     );
   return Math.min(count - 1, Math.max(1, Math.round(count * fraction)));
 }
 
-function nothingToRead(without_targets: number): ZerofleetError {
+function noSequences(without_targets: number): ZerofleetError {
   if (without_targets === 0) return tooSmall('there are too few tokens for one sequence');
   return new ZerofleetError(
     'no_targets',
-    `none of ${without_targets} sequences (100 %) has a token that counts as a target, so there is nothing to learn; of ` +
-      'chats the messages of the assistant count, of token files what the loss mask says',
+    `none of ${without_targets} sequences (100 %) has a token that counts as a target, so there is nothing to learn; in ` +
+      'chats the messages of the assistant count, in token files the loss mask decides',
   );
 }
 

@@ -2,25 +2,25 @@ import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 
 const BUFFER_BYTES = 1 << 16;
 
-/** Writes all of `data` at the end of what was written to `fd`. */
+/** Appends all of `data` to the file of `fd`. */
 export function writeWhole(fd: number, data: Uint8Array): void {
   for (let written = 0; written < data.length; ) written += writeSync(fd, data, written);
 }
 
-/** `count` bytes of a file from `place` on; it must have them. */
+/** Reads `count` bytes of a file from `place` on, which must exist. */
 export function readWhole(fd: number, place: number, count: number): Uint8Array {
   const bytes = new Uint8Array(count);
   for (let read = 0; read < count; ) {
     const more = readSync(fd, bytes, read, count - read, place + read);
-    if (more === 0) throw new Error('a file of prepared data is shorter than what was written to it');
+    if (more === 0) throw new Error('a file of prepared data is shorter than expected');
     read += more;
   }
   return bytes;
 }
 
 /**
- * A table that grows while others do, and follows them in the file only at the end: kept in a temporary file, so that
- * memory does not grow with it. Calls are synchronous: whoever prepares data does nothing else.
+ * Table that is collected in a temporary file and copied to the end of the token file, so that memory does not grow with it. Calls are
+ * synchronous, because the process that prepares data does nothing else.
  */
 export class Spool {
   private readonly fd: number;
@@ -53,14 +53,14 @@ export class Spool {
     this.filled += data.length;
   }
 
-  /** The table from its start, in pieces whose sizes are multiples of 8 but for the last. */
+  /** Reads the table from its start, in pieces whose sizes are multiples of 8 except for the last. */
   *read(): Generator<Uint8Array> {
     this.flush();
     for (let place = 0; place < this.written; place += BUFFER_BYTES)
       yield readWhole(this.fd, place, Math.min(BUFFER_BYTES, this.written - place));
   }
 
-  /** `count` bytes from `place` on, which must have been pushed. */
+  /** Reads `count` bytes from `place` on, which must have been pushed. */
   readAt(place: number, count: number): Uint8Array {
     this.flush();
     return readWhole(this.fd, place, count);
@@ -81,8 +81,8 @@ export class Spool {
   }
 }
 
-/** Places in a file, eight bytes each. */
-export class PlaceSpool {
+/** Positions in a file, eight bytes each. */
+export class PositionSpool {
   private readonly spool: Spool;
   private readonly bytes = new Uint8Array(8);
   private readonly view = new DataView(this.bytes.buffer);
@@ -100,7 +100,7 @@ export class PlaceSpool {
     this.spool.push(this.bytes);
   }
 
-  *places(): Generator<number> {
+  *positions(): Generator<number> {
     for (const piece of this.spool.read()) {
       const view = new DataView(piece.buffer, piece.byteOffset, piece.length);
       for (let at = 0; at < piece.length; at += 8) yield Number(view.getBigUint64(at, true));

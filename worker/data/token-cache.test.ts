@@ -1,17 +1,17 @@
-/** What is kept of prepared data, and that nobody loses what he uses. */
+/** Tests of the token cache: eviction never removes an entry in use. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { prepared, readTokenFile } from '../testing/prepared.js';
 import { prepareTokens, type TokenRequest } from './prepare-tokens.js';
-import { CacheUse, evict, makingOf, markUse, putEntry, sealOf } from './token-cache.js';
+import { CacheUse, evict, markUse, putEntry, sealOf, temporaryPath } from './token-cache.js';
 
 const DAY_S = 24 * 3600;
 const TEXT = Buffer.from('to be or not to be, that is the question. '.repeat(50));
 const BYTES = 1000;
 
-/** Entries of 1,000 bytes, of which each was used so many days ago. */
+/** Creates entries of 1,000 bytes with the given ages in days. */
 async function cacheOf(t: Test, days: Readonly<Record<string, number>>): Promise<string> {
   const cache = join(t.testdir(), 'cache');
   for (const [name, age] of Object.entries(days)) {
@@ -27,7 +27,7 @@ async function setAge(path: string, days: number): Promise<void> {
   await utimes(path, at, at);
 }
 
-t.test('the longest unused goes first, until all that is there fits', async (t) => {
+t.test('the least recently used entries are evicted until the rest fits', async (t) => {
   const cache = await cacheOf(t, { b: 2, a: 3, c: 1, d: 0.01 });
   await evict(cache, 4 * BYTES);
   t.same(await readdir(cache), ['a', 'b', 'c', 'd']);
@@ -38,19 +38,19 @@ t.test('the longest unused goes first, until all that is there fits', async (t) 
   await evict(join(cache, 'none'), 0);
 });
 
-t.test('what does not fit goes although the clock was set back since it was used', async (t) => {
+t.test('eviction works although the clock was set back', async (t) => {
   const cache = await cacheOf(t, { a: -1 });
   await evict(cache, 0);
   t.same(await readdir(cache), []);
 });
 
-t.test('what nobody has used for 30 days goes, however much room there is', async (t) => {
+t.test('entries unused for 30 days are removed, regardless of the size', async (t) => {
   const cache = await cacheOf(t, { old: 31, young: 29 });
   await evict(cache, 1e9);
   t.same(await readdir(cache), ['young']);
 });
 
-t.test('what is used stays, until its use ends or was left behind', async (t) => {
+t.test('an entry in use stays until its use ends or becomes stale', async (t) => {
   const cache = await cacheOf(t, { a: 40, b: 3, c: 2 });
   for (const name of ['a', 'b', 'c']) {
     t.ok(await markUse(join(cache, name), 'use'));
@@ -61,7 +61,7 @@ t.test('what is used stays, until its use ends or was left behind', async (t) =>
   t.same(await readdir(cache), ['a', 'b', 'c']);
   await setAge(join(cache, 'b', 'use.use'), 0.5);
   await evict(cache, 0);
-  t.same(await readdir(cache), ['a', 'c'], 'a program that is gone touches nothing');
+  t.same(await readdir(cache), ['a', 'c'], 'a stale mark is not renewed');
   t.ok(await use.isThere());
   await use.end();
   await use.end();
@@ -71,7 +71,7 @@ t.test('what is used stays, until its use ends or was left behind', async (t) =>
   t.notOk(await new CacheUse(join(cache, 'a'), 'use').end().then(() => markUse(join(cache, 'a'), 'x')));
 });
 
-t.test('what was being made counts, and goes a day after its maker was gone', async (t) => {
+t.test('temporary directories count towards the size and are removed after a day', async (t) => {
   const cache = await cacheOf(t, { a: 1, 'b.x.tmp': 2, 'c.x.tmp': 0 });
   await evict(cache, 1e9);
   t.same(await readdir(cache), ['a', 'b.x.tmp', 'c.x.tmp'], 'its newest file counts');
@@ -82,14 +82,14 @@ t.test('what was being made counts, and goes a day after its maker was gone', as
   t.same(await readdir(cache), ['c.x.tmp']);
 });
 
-t.test('of two that make the same the first one counts; what is not whole is replaced', async (t) => {
+t.test('the first of two builders wins; an incomplete entry is replaced', async (t) => {
   const cache = await cacheOf(t, {});
   const entry = join(cache, 'entry');
   const isWhole = async (directory: string) =>
     (await readFile(join(directory, 'training'), 'utf8')) !== 'half' &&
     (await readdir(directory)).length === 2;
   const make = async (text: string) => {
-    const made = makingOf(entry, randomUUID());
+    const made = temporaryPath(entry, randomUUID());
     await mkdir(made, { recursive: true });
     await writeFile(join(made, 'training'), text);
     await writeFile(sealOf(made), '{}');
@@ -102,26 +102,26 @@ t.test('of two that make the same the first one counts; what is not whole is rep
   const made = await Promise.all([make('three'), make('four'), make('five')]);
   t.equal(new Set(made).size, 1);
   await rm(sealOf(entry));
-  t.equal(await make('six'), 'six', 'one whose remover was killed');
-  t.same(await readdir(cache), ['entry'], 'nothing is left beside it');
+  t.equal(await make('six'), 'six', 'also after an interrupted removal');
+  t.same(await readdir(cache), ['entry'], 'no temporary directory is left');
 });
 
-t.test('a job keeps its data, whoever prepares other data, and whoever wants all of it gone', async (t) => {
+t.test('a job keeps its data while other data is prepared and everything else is evicted', async (t) => {
   const { objects, request } = await prepared(t, { uploaded: TEXT });
   const ask = (sequence_length: number, changes: Partial<TokenRequest> = {}) =>
     prepareTokens(objects, { ...request, sequence_length, attempt: randomUUID(), ...changes });
   const first = await ask(10);
   const name = basename(dirname(first.token_file));
   await ask(11, { cache_bytes: 0 });
-  t.ok((await readdir(request.cache_dir)).includes(name), 'it is used');
+  t.ok((await readdir(request.cache_dir)).includes(name), 'it is in use');
   for (const mark of (await readdir(dirname(first.token_file))).filter((file) => file.endsWith('.use')))
     await rm(join(dirname(first.token_file), mark));
   await ask(12, { cache_bytes: 0 });
   t.notOk((await readdir(request.cache_dir)).includes(name));
-  t.same((await ask(10)).tokens_digest, first.tokens_digest, 'made anew');
+  t.same((await ask(10)).tokens_digest, first.tokens_digest, 'rebuilt');
 });
 
-t.test('a disk that is full is freed of what nobody uses, for the next try', async (t) => {
+t.test('a full disk evicts unused entries before the next try', async (t) => {
   const { objects, request } = await prepared(t, { uploaded: TEXT });
   const unused = await prepareTokens(objects, request);
   await rm(join(dirname(unused.token_file), 'attempt.use'));
@@ -132,7 +132,7 @@ t.test('a disk that is full is freed of what nobody uses, for the next try', asy
   t.same(await readdir(request.cache_dir), []);
 });
 
-t.test('many that prepare the same data while it is evicted all the time have it whole', async (t) => {
+t.test('concurrent builders always get complete data during continuous eviction', async (t) => {
   const { objects, request } = await prepared(t, { uploaded: TEXT });
   let ended = false;
   const evicting = Promise.all(
@@ -164,7 +164,7 @@ t.test('many that prepare the same data while it is evicted all the time have it
   t.same(await readdir(request.cache_dir), []);
 });
 
-t.test('files that are open outlast their entry', async (t) => {
+t.test('open files outlast their entry', async (t) => {
   const cache = await cacheOf(t, { a: 1 });
   const file = await open(join(cache, 'a', 'training'));
   t.teardown(() => file.close());

@@ -1,25 +1,25 @@
 /**
- * The directory in which a machine keeps prepared data. Any number of programs use it at once, and any of them may be killed.
+ * Directory of a machine's prepared data. Any number of programs use it at once, and any of them may be killed.
  *
  *   <cache>/<entry>/…                  files that never change
- *   <cache>/<entry>/summary.json       one of them, which is there only when all of them are: the seal
- *   <cache>/<entry>/<name>.use         somebody uses it; touched again and again, and stale without
- *   <cache>/<entry>.<name>.tmp/…       what is being made, or removed
+ *   <cache>/<entry>/summary.json       the seal: exists only if all files do
+ *   <cache>/<entry>/<name>.use         mark of a user of the entry; touched periodically, otherwise stale
+ *   <cache>/<entry>.<name>.tmp/…       entry that is being built or removed
  *
- * Who wants an entry marks it first and looks for the seal afterwards. Who removes one takes the seal first, looks for marks afterwards,
- * and puts the seal back when there is one. So the paths that somebody was given stay. Files that a rank has mapped outlast even that.
+ * A user marks an entry first and checks the seal afterwards. A remover takes the seal first, checks for marks afterwards, and puts the
+ * seal back if there is one. So paths in use stay valid. Files that a rank has mapped outlast even a removal.
  */
 import { randomUUID } from 'node:crypto';
 import { open, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A mark is touched so often. */
+/** Interval at which a mark is touched. */
 const RENEWED_MS = 60_000;
-/** One that was not touched for so long was left by a program that is gone. */
+/** Age of a mark whose program has ended. */
 const STALE_USE_MS = 600_000;
-/** The same of what was being made or removed. */
+/** Age of a temporary directory whose program has ended. */
 const STALE_TEMP_MS = 24 * 3600 * 1000;
-/** What nobody has used for so long goes, however much room there is. */
+/** Age at which unused entries are removed, regardless of the size. */
 const UNUSED_MS = 30 * 24 * 3600 * 1000;
 
 const SEAL = 'summary.json';
@@ -28,12 +28,12 @@ const markOf = (entry: string, name: string) => join(entry, `${name}.use`);
 
 export const sealOf = (entry: string) => join(entry, SEAL);
 
-/** Where something that becomes this entry is made. @param name of whoever makes it */
-export function makingOf(entry: string, name: string): string {
+/** Returns the path at which an entry is built. @param name id of its builder */
+export function temporaryPath(entry: string, name: string): string {
   return `${entry}.${name}.tmp`;
 }
 
-/** Marks an entry as used. False when there is none. */
+/** Marks an entry as used. Returns false when it does not exist. */
 export async function markUse(entry: string, name: string): Promise<boolean> {
   return writeFile(markOf(entry, name), '').then(
     () => true,
@@ -44,7 +44,7 @@ export async function markUse(entry: string, name: string): Promise<boolean> {
   );
 }
 
-/** A mark that is kept up until `end`. */
+/** Use mark that is renewed until `end`. */
 export class CacheUse {
   private readonly timer: NodeJS.Timeout;
 
@@ -55,7 +55,7 @@ export class CacheUse {
     this.timer = setInterval(() => void this.renew(), RENEWED_MS);
   }
 
-  /** False when somebody has removed the entry in spite of it, as a person does. */
+  /** Returns false when the entry was removed in spite of the mark, for example by an operator. */
   async isThere(): Promise<boolean> {
     return stat(markOf(this.entry, this.name)).then(
       () => true,
@@ -63,7 +63,7 @@ export class CacheUse {
     );
   }
 
-  /** Idempotent. */
+  /** Removes the mark. Idempotent. */
   async end(): Promise<void> {
     clearInterval(this.timer);
     await rm(markOf(this.entry, this.name), { force: true });
@@ -76,16 +76,16 @@ export class CacheUse {
 }
 
 /**
- * Makes an entry of a directory that is complete and on disk. One that is there already stays; where it is not whole its files are
- * replaced, the seal last. The directory is gone afterwards.
- * @param isWhole whether a directory has what the entry has to have
+ * Moves a complete directory into place as an entry. An existing complete entry stays; the files of an incomplete one are replaced, the
+ * seal last. The directory is gone afterwards.
+ * @param isWhole returns whether a directory is complete
  */
 export async function putEntry(
   made: string,
   entry: string,
   isWhole: (directory: string) => Promise<boolean>,
 ): Promise<void> {
-  if (!(await putInPlace(made, entry))) {
+  if (!(await renameIfFree(made, entry))) {
     if (!(await isWhole(entry))) await repair(made, entry);
     await rm(made, { recursive: true, force: true });
   }
@@ -94,24 +94,24 @@ export async function putEntry(
 
 async function repair(made: string, entry: string): Promise<void> {
   const isSeal = (name: string) => Number(name === SEAL);
-  // An entry that was removed meanwhile is made by whoever misses it.
+  // If the entry was removed meanwhile, its next user builds it again.
   for (const name of (await namesIn(made)).sort((a, b) => isSeal(a) - isSeal(b)))
-    await unlessGone(rename(join(made, name), join(entry, name)));
+    await ignoreMissing(rename(join(made, name), join(entry, name)));
 }
 
-/** Removes what a maker that was killed has left. */
-export async function removeMaking(cache: string, name: string): Promise<void> {
+/** Removes the temporary directory of a builder that was killed. */
+export async function removeTemporary(cache: string, name: string): Promise<void> {
   for (const file of await namesIn(cache))
     if (file.endsWith(`.${name}.tmp`)) await rm(join(cache, file), { recursive: true, force: true });
 }
 
 /**
- * Removes entries that nobody uses: those that nobody has used for long, then those that were used longest ago, until all that is there
- * has at most so many bytes. What can't be removed stays for the next time.
+ * Removes unused entries: first those that are too old, then the least recently used, until at most `max_bytes` are left. A failed removal
+ * is retried by the next call.
  */
 export async function evict(cache: string, max_bytes: number): Promise<void> {
   const now = Date.now();
-  const found = await Promise.all((await namesIn(cache)).map((name) => look(join(cache, name), now)));
+  const found = await Promise.all((await namesIn(cache)).map((name) => inspect(join(cache, name), now)));
   const parts = found.filter((part) => part !== null).sort((a, b) => a.used_at - b.used_at);
   let bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
   for (const part of parts) {
@@ -127,13 +127,13 @@ interface Part {
   path: string;
   temporary: boolean;
   bytes: number;
-  /** Of an entry, when a mark came or went last; else when it was written to last. */
+  /** Time of the last change of a mark for an entry, of the last write for a temporary directory. */
   used_at: number;
   used: boolean;
 }
 
-/** Null for what is gone, and for what is no directory. */
-async function look(path: string, now: number): Promise<Part | null> {
+/** Inspects a path. Returns null if it is gone or is no directory. */
+async function inspect(path: string, now: number): Promise<Part | null> {
   const directory = await stat(path).catch(() => null);
   if (!directory?.isDirectory()) return null;
   const temporary = path.endsWith('.tmp');
@@ -148,19 +148,19 @@ async function look(path: string, now: number): Promise<Part | null> {
   return part;
 }
 
-/** Removes an entry, unless somebody uses it by now. False when it stays. */
+/** Removes an entry unless it is in use. Returns false when it stays. */
 async function remove(entry: string, now: number): Promise<boolean> {
-  const isUsed = async (directory: string) => (await look(directory, now))?.used ?? false;
+  const isUsed = async (directory: string) => (await inspect(directory, now))?.used ?? false;
   const taken = `${sealOf(entry)}.${randomUUID()}`;
-  await unlessGone(rename(sealOf(entry), taken));
+  await ignoreMissing(rename(sealOf(entry), taken));
   if (await isUsed(entry)) {
-    await unlessGone(rename(taken, sealOf(entry)));
+    await ignoreMissing(rename(taken, sealOf(entry)));
     return false;
   }
-  const removed = makingOf(entry, randomUUID());
-  await unlessGone(rename(entry, removed));
-  // Somebody who has marked it since misses the seal, and may be about to replace the files.
-  if ((await isUsed(removed)) && (await putInPlace(removed, entry))) return false;
+  const removed = temporaryPath(entry, randomUUID());
+  await ignoreMissing(rename(entry, removed));
+  // A new user that marked it meanwhile misses the seal and may be about to replace the files.
+  if ((await isUsed(removed)) && (await renameIfFree(removed, entry))) return false;
   return removeAll(removed);
 }
 
@@ -169,14 +169,14 @@ async function removeAll(directory: string): Promise<true> {
   return true;
 }
 
-async function unlessGone(change: Promise<void>): Promise<void> {
+async function ignoreMissing(change: Promise<void>): Promise<void> {
   await change.catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
   });
 }
 
-/** Renames a directory. False when its new name is taken. */
-async function putInPlace(from: string, to: string): Promise<boolean> {
+/** Renames a directory. Returns false when the target exists. */
+async function renameIfFree(from: string, to: string): Promise<boolean> {
   return rename(from, to).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
@@ -190,7 +190,7 @@ async function namesIn(directory: string): Promise<string[]> {
   return readdir(directory).catch(() => []);
 }
 
-/** A rename is durable only when its directory is. */
+/** Makes a rename durable: it is durable only once its directory is synced. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

@@ -7,20 +7,18 @@ import {
 } from '../../contracts/token-file.js';
 import type { Tokens } from '../encoding/tokens.js';
 import { MaskSpool } from './mask-spool.js';
-import { PlaceSpool, readWhole, Spool, writeWhole } from './spool.js';
+import { PositionSpool, readWhole, Spool, writeWhole } from './spool.js';
 
 export interface TokenFileShape {
   token_bytes: 2 | 4;
   sequence_length: number;
 }
 
-/**
- * Writes a token file (see contracts/token-file.ts) while its tokens come, in memory that does not grow with it.
- */
+/** Writes a token file (see contracts/token-file.ts) from a stream of tokens, with constant memory. */
 export class TokenFileWriter {
   private readonly fd: number;
-  private readonly sequences: PlaceSpool;
-  private readonly documents: PlaceSpool;
+  private readonly sequences: PositionSpool;
+  private readonly documents: PositionSpool;
   private readonly mask: MaskSpool;
   private numTokens = 0;
   private closed = false;
@@ -30,8 +28,8 @@ export class TokenFileWriter {
     private readonly shape: TokenFileShape,
   ) {
     this.fd = openSync(path, 'wx+');
-    this.sequences = new PlaceSpool(`${path}.sequences.tmp`);
-    this.documents = new PlaceSpool(`${path}.documents.tmp`);
+    this.sequences = new PositionSpool(`${path}.sequences.tmp`);
+    this.documents = new PositionSpool(`${path}.documents.tmp`);
     this.mask = new MaskSpool(new Spool(`${path}.mask.tmp`));
     writeWhole(this.fd, new Uint8Array(TOKEN_FILE_HEADER_BYTES));
   }
@@ -45,8 +43,9 @@ export class TokenFileWriter {
   }
 
   /**
-   * @param counts whether each token counts as a target; null: all of them
-   * @param starts whether the first of them begins a document
+   * Appends tokens.
+   * @param counts 1 for each token that counts as a target; null: all of them
+   * @param starts true if the first of them begins a document
    */
   append(tokens: Tokens, counts: Uint8Array | null, starts: boolean): void {
     if (starts) this.documents.push(this.numTokens);
@@ -55,16 +54,16 @@ export class TokenFileWriter {
     this.numTokens += tokens.length;
   }
 
-  /** A sequence begins at this place; in ascending order. */
+  /** Begins a sequence at this position; positions must ascend. */
   sequence(begin: number): void {
     this.sequences.push(begin);
   }
 
-  *places(): Generator<number> {
-    yield* this.sequences.places();
+  *positions(): Generator<number> {
+    yield* this.sequences.positions();
   }
 
-  /** Tokens that were appended, and whether each counts as a target. */
+  /** Reads appended tokens and their mask. */
   read(begin: number, count: number): { tokens: Tokens; counts: Uint8Array } {
     const { token_bytes } = this.shape;
     const bytes = readWhole(this.fd, TOKEN_FILE_HEADER_BYTES + begin * token_bytes, count * token_bytes);
@@ -72,7 +71,7 @@ export class TokenFileWriter {
     return { tokens, counts: this.mask.read(begin, count) };
   }
 
-  /** Ends the file, with the sequences that `keeps` names by number; it is on disk then. */
+  /** Finishes the file with the sequences that `keeps` selects by number, and flushes it to disk. */
   finish(keeps: (index: number) => boolean = () => true): TokenFileHeader {
     this.align(this.numTokens * this.shape.token_bytes);
     const num_sequences = this.writeSequences(keeps);
@@ -91,7 +90,7 @@ export class TokenFileWriter {
     return header;
   }
 
-  /** Lets go of the file, and removes the temporary ones beside it. Idempotent. */
+  /** Closes the file and removes the temporary files. Idempotent. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
@@ -100,10 +99,10 @@ export class TokenFileWriter {
   }
 
   private writeSequences(keeps: (index: number) => boolean): number {
-    const kept = new PlaceSpool(`${this.path}.kept.tmp`);
+    const kept = new PositionSpool(`${this.path}.kept.tmp`);
     try {
       let index = 0;
-      for (const place of this.sequences.places()) if (keeps(index++)) kept.push(place);
+      for (const place of this.sequences.positions()) if (keeps(index++)) kept.push(place);
       kept.copyTo(this.fd);
       return kept.count;
     } finally {
@@ -124,11 +123,11 @@ export class TokenFileWriter {
   }
 }
 
-/** Tokens that follow each other in a dataset: a document or a part of one. */
+/** Consecutive tokens of a dataset: a document or a part of one. */
 export interface TokenPiece {
   tokens: Tokens;
-  /** Whether each token counts as a target; null: all of them. */
+  /** 1 for each token that counts as a target; null: all of them. */
   counts: Uint8Array | null;
-  /** Whether the first of them begins a document. */
+  /** True if the first of them begins a document. */
   starts: boolean;
 }

@@ -6,17 +6,17 @@ import { textPieces, withLineFeeds } from '../encoding/text-pieces.js';
 import type { TokenPiece } from './token-file-writer.js';
 import { uploadedTokens } from './uploaded-tokens.js';
 
-/** Makes tokens of the bytes of a dataset. */
+/** Converts the bytes of a dataset to tokens. */
 export type TokenSource = (bytes: AsyncIterable<Uint8Array>) => AsyncGenerator<TokenPiece>;
 
 export interface SourceOptions extends EncoderSetup {
   format: Dataset['format'];
   num_threads: number;
-  /** Path of a file to use for a while; nothing may be there. */
+  /** Path of a temporary file that must not exist. */
   scratch: string;
 }
 
-/** What reads a dataset of a format with a tokenizer. Its tokens do not depend on the pieces in which the bytes come. */
+/** Returns the source for a dataset's format and tokenizer. Its tokens do not depend on the pieces in which the bytes arrive. */
 export function tokenSource(options: SourceOptions): TokenSource {
   switch (options.format) {
     case 'text':
@@ -30,7 +30,7 @@ export function tokenSource(options: SourceOptions): TokenSource {
   }
 }
 
-/** A token is a byte; nothing of a text needs to be understood for that. */
+/** Returns each byte as a token, without decoding the text. */
 async function* byteTokens(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<TokenPiece> {
   let starts = true;
   for await (const chunk of bytes) {

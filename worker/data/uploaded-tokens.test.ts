@@ -7,7 +7,7 @@ import { uploadedTokens } from './uploaded-tokens.js';
 interface Content {
   tokens: number[];
   documents: number[];
-  /** Whether each token counts. */
+  /** True for tokens that count as targets. */
   counts: (index: number) => boolean;
 }
 
@@ -48,12 +48,12 @@ async function read(t: Test, file: Buffer) {
       documents.at(-1)!.counts.push(...counts!);
     }
   } finally {
-    t.notOk(existsSync(scratch), 'the file is gone afterwards');
+    t.notOk(existsSync(scratch), 'the file is removed afterwards');
   }
   return documents;
 }
 
-/** More than are read at once, with a document across the border and one that begins there. */
+/** Several blocks, with a document across a block border and one that begins there. */
 const BLOCK = 1 << 16;
 const LARGE: Content = {
   tokens: Array.from({ length: 2 * BLOCK + 13 }, (_, index) => (index * 7919) % 60_000),
@@ -72,7 +72,7 @@ for (const token_bytes of [2, 4] as const)
     t.same(await read(t, tokenFile(LARGE, token_bytes)), expected);
   });
 
-t.test('what is no file of tokens is refused', async (t) => {
+t.test('invalid token files are refused', async (t) => {
   const small: Content = { tokens: [1, 2, 3], documents: [0, 2], counts: () => true };
   const whole = tokenFile(small, 2);
   for (const [file, message] of [

@@ -9,14 +9,14 @@ import {
 import { readWhole, writeWhole } from './spool.js';
 import type { TokenPiece } from './token-file-writer.js';
 
-/** Tokens that are read at once; a multiple of 8, for the bits of the mask. */
+/** Tokens per read; a multiple of 8, for the bits of the mask. */
 const BLOCK_TOKENS = 1 << 16;
 
 /**
- * The documents of a dataset of `format=tokens`. Its tables lie one behind the other and are needed side by side, so the bytes
- * are put into a file first; memory use does not grow with it.
- * @param scratch path of that file; it is gone afterwards
- * @throws ZerofleetError `dataset_tokens_invalid`; what `bytes` throws
+ * Returns the documents of a dataset of `format=tokens`. Its tables are stored one after the other and needed at the same time, so the
+ * bytes are written to a file first; memory use is constant.
+ * @param scratch path of that file; it is removed afterwards
+ * @throws ZerofleetError `dataset_tokens_invalid`; errors of `bytes`
  */
 export async function* uploadedTokens(
   bytes: AsyncIterable<Uint8Array>,
@@ -37,7 +37,7 @@ function readHeader(fd: number): TokenFileHeader {
   const header =
     size < TOKEN_FILE_HEADER_BYTES ? null : decodeTokenFileHeader(readWhole(fd, 0, TOKEN_FILE_HEADER_BYTES));
   if (!header || tokenFileLayout(header).end !== size || header.num_sequences > 0)
-    throw invalid('its header is none of a token file without sequences, or its size is another one');
+    throw invalid('its header is not that of a token file without sequences, or its size does not match');
   return header;
 }
 
@@ -46,7 +46,7 @@ function* pieces(fd: number, header: TokenFileHeader): Generator<TokenPiece> {
   const layout = tokenFileLayout(header);
   const starts = documentStarts(fd, header);
   let start = starts.next();
-  if (start.value !== 0) throw invalid('its first document does not begin with its first token');
+  if (start.value !== 0) throw invalid('its first document does not begin at its first token');
   for (let begin = 0; begin < num_tokens; begin += BLOCK_TOKENS) {
     const count = Math.min(BLOCK_TOKENS, num_tokens - begin);
     const { buffer } = readWhole(fd, layout.tokens + begin * token_bytes, count * token_bytes);
@@ -64,7 +64,7 @@ function* pieces(fd: number, header: TokenFileHeader): Generator<TokenPiece> {
   if (!start.done) throw invalid('a document begins behind its last token');
 }
 
-/** Places of the first token of each document, which must ascend. */
+/** Returns the position of the first token of each document; positions must ascend. */
 function* documentStarts(fd: number, header: TokenFileHeader): Generator<number, undefined> {
   const { documents, mask } = tokenFileLayout(header);
   let last = -1;
@@ -73,7 +73,7 @@ function* documentStarts(fd: number, header: TokenFileHeader): Generator<number,
     const view = new DataView(bytes.buffer);
     for (let at = 0; at < bytes.length; at += 8) {
       const start = Number(view.getBigUint64(at, true));
-      if (start <= last) throw invalid('the places of its documents do not ascend');
+      if (start <= last) throw invalid('the positions of its documents do not ascend');
       yield start;
       last = start;
     }

@@ -3,7 +3,7 @@ import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
 import type { Tokens } from './tokens.js';
 
-/** The tokenizer `bytes`: a token is a byte of the UTF-8 text. */
+/** Tokenizer `bytes`: each byte of the UTF-8 text is a token. */
 export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
   readonly vocab_size = 256;
   readonly end = null;

@@ -10,12 +10,12 @@ import {
 } from '../../platform/models/chat-template.js';
 import { strftime } from './strftime.js';
 
-/** Stands for an answer; no text has it, as Unicode says. */
+/** Placeholder of an answer: a Unicode noncharacter, which no text contains. */
 const ANSWER = '\ufdd2';
-/** Stands inside of what a chat says of a special token. */
+/** Mark inside the text of a special token that a chat contains literally. */
 const LITERAL = '\ufdd3';
 
-/** A range of characters (UTF-16 units) of a rendered chat. */
+/** Range of characters (UTF-16 units) of a rendered chat. */
 export interface Span {
   begin: number;
   end: number;
@@ -23,28 +23,27 @@ export interface Span {
 
 export interface RenderedText {
   text: string;
-  /** Places inside of texts of special tokens that the chat had, and that are to be read as texts; ascending. */
+  /** Positions inside the texts of special tokens that come from the chat and are to be encoded as plain text; ascending. */
   literal: number[];
 }
 
 export interface RenderedChat extends RenderedText {
-  /** What the assistant says, ascending and apart: the loss is on these alone. */
+  /** The assistant's parts, ascending and disjoint: only these count in the loss. */
   learned: Span[];
 }
 
 export interface TemplateOptions {
   /** Special tokens by name, such as `bos_token`. */
   tokens?: Readonly<Record<string, string>>;
-  /** Finds the special tokens that are texts where messages have them; null: there are none. */
+  /** Matches the special tokens that are plain text in messages; null: none. */
   special_texts?: RegExp | null;
-  /** The day that `strftime_now` tells; null: the template has no such function. */
+  /** Date of `strftime_now`; null: the template has no such function. */
   date?: string | null;
 }
 
 /**
- * A chat template as Hugging Face tokenizers have them (Jinja). Where it marks what the assistant generates with
- * `{% generation %}` tags, those are what is learned. Without tags it is, for each turn of the assistant, what the template
- * adds to the chat before it, the prompt for the answer included.
+ * Chat template of a Hugging Face tokenizer (Jinja). The parts inside its `{% generation %}` tags are learned. Without tags the learned
+ * part of each assistant turn is the text that the turn adds to the chat before it with the generation prompt.
  */
 export class ChatTemplate {
   private readonly template: Template;
@@ -52,27 +51,30 @@ export class ChatTemplate {
   private readonly variables: Readonly<Record<string, unknown>>;
   private readonly special_texts: RegExp | null;
 
-  /** @throws ZerofleetError `chat_template_invalid` */
+  /** Parses a template. @throws ZerofleetError `chat_template_invalid` */
   constructor(source: string, { tokens = {}, special_texts = null, date = null }: TemplateOptions = {}) {
     const { template, marks } = parseChatTemplate(source);
     this.template = template;
     this.marks = marks;
     this.special_texts = special_texts;
     this.variables = {
-      // What transformers gives to every template, whether there are any.
+      // Variables that transformers always defines.
       documents: null,
       ...tokens,
       ...(date !== null && { [DATE_FUNCTION]: (format: string) => strftime(date, format) }),
     };
   }
 
-  /** @throws ZerofleetError `chat_template_invalid` when the template fails, leaves tools out or does not tell what is learned */
+  /**
+   * Renders a chat.
+   * @throws ZerofleetError `chat_template_invalid` when the template fails, ignores tools or leaves the learned parts undetermined
+   */
   render(chat: JsonlChat): RenderedChat {
     const filled = this.fill(chat, false);
     for (const [what, bare] of withoutTools(chat)) {
       if (this.isFilledAs(bare, filled))
         throw invalidTemplate(
-          `it leaves the ${what} of the chat out; name a template that shows them, or take them out of the data`,
+          `it does not render the ${what} of the chat; use a template that does, or remove them from the data`,
         );
     }
     const { text, learned } = this.marks ? splitMarks(filled) : this.splitTurns(chat, filled);
@@ -81,11 +83,11 @@ export class ChatTemplate {
     return { ...withoutLiterals(text), learned: spans };
   }
 
-  /** The text that asks the assistant for its next turn, and what stands behind a turn of it. */
-  ask(messages: readonly ChatMessage[]): RenderedText & { end: string } {
+  /** Returns the text that prompts the assistant for its next turn, and the text after such a turn. */
+  generationPrompt(messages: readonly ChatMessage[]): RenderedText & { end: string } {
     const answered = [...messages, { role: LEARNED_ROLE, content: ANSWER }];
-    const fill = (messages: readonly ChatMessage[], ask: boolean) =>
-      this.fill({ messages, tools: null }, ask);
+    const fill = (messages: readonly ChatMessage[], prompt: boolean) =>
+      this.fill({ messages, tools: null }, prompt);
     const after = fill(answered, false).split(ANSWER).at(-1) ?? '';
     const plain = (text: string) => text.replaceAll(BEGIN_MARK, '').replaceAll(END_MARK, '');
     return { ...withoutLiterals(plain(fill(messages, true))), end: plain(after) };
@@ -99,15 +101,15 @@ export class ChatTemplate {
       const after = this.fill({ messages: messages.slice(0, index + 1), tools }, false);
       if (!after.startsWith(before) || !text.startsWith(after))
         throw invalidTemplate(
-          'what it makes of the first messages changes with those that follow, so that it does not tell which ' +
-            'part the assistant says; put {% generation %} and {% endgeneration %} around that part',
+          "its rendering of the first messages changes with later ones, so the assistant's part cannot be " +
+            'determined; put {% generation %} and {% endgeneration %} around that part',
         );
       learned.push({ begin: before.length, end: after.length });
     }
     return { text, learned };
   }
 
-  /** A template that fails for less than the whole chat reads what was left out. */
+  /** Returns whether the template renders a reduced chat to the same text. A template that fails uses the removed part. */
   private isFilledAs(chat: JsonlChat, text: string): boolean {
     try {
       return this.fill(chat, false) === text;
@@ -127,7 +129,7 @@ export class ChatTemplate {
     }
   }
 
-  /** What users wrote, its special tokens with a mark behind their first character: all strings of it, and all names of fields. */
+  /** Marks special tokens in user data behind their first character, in all strings and field names. */
   private asTexts(value: unknown): unknown {
     if (typeof value === 'string') return this.asText(value);
     if (Array.isArray(value)) return value.map((item) => this.asTexts(item));
@@ -147,10 +149,10 @@ export class ChatTemplate {
   }
 }
 
-/** A chat with the marks of special tokens that are texts. */
+/** Chat with the marks of literal special tokens. */
 type MarkedChat = Omit<RenderedChat, 'literal'>;
 
-/** The chat without what a template may not know of, under its name; nothing where it has none. */
+/** Returns the chat without tools and without tool_calls, each under its name, as far as it has them. */
 function* withoutTools({ messages, tools }: JsonlChat): Generator<[what: string, bare: JsonlChat]> {
   if (tools !== null && tools.length > 0) yield ['tools', { messages, tools: null }];
   const calling = messages.some(({ tool_calls }) => Array.isArray(tool_calls) && tool_calls.length > 0);

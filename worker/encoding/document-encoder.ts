@@ -5,21 +5,21 @@ import type { Tokens } from './tokens.js';
 
 export interface EncodedDocument {
   tokens: Tokens;
-  /** Whether each token counts as a target; null: all of them. */
+  /** 1 for each token that counts as a target; null: all of them. */
   counts: Uint8Array | null;
 }
 
-/** Turns text into tokens. */
+/** Converts text to tokens. */
 export interface TextTokenizer {
-  /** A whole document, with what the tokenizer puts around one. */
+  /** Encodes a whole document, with the tokenizer's special tokens around it. */
   encodeDocument(text: string): Tokens;
-  /** A part of a long document: the tokens of all parts, one after the other, are those of the document. */
+  /** Encodes a part of a long document: the concatenated tokens of all parts equal those of the document. */
   encodePiece(text: string, place: Omit<TextPiece, 'bytes'>): Tokens;
-  /** A rendered chat, which has everything in it; `counts` is 1 for the tokens that touch a span. */
+  /** Encodes a rendered chat without adding special tokens; `counts` is 1 for tokens that overlap a span. */
   encodeSpans(text: RenderedText, spans: readonly Span[]): { tokens: Tokens; counts: Uint8Array };
 }
 
-/** Turns documents into tokens; a chat needs a template. */
+/** Converts documents to tokens; a chat needs a template. */
 export class DocumentEncoder {
   constructor(
     private readonly tokenizer: TextTokenizer,
@@ -29,7 +29,7 @@ export class DocumentEncoder {
   /** @throws ZerofleetError `chat_template_invalid` */
   encode(document: JsonlDocument): EncodedDocument {
     if ('text' in document) return { tokens: this.tokenizer.encodeDocument(document.text), counts: null };
-    if (!this.template) throw new Error('a chat came to an encoder without a template');
+    if (!this.template) throw new Error('an encoder without a template received a chat');
     const { learned, ...text } = this.template.render(document);
     return this.tokenizer.encodeSpans(text, learned);
   }

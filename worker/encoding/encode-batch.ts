@@ -7,29 +7,29 @@ import { DocumentEncoder, type EncodedDocument, type TextTokenizer } from './doc
 import { HfTokenizer, type TokenizerFiles } from './hf-tokenizer.js';
 import type { TextPiece } from './text-pieces.js';
 
-/** What text is encoded with. */
+/** Tokenizer and template of an encoder. */
 export interface EncoderSetup {
   /** Null: the tokenizer `bytes`. */
   tokenizer: TokenizerFiles | null;
-  /** Whether special tokens are read from texts and messages. */
+  /** True if special tokens are parsed in texts and messages. */
   parse_special_tokens: boolean;
-  /** For chats; null where there are none. */
+  /** Template for chats; null without chats. */
   chat_template: string | null;
-  /** The day that the template tells; null where it tells none. */
+  /** Date for the template; null if it uses none. */
   template_date: string | null;
 }
 
-/** Text that is encoded at once: lines of JSONL, or a part of one document. */
+/** Text that is encoded at a time: lines of JSONL, or a part of one document. */
 export type Batch = LineBatch | TextPiece;
 
-/** The tokens of the documents, or of the part of one, of a batch. */
+/** Tokens of a batch: of its documents, or of a part of one. */
 export interface EncodedBatch {
   tokens: Uint32Array;
-  /** Whether each token counts as a target; null: all of them. */
+  /** 1 for each token that counts as a target; null: all of them. */
   counts: Uint8Array | null;
-  /** Tokens of each document. */
+  /** Number of tokens of each document. */
   lengths: number[];
-  /** Whether they begin documents; false for what goes on with one. */
+  /** True if each begins a document; false for the continuation of one. */
   starts: boolean;
 }
 
@@ -47,7 +47,7 @@ export class BatchEncoder {
     this.documents = new DocumentEncoder(this.tokenizer, template);
   }
 
-  /** @throws ZerofleetError that names the line, `dataset_bad_line` among others */
+  /** @throws ZerofleetError naming the line, such as `dataset_bad_line` */
   encode(batch: Batch): EncodedBatch {
     if ('first_line' in batch) return gather(this.lines(batch), true);
     const { bytes, ...place } = batch;

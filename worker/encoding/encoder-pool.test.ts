@@ -21,7 +21,7 @@ const SETUP: EncoderSetup = {
   template_date: null,
 };
 
-/** Batches of very different sizes, so that threads finish in another order than they began. */
+/** Returns batches of very different sizes, so that threads finish out of order. */
 function batches(count: number): Batch[] {
   return Array.from({ length: count }, (_, index) => {
     const chat = {
@@ -50,18 +50,18 @@ async function encode(given: AsyncIterable<Batch>, threads: number, setup = SETU
   }
 }
 
-t.test('any number of threads gives the tokens of each batch in their order', async (t) => {
+t.test('any number of threads gives the tokens of each batch in order', async (t) => {
   const encoder = new BatchEncoder(SETUP);
   const expected = batches(20).map((batch) => encoder.encode(batch));
   t.same(
     expected.map(({ lengths }) => lengths.length),
     new Array(20).fill(2),
-    'blank lines are passed over',
+    'blank lines are skipped',
   );
   for (const threads of [1, 2, 3]) t.same(await encode(stream(batches(20)), threads), expected);
 });
 
-t.test('the error is that of the first bad line, whoever comes to it first', async (t) => {
+t.test('the error is that of the first bad line, whichever thread finds it first', async (t) => {
   const given = batches(12);
   const bad = (index: number, line: string) => {
     given[index] = { bytes: Buffer.from(`\n${line}\n`), first_line: 3 * index + 1 };
@@ -75,7 +75,7 @@ t.test('the error is that of the first bad line, whoever comes to it first', asy
     });
 });
 
-t.test('a template that fails says at which line, and a tokenizer that cannot be read why', async (t) => {
+t.test('the error of a failing template names the line, and that of a tokenizer the reason', async (t) => {
   const failing = { ...SETUP, chat_template: "{{ raise_exception('no roles') }}" };
   await t.rejects(encode(stream(batches(1)), 1, failing), {
     code: 'chat_template_invalid',
@@ -85,7 +85,7 @@ t.test('a template that fails says at which line, and a tokenizer that cannot be
   await t.rejects(encode(stream(batches(1)), 2, broken), { code: 'tokenizer_invalid' });
 });
 
-t.test('no more batches are taken than the threads have work with', async (t) => {
+t.test('the number of batches in progress is bounded', async (t) => {
   let taken = 0;
   const counted = async function* () {
     for (const batch of batches(30)) {
@@ -115,7 +115,7 @@ t.test('an error of the batches is passed on, and the pool can be closed at any 
   await t.rejects(waiting, { code: 'shutting_down' });
 });
 
-t.test('a tokenizer whose regular expression goes back and forth ends with an error', async (t) => {
+t.test('a tokenizer with a backtracking regular expression ends with an error', async (t) => {
   const pattern = { Regex: '(a+)+b' };
   const pre_tokenizer = { type: 'Split', pattern, behavior: 'Isolated', invert: false };
   const endless = JSON.stringify({ ...tokenizer, normalizer: null, pre_tokenizer });
@@ -125,6 +125,6 @@ t.test('a tokenizer whose regular expression goes back and forth ends with an er
   t.teardown(() => pool.close());
   await t.rejects(pool.encode(stream([text])).next(), {
     code: 'tokenizer_invalid',
-    message: /come to no end: a regular expression/,
+    message: /without finishing: a regular expression/,
   });
 });

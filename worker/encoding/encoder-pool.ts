@@ -3,18 +3,18 @@ import { ThreadPool } from '../../platform/threads/thread-pool.js';
 import type { Batch, EncodedBatch, EncoderSetup } from './encode-batch.js';
 import type { EncoderTasks } from './encoder-thread.js';
 
-/** Batches that a thread has at once: one that it encodes and one that waits for it. */
+/** Batches per thread: one in progress and one queued. */
 const BATCHES_PER_THREAD = 2;
-/** A batch is encoded in about a second; tokenizers of many tokens need some of them for themselves. */
+/** Timeout of a batch. A batch takes about a second; initializing a large tokenizer takes several. */
 const BATCH_MS = 5 * 60_000;
 const HEAP_MB = 4096;
 const IDLE_MS = 60_000;
 
-/** Encodes batches in threads. What comes out depends on the batches alone. */
+/** Encodes batches in threads. The result depends only on the batches. */
 export class EncoderPool {
   private readonly threads: ThreadPool<EncoderTasks>;
 
-  /** @param batch_ms how long a thread may compute on one batch */
+  /** Creates the threads. @param batch_ms timeout of one batch */
   constructor(
     setup: EncoderSetup,
     private readonly num_threads: number,
@@ -32,9 +32,9 @@ export class EncoderPool {
   }
 
   /**
-   * The tokens of each batch, in the order of the batches. No more of them are taken than the threads have work with, so that
-   * memory use does not depend on how many there are.
-   * @throws ZerofleetError of the first batch that cannot be encoded; what `batches` throws
+   * Returns the tokens of each batch, in order. The number of batches in progress is bounded, so that memory use does not depend on their
+   * total.
+   * @throws ZerofleetError of the first batch that cannot be encoded; errors of `batches`
    */
   async *encode(batches: AsyncIterable<Batch>): AsyncGenerator<EncodedBatch> {
     const waiting: Promise<EncodedBatch>[] = [];
@@ -46,15 +46,15 @@ export class EncoderPool {
     for (const encoded of waiting) yield await encoded;
   }
 
-  /** Ends the threads, whatever they are at. */
+  /** Ends the threads and aborts their work. */
   close(): Promise<void> {
     return this.threads.close();
   }
 
   private encodeOne(batch: Batch): Promise<EncodedBatch> {
-    // A copy of just these bytes, which then moves to the thread.
+    // Copies just these bytes, because the copy moves to the thread.
     const encoded = this.threads.run('encode', { ...batch, bytes: new Uint8Array(batch.bytes) });
-    // Whoever waits may have failed with another batch before it looks at this one.
+    // Prevents an unhandled rejection: the caller may fail with another batch first.
     encoded.catch(() => undefined);
     return encoded;
   }
@@ -63,14 +63,14 @@ export class EncoderPool {
 function outOfMemory(): ZerofleetError {
   return new ZerofleetError(
     'out_of_memory',
-    'a thread that encodes text ran out of memory; give the worker more of it, or fewer threads',
+    'a thread that encodes text ran out of memory; give the worker more memory, or use fewer threads',
   );
 }
 
 function tooSlow(batch_ms: number): ZerofleetError {
   return new ZerofleetError(
     'tokenizer_invalid',
-    `the tokenizer has read a part of the dataset for ${batch_ms / 1000} s and come to no end: a regular expression of its ` +
-      'tokenizer.json, or the chat template, goes back and forth on this text; use another tokenizer',
+    `the tokenizer worked on a part of the dataset for ${batch_ms / 1000} s without finishing: a regular expression of its ` +
+      'tokenizer.json, or the chat template, backtracks on this text; use another tokenizer',
   );
 }

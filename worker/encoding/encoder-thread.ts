@@ -1,4 +1,4 @@
-/** The main module of a thread of the encoder pool. */
+/** Main module of a thread of the encoder pool. */
 import { workerData } from 'node:worker_threads';
 import { serveTasks } from '../../platform/threads/serve-tasks.js';
 import { type Batch, BatchEncoder, type EncodedBatch, type EncoderSetup } from './encode-batch.js';

@@ -16,29 +16,30 @@ import { type Piece, pieceOf, type Surface, tokensOfSpans } from './token-spans.
 export interface TokenizerFiles {
   /** tokenizer.json */
   tokenizer: string;
-  /** tokenizer_config.json; null: an empty one. */
+  /** tokenizer_config.json; null: empty. */
   config: string | null;
-  /** special_tokens_map.json; null: an empty one. */
+  /** special_tokens_map.json; null: empty. */
   special_tokens_map: string | null;
 }
 
-/** A tokenizer from its tokenizer.json. */
+/** Tokenizer from a tokenizer.json. */
 export class HfTokenizer implements TextTokenizer, PromptTokenizer {
-  /** The special tokens of the configuration, by name, for chat templates. */
+  /** Special tokens of the configuration by name, for chat templates. */
   readonly variables: Readonly<Record<string, string>>;
   readonly vocab_size: number;
   /** The end-of-sequence token. */
   readonly end: number | null;
-  /** Finds the special tokens in a text that is to be read as a text; null where nothing is. */
+  /** Matches the special tokens in user text that are encoded as plain text; null if all are parsed. */
   readonly special_texts: RegExp | null;
   private readonly tokenizer: Tokenizer;
   private readonly surface: Surface;
   private readonly special: SpecialTokens;
-  /** Of each token that was seen. */
+  /** Cache by token id. */
   private readonly pieces = new Map<number, Piece>();
 
   /**
-   * @param parse_special whether special tokens are read from users' texts
+   * Creates a tokenizer.
+   * @param parse_special true if special tokens are parsed in user text
    * @throws ZerofleetError `tokenizer_invalid`
    */
   constructor(files: TokenizerFiles, parse_special: boolean) {
@@ -55,7 +56,7 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     this.end = eos_token === undefined ? null : this.tokenizer.id(eos_token);
   }
 
-  /** With what the tokenizer puts around a text, and its end-of-sequence token where there is one. */
+  /** Encodes a text with the tokenizer's special tokens around it, and its end-of-sequence token if there is one. */
   encodeDocument(text: string): Uint32Array {
     return this.document(this.encode(text, this.special), { first: true, last: true });
   }
@@ -72,14 +73,14 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     return this.encode(text, literal);
   }
 
-  /** Alone, the tokens may lose a space before their first word. */
+  /** Decodes the tokens together with the prompt, because alone they may lose a space before their first word. */
   decodeAfter(prompt: readonly number[], tokens: readonly number[]): string {
     const before = this.tokenizer.decode(prompt);
     const text = this.tokenizer.decode([...prompt, ...tokens]);
     return text.startsWith(before) ? text.slice(before.length) : this.tokenizer.decode(tokens);
   }
 
-  /** The library tells no places of tokens in the text; they follow from what the tokens spell. */
+  /** Encodes a rendered chat. The library returns no offsets, so they are derived from the tokens' content. */
   encodeSpans(rendered: RenderedText, spans: readonly Span[]) {
     const ids = this.encodeChat(rendered);
     const pieces = ids.map((id) => this.piece(id));
@@ -97,8 +98,8 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   }
 
   /**
-   * For a text that a normalizer changes: the tokens of the text up to the border of a span are those of the whole text, up
-   * to the first that differs.
+   * Counts tokens by prefixes, for a text that a normalizer changes: the tokens of the text up to the border of a span equal those of the
+   * whole text, up to the first difference.
    */
   private countsByPrefix(
     { text, literal }: RenderedText,
@@ -111,14 +112,14 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
       const until = this.encode(text.slice(0, end), literal);
       const first = commonLength(ids, before);
       const shared = commonLength(ids, until);
-      // A token across the end of the span has a part of it.
+      // A token that crosses the end of the span counts.
       const last = shared < until.length ? shared + 1 : shared;
       counts.fill(1, first, last);
     }
     return counts;
   }
 
-  /** A text alone may get a space before it that is not there behind the end of a line. */
+  /** Encodes a text after a line end, because alone it may get a leading space. */
   private encodeAfterLine(text: string): number[] {
     const line = this.encode('\n', this.special);
     const ids = this.encode(`\n${text}`, this.special);

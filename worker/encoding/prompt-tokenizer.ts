@@ -1,19 +1,19 @@
 import type { RenderedText } from './chat-template.js';
 
-/** What a tokenizer does for samples: text in, text out. */
+/** Tokenizer interface for samples. */
 export interface PromptTokenizer {
-  /** Ids are below it. */
+  /** Exclusive upper bound of the token ids. */
   readonly vocab_size: number;
-  /** The token that ends a document; null where there is none. */
+  /** Token that ends a document; null if there is none. */
   readonly end: number | null;
-  /** The beginning of a document, with what the tokenizer puts before one. */
+  /** Encodes the beginning of a document, with the tokenizer's special tokens before it. */
   encodePrompt(text: string): number[];
   /** Special tokens by name, for chat templates. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Finds the special tokens that are texts where users write them; null where there are none. */
+  /** Matches the special tokens that are plain text in user messages; null if there are none. */
   readonly special_texts: RegExp | null;
-  /** A rendered chat: nothing is put around it. */
+  /** Encodes a rendered chat without adding special tokens. */
   encodeChat(text: RenderedText): number[];
-  /** The text of tokens that follow the prompt's; special tokens have none. */
+  /** Decodes tokens that follow the prompt's; special tokens have no text. */
   decodeAfter(prompt: readonly number[], tokens: readonly number[]): string;
 }

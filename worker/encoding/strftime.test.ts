@@ -1,4 +1,4 @@
-// Days against what Python makes of them (golden/make_golden_dates.py).
+// Compares dates with Python's output (golden/make_golden_dates.py).
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -9,11 +9,11 @@ const golden: { day: string; format: string; text: string }[] = JSON.parse(
   readFileSync(join(projectRoot(), 'worker', 'data', 'golden', 'dates.json'), 'utf8'),
 );
 
-t.test('a day is written as Python writes it', async (t) => {
+t.test('a date is formatted as in Python', async (t) => {
   for (const { day, format, text } of golden) t.equal(strftime(day, format), text, `${day} ${format}`);
 });
 
-t.test('a directive that is not known is no text', async (t) => {
+t.test('an unknown directive is refused', async (t) => {
   for (const format of ['%Q', 'a %c', '%-', '%', '%constructor'])
     t.throws(
       () => strftime('2026-11-25', format),

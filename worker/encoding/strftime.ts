@@ -1,4 +1,4 @@
-/** Names that Python has in the C locale. */
+/** Names of the C locale, as in Python. */
 const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 const MONTHS = [
   'January',
@@ -17,10 +17,9 @@ const MONTHS = [
 const DAY_MS = 24 * 3600 * 1000;
 
 /**
- * What Python's `strftime` makes of a day, at midnight, in the C locale: it depends on neither the machine's clock nor its time zone or
- * language.
+ * Formats a date as Python's `strftime` does at midnight in the C locale, independent of the machine's clock, time zone and language.
  * @param day `YYYY-MM-DD`
- * @throws RangeError for a directive that is not known here
+ * @throws RangeError for an unknown directive
  */
 export function strftime(day: string, format: string): string {
   const date = new Date(`${day}T00:00:00Z`);

@@ -15,7 +15,7 @@ async function piecesOf(text: Buffer, cuts: readonly number[] = []): Promise<Tex
 
 const shown = (pieces: readonly TextPiece[]) => pieces.map(({ bytes }) => String(bytes));
 
-t.test('a text is cut behind the end of a line, between words', async (t) => {
+t.test('a text is split after a line end, between words', async (t) => {
   for (const [text, expected] of [
     ['short', ['short']],
     ['', ['']],
@@ -31,7 +31,7 @@ t.test('a text is cut behind the end of a line, between words', async (t) => {
     t.same(shown(await piecesOf(Buffer.from(text))), expected, JSON.stringify(text));
 });
 
-t.test('the pieces are the text, whole characters, and the same however it comes', async (t) => {
+t.test('the pieces form the text, contain whole characters and do not depend on the chunks', async (t) => {
   const text = fc.string({
     unit: fc.constantFrom('a', 'b', '\n', '\n', ' ', 'é', '世', '🌍'),
     maxLength: 80,
@@ -55,7 +55,7 @@ t.test('the pieces are the text, whole characters, and the same however it comes
   );
 });
 
-t.test('CR LF is read as LF, wherever the pieces of a text end; a CR alone stays', async (t) => {
+t.test('CR LF is read as LF across chunk borders; a lone CR stays', async (t) => {
   const text = fc.string({ unit: fc.constantFrom('a', '\r', '\n', '\r\n', '世'), maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(text, fc.array(fc.nat(), { maxLength: 6 }), async (text, cuts) => {

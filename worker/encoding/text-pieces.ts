@@ -1,13 +1,13 @@
-/** A part of a text, to be turned into tokens on its own. */
+/** Part of a text that is tokenized on its own. */
 export interface TextPiece {
   bytes: Uint8Array;
   first: boolean;
   last: boolean;
-  /** Whether the part before it ends with a line. */
+  /** True if the part before it ends with a line end. */
   after_line: boolean;
 }
 
-/** Bytes after which a piece ends at the next good place, and at which it ends anywhere. */
+/** Sizes in bytes: after `wanted` a piece ends at the next split point, at `limit` it ends anywhere. */
 export interface PieceSize {
   wanted: number;
   limit: number;
@@ -16,17 +16,17 @@ export interface PieceSize {
 const SIZE: PieceSize = { wanted: 64 * 1024, limit: 1024 * 1024 };
 const RETURN = 0x0d;
 const NEWLINE = 0x0a;
-/** Longest character, in bytes. */
+/** Maximum length of a character in bytes. */
 const MAX_CHARACTER = 4;
 
 /**
- * A text whose lines end with CR LF, as if they ended with LF. A CR without an LF behind it stays.
- * @param text in any pieces
+ * Replaces CR LF by LF. A CR without a following LF stays.
+ * @param text text in chunks of any size
  */
 export async function* withLineFeeds(
   text: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  // Whether a CR at the end of a piece goes is known with the piece behind it.
+  // The next chunk decides whether a CR at the end of a chunk is removed.
   let held = false;
   for await (const piece of text) {
     if (piece.length === 0) continue;
@@ -43,8 +43,8 @@ function withoutReturns(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * Cuts a UTF-8 text where tokenizers do not look across: behind the end of a line with other than white space on either side.
- * Where a text has no such place for long, it is cut between any two characters. The places depend on the text alone.
+ * Splits a UTF-8 text at positions across which tokenizers do not look: after a line end with non-whitespace on either side. A text without
+ * such a position is split between any two characters at the limit. The positions depend only on the text.
  */
 export async function* textPieces(
   text: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -69,9 +69,9 @@ export async function* textPieces(
   yield take(rest.length, true);
 }
 
-/** Where the next piece of a text ends; null when it is not known yet, or with its last piece. */
+/** Returns the end of the next piece; null when more text is needed, or for the last piece. */
 function cutOf(text: Uint8Array, { wanted, limit }: PieceSize, ended: boolean): number | null {
-  // What follows a place must be known before it is judged.
+  // The characters after a position must be available.
   const known = ended ? text.length : text.length - MAX_CHARACTER;
   for (
     let at = text.indexOf(NEWLINE, wanted - 1);

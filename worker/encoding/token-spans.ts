@@ -1,27 +1,27 @@
 import type { Span } from './chat-template.js';
 
-/** How the pieces that tokens stand for are written in a vocabulary. */
+/** Spelling of tokens in a vocabulary. */
 export type Surface = 'byte-level' | 'spaces-marked';
 
-/** The sign for a space in vocabularies in the manner of SentencePiece. */
+/** Space marker of SentencePiece vocabularies. */
 const SPACE = '\u2581';
 const BYTE = /^<0x([0-9A-F]{2})>$/;
 
-/** What a token stands for in a text. */
+/** Text of a token. */
 export interface Piece {
-  /** UTF-8, of a part of a character perhaps. */
+  /** UTF-8; may be a part of a character. */
   bytes: Uint8Array;
   special: boolean;
 }
 
-/** @param content how the vocabulary writes it; special tokens are written as in the text */
+/** Returns the text of a token. @param content its entry in the vocabulary; special tokens are spelled as in the text */
 export function pieceOf(content: string, special: boolean, surface: Surface): Piece {
   return { bytes: special ? utf8(content) : spelled(content, surface), special };
 }
 
 /**
- * Which tokens have a part of a span, found by walking the text along with what each token stands for.
- * @returns null when the tokens do not spell the text, because a normalizer has changed it
+ * Returns which tokens overlap a span, by matching the tokens with the text.
+ * @returns null when the tokens do not spell the text, because a normalizer changed it
  */
 export function tokensOfSpans(
   text: string,
@@ -45,10 +45,10 @@ export function tokensOfSpans(
   return place === bytes.length ? counts : null;
 }
 
-/** Bytes of the text that a token takes; null when it is not what stands there. */
+/** Returns the bytes of the text that a token matches; null without a match. */
 function matched(bytes: Uint8Array, place: number, { bytes: token, special }: Piece): number | null {
   if (startsAt(bytes, place, token)) return token.length;
-  // A space that was put before a text or a part of it stands for nothing.
+  // A space that the tokenizer added before a text matches nothing.
   const added = !special && token[0] === 0x20 && startsAt(bytes, place, token.subarray(1));
   return added ? token.length - 1 : null;
 }
@@ -71,7 +71,7 @@ function byteLength(text: string, end: number): number {
   return Buffer.byteLength(text.slice(0, end));
 }
 
-/** The characters by which byte-level vocabularies write bytes: printable Latin-1 as it is, the others from U+0100 on. */
+/** Characters that byte-level vocabularies use for bytes: printable Latin-1 unchanged, the others from U+0100 on. */
 const BYTE_OF: ReadonlyMap<string, number> = byteCharacters();
 
 function byteCharacters(): Map<string, number> {

@@ -9,14 +9,14 @@ import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { TokenizerFiles } from './hf-tokenizer.js';
 
-/** The tokenizer of an uploaded model. @throws ZerofleetError `model_not_found`; errors of the object store */
+/** Reads the tokenizer of an uploaded model. @throws ZerofleetError `model_not_found`; errors of the object store */
 export async function readTokenizer(objects: ObjectStore, model: string): Promise<TokenizerFiles> {
   const folder = modelKey(model);
   const tokenizer = await readText(objects, folder, TOKENIZER_FILE);
   if (tokenizer === null)
     throw new ZerofleetError(
       'model_not_found',
-      `model ${model}, whose tokenizer is needed, has no ${TOKENIZER_FILE} or is gone`,
+      `model ${model} of the tokenizer has no ${TOKENIZER_FILE} or does not exist`,
     );
   return {
     tokenizer,
@@ -25,7 +25,7 @@ export async function readTokenizer(objects: ObjectStore, model: string): Promis
   };
 }
 
-/** A text file of a tokenizer; null when there is none. @throws ZerofleetError `tokenizer_invalid`; errors of the object store */
+/** Reads a text file of a tokenizer; null if it does not exist. @throws ZerofleetError `tokenizer_invalid`; errors of the object store */
 export async function readText(objects: ObjectStore, folder: string, name: string): Promise<string | null> {
   const bytes = await getIfThere(objects, `${folder}/${name}`);
   return bytes && documentText(name, bytes, 'tokenizer_invalid');

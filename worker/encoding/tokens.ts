@@ -1,2 +1,2 @@
-/** Tokens in the machine's order of bytes, which is little-endian wherever the native core runs. */
+/** Tokens in the machine's byte order, which is little-endian on every platform of the native core. */
 export type Tokens = Uint16Array | Uint32Array;

@@ -1,11 +1,11 @@
-/** JSON whose numbers stay as they were written: JavaScript has one kind of them, and a reader in Python tells 1.0 from 1. */
+/** JSON with unchanged number literals: JavaScript has one number type, but Python distinguishes 1.0 from 1. */
 import { randomUUID } from 'node:crypto';
 
-/** Begins a text that stands for a number; nobody can know it before. */
+/** Prefix of a string that represents a number; random, so that no document can contain it. */
 const MARK = `number ${randomUUID()} `;
 const TEXT_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 
-/** A number that JavaScript would write in another way. */
+/** Number that JavaScript would format differently. */
 export class NumberText {
   constructor(private readonly text: string) {}
 
@@ -14,7 +14,7 @@ export class NumberText {
   }
 }
 
-/** As `JSON.parse`, with a `NumberText` for each number that would change. */
+/** Parses like `JSON.parse`, with a `NumberText` for each number whose format would change. */
 export function parseExactly(json: string): unknown {
   const marked = json.replace(TEXT_OR_NUMBER, (token) =>
     token.startsWith('"') || String(Number(token)) === token ? token : JSON.stringify(MARK + token),
@@ -24,7 +24,7 @@ export function parseExactly(json: string): unknown {
   );
 }
 
-/** Indented, as programs of Hugging Face write it. */
+/** Formats with indentation, as Hugging Face programs do. */
 export function stringifyExactly(value: unknown): string {
   return JSON.stringify(value, null, 2).replaceAll(new RegExp(`"${MARK}([^"]*)"`, 'g'), '$1');
 }

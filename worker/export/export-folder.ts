@@ -8,7 +8,7 @@ import { stringifyExactly } from './exact-json.js';
 import { hfConfig } from './hf-config.js';
 import { companionsOf, sourceConfig, sourceFolder } from './model-source.js';
 
-/** The folder that an export writes: its files, with their sizes and hashes. */
+/** Folder of an export: its files with sizes and hashes. */
 export class ExportFolder {
   readonly files: ExportFile[] = [];
 
@@ -19,8 +19,9 @@ export class ExportFolder {
   ) {}
 
   /**
-   * @param content may be called again, when the store was out of reach
-   * @param options how many bytes there are, where they may be more than 75 GB
+   * Writes a file.
+   * @param content may be called again after an error of the store
+   * @param options size in bytes, required above 75 GB
    */
   async put(
     name: string,
@@ -30,7 +31,7 @@ export class ExportFolder {
     this.files.push(await this.again(() => this.putHashed(name, content, options)));
   }
 
-  /** The model's `config.json`. */
+  /** Writes the model's `config.json`. */
   async putConfig(spec: ResolvedJobSpec, weights: 'bf16' | 'fp16' | 'fp32'): Promise<void> {
     const folder = sourceFolder(spec);
     const source = folder === null ? null : await this.again(() => sourceConfig(this.objects, folder, spec));
@@ -40,7 +41,7 @@ export class ExportFolder {
     });
   }
 
-  /** What comes from the uploaded models that the job used: the tokenizer and the like. */
+  /** Writes the files of uploaded models that the job used, such as the tokenizer. */
   async putCompanions(spec: ResolvedJobSpec): Promise<void> {
     for (const { name, content } of await this.again(() => companionsOf(this.objects, spec)))
       await this.put(name, content);

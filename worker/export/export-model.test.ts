@@ -11,12 +11,12 @@ import { testSpec } from '../testing/start-message.js';
 import { exportModel } from './export-model.js';
 
 const DIRECTORY = 'jobs/job/checkpoints/000000009-1-a-test';
-/** Larger than a checksum chunk, so that pieces are cut and come from several shards. */
+/** Larger than a checksum chunk, so that pieces are split and come from several shards. */
 const SHAPE = [1300, 1000];
 const NUMEL = SHAPE[0]! * SHAPE[1]!;
 const WEIGHTS = Float32Array.from({ length: NUMEL }, (_, i) => ((i * 7919) % 65536) / 256 - 128);
 
-/** A checkpoint of one parameter, in two shards that take turns in buckets of its elements. */
+/** Stores a checkpoint of one parameter, in two shards that alternate in buckets of its elements. */
 async function setup(t: Test, dtype: 'bf16' | 'fp32') {
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   t.teardown(() => objects.close());
@@ -58,7 +58,7 @@ async function exported(t: Test, dtype: 'bf16' | 'fp32') {
   return { result, file, header, config, data: file.subarray(header.bytes) };
 }
 
-t.test('fp32 weights are the master weights, in their order', async (t) => {
+t.test('fp32 weights are the master weights, in order', async (t) => {
   const { header, data, config } = await exported(t, 'fp32');
   t.strictSame(header.tensors, [{ name: 'w', dtype: 'F32', shape: SHAPE, begin: 0, end: NUMEL * 4 }]);
   t.strictSame(header.metadata, { format: 'pt' });
@@ -79,7 +79,7 @@ t.test('bf16 weights are cast piece by piece', async (t) => {
   });
 });
 
-t.test('the result names every file with its size and hash', async (t) => {
+t.test('the result lists every file with its size and hash', async (t) => {
   const { result, file } = await exported(t, 'bf16');
   t.match(result, { prefix: 'jobs/job/exports/9', state_digest: 'ab'.repeat(16) });
   t.strictSame(

@@ -18,8 +18,8 @@ const DTYPES = {
 } as const;
 
 /**
- * Writes a checkpoint's weights as a Hugging Face model folder, with the tokenizer that they were trained with. The weights pass
- * through piece by piece. May be repeated: the same checkpoint gives the same bytes.
+ * Writes a checkpoint's weights as a Hugging Face model folder, with the tokenizer of the training. Weights are streamed piece by piece.
+ * May be repeated: the same checkpoint gives the same bytes.
  * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the object store
  */
 export async function exportModel(
@@ -41,7 +41,7 @@ export async function exportModel(
     return { name, dtype: dtype.name, shape, begin, end: at };
   });
   const weights = async function* () {
-    // Readers of Hugging Face refuse a file that does not say which framework's layout it has.
+    // Hugging Face readers refuse a file without the framework of its layout.
     yield safetensorsHeader(tensors, { format: 'pt' });
     for (const { name, numel } of manifest.params)
       for await (const piece of reader.read('master', name, numel)) yield cast(piece);

@@ -1,13 +1,13 @@
 /**
- * A checkpoint in DeepSpeed's universal layout, beside which lie the files of a Hugging Face model's folder:
+ * Checkpoint in DeepSpeed's universal layout, next to the files of a Hugging Face model folder:
  *
  *     config.json …
- *     latest_universal                                  names the folder below
- *     global_step<n>_universal/zero/<parameter>/fp32.pt     the master weights, as {"param": tensor}
- *                                              <state>.pt   a state of the optimizer, under the name that PyTorch has for it
- *                                              step.pt      updates that the state has seen
+ *     latest_universal                                      names the folder below
+ *     global_step<n>_universal/zero/<parameter>/fp32.pt     master weights, as {"param": tensor}
+ *                                              <state>.pt   optimizer state, under its PyTorch name
+ *                                              step.pt      number of updates
  *     global_step<n>_universal/zero/optimizer_state.pt      settings of the optimizer's groups
- *     global_step<n>_universal/mp_rank_00_model_states.pt   weights as the module has them, and counters
+ *     global_step<n>_universal/mp_rank_00_model_states.pt   weights in the module's dtype, and counters
  */
 import type { JobExport } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
@@ -28,8 +28,8 @@ import { modelStates, optimizerState } from './universal-documents.js';
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
 
 /**
- * Writes a whole checkpoint for DeepSpeed. Parameters pass through piece by piece. May be repeated: the same checkpoint gives the
- * same bytes.
+ * Writes a whole checkpoint for DeepSpeed. Parameters are streamed piece by piece. May be repeated: the same checkpoint gives the same
+ * bytes.
  * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the object store
  */
 export async function exportUniversal(
@@ -61,14 +61,14 @@ export async function exportUniversal(
     return [name, module.tensor(dtype, shape, content)];
   });
   await put('mp_rank_00_model_states.pt', module, modelStates(manifest, spec, new Map(weights)));
-  // The last, as everywhere: a folder that it names is whole.
+  // Written last: the folder that it names is complete.
   await folder.put('latest_universal', inMemory(Buffer.from(tag)));
   return { prefix, state_digest: manifest.state_digest, files: folder.files };
 }
 
 type Put = (name: string, writer: TorchFileWriter, value: TorchValue) => Promise<void>;
 
-/** State by state, as the shards have them: so each chunk of them is read about once. */
+/** Writes state by state, in the order of the shards, so that each chunk is read about once. */
 async function putParams(manifest: Manifest, reader: TensorReader, put: Put): Promise<void> {
   for (const state of manifest.states) {
     for (const param of manifest.params) {

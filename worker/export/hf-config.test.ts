@@ -1,4 +1,4 @@
-/** config.json of exports: a reader of Hugging Face tells 1.0 from 1. */
+/** Tests of the config.json of exports: Hugging Face readers distinguish 1.0 from 1. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,14 +12,14 @@ import { hfConfig } from './hf-config.js';
 import { sourceConfig } from './model-source.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';
-/** What transformers wrote, one configuration of each family and more. */
+/** Configurations written by transformers, at least one per family. */
 const MODELS = readFileSync(join(projectRoot(), 'spec/testing/hf/models.json'), 'utf8');
 const CONFIGS = [...MODELS.matchAll(/"config": (\{[\s\S]*?\n\})/g)].map(([, text = '']) =>
-  // As many as bytes, for the spec of the job.
+  // Vocabulary of one id per byte, for the spec of the job.
   text.replace('"vocab_size": 96', '"vocab_size": 256'),
 );
 
-/** The document with "int" or "float" for each number, as Python has it. */
+/** Returns the document with "int" or "float" for each number, as Python types it. */
 function typesOf(json: string): Record<string, unknown> {
   const number = /"[^"]*"|-?\d[\d.eE+-]*/g;
   return JSON.parse(
@@ -31,11 +31,11 @@ function typesOf(json: string): Record<string, unknown> {
 
 const withoutDtype = ({ dtype: _, torch_dtype: __, ...rest }: Record<string, unknown>) => rest;
 
-t.test('an uploaded configuration is exported with the numbers that it came with', async (t) => {
+t.test('an uploaded configuration is exported with unchanged numbers', async (t) => {
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   t.teardown(() => objects.close());
   const families = new Set<unknown>();
-  // Whole floats in places where transformers checks the type.
+  // Whole-numbered floats in fields whose type transformers checks.
   const whole = (text: string) =>
     text
       .replace(/"(initializer_range|router_aux_loss_coef)": [\d.e-]+/g, '"$1": 1.0')
@@ -56,7 +56,7 @@ t.test('an uploaded configuration is exported with the numbers that it came with
   t.match(edited.at(-1), /"router_aux_loss_coef": 1\.0/);
 });
 
-t.test('one that is made here has floats where a family has floats', async (t) => {
+t.test('a generated configuration has floats in the float fields of its family', async (t) => {
   const mixtral = JSON.parse(CONFIGS.find((text) => text.includes('"mixtral"')) ?? '{}') as object;
   const config = {
     ...mixtral,
@@ -83,7 +83,7 @@ t.test('one that is made here has floats where a family has floats', async (t) =
   });
 });
 
-t.test('every number stays as it is, and texts that look like one', async (t) => {
+t.test('every number keeps its format, and so do strings that look like numbers', async (t) => {
   const json =
     '{\n  "a": [\n    1.0,\n    -0.0,\n    1e-06,\n    10000000000000000001,\n    1E5\n  ],\n  "1.0": "\\"2.0\\" 3.0"\n}';
   t.equal(stringifyExactly(parseExactly(json)), json);

@@ -5,9 +5,9 @@ import { NumberText } from './exact-json.js';
 const TORCH_DTYPES = { bf16: 'bfloat16', fp16: 'float16', fp32: 'float32' } as const;
 
 /**
- * The `config.json` of an exported model, for `stringifyExactly`.
- * @param weights what they are stored in
- * @param source the file of the model that the job began with; null: made from what the job was given
+ * Returns the `config.json` of an exported model, for `stringifyExactly`.
+ * @param weights dtype of the stored weights
+ * @param source the file of the job's initial model; null: generated from the spec
  */
 export function hfConfig(
   spec: ResolvedJobSpec,
@@ -17,15 +17,15 @@ export function hfConfig(
   const { config } = spec.model;
   const dtype = TORCH_DTYPES[weights];
   return {
-    ...(source ?? { ...UNSAID, ...withFloats(config, floatFields(config)) }),
-    // What describes the weights as they are now: without their head they may have come, and in another dtype.
+    ...(source ?? { ...DEFAULTS, ...withFloats(config, floatFields(config)) }),
+    // Describes the exported weights, whose head and dtype may differ from the source.
     architectures: [causalLmClass(config)],
     torch_dtype: dtype,
     dtype,
   };
 }
 
-/** Readers of Hugging Face refuse an integer where a float is expected. */
+/** Formats integers as floats where Hugging Face readers expect floats. */
 function withFloats(fields: object, floats: ReadonlySet<string>, at = ''): Record<string, unknown> {
   const written = Object.entries(fields).map(([name, value]): [string, unknown] => {
     if (floats.has(at + name) && Number.isInteger(value)) return [name, new NumberText(`${value}.0`)];
@@ -35,5 +35,5 @@ function withFloats(fields: object, floats: ReadonlySet<string>, at = ''): Recor
   return Object.fromEntries(written);
 }
 
-/** Without these, readers would assume the special tokens of a family's first tokenizer. */
-const UNSAID = { use_cache: true, bos_token_id: null, eos_token_id: null, pad_token_id: null };
+/** Without these, readers would assume the default special tokens of the family. */
+const DEFAULTS = { use_cache: true, bos_token_id: null, eos_token_id: null, pad_token_id: null };

@@ -10,7 +10,7 @@ const MODEL = 'mdl_01J00000000000000000000000';
 const OTHER = 'mdl_01J00000000000000000000001';
 const CONFIG = JSON.stringify({ chat_template: 'its own' });
 
-/** Two models: one with all files, and another one with a tokenizer alone. Each file says whose it is. */
+/** Stores two models: one with all files, and one with only a tokenizer. Each file contains the id of its model. */
 async function setup(t: Test) {
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   t.teardown(() => objects.close());
@@ -33,7 +33,7 @@ async function setup(t: Test) {
   };
 }
 
-t.test('an export has the tokenizer that made the tokens', async (t) => {
+t.test('an export has the tokenizer of the training', async (t) => {
   const files = await setup(t);
   const all = {
     'generation_config.json': MODEL,
@@ -45,7 +45,7 @@ t.test('an export has the tokenizer that made the tokens', async (t) => {
   t.strictSame(
     await files({ tokenizer: 'bytes' }, MODEL),
     { 'generation_config.json': MODEL },
-    'bytes are not the tokens of the old tokenizer',
+    'the old tokenizer does not match byte tokens',
   );
   t.strictSame(await files({ tokenizer: null }, MODEL), all);
   t.strictSame(await files({ tokenizer: MODEL }, MODEL), all);
@@ -54,22 +54,22 @@ t.test('an export has the tokenizer that made the tokens', async (t) => {
   t.strictSame(
     await files({ tokenizer: OTHER }, MODEL),
     { ...others, 'generation_config.json': MODEL },
-    'no file of the tokenizer that was not used is left between those of the other one',
+    'no file of the unused tokenizer is mixed with those of the other one',
   );
 });
 
-t.test('and the chat template that made the texts, where it is not its own', async (t) => {
+t.test("an export has the chat template of the training if it differs from the tokenizer's", async (t) => {
   const files = await setup(t);
   const template = async (tokenizer: string, chat_template: string | null) =>
     (await files({ tokenizer, chat_template }, MODEL))['chat_template.jinja'];
   t.equal(await template(MODEL, 'another'), 'another');
-  t.equal(await template(MODEL, 'its own'), undefined, 'it stands in tokenizer_config.json');
+  t.equal(await template(MODEL, 'its own'), undefined, 'it is in tokenizer_config.json');
   t.equal(await template(OTHER, 'of the file'), 'of the file');
   t.equal(await template(OTHER, 'another'), 'another');
-  t.equal(await template('bytes', 'another'), undefined, 'without a tokenizer nobody could use it');
+  t.equal(await template('bytes', 'another'), undefined, 'useless without a tokenizer');
 });
 
-t.test('samples are drawn with the tokenizer of the tokens', async (t) => {
+t.test('samples are drawn with the tokenizer of the training', async (t) => {
   const source = (tokenizer: string | null, model: string | null) =>
     tokenizerSource(testSpec({ data: { tokenizer }, init_from: model === null ? null : { model } }));
   t.equal(source('bytes', MODEL), null);

@@ -1,4 +1,4 @@
-/** What an export takes over from the uploaded models that its job used. */
+/** Files that an export takes from the uploaded models of its job. */
 import { isDeepStrictEqual } from 'node:util';
 import { modelKey, type ResolvedJobSpec } from '../../contracts/index.js';
 import {
@@ -15,23 +15,22 @@ import { importConfig, tokenizerModel } from '../../spec/index.js';
 import { readText } from '../encoding/tokenizer-store.js';
 import { parseExactly } from './exact-json.js';
 
-/** A file of an export that is not made of the job's weights. */
+/** File of an export that does not depend on the trained weights. */
 export interface Companion {
   name: string;
   /** May be called again. */
   content(): AsyncIterable<Uint8Array>;
 }
 
-/** Key of the folder of the model that a job began with, or null. */
+/** Returns the folder key of a job's initial model, or null. */
 export function sourceFolder({ model }: ResolvedJobSpec): string | null {
   const { init_from } = model;
   return init_from !== null && 'model' in init_from ? modelKey(init_from.model) : null;
 }
 
 /**
- * The model's own `config.json` where the job trained with just that: it may have fields that mean something to others. Numbers are as
- * they were written.
- * Null where the job had a configuration of its own.
+ * Returns the initial model's `config.json` if the job trained with the same configuration, because it may have further fields. Numbers
+ * keep their format. Returns null if the job had another configuration.
  */
 export async function sourceConfig(
   objects: ObjectStore,
@@ -44,7 +43,7 @@ export async function sourceConfig(
   return isDeepStrictEqual(config, model.config) ? (parseExactly(text) as Record<string, unknown>) : null;
 }
 
-/** The model whose tokenizer has the tokens that the job was trained on; null where no model is known to have them. */
+/** Returns the model whose tokenizer matches the job's tokens; null if none is known. */
 export function tokenizerSource({ model, data }: ResolvedJobSpec): string | null {
   if (data.tokenizer !== null) return tokenizerModel(data);
   const { init_from } = model;
@@ -52,8 +51,8 @@ export function tokenizerSource({ model, data }: ResolvedJobSpec): string | null
 }
 
 /**
- * The files beside the weights, sorted by name: those of the model that the job began with; but the tokenizer that made the
- * job's tokens where that is another model's, none where they are bytes, and the chat template that made its texts where it is another one.
+ * Returns the files next to the weights, sorted by name: those of the initial model; the tokenizer of the job if it is another model's, no
+ * tokenizer for bytes, and the job's chat template if it is another one.
  */
 export async function companionsOf(objects: ObjectStore, spec: ResolvedJobSpec): Promise<Companion[]> {
   const source = sourceFolder(spec);
@@ -61,7 +60,7 @@ export async function companionsOf(objects: ObjectStore, spec: ResolvedJobSpec):
   const files = source === null ? [] : await filesOf(objects, source, COMPANION_FILES);
   if (spec.data.tokenizer === null) return files;
   const others = files.filter(({ name }) => !isTokenizerFile(name));
-  // The job's tokens are bytes: the model's own tokenizer has nothing to do with its weights any more.
+  // The job's tokens are bytes, which the model's own tokenizer does not match.
   if (tokenizer === null) return others;
   const folder = modelKey(tokenizer);
   const theirs = folder === source ? files : await filesOf(objects, folder, TOKENIZER_FILES);
@@ -75,7 +74,7 @@ function isTokenizerFile(name: string): boolean {
   return (TOKENIZER_FILES as readonly string[]).includes(name);
 }
 
-/** The file of a chat template that is not the model's own. */
+/** Returns the file of a chat template that differs from the model's own. */
 async function newTemplate(
   objects: ObjectStore,
   folder: string,

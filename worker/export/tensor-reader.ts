@@ -14,7 +14,7 @@ import type { ObjectStore } from '../../platform/object-store/index.js';
 import { retry } from '../../platform/process/retry.js';
 import { isRetryable } from '../common/errors.js';
 
-/** Chunks of this many shards stay in memory: parameters are read in order, each shard's pieces follow each other. */
+/** Number of cached chunks: parameters are read in order, and the pieces of each shard follow each other. */
 const CACHED_CHUNKS = 8;
 
 export interface TensorReaderOptions {
@@ -25,7 +25,7 @@ export interface TensorReaderOptions {
   retry: RetryPolicy;
 }
 
-/** Reads whole parameters of a checkpoint in pieces, verified chunk by chunk. Memory does not grow with the model. */
+/** Reads whole parameters of a checkpoint in pieces, verified chunk by chunk, with constant memory. */
 export class TensorReader {
   private readonly chunks = new Map<string, Promise<Buffer>>();
   private readonly shards: Map<string, ManifestShard>;
@@ -37,12 +37,12 @@ export class TensorReader {
   }
 
   /**
-   * One state of one parameter, in the order of its elements: fp32, little-endian.
+   * Reads one state of one parameter, in the order of its elements: fp32, little-endian.
    * @throws ZerofleetError `shard_corrupt`; errors of the object store
    */
   async *read(state: StateName, param: string, numel: number): AsyncGenerator<Uint8Array> {
     const wanted = { states: [state], slices: [{ param, begin: 0, end: numel }] };
-    // The plan is in the order of the files; the weights are wanted in the order of the elements.
+    // The plan is in the order of the files, but elements are returned in order.
     const plan = await planReads(this.options.manifest, wanted, this.contents);
     const reads = [...plan].sort((a, b) => a.begin - b.begin);
     for (const { file, byte_begin, byte_end } of reads) {
@@ -60,7 +60,7 @@ export class TensorReader {
     const key = `${file}/${index}`;
     const cached = this.chunks.get(key);
     if (cached) {
-      // Moved to the end: the first entry is always the one that was used longest ago.
+      // Moves the entry to the end: the first one is always the least recently used.
       this.chunks.delete(key);
       this.chunks.set(key, cached);
       return cached;
@@ -83,7 +83,7 @@ export class TensorReader {
     if (hexCrc(crc32c(bytes)) !== crcOfChunk(shard.crc32c, index)) {
       throw new ZerofleetError(
         'shard_corrupt',
-        `${file}: bytes of chunk ${index} are not the ones that were saved`,
+        `${file}: the bytes of chunk ${index} differ from the saved ones`,
       );
     }
     return bytes;

@@ -1,15 +1,15 @@
-/** What stands beside the tensors in DeepSpeed's universal layout. */
+/** Documents next to the tensors in DeepSpeed's universal layout. */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { PyFloat, PyTuple, type TorchDict, type TorchValue } from '../../platform/torch-file/values.js';
 import { groupOf } from '../../spec/index.js';
 
-/** DeepSpeed asks which of its versions a file is from; this is one whose readers know everything that is written here. */
+/** DeepSpeed version in the files: its readers support everything that is written here. */
 const DS_VERSION = '0.16.0';
 
 /**
- * `optimizer_state.pt`: one group of PyTorch for each set of settings, with the numbers of its parameters in the order of the model,
- * frozen ones left out.
+ * Builds `optimizer_state.pt`: one PyTorch group per set of settings, with the indexes of its parameters in model order, without frozen
+ * ones.
  */
 export function optimizerState(manifest: Manifest, spec: ResolvedJobSpec): TorchDict {
   const groups = new Map<string, { settings: TorchDict; params: number[] }>();
@@ -49,7 +49,7 @@ function settingsOf(
   return settings;
 }
 
-/** `mp_rank_00_model_states.pt`: one file, because nothing is split over tensor-parallel ranks. */
+/** Builds `mp_rank_00_model_states.pt`: one file, because there is no tensor parallelism. */
 export function modelStates(manifest: Manifest, spec: ResolvedJobSpec, module: TorchDict): TorchDict {
   const { step, skipped_steps, world_size, params } = manifest;
   const shapes = (frozen: boolean): TorchDict =>

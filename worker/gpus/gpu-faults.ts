@@ -1,10 +1,10 @@
-/** What says that a GPU, or what drives it, failed: nothing more should be computed on it before it was looked at. */
+/** Codes of a failed GPU or driver: the GPU is not used again before it was checked. */
 const FAULTS: ReadonlySet<string> = new Set(['gpu_lost', 'gpu_memory_fault', 'device_unavailable']);
 
-/** What a device had a part in, whoever is to blame. */
+/** Codes of errors on a device, whatever their cause. */
 const DEVICE_CODES: ReadonlySet<string> = new Set([...FAULTS, 'gpu_fault', 'device_failed', 'out_of_memory']);
 
-/** Whether an error takes the GPU out. Such a one is no error of the job: it goes on elsewhere. */
+/** Returns whether an error makes the GPU unhealthy. It is no error of the job, which continues elsewhere. */
 export function isGpuFault(code: string): boolean {
   return FAULTS.has(code);
 }

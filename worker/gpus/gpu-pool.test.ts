@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createLogger } from '../../platform/logging/logging.js';
 import { GpuPool } from './gpu-pool.js';
-import type { MachineGpu } from './look-at-machine.js';
+import type { MachineGpu } from './inspect-machine.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 const MINUTE_MS = 60_000;
@@ -17,7 +17,7 @@ function pool(found: MachineGpu[], limit: number | null = null) {
   return { gpus, clock, problems };
 }
 
-t.test('each rank takes a GPU of its own, and gives it back', async (t) => {
+t.test('each rank takes a GPU of its own and releases it', async (t) => {
   const { gpus } = pool([gpu('a'), gpu('b', 'broken'), gpu('c')]);
   t.equal(gpus.slots, 2);
   t.equal(gpus.take()?.uuid, 'a');
@@ -28,7 +28,7 @@ t.test('each rank takes a GPU of its own, and gives it back', async (t) => {
   t.equal(gpus.take()?.uuid, 'a');
 });
 
-t.test('with fewer slots than GPUs another one steps in for one that fails', async (t) => {
+t.test('a spare GPU replaces one that fails', async (t) => {
   const { gpus } = pool([gpu('a'), gpu('b'), gpu('c')], 2);
   t.equal(gpus.slots, 2);
   gpus.observe([gpu('a', 'broken'), gpu('b'), gpu('c')]);
@@ -37,33 +37,36 @@ t.test('with fewer slots than GPUs another one steps in for one that fails', asy
   t.equal(gpus.slots, 1);
 });
 
-t.test('a GPU on which a rank failed is out at once, and back when nothing was found for long', async (t) => {
-  const { gpus, clock, problems } = pool([gpu('a'), gpu('b')]);
-  let changes = 0;
-  let faults = 0;
-  gpus.onChange(() => {
-    changes += 1;
-  });
-  gpus.onFault(() => {
-    faults += 1;
-  });
-  t.equal(gpus.take()?.uuid, 'a');
-  gpus.release('a', 'gpu_lost');
-  t.same([gpus.slots, changes, faults], [1, 1, 1]);
-  t.same(problems(), ['a rank failed on it: gpu_lost', null]);
-  t.equal(gpus.take()?.uuid, 'b');
-  clock.ms = 9 * MINUTE_MS;
-  gpus.observe([gpu('a'), gpu('b')]);
-  t.equal(gpus.slots, 1);
-  t.equal(changes, 1, 'nothing new, nothing told');
-  clock.ms = 10 * MINUTE_MS;
-  gpus.observe([gpu('a'), gpu('b')]);
-  t.equal(gpus.slots, 2);
-  t.same(problems(), [null, null]);
-  t.equal(changes, 2);
-});
+t.test(
+  'a GPU on which a rank failed is unhealthy at once, and used again after the quarantine',
+  async (t) => {
+    const { gpus, clock, problems } = pool([gpu('a'), gpu('b')]);
+    let changes = 0;
+    let faults = 0;
+    gpus.onChange(() => {
+      changes += 1;
+    });
+    gpus.onFault(() => {
+      faults += 1;
+    });
+    t.equal(gpus.take()?.uuid, 'a');
+    gpus.release('a', 'gpu_lost');
+    t.same([gpus.slots, changes, faults], [1, 1, 1]);
+    t.same(problems(), ['a rank failed on it: gpu_lost', null]);
+    t.equal(gpus.take()?.uuid, 'b');
+    clock.ms = 9 * MINUTE_MS;
+    gpus.observe([gpu('a'), gpu('b')]);
+    t.equal(gpus.slots, 1);
+    t.equal(changes, 1, 'no change, no notification');
+    clock.ms = 10 * MINUTE_MS;
+    gpus.observe([gpu('a'), gpu('b')]);
+    t.equal(gpus.slots, 2);
+    t.same(problems(), [null, null]);
+    t.equal(changes, 2);
+  },
+);
 
-t.test('what a look finds counts, also for a GPU with a rank on it', async (t) => {
+t.test('inspection results apply, also to a GPU with a rank', async (t) => {
   const { gpus, problems } = pool([gpu('a'), gpu('b')]);
   gpus.take();
   gpus.observe([gpu('a', '3 memory errors', null), gpu('new', null, null)]);
@@ -72,13 +75,13 @@ t.test('what a look finds counts, also for a GPU with a rank on it', async (t) =
   gpus.release('a', null);
   t.equal(gpus.take(), null);
   gpus.observe([gpu('a', null, null), gpu('b', null, null)]);
-  t.equal(gpus.slots, 2, 'after a reset it is back');
+  t.equal(gpus.slots, 2, 'it is used again after a reset');
 });
 
-t.test('GPUs of one worker compute the same bits', async (t) => {
+t.test('the GPUs of one worker compute the same bits', async (t) => {
   const { gpus, problems } = pool([gpu('a', null, 'cuda-b/1'), gpu('b'), gpu('c'), gpu('d', 'broken', null)]);
   t.equal(gpus.numerics, 'cuda-a/1');
   t.equal(gpus.slots, 2);
-  t.match(problems()[0], /computes as cuda-b\/1, and the others of this worker as cuda-a\/1/);
+  t.match(problems()[0], /computes as cuda-b\/1, and the other GPUs of this worker as cuda-a\/1/);
   t.same(problems().slice(1), [null, null, 'broken']);
 });

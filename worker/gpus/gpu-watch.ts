@@ -1,29 +1,29 @@
 import type { Logger } from '../../platform/logging/logging.js';
 import { waitOrAbort } from '../../platform/process/retry.js';
 import type { GpuPool } from './gpu-pool.js';
-import type { MachineReport } from './look-at-machine.js';
+import type { MachineReport } from './inspect-machine.js';
 
 export interface GpuWatchOptions {
   gpus: GpuPool;
-  look(signal: AbortSignal): Promise<MachineReport>;
+  inspect(signal: AbortSignal): Promise<MachineReport>;
   interval_ms: number;
   log: Logger;
 }
 
-/** Looks after the GPUs from time to time, and at once when something is said to have gone wrong with one. */
+/** Inspects the GPUs periodically, and at once when a fault is reported. */
 export class GpuWatch {
   private readonly closed = new AbortController();
   private wake = new AbortController();
-  private asked = false;
+  private is_requested = false;
   private readonly loop: Promise<void>;
 
   constructor(private readonly options: GpuWatchOptions) {
     this.loop = this.watch();
   }
 
-  /** Something may be wrong: looks now. */
-  lookNow(): void {
-    this.asked = true;
+  /** Starts an inspection now. */
+  inspectNow(): void {
+    this.is_requested = true;
     this.wake.abort();
   }
 
@@ -35,16 +35,16 @@ export class GpuWatch {
   }
 
   private async watch(): Promise<void> {
-    const { gpus, look, interval_ms, log } = this.options;
+    const { gpus, inspect, interval_ms, log } = this.options;
     while (!this.closed.signal.aborted) {
       this.wake = new AbortController();
-      if (!this.asked) await waitOrAbort(interval_ms, this.wake.signal);
+      if (!this.is_requested) await waitOrAbort(interval_ms, this.wake.signal);
       if (this.closed.signal.aborted) return;
-      this.asked = false;
-      await look(this.closed.signal).then(
+      this.is_requested = false;
+      await inspect(this.closed.signal).then(
         (report) => gpus.observe(report.gpus),
         (error: unknown) => {
-          if (!this.closed.signal.aborted) log.error({ err: error }, 'GPUs not looked at');
+          if (!this.closed.signal.aborted) log.error({ err: error }, 'GPU inspection failed');
         },
       );
     }

@@ -1,4 +1,4 @@
-/** A worker with GPUs, as far as their driver, CUDA and the ranks say so: none of the three is real here. */
+/** Tests of a worker with simulated GPUs: driver, CUDA and ranks are fakes. */
 import { rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const TWO: Gpus = [
   { uuid: 'GPU-two', problem: null },
 ];
 
-/** A fleet whose machine has GPUs. */
+/** Fleet whose machine has GPUs. */
 class GpuFleet {
   private constructor(
     readonly fleet: Fleet,
@@ -35,28 +35,28 @@ class GpuFleet {
     const file = join(fleet.dir, 'gpus.json');
     process.env.ZF_TEST_GPUS = file;
     const started = new GpuFleet(fleet, file);
-    await started.find(gpus);
+    await started.setGpus(gpus);
     return started;
   }
 
-  /** What the driver says from now on. */
-  async find(gpus: Gpus): Promise<void> {
-    // At once: ranks read it at any time.
+  /** Sets the GPUs that the driver reports. */
+  async setGpus(gpus: Gpus): Promise<void> {
+    // Atomic replacement: ranks read the file at any time.
     await writeFile(`${this.file}.new`, JSON.stringify(gpus));
     await rename(`${this.file}.new`, this.file);
   }
 
-  /** An agent that is told nothing of slots. */
+  /** Starts an agent without ZEROFLEET_SLOTS. */
   agent(env: Record<string, string> = {}) {
     return this.fleet.agent(4, {}, { ZEROFLEET_SLOTS: '', ...env });
   }
 
-  /** The only worker, once it is as asked. */
+  /** Waits until the only worker passes the test. */
   async worker(test: (worker: WorkerRecord) => boolean): Promise<WorkerRecord> {
     for (const deadline = Date.now() + 40_000; ; await delay(20)) {
       const [worker] = await this.fleet.store.listWorkers();
       if (worker && test(worker)) return worker;
-      if (Date.now() > deadline) throw new Error(`waited in vain; the worker is ${JSON.stringify(worker)}`);
+      if (Date.now() > deadline) throw new Error(`timeout; the worker is ${JSON.stringify(worker)}`);
     }
   }
 
@@ -66,7 +66,7 @@ class GpuFleet {
   }
 }
 
-t.test('there is a slot for each GPU, and each rank sees its own alone', async (t) => {
+t.test('there is a slot for each GPU, and each rank sees only its own', async (t) => {
   const gpus = await GpuFleet.start(t, TWO, { ranks: { print: ['CUDA_VISIBLE_DEVICES'] } });
   const { fleet } = gpus;
   await gpus.agent();
@@ -87,12 +87,12 @@ t.test('there is a slot for each GPU, and each rank sees its own alone', async (
     const started = lines.filter(
       (line) => line.startsWith(`started on ${hostname()}`) && line.endsWith(uuid),
     );
-    t.equal(started.length, 1, 'the log says which GPU a rank has');
+    t.equal(started.length, 1, 'the log names the GPU of a rank');
   }
 });
 
 t.test(
-  'a GPU that fails under a rank is taken out, and the job goes on without an error of its own',
+  'a GPU that fails under a rank becomes unhealthy, and the job continues without an error',
   async (t) => {
     const gpus = await GpuFleet.start(t, TWO, {
       ranks: { step_ms: 20, faults: [{ rank: 1, step: 6, what: 'lose_gpu' }] },
@@ -100,7 +100,7 @@ t.test(
     const { fleet } = gpus;
     await gpus.agent();
     const id = await fleet.submit({ steps: 10, every_steps: 4, ranks: 2, max_errors: 0 });
-    await gpus.find([TWO[0]!, { uuid: 'GPU-two', problem: 'it is lost', xids: [79] }]);
+    await gpus.setGpus([TWO[0]!, { uuid: 'GPU-two', problem: 'it is lost', xids: [79] }]);
     const job = await fleet.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 10));
     t.match((await fleet.events(id)).find(({ type }) => type === 'rank.lost')?.data, {
@@ -111,13 +111,13 @@ t.test(
         `^rank 1 on ${hostname()} failed: as the test asked; Xid 79: the GPU has fallen off the bus \\(GPU-two\\)`,
       ),
     });
-    const told = await gpus.worker(({ gpus }) => gpus[1]?.problem === 'it is lost');
-    t.equal(told.slots, 1, 'the driver was asked at once, and knows more');
-    t.equal(told.gpus[0]?.problem, null);
+    const worker = await gpus.worker(({ gpus }) => gpus[1]?.problem === 'it is lost');
+    t.equal(worker.slots, 1, 'the driver was inspected at once');
+    t.equal(worker.gpus[0]?.problem, null);
   },
 );
 
-t.test('what our own kernel did wrong fails the job at once, and no GPU is to blame', async (t) => {
+t.test('a fault of our own kernel fails the job at once, and the GPU stays healthy', async (t) => {
   const gpus = await GpuFleet.start(t, TWO, {
     ranks: { faults: [{ rank: 0, step: 2, what: 'bad_kernel' }] },
   });
@@ -130,18 +130,18 @@ t.test('what our own kernel did wrong fails the job at once, and no GPU is to bl
   t.equal((await gpus.worker(() => true)).slots, 2);
 });
 
-t.test('an error that comes from the memory of a GPU is none of our kernel, and of no job', async (t) => {
+t.test('a memory error of a GPU counts neither as a kernel fault nor as an error of the job', async (t) => {
   const gpus = await GpuFleet.start(t, [TWO[0]!], {
     ranks: { step_ms: 20, faults: [{ rank: 0, step: 6, what: 'bad_kernel' }] },
   });
   const { fleet } = gpus;
   await gpus.agent();
   const id = await fleet.submit({ steps: 10, every_steps: 4, max_errors: 0 });
-  await gpus.find([{ ...TWO[0]!, xids: [31, 48] }]);
-  const told = await gpus.worker(({ slots }) => slots === 0);
+  await gpus.setGpus([{ ...TWO[0]!, xids: [31, 48] }]);
+  const worker = await gpus.worker(({ slots }) => slots === 0);
   t.match(
-    told.gpus[0]?.problem,
-    /^a rank failed on it: gpu_memory_fault: as the test asked; Xid 31: .*; Xid 48: an error of two bits in its memory/,
+    worker.gpus[0]?.problem,
+    /^a rank failed on it: gpu_memory_fault: as the test asked; Xid 31: .*; Xid 48: uncorrectable double-bit ECC error/,
   );
   await fleet.untilState(id, 'queued'); // for another GPU
   t.match((await fleet.events(id)).find(({ type }) => type === 'rank.lost')?.data, {
@@ -150,20 +150,20 @@ t.test('an error that comes from the memory of a GPU is none of our kernel, and 
   });
 });
 
-t.test('what an agent computes on is what it was told, and what there is', async (t) => {
+t.test('an agent selects its device by the configuration and the hardware', async (t) => {
   const gpus = await GpuFleet.start(t, [{ uuid: 'GPU-one', problem: 'broken' }, TWO[1]!]);
   const refused = async (env: Record<string, string>, code: string, message: RegExp) =>
     t.rejects(gpus.agent(env), { code, message });
   await refused(
     { ZEROFLEET_SLOTS: '3' },
     'invalid_configuration',
-    /ZEROFLEET_SLOTS is 3, and there are 2 GPUs/,
+    /ZEROFLEET_SLOTS is 3, but there are 2 GPUs/,
   );
-  await gpus.find([{ uuid: 'GPU-one', problem: 'broken' }]);
+  await gpus.setGpus([{ uuid: 'GPU-one', problem: 'broken' }]);
   for (const device of ['auto', 'cuda'])
     await refused({ ZEROFLEET_DEVICE: device }, 'device_unavailable', /GPU-one: broken/);
-  await gpus.find([]);
-  await refused({ ZEROFLEET_DEVICE: 'cuda' }, 'device_unavailable', /no GPU was found: look at nvidia-smi/);
+  await gpus.setGpus([]);
+  await refused({ ZEROFLEET_DEVICE: 'cuda' }, 'device_unavailable', /no GPU was found: check nvidia-smi/);
   t.strictSame(await gpus.fleet.store.listWorkers(), []);
 
   const on = async (env: Record<string, string>) => {
@@ -173,9 +173,9 @@ t.test('what an agent computes on is what it was told, and what there is', async
     return { slots: worker?.slots, numerics: worker?.numerics, gpus: worker?.gpus.length };
   };
   t.strictSame(await on({}), { slots: 4, numerics: 'fake/1', gpus: 0 }, 'no GPU');
-  await gpus.find(TWO);
+  await gpus.setGpus(TWO);
   t.strictSame(await on({ ZEROFLEET_DEVICE: 'cpu' }), { slots: 4, numerics: 'fake/1', gpus: 0 });
   t.strictSame(await on({ ZEROFLEET_SLOTS: '1' }), { slots: 1, numerics: 'fake-gpu/1', gpus: 2 });
-  await gpus.find([{ uuid: 'GPU-one', problem: 'broken' }, TWO[1]!]);
-  t.strictSame(await on({}), { slots: 1, numerics: 'fake-gpu/1', gpus: 2 }, 'one of them broken');
+  await gpus.setGpus([{ uuid: 'GPU-one', problem: 'broken' }, TWO[1]!]);
+  t.strictSame(await on({}), { slots: 1, numerics: 'fake-gpu/1', gpus: 2 }, 'one of them unhealthy');
 });

@@ -1,4 +1,4 @@
-/** Writes under a lease, and its end, on a fake clock. */
+/** Tests of writes under a lease, on a fake clock. */
 import { setImmediate as settled } from 'node:timers/promises';
 import t from 'tap';
 import { type ErrorCode, ZerofleetError } from '../../contracts/index.js';
@@ -17,7 +17,7 @@ import {
   watched,
 } from '../testing/held-lease.js';
 
-t.test('a write is repeated while the store is away', async (t) => {
+t.test('a write is retried while the store is unavailable', async (t) => {
   const { held, clock } = lease(t, async () => control);
   const tries: unknown[] = [];
   const call = watched(
@@ -36,7 +36,7 @@ t.test('a write is repeated while the store is away', async (t) => {
   t.strictSame(call, { isSettled: true, value: 'done' });
 });
 
-t.test('a write ends with the lease, and is not begun without one', async (t) => {
+t.test('a write ends with the lease, and does not start without one', async (t) => {
   const parts = lease(t, () => Promise.reject(away()));
   let tries = 0;
   const write = async () => {
@@ -54,7 +54,7 @@ t.test('a write ends with the lease, and is not begun without one', async (t) =>
   t.equal(tries, before);
 });
 
-t.test('a write that waits for its next try ends in the moment in which the lease is lost', async (t) => {
+t.test('a write that waits for its retry ends when the lease is lost', async (t) => {
   const { held } = lease(t, async () => control);
   const call = watched(held.call(() => Promise.reject(away())));
   await settled();
@@ -64,7 +64,7 @@ t.test('a write that waits for its next try ends in the moment in which the leas
   t.equal(call.error, reason);
 });
 
-t.test('a refused write ends the lease only when it was fenced', async (t) => {
+t.test('a refused write ends the lease only if it was fenced', async (t) => {
   const refuse = (code: ErrorCode) => () => Promise.reject(new ZerofleetError(code, ''));
   for (const [code, isLost] of [
     ['invalid_transition', false],
@@ -79,9 +79,9 @@ t.test('a refused write ends the lease only when it was fenced', async (t) => {
   }
 });
 
-t.test('the store is asked whether the lease holds, again while it does not answer', async (t) => {
+t.test('confirm asks the store whether the lease holds, with retries', async (t) => {
   let tries = 0;
-  const { held, clock, asked } = lease(t, async () => {
+  const { held, clock, requests } = lease(t, async () => {
     tries += 1;
     if (tries === 1) throw away();
     return control;
@@ -91,44 +91,44 @@ t.test('the store is asked whether the lease holds, again while it does not answ
   t.equal(confirmed.isSettled, false);
   await clock.pass(RETRY_MS);
   t.equal(confirmed.isSettled, true);
-  t.strictSame(asked, [
+  t.strictSame(requests, [
     ['job', EXECUTION, LEASE_MS],
     ['job', EXECUTION, LEASE_MS],
   ]);
 });
 
-t.test('what it says is believed at once', async (t) => {
+t.test('a refused confirmation ends the lease at once', async (t) => {
   const { held } = lease(t, () => Promise.reject(fenced()));
   await t.rejects(held.confirm(), { code: 'stale_epoch', message: 'epoch 4' });
   t.match(held.lost.reason, { code: 'stale_epoch', message: 'epoch 4' });
 });
 
-t.test('one that is given up is lost for the first reason, and renewed no more', async (t) => {
-  const { held, clock, asked_at } = lease(t, async () => control);
+t.test('an abandoned lease is lost for the first reason and not renewed', async (t) => {
+  const { held, clock, requested_at } = lease(t, async () => control);
   const reason = new Error('first');
   held.lose(reason);
   held.lose(new Error('second'));
   t.equal(held.lost.reason, reason);
   await clock.pass(LEASE_MS);
-  t.strictSame(asked_at, []);
+  t.strictSame(requested_at, []);
 });
 
-t.test('one that is closed is renewed no more, and not lost', async (t) => {
-  const { held, clock, asked_at } = lease(t, async () => control);
+t.test('a closed lease is not renewed and not lost', async (t) => {
+  const { held, clock, requested_at } = lease(t, async () => control);
   await Promise.all([held.close(), held.close()]);
   await clock.pass(2 * LEASE_MS);
-  t.strictSame(asked_at, []);
+  t.strictSame(requested_at, []);
   t.equal(held.lost.aborted, false);
 });
 
-t.test('closing waits for the renewal that is on its way, whose end does not matter any more', async (t) => {
+t.test('close waits for a renewal in progress and ignores its result', async (t) => {
   for (const end of [
     (answer: Deferred<Control>) => answer.resolve(control),
     (answer: Deferred<Control>) => answer.reject(fenced()),
     (answer: Deferred<Control>) => answer.reject(away()),
   ]) {
     const { open, answer } = answers();
-    const { held, clock, asked_at } = lease(t, answer);
+    const { held, clock, requested_at } = lease(t, answer);
     await clock.pass(RENEWED_EVERY_MS);
     const closed = watched(held.close());
     await settled();
@@ -137,7 +137,7 @@ t.test('closing waits for the renewal that is on its way, whose end does not mat
     await settled();
     t.equal(closed.isSettled, true);
     await clock.pass(2 * LEASE_MS);
-    t.equal(asked_at.length, 1);
+    t.equal(requested_at.length, 1);
     t.equal(held.lost.aborted, false);
   }
 });

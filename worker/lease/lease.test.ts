@@ -1,4 +1,4 @@
-/** Duration of a lease, on a fake clock. */
+/** Tests of the duration of a lease, on a fake clock. */
 import t from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
@@ -20,47 +20,47 @@ import { Lease } from './lease.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 
-t.test('it is renewed three times in its length, and each renewal tells what people want', async (t) => {
-  const { held, clock, seen, asked, asked_at } = lease(t, async () => control);
+t.test('a lease is renewed three times per period, and each renewal returns the control data', async (t) => {
+  const { held, clock, seen, requests, requested_at } = lease(t, async () => control);
   await clock.pass(10 * LEASE_MS);
   t.equal(held.lost.aborted, false);
   t.strictSame(
-    asked_at,
+    requested_at,
     Array.from({ length: 30 }, (_, i) => (i + 1) * RENEWED_EVERY_MS),
   );
-  t.strictSame(asked[0], ['job', EXECUTION, LEASE_MS]);
+  t.strictSame(requests[0], ['job', EXECUTION, LEASE_MS]);
   t.strictSame(
     seen,
-    asked.map(() => control),
+    requests.map(() => control),
   );
 });
 
-t.test('the next renewal is a third later than the answer to the last one', async (t) => {
+t.test('the next renewal is a third of the lease after the reply to the last one', async (t) => {
   const { open, answer } = answers();
-  const { clock, asked_at } = lease(t, answer);
+  const { clock, requested_at } = lease(t, answer);
   await clock.pass(RENEWED_EVERY_MS + 500);
   open[0]?.resolve(control);
   await clock.pass(LEASE_MS / 2);
-  t.strictSame(asked_at, [RENEWED_EVERY_MS, 2 * RENEWED_EVERY_MS + 500]);
+  t.strictSame(requested_at, [RENEWED_EVERY_MS, 2 * RENEWED_EVERY_MS + 500]);
 });
 
-t.test('it lasts from the moment in which it was claimed', async (t) => {
+t.test('a lease lasts from the time of its claim', async (t) => {
   const clock = new FakeClock();
   clock.jump(5_000);
   const parts = lease(t, () => new Promise(() => undefined), { clock });
   t.equal(await lostWithin(LEASE_MS, parts), LEASE_MS);
-  t.strictSame(parts.asked_at, [8_000], 'who asks as late as that has the rest of the lease for an answer');
+  t.strictSame(parts.requested_at, [8_000], 'a late renewal has the rest of the lease for its reply');
 });
 
-t.test('one that had run out before it was kept is lost without a question', async (t) => {
+t.test('a lease that expired before its start is lost without a request', async (t) => {
   const clock = new FakeClock();
   clock.jump(LEASE_MS);
   const parts = lease(t, async () => control, { clock });
   t.equal(await lostWithin(1, parts), LEASE_MS);
-  t.strictSame(parts.asked_at, []);
+  t.strictSame(parts.requested_at, []);
 });
 
-t.test('a renewal counts from the moment in which it was asked for', async (t) => {
+t.test('a renewal counts from the time of its request', async (t) => {
   const { open, answer } = answers();
   const parts = lease(t, answer);
   await parts.clock.pass(RENEWED_EVERY_MS + 2_000);
@@ -69,7 +69,7 @@ t.test('a renewal counts from the moment in which it was asked for', async (t) =
   t.match(parts.held.lost.reason, { code: 'stale_epoch' });
 });
 
-t.test('it is lost when the store has been silent for its whole length, to the millisecond', async (t) => {
+t.test('a lease is lost, to the millisecond, when the store was unavailable for its duration', async (t) => {
   let isAway = false;
   const parts = lease(t, async () => {
     if (isAway) throw away();
@@ -81,16 +81,16 @@ t.test('it is lost when the store has been silent for its whole length, to the m
   t.match(parts.held.lost.reason, { code: 'stale_epoch' });
   const first = 3 * RENEWED_EVERY_MS;
   const retries = Array.from({ length: 24 }, (_, i) => first + i * RETRY_MS);
-  t.strictSame(parts.asked_at.slice(2), retries, 'it was asked again and again until then, and not after');
+  t.strictSame(parts.requested_at.slice(2), retries, 'it was requested repeatedly until then, and not after');
 });
 
-t.test('the end of a lease does not wait for the next try', async (t) => {
+t.test('the expiry of a lease does not wait for the next retry', async (t) => {
   const parts = lease(t, () => Promise.reject(away()), { lease_ms: 900 });
   t.equal(await lostWithin(10_000, parts), 900);
-  t.strictSame(parts.asked_at, [300, 550, 800]);
+  t.strictSame(parts.requested_at, [300, 550, 800]);
 });
 
-t.test('a store that comes back in time gives the whole lease again', async (t) => {
+t.test('a store that recovers in time renews the full lease', async (t) => {
   let isAway = true;
   const parts = lease(t, async () => {
     if (isAway) throw away();
@@ -102,19 +102,19 @@ t.test('a store that comes back in time gives the whole lease again', async (t) 
   t.equal(parts.held.lost.aborted, false);
   const last = LEASE_MS - RETRY_MS;
   t.strictSame(
-    parts.asked_at.slice(-3),
+    parts.requested_at.slice(-3),
     [0, 1, 2].map((i) => last + i * RENEWED_EVERY_MS),
   );
 });
 
-t.test('a store that hangs is a store that is silent', async (t) => {
+t.test('a store that hangs counts as unavailable', async (t) => {
   const parts = lease(t, () => new Promise(() => undefined));
   t.equal(await lostWithin(10 * LEASE_MS, parts), LEASE_MS);
   t.match(parts.held.lost.reason, { code: 'stale_epoch' });
-  t.strictSame(parts.asked_at, [RENEWED_EVERY_MS], 'one call hung all the time');
+  t.strictSame(parts.requested_at, [RENEWED_EVERY_MS], 'one call hung for the whole time');
 });
 
-t.test('an answer that came while the process was stopped for too long counts for nothing', async (t) => {
+t.test('a reply that arrives after the expiry, while the process was stopped, is ignored', async (t) => {
   const { open, answer } = answers();
   const parts = lease(t, answer);
   await parts.clock.pass(RENEWED_EVERY_MS);
@@ -122,41 +122,41 @@ t.test('an answer that came while the process was stopped for too long counts fo
   open[0]?.resolve(control);
   t.equal(await lostWithin(1, parts), RENEWED_EVERY_MS + LEASE_MS);
   t.match(parts.held.lost.reason, { code: 'stale_epoch' });
-  t.equal(parts.asked_at.length, 1);
+  t.equal(parts.requested_at.length, 1);
 });
 
-t.test('one that is stopped between two renewals for too long is lost before it asks', async (t) => {
+t.test('a lease that expires while the process is stopped is lost before the next renewal', async (t) => {
   const parts = lease(t, async () => control);
   parts.clock.jump(LEASE_MS);
   t.equal(await lostWithin(1, parts), LEASE_MS);
-  t.strictSame(parts.asked_at, []);
+  t.strictSame(parts.requested_at, []);
 });
 
-t.test('it is lost at once when a renewal is refused, with what the store says', async (t) => {
+t.test("a refused renewal loses the lease at once, with the store's error", async (t) => {
   for (const error of [fenced(), new ZerofleetError('job_final', ''), new Error('a bug')]) {
     const parts = lease(t, () => Promise.reject(error));
     t.equal(await lostWithin(LEASE_MS, parts), RENEWED_EVERY_MS);
     t.equal(parts.held.lost.reason, error);
     await parts.clock.pass(LEASE_MS);
-    t.equal(parts.asked_at.length, 1, 'and it is not asked for again');
+    t.equal(parts.requested_at.length, 1, 'and it is not requested again');
   }
 });
 
-t.test('by itself it goes by the time of the machine', async (t) => {
-  const asked = deferred<void>();
+t.test('the default clock is that of the machine', async (t) => {
+  const requests = deferred<void>();
   const options = { job_id: 'job', execution: EXECUTION, log, onControl: () => undefined, lease_ms: 30_000 };
   const store = {
     renewLease: async () => {
-      asked.resolve();
+      requests.resolve();
       return control;
     },
   };
-  // As if it had been claimed long ago.
-  const lapsed = new Lease({ ...options, store }, performance.now() - 30_000);
+  // The claim was long ago.
+  const expired = new Lease({ ...options, store }, performance.now() - 30_000);
   const held = new Lease({ ...options, store, lease_ms: 3 }, performance.now() + 60_000);
-  t.teardown(() => Promise.all([lapsed.close(), held.close()]));
-  if (!lapsed.lost.aborted)
-    await new Promise((resolve) => lapsed.lost.addEventListener('abort', resolve, { once: true }));
-  t.match(lapsed.lost.reason, { code: 'stale_epoch' });
-  await asked.promise;
+  t.teardown(() => Promise.all([expired.close(), held.close()]));
+  if (!expired.lost.aborted)
+    await new Promise((resolve) => expired.lost.addEventListener('abort', resolve, { once: true }));
+  t.match(expired.lost.reason, { code: 'stale_epoch' });
+  await requests.promise;
 });

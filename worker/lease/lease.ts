@@ -11,23 +11,23 @@ export interface LeaseOptions {
   execution: Execution;
   lease_ms: number;
   log: Logger;
-  /** Called with what people want, at every renewal. */
+  /** Called with the control data of every renewal. */
   onControl(control: Control): void;
   clock?: Clock;
 }
 
-/** Between tries of a write while the job store does not answer. */
+/** Delay between retries of a write while the job store does not answer. */
 const RETRY_MS = 250;
 
 /**
- * The right to run an attempt. It is kept by renewing; it is lost when another worker took the job (`stale_epoch`) or
- * when the store did not answer for as long as the lease lasts, because then another worker may have it. `lost` is
- * aborted in that moment, and whatever depends on the lease must stop.
+ * Right to run an attempt, kept by renewals. It is lost when another worker claimed the job (`stale_epoch`), or when the store did not
+ * answer for the duration of the lease, because another worker may hold it then. `lost` is aborted at that moment, and all work that
+ * depends on the lease must stop.
  */
 export class Lease {
   readonly job_id: string;
   readonly execution: Execution;
-  /** Its reason is the ZerofleetError that says why. */
+  /** Its reason is the ZerofleetError that ended the lease. */
   readonly lost: AbortSignal;
 
   private readonly abort = new AbortController();
@@ -36,7 +36,7 @@ export class Lease {
   private readonly loop: Promise<void>;
   private expires_at: number;
 
-  /** @param claimed_at the clock's time before the claim was sent: the store's clock can't have begun earlier */
+  /** Starts renewing. @param claimed_at the clock's time before the claim was sent, because the store's period cannot have begun earlier */
   constructor(
     private readonly options: LeaseOptions,
     claimed_at: number,
@@ -50,8 +50,8 @@ export class Lease {
   }
 
   /**
-   * Calls the store, again and again while it does not answer, until the lease is lost.
-   * @throws ZerofleetError the call's own when it can't be helped, or why the lease was lost
+   * Calls the store, with retries while it does not answer, until the lease is lost.
+   * @throws ZerofleetError the call's own if it is not retryable, or the reason for which the lease was lost
    */
   async call<T>(operation: (jobId: string, execution: Execution) => Promise<T>): Promise<T> {
     for (;;) {
@@ -67,16 +67,16 @@ export class Lease {
   }
 
   /**
-   * Asks the store whether the lease still holds: to be called before a write that no store can refuse. A process that was stopped
-   * for longer than the lease lasts may go on with anything before its own clock tells it so. The reply says what people want now.
-   * @throws ZerofleetError why it was lost
+   * Confirms that the lease still holds. Call it before a write that the store cannot refuse: a process that was stopped for longer than
+   * the lease may continue before its own clock reports the expiry. The reply contains the control data.
+   * @throws ZerofleetError the reason for which the lease was lost
    */
   async confirm(): Promise<void> {
     const { store, lease_ms, onControl } = this.options;
     onControl(await this.call((jobId, execution) => store.renewLease(jobId, execution, lease_ms)));
   }
 
-  /** Gives the lease up, as if it had been lost. */
+  /** Gives up the lease, as if it had been lost. */
   lose(reason: Error): void {
     this.abort.abort(reason);
     this.closed.abort();
@@ -98,7 +98,7 @@ export class Lease {
       if (stopped.aborted) return;
       if (this.clock.now() >= this.expires_at) {
         return this.lose(
-          new ZerofleetError('stale_epoch', 'the lease ran out while the job store did not answer'),
+          new ZerofleetError('stale_epoch', 'the lease expired while the job store did not answer'),
         );
       }
       try {
@@ -107,7 +107,7 @@ export class Lease {
       } catch (error) {
         if (stopped.aborted) return;
         if (!isRetryable(error)) return this.lose(error as Error);
-        log.warn({ err: error, job_id: this.job_id }, 'lease not renewed yet');
+        log.warn({ err: error, job_id: this.job_id }, 'lease not renewed, retrying');
         pause_ms = RETRY_MS;
       }
     }
@@ -115,18 +115,18 @@ export class Lease {
 
   private async renew(): Promise<void> {
     const { store, lease_ms, onControl } = this.options;
-    const asked_at = this.clock.now();
+    const requested_at = this.clock.now();
     const renewal = store.renewLease(this.job_id, this.execution, lease_ms);
-    // A call that hangs longer than the lease lasts must not keep the ranks running.
-    const control = await this.answerOf(renewal, this.expires_at - asked_at);
-    this.expires_at = asked_at + lease_ms;
+    // A call that hangs longer than the lease must not keep the ranks running.
+    const control = await this.answerOf(renewal, this.expires_at - requested_at);
+    this.expires_at = requested_at + lease_ms;
     onControl(control);
   }
 
   private async answerOf<T>(call: Promise<T>, ms: number): Promise<T> {
     const answered = new AbortController();
     const late = this.clock.wait(ms, answered.signal).then(() => {
-      throw new ZerofleetError('job_store_unavailable', 'no answer while the lease lasted');
+      throw new ZerofleetError('job_store_unavailable', 'no reply before the lease expired');
     });
     try {
       return await Promise.race([call, late]);
@@ -136,7 +136,7 @@ export class Lease {
   }
 }
 
-/** Whether an error says that this worker must let go of the job. */
+/** Returns whether an error means that this worker lost the job. */
 export function isLeaseLoss(error: unknown): boolean {
   const code = codeOf(error);
   return code === 'stale_epoch' || code === 'job_final' || code === 'job_not_found';

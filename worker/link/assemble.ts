@@ -112,8 +112,8 @@ export async function assemble(options: AssembleOptions): Promise<Assembly> {
     remotes.set(worker_id, remote);
     if (aborted.aborted) remote.close();
     requireSameTokens(
-      { whose: `worker ${worker_id}`, digest: await remote.ready },
-      { whose: `worker ${own_id}, which leads the job,`, digest: tokens_digest },
+      { owner: `worker ${worker_id}`, digest: await remote.ready },
+      { owner: `worker ${own_id}, which leads the job,`, digest: tokens_digest },
     );
     return remote;
   }

@@ -13,7 +13,7 @@ import { RankProcess } from '../supervisor/rank-process.js';
 import type { WorldEnd } from '../supervisor/world.js';
 import { joined, leaderOf, silentServer } from '../testing/link-peers.js';
 import {
-  deafListener,
+  ignoringListener,
   linked,
   memberOf,
   scriptedHost,
@@ -58,7 +58,7 @@ t.test(
   async (t) => {
     const { world } = await linked(t, { scripts: ['wait', 'crash'] });
     const lines: [number, LogLine][] = [];
-    await world({ ...deafListener, onLine: (rank, line) => lines.push([rank, line]) }).ended;
+    await world({ ...ignoringListener, onLine: (rank, line) => lines.push([rank, line]) }).ended;
     t.match(
       lines.filter(([rank]) => rank === 1).map(([, { stream, message }]) => [stream, message]),
       [
@@ -82,8 +82,10 @@ t.test(
         link.send({ kind: 'line', rank: 1, line: { ...line, message: 'x'.repeat(2001) } });
       },
     });
-    const end = await liar.world({ ...deafListener, onLine: (rank, line) => rank === 1 && forged.push(line) })
-      .ended;
+    const end = await liar.world({
+      ...ignoringListener,
+      onLine: (rank, line) => rank === 1 && forged.push(line),
+    }).ended;
     t.match(lost(end), { rank: 1, end: { kind: 'node_lost' } }, 'a line that is too long ends the link');
     t.match(forged, [{ message: 'a\ufffdb' }, { stream: 'worker', message: /^lost with its worker/ }]);
   },

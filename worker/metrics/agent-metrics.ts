@@ -7,29 +7,26 @@ const PREFIX = 'zerofleet_worker_';
 const STEP_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const STALL_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 
-/**
- * What one agent counts, in Prometheus' terms; names and help are the documentation. Counting costs next to nothing, so it is
- * done whether anybody looks or not.
- */
+/** Prometheus metrics of one agent; their names and help texts are the documentation. Counting is cheap, so it is always enabled. */
 export class AgentMetrics {
   private readonly registry = new Registry();
-  private readonly slots = this.gauge('slots', 'Ranks that this agent may run at once.');
-  private readonly badGpus = this.gauge(
+  private readonly slots = this.gauge('slots', 'Maximum number of concurrent ranks of this agent.');
+  private readonly unhealthyGpus = this.gauge(
     'gpus_taken_out',
-    'GPUs of this agent that get no ranks because something is wrong with them.',
+    'Unhealthy GPUs of this agent, which get no ranks.',
   );
-  private readonly ranks = this.gauge('ranks_running', 'Ranks that are running now.');
+  private readonly ranks = this.gauge('ranks_running', 'Running ranks.');
   private readonly stepSeconds = this.histogram('step_seconds', 'Duration of training steps.', STEP_BUCKETS);
   private readonly tokens = this.counter('tokens_total', 'Tokens trained on, by jobs that this agent leads.');
   private readonly stallSeconds = this.histogram(
     'checkpoint_stall_seconds',
-    'How long a save held up the training of a rank.',
+    'Time for which a save stalled the training of a rank.',
     STALL_BUCKETS,
   );
-  private readonly savedBytes = this.counter('checkpoint_bytes_total', 'Bytes of shards that were stored.');
+  private readonly savedBytes = this.counter('checkpoint_bytes_total', 'Bytes of stored shards.');
   private readonly saveSeconds = this.counter(
     'checkpoint_write_seconds_total',
-    'Time in which shards were stored, summed over ranks; bytes divided by it is the throughput of one.',
+    'Time spent storing shards, summed over ranks; bytes divided by it is the throughput of one rank.',
   );
   private readonly failedShards = this.counter(
     'checkpoint_failures_total',
@@ -37,33 +34,33 @@ export class AgentMetrics {
   );
   private readonly failedCredentials = this.counter(
     'credential_failures_total',
-    'Requests for credentials of a job that failed.',
+    'Failed requests for credentials of a job.',
   );
   private readonly errors = this.counter('errors_total', 'Errors of attempts, by code.', ['code']);
   private readonly preemptions = this.counter(
     'preemptions_total',
-    'Attempts handed back because the machine or its places were wanted, by reason.',
+    'Attempts returned to the queue because their machine or slots were needed, by reason.',
     ['reason'],
   );
 
-  /** @param worker what the agent is: constant labels of every series */
+  /** Creates the metrics. @param worker pool and slots of the agent; the pool is a label of every series */
   constructor({ pool, slots }: { pool: string; slots: number }) {
     this.registry.setDefaultLabels({ pool });
     this.slots.set(slots);
   }
 
-  /** Content type and text of everything, as a scrape answers it. */
+  /** Returns content type and text of a scrape. */
   async scrape(): Promise<{ type: string; text: string }> {
     return { type: this.registry.contentType, text: await this.registry.metrics() };
   }
 
-  /** What became of the GPUs. */
+  /** Updates slots and unhealthy GPUs. */
   gpus({ slots, gpus }: Pick<GpuPool, 'slots' | 'gpus'>): void {
     this.slots.set(slots);
-    this.badGpus.set(gpus.filter(({ problem }) => problem !== null).length);
+    this.unhealthyGpus.set(gpus.filter(({ problem }) => problem !== null).length);
   }
 
-  /** A rank of whichever job, led from here or not. Returns the function that tells of its end. */
+  /** Counts a local rank, whichever agent leads its job. Returns the function that counts its end. */
   rankStarted(): () => void {
     this.ranks.inc();
     return () => this.ranks.dec();

@@ -3,7 +3,7 @@ import { Fleet } from '../testing/fleet.js';
 import { STEP_SECONDS } from '../testing/stepped.js';
 import { AgentMetrics } from './agent-metrics.js';
 
-/** The values of one scrape by name and labels. */
+/** Returns the values of one scrape by name and labels. */
 async function values(metrics: AgentMetrics): Promise<Map<string, number>> {
   const { text } = await metrics.scrape();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -17,7 +17,7 @@ async function values(metrics: AgentMetrics): Promise<Map<string, number>> {
 
 const name = (short: string, labels = '') => `zerofleet_worker_${short}{${labels}pool="p"}`;
 
-t.test('what happened is counted', async (t) => {
+t.test('events are counted', async (t) => {
   const metrics = new AgentMetrics({ pool: 'p', slots: 8 });
   const ended = [1, 2, 3].map(() => metrics.rankStarted());
   metrics.stepped({ seconds: { ...STEP_SECONDS, total: 0.2 }, tokens: 100 });
@@ -44,7 +44,7 @@ t.test('what happened is counted', async (t) => {
   t.equal((await values(metrics)).get(name('ranks_running')), 0);
 });
 
-t.test('an agent counts what its jobs do', async (t) => {
+t.test('an agent counts the work of its jobs', async (t) => {
   const f = await Fleet.start({ ranks: { step_ms: 10, faults: [{ rank: 0, step: 7, what: 'kill' }] } });
   t.teardown(() => f.close());
   const worker = await f.agent(4, {}, { ZEROFLEET_METRICS_PORT: '0' });
@@ -57,7 +57,7 @@ t.test('an agent counts what its jobs do', async (t) => {
   t.equal(value(`ranks_running\\{${all}\\}`), 0, 'all of them ended');
   t.equal(value(`errors_total\\{code="rank_lost",${all}\\}`), 1);
   const steps = value(`step_seconds_count\\{${all}\\}`);
-  t.ok(steps >= 10 && steps <= 16, `${steps} steps with those that were done again`);
+  t.ok(steps >= 10 && steps <= 16, `${steps} steps, including repeated ones`);
   t.equal(value(`tokens_total\\{${all}\\}`), steps * 16 * 16);
   t.ok(value(`checkpoint_bytes_total\\{${all}\\}`) > 0);
   t.ok(value(`checkpoint_stall_seconds_count\\{${all}\\}`) >= 4, 'two ranks, two checkpoints');

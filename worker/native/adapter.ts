@@ -1,6 +1,6 @@
 /**
- * The only door from the worker to the native core. Everything else in `worker/` sees `NativeCore`, so that the agent
- * never loads the addon and tests can put another core in its place.
+ * Only module of the worker that imports the native core. The rest of `worker/` uses `NativeCore`, so that the agent never loads the addon
+ * and tests can substitute another core.
  */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { Sharding } from '../../contracts/rank-protocol.js';
@@ -41,10 +41,10 @@ export type {
 } from '../../native/js/index.js';
 export { endWithParent };
 
-/** One rank's trainer: the methods of native/js' Trainer that a rank needs; they are documented there. */
+/** Trainer of one rank: the methods of native/js' Trainer that a rank needs, documented there. */
 export type RankTrainer = Omit<Trainer, 'lr'>;
 
-/** native/js' Sampler, where it is documented. */
+/** Sampler of native/js, documented there. */
 export type CoreSampler = Pick<Sampler, 'setParam' | 'sample' | 'close'>;
 
 export interface NativeCore {
@@ -53,21 +53,21 @@ export interface NativeCore {
   createTrainer(config: TrainerConfig, onRendezvous: (key: string, value: Uint8Array) => void): RankTrainer;
   /** Parameters in canonical order. */
   paramTable(model: ModelConfig): ParamInfo[];
-  /** States that an optimizer keeps of a parameter that it trains, `master` first. */
+  /** States that an optimizer keeps of a trained parameter, `master` first. */
   stateNames(optimizer: TrainerConfig['optimizer']): StateName[];
-  /** How it shards the state of a job. */
+  /** Sharding of a job's state. */
   sharding(zero: ResolvedJobSpec['zero']): Sharding;
-  /** Scope of bit-exactness of a rank on this machine. */
+  /** Numerics fingerprint of a rank on this machine. */
   fingerprint(device: DeviceKind): string;
-  /** Keeps this process on the memory and processors of one NUMA node; see native/js. */
+  /** Binds this process to the memory and processors of one NUMA node; see native/js. */
   stayOnNode(local_rank: number, local_ranks: number, threads: number): boolean;
-  /** GPUs of this machine, as the driver tells of them. */
+  /** GPUs of this machine, as the driver reports them. */
   gpus(): Gpu[];
-  /** Listens to what the driver reports of a GPU. The function returns the XIDs since its last call. */
+  /** Subscribes to the driver's XID events of a GPU. The function returns the XIDs since its last call. */
   watchGpu(uuid: string): () => number[];
   /** GPUs that CUDA shows this process; null in a build without CUDA. */
   cudaDevices(): CudaDevice[] | null;
-  /** fp32 bytes → bf16 bytes, rounded to nearest even. */
+  /** Converts fp32 bytes to 16-bit bytes, rounded to nearest even. */
   castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
 }
 

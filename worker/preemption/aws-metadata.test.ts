@@ -25,31 +25,31 @@ t.test('an interruption of a spot instance, with its time', async (t) => {
   const noticed = source(metadata).watch(new AbortController().signal);
   await answeredTimes(metadata, `GET /latest/meta-data/${SPOT} 404`, 3);
   metadata.documents.set(SPOT, '{"action": "terminate", "time": "2026-11-21T23:30:00Z"}');
-  t.same(await noticed, { cause: 'spot terminate', leaves_at: Date.parse('2026-11-21T23:30:00Z') });
-  t.equal(metadata.answered.filter((line) => line.startsWith('PUT')).length, 1, 'one token for all looks');
+  t.same(await noticed, { cause: 'spot terminate', terminates_at: Date.parse('2026-11-21T23:30:00Z') });
+  t.equal(metadata.answered.filter((line) => line.startsWith('PUT')).length, 1, 'one token for all requests');
   t.equal(metadata.answered[0], 'PUT /latest/api/token 200');
 });
 
-t.test('an autoscaling group that wants the instance to end', async (t) => {
+t.test('an autoscaling group that terminates the instance', async (t) => {
   const metadata = await service(t);
   metadata.documents.set(SCALING, 'InService');
   const noticed = source(metadata).watch(new AbortController().signal);
   await answeredTimes(metadata, `GET /latest/meta-data/${SCALING} 200`, 2);
   metadata.documents.set(SCALING, 'Terminated');
-  t.same(await noticed, { cause: 'autoscaling scale-in', leaves_at: null });
+  t.same(await noticed, { cause: 'autoscaling scale-in', terminates_at: null });
 });
 
-t.test('a token that has expired is replaced', async (t) => {
+t.test('an expired token is replaced', async (t) => {
   const metadata = await service(t);
   const noticed = source(metadata).watch(new AbortController().signal);
   await answeredTimes(metadata, `GET /latest/meta-data/${SPOT} 404`, 1);
   metadata.forgetTokens();
   await answeredTimes(metadata, 'PUT /latest/api/token 200', 2);
   metadata.documents.set(SPOT, '{"action": "stop", "time": "soon"}');
-  t.same(await noticed, { cause: 'spot stop', leaves_at: null }, 'a time that is none is not believed');
+  t.same(await noticed, { cause: 'spot stop', terminates_at: null }, 'an invalid time is ignored');
 });
 
-t.test('a service that is away or talks nonsense is asked again', async (t) => {
+t.test('requests to an unavailable or faulty service are retried', async (t) => {
   const metadata = await service(t);
   metadata.documents.set(SPOT, 'not JSON');
   const watching = new AbortController();

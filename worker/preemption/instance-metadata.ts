@@ -3,15 +3,16 @@ const DATA_PATH = '/latest/meta-data/';
 const TOKEN_TTL_SECONDS = 21_600;
 const REQUEST_TIMEOUT_MS = 2_000;
 
-/** Reads EC2's instance metadata service, version 2. Each look needs a token, which is asked for anew when it is refused. */
+/** Reads EC2's instance metadata service, version 2. Each request needs a token, which is renewed when it is refused. */
 export class InstanceMetadata {
   private token: string | null = null;
 
-  /** @param url without a path */
+  /** Creates a client. @param url base URL without a path */
   constructor(private readonly url: string) {}
 
   /**
-   * @param name below `/latest/meta-data/`
+   * Reads a value.
+   * @param name path below `/latest/meta-data/`
    * @returns null for 404
    */
   async read(name: string): Promise<string | null> {

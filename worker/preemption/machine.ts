@@ -5,14 +5,14 @@ import { retry } from '../../platform/process/retry.js';
 import type { JobStorePort } from '../../state/index.js';
 import { InstanceMetadata } from './instance-metadata.js';
 
-/** A machine that nobody ends costs money, so it is said as often as it takes, within the time that a lifecycle hook has. */
+/** Retries within the time of a lifecycle hook, because a machine that is not terminated costs money. */
 const REPORT = { attempts: 60, first_delay_ms: 500, max_delay_ms: 10_000 };
 
 /**
- * The machine of this agent, as it is called where machines come from; null where the configuration does not say.
- * @throws ZerofleetError `invalid_configuration` when the metadata service that should say it does not
+ * Returns the provider's id of this agent's machine; null if the configuration has none.
+ * @throws ZerofleetError `invalid_configuration` when the metadata service does not return the id
  */
-export async function machineOf({
+export async function machineId({
   machine_id,
   preemption_source,
 }: Pick<Config, 'machine_id' | 'preemption_source'>): Promise<string | null> {
@@ -22,13 +22,13 @@ export async function machineOf({
   if (typeof instance === 'string') return instance.trim();
   throw new ZerofleetError(
     'invalid_configuration',
-    `the metadata service at ${url} does not say which instance this is (${String(instance ?? 'not found')}); ` +
+    `the metadata service at ${url} does not return the id of this instance (${String(instance ?? 'not found')}); ` +
       'set ZEROFLEET_MACHINE_ID to its id, or leave it unset',
   );
 }
 
-/** Asks for the end of a machine, as soon as no job is on it. */
-export async function askForEnd(
+/** Reports to the job store that no job is left on this machine, so that it can be terminated. */
+export async function reportDrained(
   store: Pick<JobStorePort, 'reportDrained'>,
   machine: string | null,
   log: Logger,
@@ -37,8 +37,8 @@ export async function askForEnd(
   if (machine === null) return;
   try {
     await retry(() => store.reportDrained(machine), REPORT, { retryable: () => true, signal });
-    log.info({ machine }, 'the machine may end');
+    log.info({ machine }, 'machine reported as drained');
   } catch (error) {
-    log.error({ err: error, machine }, 'nobody knows that the machine may end');
+    log.error({ err: error, machine }, 'drained machine could not be reported, so it is not terminated');
   }
 }

@@ -1,11 +1,11 @@
 import type { ShardMessage, SteppedMessage } from '../../contracts/rank-protocol.js';
 
-/** A save beside other saves of a machine that leaves is slower than one in the background was. */
+/** A save that competes with other saves of a draining machine is slower than one in the background. */
 const MARGIN = 2;
 
 /**
- * How long it would take until the state is saved: the step that is under way, and the bytes that the slowest rank owns over
- * the bandwidth at which it stored them before.
+ * Estimates the time until the state is saved: the step in progress plus the slowest rank's bytes divided by its bandwidth in earlier
+ * saves.
  */
 export class SaveEstimate {
   private step_seconds = 0;
@@ -15,18 +15,18 @@ export class SaveEstimate {
     this.step_seconds = seconds.total;
   }
 
-  /** A rank owns as many bytes in each save of a generation, so the time of the last one is bytes over bandwidth. */
+  /** Records a write time. A rank's bytes are the same in each save of a generation, so the last time is bytes over bandwidth. */
   stored(rank: number, { cost }: Pick<ShardMessage, 'cost'>): void {
     this.write_seconds.set(rank, cost.write_seconds);
   }
 
-  /** In ms; null when nothing was saved yet. */
+  /** Estimate in ms; null before the first save. */
   get save_ms(): number | null {
     if (this.write_seconds.size === 0) return null;
     return MARGIN * 1000 * (this.step_seconds + Math.max(...this.write_seconds.values()));
   }
 
-  /** Whether it is worth a try. What was never measured is tried: the checkpoint before is not lost by that. */
+  /** Returns whether a save should be tried. Without a measurement it is, because the previous checkpoint stays valid. */
   fits(left_ms: number | null): boolean {
     return left_ms === null || this.save_ms === null || this.save_ms <= left_ms;
   }

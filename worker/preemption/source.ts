@@ -1,13 +1,13 @@
-/** That the machine will be taken away. */
+/** Notice that the machine will be terminated. */
 export interface PreemptionNotice {
-  /** What the cloud calls it, for logs and events. */
+  /** The provider's name of the cause, for logs and events. */
   cause: string;
-  /** Unix time in ms at which it is gone; null: not said, but soon. */
-  leaves_at: number | null;
+  /** Unix time of the termination in ms; null: unknown, but soon. */
+  terminates_at: number | null;
 }
 
-/** Whoever knows beforehand that this machine will be taken away. SIGTERM needs none. */
+/** Source of preemption notices for this machine. SIGTERM needs none. */
 export interface PreemptionSource {
-  /** The first notice, or null when `signal` was aborted before there was one. Does not reject. */
+  /** Resolves with the first notice, or with null when `signal` is aborted before. Does not reject. */
   watch(signal: AbortSignal): Promise<PreemptionNotice | null>;
 }

@@ -1,4 +1,4 @@
-/** With the native core: what any number of ranks wrote, any number of ranks loads and goes on from with the same bits. */
+/** Tests with the native core that a checkpoint of any number of ranks loads on any number of ranks and continues with the same bits. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -11,13 +11,13 @@ import type { Finding } from '../testing/all-worlds-main.js';
 const program = fileURLToPath(new URL('../testing/all-worlds-main.js', import.meta.url));
 const built = existsSync(join(projectRoot(), 'native', 'build', 'zerofleet.node'));
 const skip = built ? false : 'the native core is not built';
-const MOST = 8;
-const WORLDS = Array.from({ length: MOST }, (_, i) => i + 1);
-/** Every rank blocks one while it meets the others. */
-const THREADS = 2 * MOST;
+const MAX_RANKS = 8;
+const WORLDS = Array.from({ length: MAX_RANKS }, (_, i) => i + 1);
+/** Each rank blocks one thread while it waits for the others. */
+const THREADS = 2 * MAX_RANKS;
 
-t.test(`N → M for all N and M in 1..${MOST}, native`, { skip }, async (t) => {
-  const child = fork(program, [t.testdir(), String(MOST)], {
+t.test(`N → M for all N and M in 1..${MAX_RANKS}, native`, { skip }, async (t) => {
+  const child = fork(program, [t.testdir(), String(MAX_RANKS)], {
     env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS) },
     execArgv: [],
   });

@@ -10,14 +10,14 @@ import { deferred } from '../common/deferred.js';
 
 /** A rank's end of the channel to its agent. */
 export interface RankChannel {
-  /** Resolves when the message is handed to the operating system, so that an exit after it can't lose it. */
+  /** Resolves when the operating system has the message, so that a later exit cannot lose it. */
   send(message: RankMessage): Promise<void>;
   onMessage(handler: (message: AgentMessage | LocalMessage) => void): void;
-  /** Called when the agent is gone. */
+  /** Calls the handler when the agent is gone. */
   onDisconnect(handler: () => void): void;
 }
 
-/** The channel that `child_process.fork` gave this process. */
+/** Channel of `child_process.fork`. */
 export function processChannel(): RankChannel {
   return {
     send: (message) =>
@@ -31,20 +31,20 @@ export function processChannel(): RankChannel {
   };
 }
 
-/** Sorts the agent's messages into what the rank waits for and what it looks up. */
+/** Dispatches the agent's messages: promises for single events, fields for current values. */
 export class Inbox {
   readonly started: Promise<StartMessage>;
   readonly proceed: Promise<void>;
   readonly exit: Promise<void>;
-  /** Bits that the agent wants passed to the steps. */
+  /** Flags that the agent wants passed to the steps. */
   flags = 0;
-  /** Number of the newest request to save and go on. */
+  /** Number of the newest save request. */
   save_request = 0;
 
-  /** Called with everything that the agent says. */
-  onHeard: () => void = () => undefined;
+  /** Called with every message of the agent. */
+  onAnyMessage: () => void = () => undefined;
 
-  /** The newest that the agent sent; null when it sent none. */
+  /** Newest credentials of the agent; null without a session. */
   private session: SessionCredentials | null = null;
   private deliver: ((message: DeliverMessage) => void) | null = null;
   private undelivered: DeliverMessage[] = [];
@@ -57,7 +57,7 @@ export class Inbox {
     this.proceed = proceed.promise;
     this.exit = exit.promise;
     channel.onMessage((message) => {
-      this.onHeard();
+      this.onAnyMessage();
       switch (message.kind) {
         case 'start':
           started.resolve(message);
@@ -83,13 +83,13 @@ export class Inbox {
     });
   }
 
-  /** The newest credentials, whenever it is called; null for a rank that has none of its own. To be called once it is started. */
+  /** Returns a function for the newest credentials; null for a rank without a session. Call it after the start message. */
   credentials(): (() => SessionCredentials) | null {
     const first = this.session;
     return first && (() => this.session ?? first);
   }
 
-  /** Hands over every rendezvous key, those first that came before this call. */
+  /** Passes every rendezvous key to the handler, first those that arrived before this call. */
   onDeliver(handler: (key: string, value: Uint8Array) => void): void {
     this.deliver = ({ key, value }) => handler(key, value);
     for (const message of this.undelivered) this.deliver(message);

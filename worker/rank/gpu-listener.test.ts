@@ -4,14 +4,14 @@ import { withXids } from './xids.js';
 
 const failed = (code: string) => ({ code, message: 'a call failed' });
 
-t.test('what the driver reported says whose doing an error was', async (t) => {
+t.test("the driver's XIDs determine the cause of an error", async (t) => {
   const code = (from: string, ...xids: number[]) => withXids(failed(from), xids).code;
-  t.equal(code('gpu_fault', 31, 43), 'gpu_fault', 'a program did it');
-  t.equal(code('gpu_fault', 31, 48), 'gpu_memory_fault', 'memory did it, whatever the program noticed');
+  t.equal(code('gpu_fault', 31, 43), 'gpu_fault', 'caused by a program');
+  t.equal(code('gpu_fault', 31, 48), 'gpu_memory_fault', 'caused by memory, whatever the program reported');
   t.equal(code('device_failed', 79), 'gpu_lost');
-  t.equal(code('comm_timeout', 45, 119), 'gpu_lost', 'others would be blamed for it');
-  t.equal(code('device_failed', 4711), 'device_failed', 'nobody knows what it means');
-  t.equal(code('shard_corrupt', 63), 'shard_corrupt', 'no GPU has a part in it');
+  t.equal(code('comm_timeout', 45, 119), 'gpu_lost', 'otherwise other ranks would be blamed');
+  t.equal(code('device_failed', 4711), 'device_failed', 'an unknown XID changes nothing');
+  t.equal(code('shard_corrupt', 63), 'shard_corrupt', 'not an error of a GPU');
   for (const xid of [48, 63, 64, 94, 95]) t.equal(code('device_failed', xid), 'gpu_memory_fault', `${xid}`);
   for (const xid of [74, 79, 119, 120]) t.equal(code('device_failed', xid), 'gpu_lost', `${xid}`);
 });
@@ -32,7 +32,7 @@ function listener() {
     () => clock.ms,
   );
   let gone: { code?: string; message: string } | null = null;
-  heard.gone.catch((error) => {
+  heard.lost.catch((error) => {
     gone = error;
   });
   const listen = async (ms: number, step: number, ...fresh: number[]) => {
@@ -45,11 +45,11 @@ function listener() {
   return { heard, lines, xids, listen };
 }
 
-t.test('what was heard long before the failure explains it, and so does what comes with it', async (t) => {
+t.test('XIDs from before the failure and from its time explain it', async (t) => {
   const { heard, lines, xids, listen } = listener();
   await listen(0, 3, 63);
   t.same(lines, [
-    "the driver reports of this rank's GPU: Xid 63: a part of its memory is to be replaced by spare memory",
+    "the driver reports for this rank's GPU: Xid 63: ECC page retirement or row remapping recorded",
   ]);
   xids.push(48);
   t.match(heard.explain(failed('device_failed')), {
@@ -58,19 +58,19 @@ t.test('what was heard long before the failure explains it, and so does what com
   });
 });
 
-t.test('a rank that waits for a GPU which went silent is not waited for', async (t) => {
+t.test('a rank that waits for a silent GPU is ended', async (t) => {
   const { listen } = listener();
   t.equal(await listen(0, 3, 79), null);
-  t.equal(await listen(29_999, 3), null, 'an error of CUDA may still come');
+  t.equal(await listen(29_999, 3), null, 'a CUDA error may still come');
   t.match(await listen(30_000, 3), { code: 'gpu_lost', message: 'the rank waited for its GPU for 30000 ms' });
 });
 
-t.test('a rank that goes on after a report is let be', async (t) => {
+t.test('a rank that continues after an XID is left alone', async (t) => {
   const { listen } = listener();
   await listen(0, 3, 120);
   t.equal(await listen(29_000, 4), null);
   t.equal(await listen(58_000, 4), null, 'the step may be a long one');
   const other = listener();
   await other.listen(0, 3, 63, 74);
-  t.equal(await other.listen(1_000_000, 3), null, 'after these the GPU answers');
+  t.equal(await other.listen(1_000_000, 3), null, 'the GPU answers after these');
 });

@@ -1,6 +1,6 @@
 /**
- * The log of a rank: what it says to its agent, in words for people, on its standard output; what is out of the ordinary on its
- * standard error. Written beside the channel, so that nothing of the training knows of it.
+ * Log of a rank: its messages to the agent as readable lines on standard output, and problems on standard error. It wraps the channel, so
+ * that the training code does not depend on it.
  */
 import { epochOf } from '../../contracts/execution.js';
 import type {
@@ -14,13 +14,13 @@ import type {
 } from '../../contracts/rank-protocol.js';
 import type { RankChannel } from './channel.js';
 
-/** Between two lines about steps; the first, the last and those that were evaluated always get one. */
+/** Minimum interval of lines about steps; the first, the last and evaluated steps always get one. */
 const STEP_LINE_MS = 5_000;
 
 export interface JournalOptions {
   info(line: string): void;
   warn(line: string): void;
-  /** Milliseconds on a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   now(): number;
 }
 
@@ -31,17 +31,17 @@ export const processJournal: JournalOptions = {
   now: () => performance.now(),
 };
 
-/** The same channel, of which a journal is kept. */
-export function journaled(channel: RankChannel, options: JournalOptions): RankChannel {
+/** Returns the channel with a journal. */
+export function withJournal(channel: RankChannel, options: JournalOptions): RankChannel {
   const journal = new Journal(options);
   return {
     send: (message) => {
-      journal.said(message);
+      journal.sent(message);
       return channel.send(message);
     },
     onMessage: (handler) =>
       channel.onMessage((message) => {
-        journal.heard(message);
+        journal.received(message);
         handler(message);
       }),
     onDisconnect: (handler) => channel.onDisconnect(handler),
@@ -55,7 +55,7 @@ class Journal {
 
   constructor(private readonly options: JournalOptions) {}
 
-  heard(message: AgentMessage | LocalMessage): void {
+  received(message: AgentMessage | LocalMessage): void {
     if (message.kind !== 'start') return;
     this.start = message;
     const { rank, world_size, threads, job_id, execution } = message;
@@ -63,7 +63,7 @@ class Journal {
     if (rank === 0) this.info('job', documentFields(message));
   }
 
-  said(message: RankMessage): void {
+  sent(message: RankMessage): void {
     switch (message.kind) {
       case 'connected':
         this.connected(message);
@@ -96,7 +96,7 @@ class Journal {
         this.info('training ends', { after_step: message.step });
         break;
       case 'failed':
-        this.warn(`can't go on: ${message.error.code}: ${message.error.message}`);
+        this.warn(`rank failed: ${message.error.code}: ${message.error.message}`);
         break;
     }
   }
@@ -114,7 +114,7 @@ class Journal {
     const { step, finite, skipped_steps, loss_scale, evaluation } = message;
     if (!finite)
       this.warn(
-        `step ${step} changed nothing: its gradients were not finite${fields({ loss_scale, skipped_steps })}`,
+        `step ${step} skipped: its gradients were not finite${fields({ loss_scale, skipped_steps })}`,
       );
     const total = this.start?.spec.train.steps ?? step;
     const { now } = this.options;
@@ -141,14 +141,14 @@ class Journal {
   }
 
   private warn(text: string): void {
-    // One message, one line.
+    // Each message stays on one line.
     this.options.warn(text.replaceAll(/\s*\n\s*/g, ' | '));
   }
 }
 
 type Fields = Record<string, string | number | null | undefined>;
 
-/** ` name=value …`, as logfmt has it; numbers with four digits that count. */
+/** Formats ` name=value …` as logfmt; numbers with four significant digits. */
 function fields(values: Fields): string {
   return Object.entries(values)
     .filter(([, value]) => value !== undefined && value !== null)

@@ -1,10 +1,10 @@
-/** The main module of a rank process: the native core on the channel of the agent that forked it. */
+/** Main module of a rank process: connects the native core to the channel of its agent. */
 import { endWithParent, nativeCore } from '../native/adapter.js';
 import { processChannel } from './channel.js';
-import { journaled, processJournal } from './journal.js';
+import { processJournal, withJournal } from './journal.js';
 import { runRank } from './run-rank.js';
 
-// A rank whose agent was killed notices that by its channel, but not while it is stopped itself.
+// A rank notices the end of its agent by its channel, but not while it is stopped itself.
 endWithParent();
-// Everything is closed by now but the channel, and closing that would look like the death of the agent.
-process.exit(await runRank(journaled(processChannel(), processJournal), nativeCore));
+// Only the channel is still open, and closing it would look like the end of the agent.
+process.exit(await runRank(withJournal(processChannel(), processJournal), nativeCore));

@@ -1,4 +1,4 @@
-/** What the channel of a rank can't do: end it with its agent while it is stopped itself. */
+/** Tests that a stopped rank ends with its agent, which its channel cannot do. */
 import { fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -10,10 +10,10 @@ import { projectRoot } from '../../platform/process/root.js';
 
 const built = existsSync(join(projectRoot(), 'native', 'build', 'zerofleet.node'));
 const skip =
-  process.platform !== 'linux' ? 'only Linux can do it' : built ? false : 'the native core is not built';
+  process.platform !== 'linux' ? 'supported on Linux only' : built ? false : 'the native core is not built';
 
 t.test('a stopped child ends with a parent that was killed', { skip }, async (t) => {
-  const parent = fork(fileURLToPath(new URL('../testing/armed-family.js', import.meta.url)), ['parent'], {
+  const parent = fork(fileURLToPath(new URL('../testing/orphan-main.js', import.meta.url)), ['parent'], {
     execArgv: [],
   });
   t.teardown(() => parent.kill('SIGKILL'));
@@ -23,11 +23,11 @@ t.test('a stopped child ends with a parent that was killed', { skip }, async (t)
   t.ok(armed);
   process.kill(pid, 'SIGSTOP');
   parent.kill('SIGKILL');
-  // Nobody tells of it; a process that lives for ever fails by the test's own limit.
+  // No event reports the end; the test's own timeout covers a process that stays.
   while (await isAlive(pid)) await delay(10);
 });
 
-/** A process that has ended and waits for somebody to ask for its code is not alive. */
+/** Returns whether a process is alive; a zombie is not. */
 async function isAlive(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
   return stat !== null && stat.slice(stat.lastIndexOf(')') + 2)[0] !== 'Z';

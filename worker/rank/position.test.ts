@@ -21,7 +21,7 @@ const fresh = {
   skipped_in_a_row: 0,
 };
 
-t.test("a job's own checkpoint puts it where it was", async (t) => {
+t.test("a job's own checkpoint restores its position", async (t) => {
   t.strictSame(positionAfterLoad(manifest, { own: true, restore: 'full' }, dynamic), {
     step: 12,
     optimizer_steps: 10,
@@ -30,7 +30,7 @@ t.test("a job's own checkpoint puts it where it was", async (t) => {
   });
 });
 
-t.test("another job's checkpoint begins a job of its own steps", async (t) => {
+t.test("another job's checkpoint starts a job at its own step 0", async (t) => {
   const start = { step: 0, skipped_steps: 0 };
   t.strictSame(positionAfterLoad(manifest, { own: false, restore: 'full' }, dynamic), {
     ...start,
@@ -46,7 +46,7 @@ t.test("another job's checkpoint begins a job of its own steps", async (t) => {
   }
 });
 
-t.test('a scaler of another kind begins anew', async (t) => {
+t.test('a scaler of another type starts fresh', async (t) => {
   const unscaled = { ...manifest, loss_scaler: { ...manifest.loss_scaler, type: 'none' as const, scale: 1 } };
   t.strictSame(positionAfterLoad(unscaled, { own: false, restore: 'full' }, dynamic).loss_scaler, fresh);
   t.equal(positionAfterLoad(manifest, { own: false, restore: 'full' }, none).loss_scaler.scale, 1);

@@ -5,9 +5,9 @@ import type { Manifest } from '../../platform/checkpoint/manifest.js';
 type LossScale = ResolvedJobSpec['train']['loss_scale'];
 
 /**
- * Where a job is when it has loaded a checkpoint. With its own one it is where it was, and so is a fork. With another job's it is before its
- * first step: samples, learning rate and overrides are its own from the beginning. A full restore then brings the number of
- * updates that the optimizer's state has seen, and the scaler's state when the scaler is of the same kind.
+ * Returns the position of a job after it loaded a checkpoint. Its own one, or that of a fork, restores the position. Another job's leaves
+ * it before its first step: samples, learning rate and overrides start from the beginning. A full restore then sets the number of optimizer
+ * updates, and the state of a scaler of the same type.
  */
 export function positionAfterLoad(
   manifest: Manifest,
@@ -17,7 +17,7 @@ export function positionAfterLoad(
   const { type, ...loss_scaler } = manifest.loss_scaler;
   if (own) {
     const { step, optimizer_steps, skipped_steps } = manifest;
-    // A fork may have another kind of scaler.
+    // A fork may have another type of scaler.
     const scaler = type === lossScale.type ? loss_scaler : initialLossScaler(lossScale);
     return { step, optimizer_steps, skipped_steps, loss_scaler: scaler };
   }
@@ -27,7 +27,7 @@ export function positionAfterLoad(
   return { ...first, optimizer_steps, ...(type === lossScale.type ? { loss_scaler } : {}) };
 }
 
-/** Before the first step, with an optimizer that has seen nothing. */
+/** Returns the position before the first step, with a fresh optimizer. */
 export function firstPosition(lossScale: LossScale): TrainingPosition {
   return {
     step: 0,
@@ -37,7 +37,7 @@ export function firstPosition(lossScale: LossScale): TrainingPosition {
   };
 }
 
-/** The state of a scaler that has seen no step. */
+/** Returns the state of a fresh scaler. */
 export function initialLossScaler(lossScale: LossScale): LossScalerState {
   const { type, initial_scale = 1, hysteresis = 1 } = lossScale;
   const scale = type === 'none' ? 1 : initial_scale;

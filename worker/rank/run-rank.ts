@@ -20,31 +20,31 @@ import { trainLoop } from './train-loop.js';
 import { trainedState } from './trained-state.js';
 import { trainerConfig } from './trainer-config.js';
 
-/** What the heartbeat and the last message tell. */
+/** Position for the heartbeat and the last message. */
 interface Position {
   step: number;
 }
 
 /**
- * One rank, from its start message to its exit.
- * @param open opens the object store; tests put faults into it
- * @returns the exit code: 0 when the agent let it go, 1 after `failed`
+ * Runs one rank, from its start message to its exit.
+ * @param open opens the object store; tests inject faults
+ * @returns exit code: 0 after the agent's `exit`, 1 after `failed`
  */
 export async function runRank(
   channel: RankChannel,
   core: NativeCore,
   open = openObjectStore,
 ): Promise<number> {
-  // Without an agent nobody could commit what is saved here, and a new agent starts ranks of its own. A native thread
-  // may be anywhere now, so nothing is cleaned up.
+  // Without an agent no save can be committed, and a new agent starts its own ranks. A native thread may be running, so nothing is cleaned
+  // up.
   const end = () => process.kill(process.pid, 'SIGKILL');
   channel.onDisconnect(end);
   const inbox = new Inbox(channel);
   const start = await inbox.started;
   const position: Position = { step: 0 };
-  // An agent that is stopped for longer than its lease lasts has lost it, and can't say so.
+  // An agent that is stopped for longer than its lease has lost it without being able to tell.
   const agent = new SilenceWatch(start.agent_silence_ms, start.agent_silence_ms, end);
-  inbox.onHeard = () => agent.heard();
+  inbox.onAnyMessage = () => agent.heard();
   let gpu: GpuListener | null = null;
   const beat = () => {
     gpu?.listen(position.step);
@@ -59,16 +59,16 @@ export async function runRank(
       credentials: inbox.credentials(),
     });
     try {
-      await train({ channel, inbox, core, start, objects, position, gone: gpu?.gone ?? null });
+      await train({ channel, inbox, core, start, objects, position, gpu_lost: gpu?.lost ?? null });
     } finally {
       await objects.close();
     }
     await inbox.exit;
     return 0;
   } catch (error) {
-    const told = toRankError(error);
+    const rank_error = toRankError(error);
     await channel
-      .send({ kind: 'failed', error: gpu?.explain(told) ?? told, step: position.step })
+      .send({ kind: 'failed', error: gpu?.explain(rank_error) ?? rank_error, step: position.step })
       .catch(() => undefined);
     return 1;
   } finally {
@@ -84,24 +84,24 @@ interface RankContext {
   start: StartMessage;
   objects: ObjectStore;
   position: Position;
-  /** Rejects when there is no use in waiting for the trainer any more. */
-  gone: Promise<never> | null;
+  /** Rejects when waiting for the trainer is useless. */
+  gpu_lost: Promise<never> | null;
 }
 
 async function train(ctx: RankContext): Promise<void> {
-  const { channel, core, start, gone } = ctx;
+  const { channel, core, start, gpu_lost } = ctx;
   const publish = (key: string, value: Uint8Array) => void channel.send({ kind: 'publish', key, value });
   const config = trainerConfig(start);
   const state = trainedState(core, config, start.spec);
-  // Before there is memory of its own that would lie elsewhere.
+  // Must precede the allocation of memory, which would lie on another node.
   if (start.device === 'cpu')
     core.stayOnNode(start.rank % start.local_ranks, start.local_ranks, start.threads);
   const trainer = core.createTrainer(config, publish);
   try {
     const trained = trainWith(trainer, state, ctx);
-    await (gone ? Promise.race([trained, gone]) : trained);
+    await (gpu_lost ? Promise.race([trained, gpu_lost]) : trained);
   } finally {
-    // Nobody waits for it: what went wrong is to be said first, while this process still answers.
+    // Not awaited: the error is reported first, while this process still responds.
     void trainer.close();
   }
 }
@@ -145,7 +145,7 @@ async function trainWith(
   await channel.send({ kind: 'stopped', step: end.step, flags: end.flags });
 }
 
-/** Fresh parameters, or what a checkpoint or a model holds. Returns the steps done. */
+/** Initializes or loads the state. Returns the steps done. */
 async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState): Promise<number> {
   const { channel, inbox, start } = ctx;
   const source = start.load;
@@ -155,14 +155,14 @@ async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState
   }
   const { ranges, at, restore } = await load(ctx, source, trainer, state);
   await channel.send({ kind: 'loaded', ranges });
-  // A checksum covers bytes of several ranks, so only the agent can say whether all of them are right.
+  // A checksum covers bytes of several ranks, so only the agent can verify it.
   await inbox.proceed;
   await trainer.finishLoad({ ...at, restore });
   return at.step;
 }
 
 interface Loaded {
-  /** Checksums of everything that was read. */
+  /** Checksums of all bytes read. */
   ranges: RangeChecksum[];
   at: TrainingPosition;
   restore: Restore;

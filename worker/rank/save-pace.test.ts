@@ -12,7 +12,7 @@ function paced(checkpoint: { every_seconds?: number; auto?: true; every_steps?: 
   });
   return {
     pace,
-    /** Seconds until it is due, by whole ones. */
+    /** Seconds until a save is due. */
     wait: () => {
       const from = seconds;
       while (!pace.isDue()) seconds++;
@@ -21,24 +21,24 @@ function paced(checkpoint: { every_seconds?: number; auto?: true; every_steps?: 
   };
 }
 
-t.test('every so many seconds since the last one', async (t) => {
+t.test('every_seconds counts from the last save', async (t) => {
   const { pace, wait } = paced({ every_seconds: 7 });
   t.equal(wait(), 7);
-  t.equal(wait(), 0, 'until it was taken');
+  t.equal(wait(), 0, 'until it was saved');
   pace.saved(3);
-  t.equal(wait(), 7, 'whatever it cost');
+  t.equal(wait(), 7, 'regardless of its cost');
 });
 
-t.test('with steps alone the clock says nothing', async (t) => {
+t.test('every_steps alone ignores the clock', async (t) => {
   t.equal(paced({ every_steps: 5 }).pace.isDue(), false);
 });
 
-t.test("auto is Young's interval of the measured cost", async (t) => {
+t.test("auto is Young's interval for the measured cost", async (t) => {
   t.equal(youngDaly(2, 1 / 900), 60);
   t.equal(youngDaly(0, 1 / 900), 1, 'never without a pause');
-  t.equal(youngDaly(1e9, 1 / DAY), 3600, 'and never for hours');
+  t.equal(youngDaly(1e9, 1 / DAY), 3600, 'at most one hour');
   const { pace, wait } = paced({ auto: true }, 1 / 800);
-  t.equal(wait(), 40, 'a cost of one second before one was measured');
+  t.equal(wait(), 40, 'the default cost is one second');
   pace.saved(0.25);
   t.equal(wait(), 20);
   pace.saved(0.65);

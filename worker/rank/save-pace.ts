@@ -1,29 +1,28 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 
 /**
- * When the clock, not the number of steps, says that a checkpoint is due. Clocks differ between ranks and runs, so rank 0 alone
- * asks it and brings the answer into a step's exchange, which makes it the same on all. A checkpoint is a copy: when it is taken
- * changes no bit of the training.
+ * Pace of checkpoints by time. Clocks differ between ranks and runs, so only rank 0 reads its clock and distributes the result in a step's
+ * exchange, which makes it the same on all. A checkpoint is a copy, so its time changes no bit of the training.
  */
 export interface SavePace {
   isDue(): boolean;
-  /** A checkpoint was begun; the training stood still for so long. */
+  /** Records a save with the seconds for which the training stalled. */
   saved(stall_seconds: number): void;
 }
 
 export interface PaceOptions {
   checkpoint: ResolvedJobSpec['checkpoint'];
-  /** Of the job, as measured so far. */
+  /** Failure rate of the job, as estimated so far. */
   failures_per_second: number;
-  /** Seconds on a clock that never goes back. */
+  /** Seconds of a monotonic clock. */
   now(): number;
 }
 
-/** What a save costs before one was measured, in seconds. */
+/** Assumed cost of a save in seconds before the first measurement. */
 const FIRST_COST_SECONDS = 1;
-/** Of the costs, the newest counts for so much: a slower disk is noticed within a few saves. */
+/** Weight of the newest cost: a slower disk takes effect within a few saves. */
 const NEWEST_WEIGHT = 0.25;
-/** Shorter intervals would only copy, and longer ones lose more to one failure than a person forgives. */
+/** Bounds of the interval: shorter ones would only copy, and longer ones lose too much to one failure. */
 const AUTO_MIN_SECONDS = 1;
 const AUTO_MAX_SECONDS = 3600;
 
@@ -34,8 +33,8 @@ export function savePace({ checkpoint, failures_per_second, now }: PaceOptions):
 }
 
 /**
- * The interval at which the time for checkpoints and the time that failures lose are least together: sqrt(2 · cost / rate).
- * J. W. Young, A first order approximation to the optimum checkpoint interval (1974); J. T. Daly (2006).
+ * Returns the interval that minimizes the sum of checkpoint time and lost time: sqrt(2 · cost / rate). J. W. Young, A first order
+ * approximation to the optimum checkpoint interval (1974); J. T. Daly (2006).
  */
 export function youngDaly(cost_seconds: number, failures_per_second: number): number {
   const seconds = Math.sqrt((2 * cost_seconds) / failures_per_second);

@@ -8,17 +8,17 @@ import { DIRECT_WRITE_BYTES, type ObjectStore } from '../../platform/object-stor
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
 import type { SnapshotSlice } from '../native/adapter.js';
 
-/** Bytes that are hashed at once; the event loop gets its turn between them. */
+/** Bytes hashed at a time; the event loop runs in between. */
 const HASH_BYTES = 1024 * 1024;
 
-/** One rank's shard: a safetensors file of 1-D tensors, as platform/checkpoint/shard-contents.ts has them. */
+/** Shard of one rank: a safetensors file of 1-D tensors, laid out by platform/checkpoint/shard-contents.ts. */
 export class Shard {
   private readonly header: Buffer;
   private readonly slices: SnapshotSlice[];
-  /** Once made they hold for every further try. */
+  /** Computed once and kept for retries. */
   private sums: Promise<Pick<ShardRecord, 'sha256' | 'crc32c'>> | null = null;
 
-  /** @param slices all that the core says that the rank owns */
+  /** Lays out the shard. @param slices all slices that the core owns on this rank */
   constructor(
     private readonly file: string,
     contents: ShardContents,
@@ -38,8 +38,8 @@ export class Shard {
   }
 
   /**
-   * Puts the shard into the object store while its checksums are made. May be called again after an error: the bytes are still there.
-   * However it ends, nothing reads the bytes any more.
+   * Puts the shard into the object store while its checksums are computed. May be called again after an error. When it settles, no reader
+   * uses the bytes any more.
    */
   async putTo(objects: ObjectStore, directory: string): Promise<ShardRecord> {
     this.sums ??= this.checksums();
@@ -65,7 +65,7 @@ export class Shard {
     return { sha256: sha256.digest('hex'), crc32c: chunks.finish() };
   }
 
-  /** The bytes of the file. */
+  /** Bytes of the file. */
   private get parts(): Uint8Array[] {
     return [this.header, ...this.slices.map(({ data }) => data)];
   }
@@ -76,7 +76,7 @@ function inFileOrder(slices: readonly SnapshotSlice[]): SnapshotSlice[] {
   return [...slices].sort((a, b) => order(a) - order(b) || a.param - b.param || a.begin - b.begin);
 }
 
-/** Nothing but this check sees that a core owns something else than readers of the shard will reckon with. */
+/** Checks that the core owns the elements of the layout. Readers of the shard rely on it, and no other check covers it. */
 function checkOwned(contents: ShardContents, rank: number, slices: readonly SnapshotSlice[]): void {
   const owned = slices.values();
   for (const { state, param, begin, end } of contents.stretches(rank)) {
@@ -84,8 +84,8 @@ function checkOwned(contents: ShardContents, rank: number, slices: readonly Snap
     if (slice?.state !== state || slice.param !== param || slice.begin !== begin || slice.end !== end)
       throw new Error(
         `rank ${rank} owns elements [${slice?.begin}, ${slice?.end}) of ${slice?.state} of parameter ${slice?.param}, ` +
-          `where [${begin}, ${end}) of ${state} of ${param} belong`,
+          `expected [${begin}, ${end}) of ${state} of ${param}`,
       );
   }
-  if (!owned.next().done) throw new Error(`rank ${rank} owns more than belongs to it`);
+  if (!owned.next().done) throw new Error(`rank ${rank} owns more elements than the layout gives it`);
 }

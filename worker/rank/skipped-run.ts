@@ -2,7 +2,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { codeOf } from '../common/errors.js';
 import type { StepResult } from '../native/adapter.js';
 
-/** The steps that were skipped one after the other up to now: what a divergence is explained with. */
+/** Current run of consecutive skipped steps, used to explain a divergence. */
 export class SkippedRun {
   private count = 0;
   private scale: number | null = null;
@@ -12,7 +12,7 @@ export class SkippedRun {
     this.scale = loss_scale;
   }
 
-  /** The error of the step after `done` finished ones; one that is no divergence stays as it is. */
+  /** Returns the error of the step after `done` finished ones; errors other than a divergence are unchanged. */
   explain(error: unknown, done: number): unknown {
     if (codeOf(error) !== 'diverged') return error;
     const scale = this.scale === null ? '' : `, the last ones with a loss scale of ${this.scale}`;
@@ -21,7 +21,7 @@ export class SkippedRun {
       'diverged',
       `step ${done + 1}: ${(error as Error).message}. ${skipped} ${skipped === 1 ? 'step was' : 'steps in a row were'} ` +
         `skipped because gradients were not finite${scale}. Lower train.optimizer.lr or warm up for longer; with fp16 ` +
-        'take a dynamic loss scale with a lower min_scale, or train in bf16',
+        'use a dynamic loss scale with a lower min_scale, or train in bf16',
       { cause: error },
     );
   }

@@ -17,35 +17,35 @@ import { Shard } from './shard.js';
 export interface SnapshotWriterOptions {
   objects: ObjectStore;
   start: StartMessage;
-  /** What is trained. */
+  /** State that is trained. */
   state: Omit<ShardedState, 'world_size'>;
   send(message: RankMessage): Promise<void>;
 }
 
-/** The core holds this many snapshots at once: one that travels, and one that was taken meanwhile. */
+/** Maximum number of snapshots in the core: one being written, and one taken meanwhile. */
 const MAX_SNAPSHOTS = 2;
 
 /**
- * Saves this rank's part of the state. Taking the snapshot is the only stall of the training; its bytes travel while the next steps
- * are done. Every save ends in one message, `shard` or `shard_failed`.
+ * Saves this rank's part of the state. Only taking the snapshot stalls the training; its bytes are written during the next steps. Every
+ * save ends in one message, `shard` or `shard_failed`.
  */
 export class SnapshotWriter {
   private held = 0;
   private tail: Promise<void> = Promise.resolve();
-  /** Resolves when the save that has travelled longest is stored. */
+  /** Resolves when the oldest save in progress is stored. */
   private oldest: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: SnapshotWriterOptions) {}
 
-  /** Whether every snapshot buffer is in use. */
+  /** True if every snapshot buffer is in use. */
   get busy(): boolean {
     return this.held >= MAX_SNAPSHOTS;
   }
 
   /**
-   * Resolves when training may go on. With all buffers in use it waits for the older one first.
-   * @param save_request the number of the request that this save answers; 0 for none
-   * @returns the seconds that the training stood still
+   * Saves a snapshot; resolves when training may continue. If all buffers are in use it waits for the older one first.
+   * @param save_request number of the request that this save answers; 0 for none
+   * @returns the seconds for which the training stalled
    */
   async save(trainer: RankTrainer, policy: RetryPolicy, save_request = 0): Promise<number> {
     const started = performance.now();
@@ -63,13 +63,13 @@ export class SnapshotWriter {
         this.held--;
       }
     });
-    // Who waits for the tail sees the error; without this line it would end the process before.
+    // Prevents an unhandled rejection; callers of `idle` receive the error.
     this.tail.catch(() => undefined);
     if (this.held === 1) this.oldest = this.tail;
     return stall_seconds;
   }
 
-  /** Resolves when nothing travels any more. */
+  /** Resolves when no save is in progress. */
   idle(): Promise<void> {
     return this.tail;
   }

@@ -11,19 +11,19 @@ interface Script {
   every_steps?: number;
   /** Other fields of `checkpoint`. */
   checkpoint?: Partial<ResolvedJobSpec['checkpoint']>;
-  /** Requests to save and go on, by the step before which they come. */
+  /** Save requests, by the step before which they arrive. */
   requests?: Record<number, number>;
   rank?: number;
   first_step?: number;
-  /** Bits that the agent wants from before this step on. */
-  asked?: Record<number, number>;
-  /** Bits that other ranks bring into this step. */
+  /** Flags of the agent, by the step from which they apply. */
+  agent_flags?: Record<number, number>;
+  /** Flags of other ranks, by step. */
   others?: Record<number, number>;
-  /** Steps before which this rank's snapshots all travel. */
+  /** Steps before which all snapshot buffers of this rank are in use. */
   busy?: number[];
-  /** Steps whose gradients are not finite, the last of which the core does not go on from. */
+  /** Steps with non-finite gradients; at the last one the core fails. */
   skipped?: number[];
-  /** Steps between evaluations; without it nothing is set aside. */
+  /** Steps between evaluations; without it there is no validation data. */
   eval_every_steps?: number;
   failures_per_second?: number;
 }
@@ -35,7 +35,7 @@ async function run({
   first_step = 0,
   checkpoint = {},
   requests = {},
-  asked = {},
+  agent_flags = {},
   others = {},
   busy = [],
   skipped = [],
@@ -65,7 +65,7 @@ async function run({
       step++;
       passed.push(mine);
       const stop = mine | (others[step] ?? 0);
-      if (step === skipped.at(-1)) throw Object.assign(new Error('no way on'), { code: 'diverged' });
+      if (step === skipped.at(-1)) throw Object.assign(new Error('no further step'), { code: 'diverged' });
       const update = { finite: !skipped.includes(step), skipped_steps: 0, loss_scale: 64 / step };
       return {
         step,
@@ -109,7 +109,7 @@ async function run({
     start,
     first_step,
     flags: () => {
-      flags = asked[step + 1] ?? flags;
+      flags = agent_flags[step + 1] ?? flags;
       return flags;
     },
     saveRequest: () => {
@@ -124,7 +124,7 @@ async function run({
   return { end, passed, saved, sent, evaluated, answered };
 }
 
-t.test('it saves every k steps and, patiently, the last one', async (t) => {
+t.test('it saves every k steps and the last one with the final retry policy', async (t) => {
   const { end, saved, sent } = await run({ steps: 7, every_steps: 3 });
   t.strictSame(saved, ['3 periodic', '6 periodic', '7 final']);
   t.strictSame(end, { step: 7, flags: 0 });
@@ -135,19 +135,19 @@ t.test('a last step that is also periodic is saved once', async (t) => {
   t.strictSame((await run({ steps: 6, every_steps: 3 })).saved, ['3 periodic', '6 final']);
 });
 
-t.test('only rank 0 reports the steps, but each its memory, once there is a step', async (t) => {
+t.test('only rank 0 reports steps, but each rank its memory after the first step', async (t) => {
   const memory = { kind: 'memory', parts: { master: 8 } };
   t.strictSame((await run({ steps: 2, every_steps: 10, rank: 1 })).sent, [memory]);
   t.match((await run({ steps: 3, every_steps: 10, first_step: 1 })).sent, [memory, {}, {}]);
   t.strictSame((await run({ steps: 3, every_steps: 10, first_step: 3 })).sent, []);
 });
 
-t.test('it goes on where it was', async (t) => {
+t.test('it continues at its first step', async (t) => {
   const { saved, passed } = await run({ steps: 6, every_steps: 4, first_step: 3 });
   t.strictSame({ saved, steps: passed.length }, { saved: ['4 periodic', '6 final'], steps: 3 });
 });
 
-t.test('it evaluates every k steps and after the last, on every rank; rank 0 tells', async (t) => {
+t.test('it evaluates every k steps and after the last, on every rank; rank 0 reports', async (t) => {
   const options = { steps: 7, every_steps: 100, eval_every_steps: 3 };
   const { sent, evaluated } = await run(options);
   t.strictSame(evaluated, [3, 6, 7]);
@@ -160,29 +160,25 @@ t.test('it evaluates every k steps and after the last, on every rank; rank 0 tel
   t.strictSame(stepped[0]?.seconds, { total: 1, ...phases });
   t.match(stepped[2]?.evaluation, { tokens: 7, sequences: 3, seconds: Number });
   t.strictSame((await run({ ...options, rank: 1 })).evaluated, [3, 6, 7]);
-  t.strictSame(
-    (await run({ ...options, first_step: 4 })).evaluated,
-    [6, 7],
-    'the same steps when it goes on',
-  );
+  t.strictSame((await run({ ...options, first_step: 4 })).evaluated, [6, 7], 'the same steps after a resume');
   t.strictSame((await run({ steps: 3, every_steps: 100 })).evaluated, []);
 });
 
-t.test('a step that is evaluated is so before a pause, and not before a cancellation', async (t) => {
+t.test('a step is evaluated before a pause, and not before a cancellation', async (t) => {
   const options = { steps: 9, every_steps: 100, eval_every_steps: 4 };
   t.strictSame((await run({ ...options, others: { 4: STEP_FLAGS.pause } })).evaluated, [4]);
   t.strictSame((await run({ ...options, others: { 4: STEP_FLAGS.cancel } })).evaluated, []);
 });
 
-t.test('a pause saves and stops, whichever rank brought it', async (t) => {
-  const mine = await run({ steps: 9, every_steps: 100, asked: { 4: STEP_FLAGS.pause } });
+t.test('a pause saves and stops, whichever rank set it', async (t) => {
+  const mine = await run({ steps: 9, every_steps: 100, agent_flags: { 4: STEP_FLAGS.pause } });
   const theirs = await run({ steps: 9, every_steps: 100, others: { 4: STEP_FLAGS.pause } });
   for (const { end, saved } of [mine, theirs]) {
     t.strictSame({ end, saved }, { end: { step: 4, flags: STEP_FLAGS.pause }, saved: ['4 final'] });
   }
 });
 
-t.test('a cancellation stops without saving, even beside a pause or at a periodic step', async (t) => {
+t.test('a cancellation stops without saving, even with a pause or at a periodic step', async (t) => {
   const { end, saved } = await run({
     steps: 9,
     every_steps: 4,
@@ -191,14 +187,14 @@ t.test('a cancellation stops without saving, even beside a pause or at a periodi
   t.strictSame({ step: end.step, saved }, { step: 4, saved: [] });
 });
 
-t.test('a checkpoint that is asked for is taken once, and each request is answered', async (t) => {
+t.test('a requested checkpoint is saved once, and each request is answered', async (t) => {
   const { saved, passed, answered } = await run({ steps: 6, requests: { 2: 1, 4: 3 } });
   t.strictSame(saved, ['2 periodic', '4 periodic', '6 final']);
   t.strictSame(answered, ['1 at 2', '3 at 4']);
   t.strictSame(passed, [0, STEP_FLAGS.checkpoint, 0, STEP_FLAGS.checkpoint, 0, 0]);
 });
 
-t.test('other ranks leave requests and clocks to the first, and do what it brings', async (t) => {
+t.test('other ranks leave requests and clocks to rank 0 and follow its flags', async (t) => {
   const options = { steps: 5, rank: 1, checkpoint: { every_seconds: 1 } };
   const { saved, passed } = await run({
     ...options,
@@ -209,13 +205,13 @@ t.test('other ranks leave requests and clocks to the first, and do what it bring
   t.strictSame(passed, [0, 0, 0, 0, 0]);
 });
 
-t.test('a request that a busy rank leaves out is carried again', async (t) => {
+t.test('a request that a busy rank skips is repeated', async (t) => {
   const { saved, answered } = await run({ steps: 5, requests: { 2: 1 }, busy: [2, 3] });
   t.strictSame(saved, ['4 periodic', '5 final']);
   t.strictSame(answered, ['1 at 4']);
 });
 
-t.test('with on_busy wait nothing is left out', async (t) => {
+t.test('with on_busy wait no save is skipped', async (t) => {
   const { saved, passed } = await run({
     steps: 4,
     every_steps: 2,
@@ -226,18 +222,18 @@ t.test('with on_busy wait nothing is left out', async (t) => {
   t.strictSame(passed, [0, 0, 0, 0]);
 });
 
-t.test('every so many seconds, of which each step takes one', async (t) => {
+t.test('every_seconds with one second per step', async (t) => {
   const { saved } = await run({ steps: 8, checkpoint: { every_seconds: 2 } });
   t.strictSame(saved, ['3 periodic', '6 periodic', '8 final']);
 });
 
-t.test('auto: from the cost of a save and the rate of failures', async (t) => {
+t.test('auto uses the cost of a save and the failure rate', async (t) => {
   const { saved } = await run({ steps: 12, checkpoint: { auto: true }, failures_per_second: 2 / 25 });
   // Five seconds for a save of one second; then saves cost nothing, and one follows each second.
   t.strictSame(saved.slice(0, 4), ['6 periodic', '8 periodic', '10 periodic', '12 final']);
 });
 
-t.test('when the snapshots of any rank all travel, every rank leaves the periodic save out', async (t) => {
+t.test('if all snapshot buffers of any rank are in use, every rank skips the periodic save', async (t) => {
   const mine = await run({ steps: 7, every_steps: 3, busy: [3] });
   t.strictSame(mine.saved, ['6 periodic', '7 final']);
   t.equal(mine.passed[2], STEP_FLAGS.snapshots_busy);
@@ -245,22 +241,19 @@ t.test('when the snapshots of any rank all travel, every rank leaves the periodi
   t.strictSame(theirs.saved, ['6 periodic', '7 final']);
 });
 
-t.test('the last save is never left out', async (t) => {
+t.test('the last save is never skipped', async (t) => {
   const { saved } = await run({ steps: 3, every_steps: 3, others: { 3: STEP_FLAGS.snapshots_busy } });
   t.strictSame(saved, ['3 final']);
 });
 
-t.test(
-  'a divergence says at which step, with which scale, after how many skipped steps and what to do',
-  async (t) => {
-    const message =
-      /^step 4: no way on\. 3 steps in a row were skipped .* a loss scale of 21\.3.*\. Lower train\.optimizer\.lr/;
-    await t.rejects(run({ steps: 9, every_steps: 100, skipped: [2, 3, 4] }), {
-      code: 'diverged',
-      message,
-    });
-    await t.rejects(run({ steps: 9, every_steps: 100, skipped: [1] }), {
-      message: /^step 1: no way on\. 1 step was skipped because gradients were not finite\. Lower/,
-    });
-  },
-);
+t.test('a divergence reports its step, the scale, the number of skipped steps and advice', async (t) => {
+  const message =
+    /^step 4: no further step\. 3 steps in a row were skipped .* a loss scale of 21\.3.*\. Lower train\.optimizer\.lr/;
+  await t.rejects(run({ steps: 9, every_steps: 100, skipped: [2, 3, 4] }), {
+    code: 'diverged',
+    message,
+  });
+  await t.rejects(run({ steps: 9, every_steps: 100, skipped: [1] }), {
+    message: /^step 1: no further step\. 1 step was skipped because gradients were not finite\. Lower/,
+  });
+});

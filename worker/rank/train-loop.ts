@@ -14,13 +14,13 @@ export interface TrainLoopOptions {
   trainer: RankTrainer;
   writer: SnapshotWriter;
   start: StartMessage;
-  /** Steps done already. */
+  /** Steps already done. */
   first_step: number;
-  /** Bits that the agent wants passed on now. */
+  /** Flags that the agent wants passed to the next step. */
   flags(): number;
-  /** Number of the newest request to save and go on. */
+  /** Number of the newest save request. */
   saveRequest(): number;
-  /** Seconds on a clock that never goes back. */
+  /** Seconds of a monotonic clock. */
   now(): number;
   send(message: RankMessage): Promise<void>;
   onStep(step: number): void;
@@ -28,13 +28,13 @@ export interface TrainLoopOptions {
 
 export interface TrainLoopEnd {
   step: number;
-  /** The agreed bits that stopped the training; 0 when the last step was done. */
+  /** Agreed flags that stopped the training; 0 after the last step. */
   flags: number;
 }
 
 /**
- * Steps until the end of training or until the ranks agree to stop. Every decision is taken from what is equal on all
- * ranks: the step number and the OR-ed flags; so all of them save the same steps and stop after the same one.
+ * Trains until the last step or until the ranks agree to stop. Every decision uses only values that are equal on all ranks, the step number
+ * and the OR-ed flags, so all ranks save the same steps and stop after the same one.
  */
 export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd> {
   const { trainer, start } = options;
@@ -65,11 +65,11 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
   return { step, flags: 0 };
 }
 
-/** When this rank saves. What other ranks can't know, the clock and people's requests, rank 0 carries into the steps. */
+/** Decides when this rank saves. Rank 0 passes clock and save requests, which other ranks do not know, to the steps. */
 class Saves {
   private readonly pace: SavePace;
   private answered = 0;
-  /** The request that the present step carries. */
+  /** Save request that the current step carries. */
   private carried = 0;
 
   constructor(private readonly options: TrainLoopOptions) {
@@ -77,18 +77,18 @@ class Saves {
     this.pace = savePace({ checkpoint: spec.checkpoint, failures_per_second, now: options.now });
   }
 
-  /** This rank's bits for the next step. */
+  /** Returns this rank's flags for the next step. */
   flags(): number {
     const { writer, start, saveRequest } = this.options;
-    const leaves_out = start.spec.checkpoint.on_busy === 'skip' && writer.busy;
-    const busy = leaves_out ? STEP_FLAGS.snapshots_busy : 0;
+    const skips = start.spec.checkpoint.on_busy === 'skip' && writer.busy;
+    const busy = skips ? STEP_FLAGS.snapshots_busy : 0;
     if (start.rank !== 0) return busy;
     this.carried = saveRequest();
     const wanted = this.carried > this.answered || this.pace.isDue();
     return busy | (wanted ? STEP_FLAGS.checkpoint : 0);
   }
 
-  /** The same on all ranks. What is left out because of a busy rank stays wanted, but for a step's own turn. */
+  /** Returns whether to save, the same on all ranks. A requested save that a busy rank skips is repeated; a periodic one is not. */
   isDue({ step, stop }: StepResult): boolean {
     if (stop & STEP_FLAGS.snapshots_busy) return false;
     const { every_steps } = this.options.start.spec.checkpoint;
@@ -103,7 +103,7 @@ class Saves {
   }
 }
 
-/** A function of the step alone, so that a job that is interrupted is evaluated after the same steps. */
+/** Depends only on the step, so that an interrupted job is evaluated after the same steps. */
 function isEvaluated(step: number, { validation_file, spec }: StartMessage): boolean {
   const { eval_every_steps, steps } = spec.train;
   if (validation_file === null || eval_every_steps === undefined) return false;
@@ -148,7 +148,7 @@ function steppedMessage(
   };
 }
 
-/** To microseconds: every metric is stored with them. */
+/** Rounds to microseconds, because every metric stores these values. */
 function rounded(seconds: number): number {
   return Math.round(seconds * 1e6) / 1e6;
 }

@@ -5,7 +5,7 @@ import { architectureOf, groupOf, modelParams } from '../../spec/index.js';
 import type { TrainedState } from '../checkpoint/fit.js';
 import type { NativeCore, TrainerConfig } from '../native/adapter.js';
 
-/** What a job trains: the model's parameters in canonical order, and what the optimizer keeps of them. */
+/** Returns the trained state of a job: the model's parameters in canonical order and their optimizer states. */
 export function trainedState(
   core: NativeCore,
   config: TrainerConfig,

@@ -1,4 +1,4 @@
-/** That every setting of the job document reaches the core. */
+/** Tests that every setting of the job document reaches the core. */
 import t from 'tap';
 import type { JobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../../spec/index.js';
@@ -22,7 +22,7 @@ function configOf({ train, zero, resources }: Sections) {
   return trainerConfig(startMessage({ spec, world_size: 2 }));
 }
 
-t.test('each optimizer with the fields that it has', async (t) => {
+t.test('each optimizer with its own fields', async (t) => {
   const optimizers: [NonNullable<NonNullable<JobSpec['train']>['optimizer']>, object][] = [
     [
       { type: 'adamw', lr: 0.5, weight_decay: 0.25, betas: [0.5, 0.75], eps: 0.125 },
@@ -120,7 +120,7 @@ t.test('schedule, clipping, loss scale and overrides', async (t) => {
   t.match(plain.lr_schedule, { type: 'cosine', warmup_type: 'linear' });
 });
 
-t.test('everything of zero', async (t) => {
+t.test('all settings of zero', async (t) => {
   const zero = {
     stage: 1 as const,
     lanes: 3,

@@ -3,12 +3,12 @@ import type { StartMessage } from '../../contracts/rank-protocol.js';
 import { architectureOf, estimateRank } from '../../spec/index.js';
 import type { ModelConfig, TrainerConfig } from '../native/adapter.js';
 
-/** The job's model as the native core knows it: the fields of an architecture are the native core's own. */
+/** Returns the job's model in the native core's format, whose fields are those of an architecture. */
 export function modelConfig(config: ResolvedModelConfig): ModelConfig {
   return architectureOf(config);
 }
 
-/** The native core's configuration of one rank. */
+/** Returns the native core's configuration of one rank. */
 export function trainerConfig(start: StartMessage): TrainerConfig {
   const { train, zero, data, model } = start.spec;
   const { gradient_clipping, gradient_clipping_norm, overrides } = train;
@@ -41,7 +41,7 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
   };
 }
 
-/** All that this rank will need of its GPU, by the estimate with which it was placed there. */
+/** Returns the GPU memory that this rank reserves, by the estimate of its placement. */
 function reservedBytes({ spec, world_size, rank, device }: StartMessage): number {
   if (device === 'cpu') return 0;
   return estimateRank(spec, world_size, rank, { device, threads: 1, instruction_set: 'generic' }).total;
@@ -54,7 +54,7 @@ function backendOf({ world_size, device }: StartMessage): TrainerConfig['comm'][
 
 type OptimizerSpec = StartMessage['spec']['train']['optimizer'];
 
-/** The core takes every field and ignores those that the type does not have; the spec leaves these out. */
+/** The core needs every field and ignores those that the type does not have; the spec omits these. */
 const UNUSED_OPTIMIZER = {
   eps: 0,
   momentum: 0,
@@ -79,7 +79,7 @@ function optimizerConfig(spec: OptimizerSpec): TrainerConfig['optimizer'] {
   return { ...UNUSED_OPTIMIZER, beta1, beta2, ...fields };
 }
 
-/** A group's own rate is a factor of the optimizer's, which the schedule moves. */
+/** Converts a group's own rate to a factor of the optimizer's rate, which the schedule changes. */
 function paramGroups({ lr: peak, param_groups }: OptimizerSpec): TrainerConfig['param_groups'] {
   return param_groups.map(({ match, lr, weight_decay, frozen = false }) => ({
     match,

@@ -4,20 +4,20 @@ import type { Lease } from '../lease/lease.js';
 export interface BatchWriterOptions<Entry> {
   lease: Lease;
   interval_ms: number;
-  /** Entries of one write; so many that wait are written at once. */
-  most: number;
-  /** Writes them. A batch that is written twice counts once, because it keeps its number. */
+  /** Maximum number of entries of one write; as many pending entries are written at once. */
+  max_batch: number;
+  /** Writes a batch. A batch that is written twice counts once, because it keeps its number. */
   write(entries: readonly Entry[], batch: number): Promise<unknown>;
-  /** Of one that was refused, what is said in the log. */
-  refused: string;
-  /** A batch is over: written, or given up. */
-  onOver?(): void;
+  /** Log message of a refused batch. */
+  refused_message: string;
+  /** Called when a batch was written or given up. */
+  onDone?(): void;
   log: Logger;
 }
 
-/** Gathers what an attempt reports and writes it in batches, one at a time, at most once in `interval_ms` while it comes slowly. */
+/** Collects the reports of an attempt and writes them in batches, one at a time, at most once per `interval_ms` unless a batch is full. */
 export class BatchWriter<Entry> {
-  private readonly waiting: Entry[] = [];
+  private readonly pending: Entry[] = [];
   private readonly timer: NodeJS.Timeout;
   private batch = 0;
   private writing: Promise<void> | null = null;
@@ -26,18 +26,18 @@ export class BatchWriter<Entry> {
     this.timer = setInterval(() => this.start(), options.interval_ms);
   }
 
-  get numWaiting(): number {
-    return this.waiting.length;
+  get numPending(): number {
+    return this.pending.length;
   }
 
   add(entry: Entry): void {
-    this.waiting.push(entry);
-    if (this.waiting.length >= this.options.most) this.start();
+    this.pending.push(entry);
+    if (this.pending.length >= this.options.max_batch) this.start();
   }
 
-  /** Writes everything that waits. Returns early, without an error, when the lease is lost. */
+  /** Writes all pending entries. Returns early, without an error, when the lease is lost. */
   async flush(): Promise<void> {
-    while (this.waiting.length > 0 && !this.options.lease.lost.aborted) await this.start();
+    while (this.pending.length > 0 && !this.options.lease.lost.aborted) await this.start();
     await this.writing;
   }
 
@@ -55,18 +55,18 @@ export class BatchWriter<Entry> {
   }
 
   private async writeBatch(): Promise<void> {
-    const { most, write, refused, onOver, lease, log } = this.options;
-    const entries = this.waiting.slice(0, most);
+    const { max_batch, write, refused_message, onDone, lease, log } = this.options;
+    const entries = this.pending.slice(0, max_batch);
     if (entries.length === 0) return;
     const batch = this.batch + 1;
     try {
       await write(entries, batch);
     } catch (error) {
-      // Lost lease: the next worker reports what it repeats. Anything else must not stop a training.
-      if (!lease.lost.aborted) log.error({ err: error, batch }, refused);
+      // After a lost lease the next worker reports the repeated steps. Other errors must not stop the training.
+      if (!lease.lost.aborted) log.error({ err: error, batch }, refused_message);
     }
     this.batch = batch;
-    this.waiting.splice(0, entries.length);
-    onOver?.();
+    this.pending.splice(0, entries.length);
+    onDone?.();
   }
 }

@@ -31,7 +31,7 @@ t.test('lines are written in order, in few batches, with their rank and the exec
   const calls: Parameters<Append>[] = [];
   const { logs } = reporter(t, async (...call) => calls.push(call));
   for (let i = 0; i < 1_200; i++) logs.line(i % 2, workerLine(String(i)));
-  logs.say('of the job\nand more of an error');
+  logs.message('of the job\nand more of an error');
   await logs.flush();
   const lines = calls.flatMap(([, , batch]) => batch);
   t.same(
@@ -45,7 +45,7 @@ t.test('lines are written in order, in few batches, with their rank and the exec
   );
 });
 
-t.test('one write in an interval, however many lines come', async (t) => {
+t.test('one write per interval, however many lines arrive', async (t) => {
   let writes = 0;
   const interval_ms = 250;
   const { logs } = reporter(t, async () => ++writes, interval_ms);
@@ -58,35 +58,38 @@ t.test('one write in an interval, however many lines come', async (t) => {
   t.ok(writes <= intervals + 1, `${writes} writes in ${intervals} intervals`);
 });
 
-t.test('while the job store is away lines wait in bounded memory, and what is dropped is told', async (t) => {
-  let away = true;
-  const written: LogInput[] = [];
-  const { logs } = reporter(t, async (_id, _execution, lines) => {
-    if (away) throw new ZerofleetError('job_store_unavailable', 'away');
-    written.push(...lines);
-    return written.length;
-  });
-  for (let i = 0; i < 5_000; i++) logs.line(i % 2, workerLine(String(i)));
-  away = false;
-  await logs.flush();
-  t.same(
-    written.slice(0, 2_000).map(({ message }) => message),
-    Array.from({ length: 2_000 }, (_, i) => String(i)),
-  );
-  t.match(written.slice(2_000), [
-    { rank: 0, dropped: 1_500, message: /^1,500 lines dropped: the job store/ },
-    { rank: 1, dropped: 1_500 },
-  ]);
-});
+t.test(
+  'pending lines are bounded while the job store is unavailable, and dropped lines are reported',
+  async (t) => {
+    let away = true;
+    const written: LogInput[] = [];
+    const { logs } = reporter(t, async (_id, _execution, lines) => {
+      if (away) throw new ZerofleetError('job_store_unavailable', 'away');
+      written.push(...lines);
+      return written.length;
+    });
+    for (let i = 0; i < 5_000; i++) logs.line(i % 2, workerLine(String(i)));
+    away = false;
+    await logs.flush();
+    t.same(
+      written.slice(0, 2_000).map(({ message }) => message),
+      Array.from({ length: 2_000 }, (_, i) => String(i)),
+    );
+    t.match(written.slice(2_000), [
+      { rank: 0, dropped: 1_500, message: /^1,500 lines dropped: the job store/ },
+      { rank: 1, dropped: 1_500 },
+    ]);
+  },
+);
 
 t.test('a lost lease or a refusal stops nothing', async (t) => {
   const { logs, lease } = reporter(t, async () => {
     throw new ZerofleetError('stale_epoch', 'gone');
   });
-  logs.say('a');
+  logs.message('a');
   await logs.flush();
   t.ok(lease.lost.aborted);
-  logs.say('b');
+  logs.message('b');
   await logs.close();
   await logs.close();
 });

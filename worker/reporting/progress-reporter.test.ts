@@ -56,7 +56,7 @@ t.test('steps are written in batches, in order, with the progress of the last', 
   t.match(last, { step: 450, total_steps: 900, tokens: 450_000, percent: 50, tokens_per_second: 2000 });
 });
 
-t.test('a batch that was not answered is sent again under its number', async (t) => {
+t.test('a batch without a reply is sent again under its number', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => {
     calls.push(call);
@@ -87,7 +87,7 @@ t.test('the loss of an evaluation is part of its step', async (t) => {
   t.strictSame(losses, [undefined, 1.5, null]);
 });
 
-t.test('what only some trainings have is in the metrics of those', async (t) => {
+t.test('optional metrics appear only where they exist', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
   const trust_ratios = [{ least: 0.1, median: 1, largest: 10 }];
@@ -102,7 +102,7 @@ t.test('what only some trainings have is in the metrics of those', async (t) => 
   t.match(broken, { aux_loss: null });
 });
 
-t.test('numbers that JSON can not hold become null', async (t) => {
+t.test('numbers that JSON cannot represent become null', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
   const seconds = { ...STEP_SECONDS, total: 0 };
@@ -112,7 +112,7 @@ t.test('numbers that JSON can not hold become null', async (t) => {
   t.match(calls[0]![3], { loss: null, tokens_per_second: null, eta_seconds: null });
 });
 
-t.test('without the lease nothing more is written, and flushing ends', async (t) => {
+t.test('nothing is written after the lease is lost, and flush returns', async (t) => {
   const { progress, lease } = reporter(t, () => t.fail('must not be written') as never);
   progress.stepped(stepped(1), 1);
   lease.lose(new Error('gone'));

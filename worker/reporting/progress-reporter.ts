@@ -13,12 +13,12 @@ export interface ProgressReporterOptions {
   log: Logger;
 }
 
-/** Speed is measured over this many steps. */
+/** Number of steps over which the speed is measured. */
 const SPEED_WINDOW = 20;
 /** Metrics of one write. */
 const MAX_BATCH = 200;
 
-/** Gathers step results and writes them in batches. While the job store does not answer they wait here. */
+/** Collects step results and writes them in batches. They stay pending while the job store does not answer. */
 export class ProgressReporter {
   private readonly metrics: BatchWriter<MetricInput>;
   private readonly recent: { tokens: number; seconds: number }[] = [];
@@ -29,12 +29,12 @@ export class ProgressReporter {
     this.metrics = new BatchWriter({
       lease,
       interval_ms,
-      most: MAX_BATCH,
+      max_batch: MAX_BATCH,
       write: (metrics, batch) => {
         const { progress } = this;
         return lease.call((jobId, execution) => store.report(jobId, execution, metrics, progress, { batch }));
       },
-      refused: 'metrics refused',
+      refused_message: 'metrics refused',
       log,
     });
   }
@@ -42,7 +42,7 @@ export class ProgressReporter {
   stepped(message: SteppedMessage, world_size: number): void {
     this.recent.push({ tokens: message.tokens, seconds: message.seconds.total });
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();
-    // Every step reads as many tokens, so what was read is a function of the step: right after any resume.
+    // Every step reads the same number of tokens, so the total is a function of the step, also after a resume.
     const tokens = message.step * message.tokens;
     const loss = finiteOrNull(message.loss);
     this.progress = this.progressAt(message, tokens, loss);
@@ -64,12 +64,12 @@ export class ProgressReporter {
     });
   }
 
-  /** A new generation does not go as fast as the one before, and steps that it repeats have been reported. */
+  /** Resets the speed for a new generation. Steps that it repeats have been reported. */
   restarted(): void {
     this.recent.length = 0;
   }
 
-  /** Writes everything that waits. Returns early, without an error, when the lease is lost. */
+  /** Writes all pending metrics. Returns early, without an error, when the lease is lost. */
   flush(): Promise<void> {
     return this.metrics.flush();
   }
@@ -100,7 +100,7 @@ export class ProgressReporter {
   }
 }
 
-/** JSON has no NaN and no infinity. */
+/** Returns null for NaN and infinity, which JSON does not have. */
 function finiteOrNull(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }

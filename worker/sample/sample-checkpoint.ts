@@ -12,15 +12,15 @@ import { TensorReader } from '../export/tensor-reader.js';
 import type { CoreSampler, NativeCore } from '../native/adapter.js';
 import { modelConfig } from '../rank/trainer-config.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
-import { questionOf } from './question.js';
+import { buildPrompt } from './prompt.js';
 
 type SampleTask = Extract<TaskRequest, { kind: 'sample' }>;
 
 /**
- * Lets a checkpoint's weights go on with a text, in the tokens that they were trained on, until they end the document or have drawn
- * `max_tokens`. One parameter at a time is in memory besides the model.
- * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`; `tokenizer_invalid`, `model_not_found`, `token_out_of_vocab`; errors
- *   of the object store and of the native core
+ * Continues a text with a checkpoint's weights, in the tokens of its training, until the end of the document or `max_tokens`. Only one
+ * parameter is in memory besides the model.
+ * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`; `tokenizer_invalid`, `model_not_found`, `token_out_of_vocab`; errors of the
+ *   object store and of the native core
  */
 export async function sampleCheckpoint(
   objects: ObjectStore,
@@ -29,8 +29,8 @@ export async function sampleCheckpoint(
 ): Promise<TaskResults['sample']> {
   const tokenizer = await openTokenizer(objects, task);
   const { prompt: _, messages: __, ...options } = task.request;
-  const question = questionOf(tokenizer, task.request, task.spec.data);
-  const { tokens, text, end_text, end_token } = question;
+  const prompt = buildPrompt(tokenizer, task.request, task.spec.data);
+  const { tokens, text, end_text, end_token } = prompt;
   const model = modelConfig(task.spec.model.config);
   const sampler = core.createSampler(model, task.threads);
   try {
@@ -58,7 +58,7 @@ async function openTokenizer(
   if (model === null)
     throw new ZerofleetError(
       'tokenizer_invalid',
-      'the job was trained on tokens that were uploaded as such, and it did not begin with a model that has a tokenizer',
+      'the job was trained on uploaded tokens, and its initial model, if any, has no tokenizer',
     );
   return new HfTokenizer(
     await retry(() => readTokenizer(objects, model), policy, { retryable: isRetryable }),

@@ -1,19 +1,19 @@
-/** Lines that may come at once. */
+/** Burst size in lines. */
 export const BURST = 200;
-/** Lines that may come in a second, on and on. */
+/** Sustained rate in lines per second. */
 export const PER_SECOND = 20;
 
-/** How many lines a rank may still write: a full bucket holds `BURST`, and `PER_SECOND` drip into it. */
+/** Token bucket for the lines of a rank: it holds at most `BURST` lines and is refilled at `PER_SECOND`. */
 export class LineBudget {
   private left = BURST;
   private at: number;
 
-  /** @param now milliseconds on a clock that never goes back */
+  /** Creates a full bucket. @param now milliseconds of a monotonic clock */
   constructor(private readonly now: () => number = () => performance.now()) {
     this.at = now();
   }
 
-  /** Whether one more line may pass. */
+  /** Returns whether one more line may pass. */
   take(): boolean {
     const now = this.now();
     this.left = Math.min(BURST, this.left + ((now - this.at) * PER_SECOND) / 1000);

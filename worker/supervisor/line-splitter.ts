@@ -1,9 +1,14 @@
 import { StringDecoder } from 'node:string_decoder';
 
-/** A line goes on for longer: the rest of it is passed over. More than a line keeps, so that a secret at the cut is still seen. */
+/**
+ * Maximum stored length of a line; the rest is skipped. It exceeds the length of a log line, so that a secret at the cut is still redacted.
+ */
 const MAX_PENDING = 8_192;
 
-/** Lines of a stream of bytes, in bounded memory. A carriage return ends a line too: progress bars draw themselves anew with it. */
+/**
+ * Splits a byte stream into lines, in bounded memory. A carriage return ends a line as well, because progress bars redraw themselves with
+ * it.
+ */
 export class LineSplitter {
   private readonly decoder = new StringDecoder('utf8');
   private pending = '';
@@ -15,7 +20,7 @@ export class LineSplitter {
     this.take(this.decoder.write(chunk));
   }
 
-  /** What stands without an end of line is a line as well. */
+  /** Ends the stream; text without a line end is a line as well. */
   end(): void {
     this.take(this.decoder.end());
     if (this.pending !== '') this.emit();
@@ -25,7 +30,7 @@ export class LineSplitter {
     const lines = text.split(/\r\n|[\r\n]/);
     for (const [i, part] of lines.entries()) {
       this.append(part);
-      // An end of line that comes in two chunks, or a line of nothing, is not worth a line.
+      // Skips empty lines, such as a CR LF split across two chunks.
       if (i < lines.length - 1 && this.pending !== '') this.emit();
     }
   }

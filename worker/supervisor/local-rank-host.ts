@@ -11,27 +11,27 @@ import type { Rank, RankEnd, RankHost, RankListener } from './rank.js';
 import { endText, gpuFaultOf } from './rank-end.js';
 import { RankProcess } from './rank-process.js';
 
-/** Where ranks get GPUs, one each. */
+/** Source of GPUs, one for each rank. */
 export interface RankGpus {
   take(): { uuid: string; name: string } | null;
-  /** @param fault how the rank failed by the GPU's doing; null: it did not */
+  /** Releases a GPU. @param fault the GPU's fault that failed the rank, or null */
   release(uuid: string, fault: string | null): void;
 }
 
 export interface LocalRankHostOptions {
   processes: ChildProcesses;
-  /** Silence after which a rank counts as hanging. */
+  /** Time without a message after which a rank counts as hanging. */
   silence_ms: number;
-  /** Whose credentials the ranks get, asked when one starts; null: they have those of this process. */
+  /** Returns the session for a rank that starts; null: the rank uses the credentials of this process. */
   session(): JobSession | null;
-  /** Called with the start of each rank; what it returns is called at its end. */
+  /** Called at the start of each rank; its result is called at the rank's end. */
   onStart?(): () => void;
   /** Null: ranks compute on the CPU. */
   gpus: RankGpus | null;
   log: Logger;
 }
 
-/** Ranks as child processes of this agent. */
+/** Runs ranks as child processes of this agent. */
 export class LocalRankHost implements RankHost {
   readonly host = hostname();
 
@@ -43,33 +43,40 @@ export class LocalRankHost implements RankHost {
     const gpu = gpus.take();
     if (!gpu) return withoutGpu(start.rank, this.host, listener);
     const rank = this.startOn(gpu, start, listener);
-    // One that can't be killed has its GPU to the end.
-    void rank.gone.then(async () => gpus.release(gpu.uuid, gpuFaultOf(await rank.ended)));
+    // An unkillable rank keeps its GPU until its process ends.
+    void rank.closed.then(async () => gpus.release(gpu.uuid, gpuFaultOf(await rank.ended)));
     return rank;
   }
 
   private startOn(gpu: { uuid: string; name: string } | null, start: StartMessage, listener: RankListener) {
     const { rank: number, job_id, execution, heartbeat_ms, agent_silence_ms } = start;
     const trace = continueTrace(start.trace);
-    const pulse = { heartbeat_ms, agent_silence_ms };
+    const heartbeat = { heartbeat_ms, agent_silence_ms };
     const { onMessage, onLine } = listener;
     const log = this.options.log.child({ job_id, epoch: epochOf(execution), ...traceFields(trace) });
     const session = this.options.session();
-    const own = { ...pulse, rank: number, trace, log, confined: session !== null, gpu: gpu?.uuid ?? null };
+    const own = {
+      ...heartbeat,
+      rank: number,
+      trace,
+      log,
+      confined: session !== null,
+      gpu: gpu?.uuid ?? null,
+    };
     const rank = new RankProcess({ ...this.options, ...own, onMessage, onLine });
     const where = gpu ? `, ${gpu.name} ${gpu.uuid}` : '';
     if (rank.pid !== undefined) onLine(workerLine(`started on ${this.host}, process ${rank.pid}${where}`));
-    // Before anybody else hears of the end, so that this line comes before it, too.
+    // Registered before any other listener, so that this line comes first.
     void rank.ended.then((end) => onLine(workerLine(endText(end))));
     const onEnd = this.options.onStart?.();
     if (onEnd) void rank.ended.then(onEnd);
-    if (session) void rank.ended.then(session.watch((credentials) => rank.give(credentials)));
+    if (session) void rank.ended.then(session.watch((credentials) => rank.setCredentials(credentials)));
     rank.send({ ...start, trace: traceHeaders(trace) });
     return rank;
   }
 }
 
-/** A GPU was found to be unfit after the slot was promised: the job goes back, for a place that is there. */
+/** Handles a GPU that became unhealthy after its slot was allocated: the job returns to its queue for another placement. */
 function withoutGpu(rank: number, host: string, { onLine }: RankListener): Rank {
   const message = `no healthy GPU is free on ${host}`;
   const end: RankEnd = {

@@ -1,15 +1,15 @@
-/** Whether the kernel ended a process because memory ran out: Linux counts these per control group and per machine. */
+/** Detection of out-of-memory kills: Linux counts them per cgroup and per machine. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Processes that the kernel has ended so far because memory ran out; null where it does not say. */
+/** Counters of out-of-memory kills; null if unavailable. */
 export interface OomKills {
-  /** In the control group of this process, where its children are, too. */
+  /** Counter of the cgroup of this process and its children. */
   own_group: number | null;
   machine: number | null;
 }
 
-/** @param root where the kernel's file systems are mounted; `/` but in tests */
+/** Reads the counters. @param root mount point of the kernel's file systems; `/` except in tests */
 export function readOomKills(root = '/'): OomKills {
   const machine = counter(join(root, 'proc/vmstat'));
   const groups = readText(join(root, 'proc/self/cgroup')) ?? '';
@@ -25,14 +25,14 @@ export function readOomKills(root = '/'): OomKills {
 }
 
 /**
- * What the counters say about a process that was ended by SIGKILL between two readings; null: nothing. The kernel does
- * not tell a process's parent, so this is evidence and no proof.
+ * Returns evidence that a process killed by SIGKILL between two readings ran out of memory; null without any. The kernel does not tell the
+ * parent of a process, so this is no proof.
  */
 export function oomEvidence(before: OomKills, after: OomKills): string | null {
   if (grew(before.own_group, after.own_group)) {
     return "almost certain: the kernel has just counted an out-of-memory kill in this worker's control group";
   }
-  // A group that counts and counted nothing outweighs the machine: that kill was in another group.
+  // A cgroup counter without a kill outweighs the machine's: the kill was in another cgroup.
   if (after.own_group === null && grew(before.machine, after.machine)) {
     return 'likely: the kernel has just counted an out-of-memory kill on this machine';
   }
@@ -43,7 +43,9 @@ function grew(before: number | null, after: number | null): boolean {
   return before !== null && after !== null && after > before;
 }
 
-/** Version 2 of control groups has one tree, version 1 one for each controller. A container sees its own group as the root. */
+/**
+ * Returns the counter files of a cgroup. Version 2 has one tree, version 1 one per controller. A container sees its own cgroup as the root.
+ */
 function counterFiles(controllers: string, path: string): string[] {
   if (controllers === '') return [join(path, 'memory.events'), 'memory.events'];
   if (!controllers.split(',').includes('memory')) return [];

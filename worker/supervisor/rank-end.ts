@@ -1,7 +1,7 @@
 import { isGpuFault } from '../gpus/gpu-faults.js';
 import type { RankEnd } from './rank.js';
 
-/** How a rank ended, as its log says it. */
+/** Returns the end of a rank as a log line. */
 export function endText(end: RankEnd): string {
   const after = end.step === null ? '' : ` after step ${end.step}`;
   switch (end.kind) {
@@ -10,13 +10,13 @@ export function endText(end: RankEnd): string {
     case 'exited':
       return `exited with code ${end.code}${after}`;
     case 'signalled':
-      return `ended by ${end.signal}${after}`;
+      return `killed by ${end.signal}${after}`;
     case 'out_of_memory':
-      return `ended by ${end.signal}${after} because memory ran out (${end.evidence})`;
+      return `killed by ${end.signal}${after} because memory ran out (${end.evidence})`;
     case 'silent':
-      return `killed${after}: it said nothing for ${end.silent_ms} ms`;
+      return `killed${after}: no message for ${end.silent_ms} ms`;
     case 'stuck':
-      return `killed${after}: ${end.waiting} other ranks waited for it in vain`;
+      return `killed${after}: ${end.waiting} other ranks waited for it without progress`;
     case 'not_started':
       return `not started: ${end.message}`;
     case 'node_lost':
@@ -26,7 +26,7 @@ export function endText(end: RankEnd): string {
   }
 }
 
-/** What a rank's end says against its GPU; null: nothing. */
+/** Returns the GPU fault in a rank's end, or null. */
 export function gpuFaultOf(end: RankEnd): string | null {
   if (end.kind !== 'failed' || !isGpuFault(end.error.code)) return null;
   return `${end.error.code}: ${end.error.message}`;

@@ -20,21 +20,21 @@ async function written(chunks: readonly (string | Buffer)[], budget?: LineBudget
 }
 const messages = ({ lines }: { lines: LogLine[] }) => lines.map(({ message }) => message);
 
-t.test('lines, however they are cut into chunks', async (t) => {
+t.test('lines do not depend on the chunks', async (t) => {
   const text = Buffer.from('first\nzweite ü 😀\r\n\n10 %\r20 %\rlast');
   const expected = ['first', 'zweite ü 😀', '10 %', '20 %', 'last'];
   t.same(messages(await written([text])), expected);
   t.same(messages(await written([...text].map((byte) => Buffer.of(byte)))), expected, 'byte by byte');
 });
 
-t.test('what is no UTF-8 is replaced', async (t) => {
+t.test('invalid UTF-8 is replaced', async (t) => {
   t.same(messages(await written([Buffer.from([0x61, 0xff, 0xc3, 0x0a, 0xf0, 0x9f])])), [
     'a\ufffd\ufffd',
     '\ufffd',
   ]);
 });
 
-t.test('a long line is cut, and needs no memory for the rest', async (t) => {
+t.test('a long line is cut, without memory for the rest', async (t) => {
   const pieces = Array.from({ length: 200 }, () => 'x'.repeat(100_000));
   const { lines } = await written([...pieces, '\nnext\n']);
   t.match(lines, [
@@ -57,7 +57,7 @@ t.test('a long line is cut, and needs no memory for the rest', async (t) => {
   t.ok(held < 10_000);
 });
 
-t.test('a line can neither forge others nor command a terminal', async (t) => {
+t.test('a line can neither forge others nor control a terminal', async (t) => {
   const { lines } = await written([
     '\u001b[2J\u001b]0;pwned\u0007ok\u0000\u0085{"kind":"log","rank":7}\u2028x\n',
   ]);
@@ -67,7 +67,7 @@ t.test('a line can neither forge others nor command a terminal', async (t) => {
   );
 });
 
-t.test('secrets of the environment and what looks like one are taken out', async (t) => {
+t.test('secrets of the environment and text that looks like a secret are redacted', async (t) => {
   process.env.ZF_TEST_OUTPUT_SECRET = 'correct-horse';
   t.teardown(() => delete process.env.ZF_TEST_OUTPUT_SECRET);
   const { lines, tail } = await written([
@@ -80,7 +80,7 @@ t.test('secrets of the environment and what looks like one are taken out', async
   t.equal(lines[0]?.message, 'it is [redacted]');
 });
 
-t.test('a flood is dropped and counted, its last lines are known', async (t) => {
+t.test('excess lines are dropped and counted, and the last ones are kept', async (t) => {
   let now = 0;
   const flood = Array.from({ length: 5_000 }, (_, i) => `line ${i}\n`).join('');
   const { lines, tail } = await written([flood], new LineBudget(() => now));
@@ -101,7 +101,7 @@ t.test('a flood is dropped and counted, its last lines are known', async (t) => 
   t.ok(passed > 1_380 && passed <= BURST + 60 * 20, `${passed} of 60,000 in a minute`);
 });
 
-t.test('that lines were dropped is told while the rank is silent', async (t) => {
+t.test('dropped lines are reported while the rank is silent', async (t) => {
   const lines: LogLine[] = [];
   const output = new RankOutput((line) => lines.push(line), new LineBudget(() => 0));
   const source = new PassThrough();

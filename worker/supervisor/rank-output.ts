@@ -5,17 +5,17 @@ import { LineBudget, PER_SECOND } from './line-budget.js';
 import { LineSplitter } from './line-splitter.js';
 import { cutLine, droppedLine, type LogLine } from './log-line.js';
 
-/** Lines that are kept to explain a rank's death, whatever became of them otherwise. */
+/** Last lines that are kept to explain a rank's end, including dropped ones. */
 const KEPT_LINES = 20;
-/** How long after the first line that was dropped the number of them is told. */
-const TELL_DROPPED_MS = 1_000;
+/** Delay between the first dropped line and the report. */
+const REPORT_DROPPED_MS = 1_000;
 
 /**
- * What a rank process writes, as lines: cut, without control characters and secrets, no more of them than its budget allows.
- * Whoever writes is not trusted, as a library or a text of the data may be what is printed.
+ * Output of a rank process as lines: cut, without control characters and secrets, and limited in number. The output is untrusted, because
+ * it may come from a library or from the training data.
  */
 export class RankOutput {
-  /** As they came: what is dropped costs little more than its splitting. */
+  /** Raw lines: a dropped line costs little more than its splitting. */
   private readonly last: { text: string; truncated: boolean }[] = [];
   private readonly redact = redactorOf(process.env);
   private dropped = 0;
@@ -36,13 +36,13 @@ export class RankOutput {
     const splitter = new LineSplitter((text, truncated) => this.take(stream, text, truncated));
     source.on('data', (chunk: Buffer) => splitter.push(chunk));
     source.on('end', () => splitter.end());
-    // The end of the process tells what happened.
+    // The end of the process explains an error of the stream.
     source.on('error', () => undefined);
   }
 
-  /** Nothing more comes. */
+  /** Ends the output. */
   close(): void {
-    this.tellDropped();
+    this.reportDropped();
   }
 
   private take(stream: 'stdout' | 'stderr', text: string, truncated: boolean): void {
@@ -52,7 +52,7 @@ export class RankOutput {
       this.drop();
       return;
     }
-    this.tellDropped();
+    this.reportDropped();
     this.onLine(this.clean(stream, text, truncated));
   }
 
@@ -62,10 +62,10 @@ export class RankOutput {
 
   private drop(): void {
     this.dropped += 1;
-    this.timer ??= setTimeout(() => this.tellDropped(), TELL_DROPPED_MS);
+    this.timer ??= setTimeout(() => this.reportDropped(), REPORT_DROPPED_MS);
   }
 
-  private tellDropped(): void {
+  private reportDropped(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
     if (this.dropped === 0) return;

@@ -12,9 +12,9 @@ import { childEnv } from '../common/child-env.js';
 import type { ChildProcesses } from '../common/child-processes.js';
 import { deferred } from '../common/deferred.js';
 import { isDeviceCode } from '../gpus/gpu-faults.js';
+import { Heartbeat } from './heartbeat.js';
 import type { LogLine } from './log-line.js';
 import { oomEvidence, readOomKills } from './oom-kills.js';
-import { Pulse } from './pulse.js';
 import type { Rank, RankCause, RankEnd } from './rank.js';
 import { RankOutput } from './rank-output.js';
 import { SilenceWatch } from './silence-watch.js';
@@ -22,43 +22,43 @@ import { SilenceWatch } from './silence-watch.js';
 export interface RankProcessOptions {
   rank: number;
   processes: Pick<ChildProcesses, 'start' | 'kill'>;
-  /** Without the credentials of this process: it gets its own by `give`. */
+  /** True if it starts without the credentials of this process and gets its own by `setCredentials`. */
   confined: boolean;
-  /** UUID of the GPU that it computes on; null: the CPU. */
+  /** UUID of its GPU; null: the CPU. */
   gpu: string | null;
-  /** Silence after which the rank counts as hanging. */
+  /** Time without a message after which the rank counts as hanging. */
   silence_ms: number;
-  /** How often the rank is told that this agent lives. */
+  /** Interval of this agent's heartbeats to the rank. */
   heartbeat_ms: number;
-  /** Silence of this agent after which the rank ends by itself. */
+  /** Time without a message of this agent after which the rank ends itself. */
   agent_silence_ms: number;
-  /** The rank's own place in a trace; programs that it runs find it in their environment. */
+  /** The rank's span in a trace; programs that it runs find it in their environment. */
   trace: TraceContext;
   log: Logger;
   onMessage(message: RankMessage): void;
   onLine(line: LogLine): void;
 }
 
-/** Until a rank's first word: loading the program and the core takes long when many ranks start at once. */
+/** Timeout of a rank's first message: loading the program and the core takes long when many ranks start at once. */
 const START_MS = 60_000;
 
-/** What V8 writes before it aborts a process whose JavaScript heap is full. */
+/** Output of V8 before it aborts a process with a full JavaScript heap. */
 const HEAP_FULL = 'heap out of memory';
 
-/** One rank as a child process. `ended` resolves after the process is gone, or when it can't be killed. */
+/** Rank as a child process. `ended` resolves after the process ended, or when it cannot be killed. */
 export class RankProcess implements Rank {
   readonly rank: number;
   readonly ended: Promise<RankEnd>;
-  /** Resolves when the process is gone. */
-  readonly gone: Promise<void>;
+  /** Resolves when the process ended. */
+  readonly closed: Promise<void>;
 
   private readonly child: ChildProcess;
   private readonly silence: SilenceWatch;
-  private readonly pulse: Pulse;
+  private readonly heartbeat: Heartbeat;
   private readonly output: RankOutput;
   private readonly end = deferred<RankEnd>();
-  private readonly departure = deferred<void>();
-  /** What happened first explains the end; the exit that follows is only its consequence. */
+  private readonly process_end = deferred<void>();
+  /** The first event explains the end; the exit that follows is its consequence. */
   private reason: RankCause | null = null;
   private step: number | null = null;
   private readonly oom_kills = readOomKills();
@@ -67,18 +67,18 @@ export class RankProcess implements Rank {
   constructor(private readonly options: RankProcessOptions) {
     this.rank = options.rank;
     this.ended = this.end.promise;
-    this.gone = this.departure.promise;
+    this.closed = this.process_end.promise;
     const env = { ...childEnv(options.confined, options.gpu), ...traceEnv(options.trace) };
     this.child = options.processes.start('rank', env);
     this.silence = new SilenceWatch(options.silence_ms, START_MS, (silent_ms) =>
       this.stop({ kind: 'silent', silent_ms }),
     );
-    this.pulse = new Pulse(options.heartbeat_ms, () => this.tell({ kind: 'alive' }));
+    this.heartbeat = new Heartbeat(options.heartbeat_ms, () => this.post({ kind: 'alive' }));
     this.child.on('message', (message) => this.receive(message as RankMessage));
     this.child.on('error', (error) => this.onError(error));
-    // `close` comes after the last line of output, `exit` may come before it.
+    // `close` follows the last line of output; `exit` may precede it.
     this.child.on('close', (code, signal) => this.onClose(code, signal));
-    this.output = new RankOutput((line) => this.tellLine(line));
+    this.output = new RankOutput((line) => this.reportLine(line));
     this.output.read(this.child.stdout, 'stdout');
     this.output.read(this.child.stderr, 'stderr');
   }
@@ -88,12 +88,12 @@ export class RankProcess implements Rank {
   }
 
   send(message: AgentMessage): void {
-    this.tell(message);
+    this.post(message);
   }
 
   /** Replaces the rank's credentials for the object store. */
-  give(credentials: SessionCredentials): void {
-    this.tell({ kind: 'credentials', credentials });
+  setCredentials(credentials: SessionCredentials): void {
+    this.post({ kind: 'credentials', credentials });
   }
 
   async kill(): Promise<void> {
@@ -101,7 +101,7 @@ export class RankProcess implements Rank {
     await this.ended;
   }
 
-  private tell(message: AgentMessage | LocalMessage): void {
+  private post(message: AgentMessage | LocalMessage): void {
     if (this.child.connected) this.child.send(message, () => undefined);
   }
 
@@ -112,7 +112,7 @@ export class RankProcess implements Rank {
     this.options.onMessage(message);
   }
 
-  /** Of what a device did, people want to know which one it was. */
+  /** Adds the GPU to device errors, to identify it. */
   private withGpu({ code, message }: RankError): RankError {
     const { gpu } = this.options;
     return { code, message: gpu !== null && isDeviceCode(code) ? `${message} (${gpu})` : message };
@@ -121,7 +121,7 @@ export class RankProcess implements Rank {
   private stop(reason: RankCause): void {
     if (this.settled) return;
     this.reason ??= reason;
-    // Nothing of value dies with a rank. One that does not die is lost with its machine.
+    // A rank holds no state worth saving. An unkillable one is lost with its machine.
     this.options.processes.kill(this.child, `rank ${this.rank}`, (message) =>
       this.settle({ kind: 'node_lost', message }),
     );
@@ -131,7 +131,7 @@ export class RankProcess implements Rank {
     if (this.child.pid === undefined) {
       this.reason ??= { kind: 'not_started', message: error.message };
       this.settle(this.reason);
-      this.departure.resolve();
+      this.process_end.resolve();
     } else {
       this.options.log.warn({ rank: this.rank, err: error }, 'channel to rank');
     }
@@ -139,15 +139,15 @@ export class RankProcess implements Rank {
 
   private onClose(code: number | null, signal: NodeJS.Signals | null): void {
     this.settle(this.reason ?? (signal ? this.explain(signal) : { kind: 'exited', code: code ?? 0 }));
-    this.departure.resolve();
+    this.process_end.resolve();
   }
 
-  /** A signal that this agent did not send. */
+  /** Explains a signal that this agent did not send. */
   private explain(signal: NodeJS.Signals): RankCause {
     if (this.output.tail.some((line) => line.includes(HEAP_FULL))) {
       return { kind: 'out_of_memory', signal, evidence: 'certain: its JavaScript heap was full' };
     }
-    const { longest_silence_ms: silent_ms } = this.pulse;
+    const { longest_gap_ms: silent_ms } = this.heartbeat;
     if (signal === 'SIGKILL' && silent_ms >= this.options.agent_silence_ms) {
       return { kind: 'node_lost', message: `its agent was stopped for ${silent_ms} ms` };
     }
@@ -159,19 +159,19 @@ export class RankProcess implements Rank {
     if (this.settled) return;
     this.settled = true;
     this.silence.close();
-    this.pulse.close();
+    this.heartbeat.close();
     this.output.close();
     this.end.resolve({ ...cause, step: this.step, output: this.output.tail });
   }
 
-  private tellLine(line: LogLine): void {
+  private reportLine(line: LogLine): void {
     const { stream, message } = line;
     this.options.log.info({ rank: this.rank, stream, line: message }, 'rank output');
     this.options.onLine(line);
   }
 }
 
-/** As OpenTelemetry's instrumentations read it. */
+/** Returns the variables that OpenTelemetry instrumentations read. */
 function traceEnv(trace: TraceContext): NodeJS.ProcessEnv {
   const { traceparent, tracestate } = traceHeaders(trace);
   return { TRACEPARENT: traceparent, ...(tracestate !== null && { TRACESTATE: tracestate }) };

@@ -1,7 +1,6 @@
 /**
- * Notices that another process says nothing any more. A process that was itself stopped for a while (a suspended machine, a
- * blocked loop) finds old clocks when it wakes up, although messages may wait unread: such a tick starts the count anew
- * instead of accusing the other one.
+ * Detects that another process sends no messages. A process that was itself stopped for a while (a suspended machine, a blocked loop) finds
+ * old timestamps when it continues, although messages may be unread: such a late tick restarts the count.
  */
 export class SilenceWatch {
   private readonly timer: NodeJS.Timeout;
@@ -11,8 +10,9 @@ export class SilenceWatch {
   private last_tick = performance.now();
 
   /**
-   * @param limit_ms silence that counts as hanging
-   * @param first_ms the same before the first word: a process that starts on a busy machine can't speak yet
+   * Starts watching.
+   * @param limit_ms time without a message that counts as hanging
+   * @param first_ms limit before the first message: a process on a busy machine may start slowly
    */
   constructor(
     private readonly limit_ms: number,

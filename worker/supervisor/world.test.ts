@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { createLogger } from '../../platform/logging/logging.js';
 import type { ChildProcessesOptions } from '../common/child-processes.js';
-import { testProcesses, undeadProcesses } from '../testing/child-processes.js';
+import { testProcesses, unkillableProcesses } from '../testing/child-processes.js';
 import { startMessage } from '../testing/start-message.js';
 import { LocalRankHost } from './local-rank-host.js';
 import { World, type WorldEnd, type WorldListener } from './world.js';
@@ -11,7 +11,7 @@ import { World, type WorldEnd, type WorldListener } from './world.js';
 const program = fileURLToPath(new URL('../testing/scripted-rank.js', import.meta.url));
 const log = createLogger({ level: 'silent', name: 'test' });
 
-const deaf: WorldListener = {
+const ignore: WorldListener = {
   onConnected: () => undefined,
   verifyLoad: async () => undefined,
   onRunning: () => undefined,
@@ -22,7 +22,7 @@ const deaf: WorldListener = {
   onLine: () => undefined,
 };
 
-/** Two ranks that follow one script each. */
+/** Starts ranks that follow one script each. */
 function world(scripts: string[], silence_ms = 20_000, changes: Partial<ChildProcessesOptions> = {}): World {
   const processes = testProcesses({ programs: { rank: program, task: '' }, ...changes });
   const host = new LocalRankHost({ processes, silence_ms, session: () => null, gpus: null, log });
@@ -30,7 +30,7 @@ function world(scripts: string[], silence_ms = 20_000, changes: Partial<ChildPro
     start: startMessage({ job_id, rank, world_size: scripts.length }),
     host,
   }));
-  return new World({ ranks, listener: deaf });
+  return new World({ ranks, listener: ignore });
 }
 
 function lost(end: WorldEnd) {
@@ -38,12 +38,12 @@ function lost(end: WorldEnd) {
   return end;
 }
 
-t.test('an exit tells the code and the last words', async (t) => {
+t.test('an exit reports its code and the last output', async (t) => {
   const end = lost(await world(['wait', 'crash']).ended);
   t.match(end, { rank: 1, host: hostname(), end: { kind: 'exited', code: 7, output: ['the last line'] } });
 });
 
-t.test('a crash and a kill tell the signal', async (t) => {
+t.test('a crash and a kill report their signal', async (t) => {
   t.match(lost(await world(['abort', 'wait']).ended), {
     rank: 0,
     end: { kind: 'signalled', signal: 'SIGABRT' },
@@ -54,13 +54,13 @@ t.test('a crash and a kill tell the signal', async (t) => {
   });
 });
 
-t.test('a rank that hangs is told from one that died, and is killed', async (t) => {
+t.test('a hanging rank is distinguished from a dead one and killed', async (t) => {
   const end = lost(await world(['wait', 'hang'], 3000).ended);
   t.match(end, { rank: 1, end: { kind: 'silent' } });
   t.ok((end.end as { silent_ms: number }).silent_ms >= 3000);
 });
 
-t.test('a rank that says why it ends is believed', async (t) => {
+t.test('the error that a rank reports is used', async (t) => {
   const end = lost(await world(['wait', 'fail']).ended);
   t.strictSame(end, {
     kind: 'lost',
@@ -79,43 +79,40 @@ t.test('a broken connection is explained by the death behind it', async (t) => {
   t.match(lost(await world(['symptom', 'symptom']).ended), { rank: 1, end: { kind: 'signalled' } });
 });
 
-t.test(
-  'a rank that lives, and for which all others waited in vain, is blamed with its last words',
-  async (t) => {
-    const end = lost(await world(['impatient', 'impatient', 'stuck']).ended);
-    t.match(end, { rank: 2, end: { kind: 'stuck', waiting: 2, step: 3, output: ['thinking'] } });
-  },
-);
+t.test('a live rank that all others waited for is the cause, with its last output', async (t) => {
+  const end = lost(await world(['impatient', 'impatient', 'stuck']).ended);
+  t.match(end, { rank: 2, end: { kind: 'stuck', waiting: 2, step: 3, output: ['thinking'] } });
+});
 
-t.test('when every rank ran out of patience, none of them is told from the others', async (t) => {
+t.test('if every rank timed out, the first is reported', async (t) => {
   const { end } = lost(await world(['impatient', 'impatient']).ended);
   t.match(end, { kind: 'failed', error: { code: 'comm_timeout' } });
 });
 
-t.test('a full JavaScript heap is no ordinary crash', async (t) => {
+t.test('a full JavaScript heap is distinguished from a crash', async (t) => {
   const end = lost(await world(['wait', 'heap']).ended);
   t.match(end, { rank: 1, end: { kind: 'out_of_memory', signal: 'SIGABRT', evidence: /^certain/ } });
 });
 
-t.test('every rank gets the rendezvous keys of all, its own too', async (t) => {
+t.test('every rank gets the rendezvous keys of all, including its own', async (t) => {
   t.strictSame(await world(['relay', 'relay']).ended, { kind: 'stopped', step: 9, flags: 0 });
 });
 
-t.test('ranks that all stopped are let go', async (t) => {
+t.test('ranks that all stopped are told to exit', async (t) => {
   t.strictSame(await world(['stop', 'stop']).ended, { kind: 'stopped', step: 5, flags: 1 });
 });
 
-t.test('kill leaves no process and says so, once or twice', async (t) => {
+t.test('kill leaves no process and resolves, called once or twice', async (t) => {
   const running = world(['wait', 'wait']);
   await Promise.all([running.kill(), running.kill()]);
   t.strictSame(await running.ended, { kind: 'killed' });
 });
 
-t.test('a rank that can not be killed is lost with its machine, and holds up nobody', async (t) => {
-  const { fork, release } = undeadProcesses();
+t.test('a rank that cannot be killed is lost with its machine and blocks nothing', async (t) => {
+  const { fork, release } = unkillableProcesses();
   t.teardown(release);
   const changes = { fork, kill_ms: 100 };
-  const message = /^rank 1, process \d+, is there 0.1 s after SIGKILL/;
+  const message = /^rank 1, process \d+, still exists 0.1 s after SIGKILL/;
   t.match(lost(await world(['wait', 'hang'], 3000, changes).ended), {
     rank: 1,
     end: { kind: 'node_lost', message },
@@ -127,8 +124,8 @@ t.test('a rank that can not be killed is lost with its machine, and holds up nob
   t.strictSame(await killed.ended, { kind: 'killed' });
 });
 
-t.test('a rank that can not be killed has its GPU until it is gone', async (t) => {
-  const { fork, release } = undeadProcesses();
+t.test('a rank that cannot be killed keeps its GPU until it ends', async (t) => {
+  const { fork, release } = unkillableProcesses();
   const processes = testProcesses({ programs: { rank: program, task: '' }, fork, kill_ms: 50 });
   const released: string[] = [];
   const given = new Promise<void>((resolve) => {

@@ -10,26 +10,26 @@ import type {
   SteppedMessage,
 } from '../../contracts/rank-protocol.js';
 import { deferred } from '../common/deferred.js';
-import { Blame, type Culprit } from './blame.js';
 import type { LogLine } from './log-line.js';
 import type { Rank, RankEnd, RankHost } from './rank.js';
+import { type FailedRank, RootCause } from './root-cause.js';
 
-/** How a generation of ranks ended. */
+/** End of a generation of ranks. */
 export type WorldEnd =
-  /** All ranks stopped after the same step; `flags` says why, 0 at the end of training. */
+  /** All ranks stopped after the same step; `flags` is the reason, 0 at the end of training. */
   | { kind: 'stopped'; step: number; flags: number }
   | { kind: 'lost'; rank: number; host: string; end: RankEnd }
   /** This agent ended it. */
   | { kind: 'killed' };
 
-/** What a world tells while it runs. None of these may throw or block. */
+/** Events of a running world. None of the methods may throw or block. */
 export interface WorldListener {
-  /** The ranks met; `rank` is always 0, what it says is the same on all. */
+  /** The ranks connected; the message of rank 0, which is the same on all. */
   onConnected(message: ConnectedMessage): void;
-  /** Every rank loaded its part. Resolve to let them go on; a rejection kills the world. */
+  /** Every rank loaded its part. Resolve to continue; a rejection kills the world. */
   verifyLoad(messages: LoadedMessage[]): Promise<void>;
   onRunning(step: number): void;
-  /** Every rank has done a step; what each has allocated, in order of rank. */
+  /** Every rank has done a step; allocated memory in order of rank. */
   onMemory(messages: MemoryMessage[]): void;
   onStepped(message: SteppedMessage): void;
   onShard(rank: number, message: ShardMessage): void;
@@ -39,23 +39,23 @@ export interface WorldListener {
 }
 
 export interface WorldOptions {
-  /** One for each rank, in order: what it is told, and where it runs. */
+  /** Start message and host of each rank, in order. */
   ranks: readonly { start: StartMessage; host: RankHost }[];
   listener: WorldListener;
 }
 
-/** From `exit` to the end of the process; then it is killed, for nothing depends on it any more. */
+/** Grace period from `exit` until the process is killed. */
 const EXIT_GRACE_MS = 5000;
 
-/** One generation: all ranks of a job, started and ended together. */
+/** Generation of a job: all of its ranks, started and ended together. */
 export class World {
   readonly ended: Promise<WorldEnd>;
 
   private readonly ranks: Rank[];
   private readonly hosts: string[];
   private readonly end = deferred<WorldEnd>();
-  private readonly blame: Blame;
-  /** Steps done, as each rank said it last. */
+  private readonly root_cause: RootCause;
+  /** Steps done, as each rank last reported. */
   private readonly steps = new Map<number, number>();
   private readonly memory = new Map<number, MemoryMessage>();
   private readonly loaded = new Map<number, LoadedMessage>();
@@ -65,10 +65,10 @@ export class World {
 
   constructor(private readonly options: WorldOptions) {
     this.ended = this.end.promise;
-    this.blame = new Blame({
+    this.root_cause = new RootCause({
       world_size: options.ranks.length,
       stepOf: (rank) => this.steps.get(rank) ?? null,
-      onFound: (culprit) => void this.lose(culprit),
+      onFound: (failed) => void this.lose(failed),
     });
     this.hosts = options.ranks.map(({ host }) => host.host);
     this.ranks = options.ranks.map(({ start, host }) => {
@@ -82,14 +82,14 @@ export class World {
   }
 
   /**
-   * Bits for every rank to pass to its steps from the next one on.
-   * @param save_request number of the newest request to save and go on
+   * Sets the flags that every rank passes to its steps from the next one on.
+   * @param save_request number of the newest save request
    */
   setFlags(flags: number, save_request: number): void {
     this.broadcast({ kind: 'flags', flags, save_request });
   }
 
-  /** Kills every rank and waits until all are gone or lost. Idempotent. */
+  /** Kills every rank and waits until all have ended or are lost. Idempotent. */
   async kill(): Promise<void> {
     await this.finish({ kind: 'killed' });
     await this.ended;
@@ -141,7 +141,7 @@ export class World {
     try {
       await this.options.listener.verifyLoad([...this.loaded.values()]);
     } catch {
-      // The listener knows why; the ranks hold bytes that must not be trained on.
+      // The listener has the error; the ranks hold bytes that must not be trained on.
       return this.finish({ kind: 'killed' });
     }
     this.broadcast({ kind: 'proceed' });
@@ -155,30 +155,30 @@ export class World {
   }
 
   private onRankEnd(rank: number, end: RankEnd): void {
-    if (!this.ending) this.blame.ended(rank, end);
+    if (!this.ending) this.root_cause.ended(rank, end);
   }
 
-  private async lose(culprit: Culprit): Promise<void> {
-    const { rank } = culprit;
+  private async lose(failed: FailedRank): Promise<void> {
+    const { rank } = failed;
     const host = this.hosts[rank] ?? '';
-    if ('end' in culprit) return this.finish({ kind: 'lost', rank, host, end: culprit.end });
-    // It lives, so its last words are known only when it is gone.
+    if ('end' in failed) return this.finish({ kind: 'lost', rank, host, end: failed.end });
+    // Its last output is known only after it ended.
     if (this.ending) return;
     this.ending = true;
     await this.ranks[rank]?.kill();
     const killed = await this.ranks[rank]?.ended;
     const { step = null, output = [] } = killed ?? {};
     const end: RankEnd =
-      killed?.kind === 'node_lost' ? killed : { kind: 'stuck', ...culprit.stuck, step, output };
+      killed?.kind === 'node_lost' ? killed : { kind: 'stuck', ...failed.stuck, step, output };
     await this.clear({ kind: 'lost', rank, host, end });
   }
 
-  /** The first reason to end wins; `ended` resolves when no process is left. */
+  /** Ends the world for the first reason; `ended` resolves when no process is left. */
   private async finish(end: WorldEnd): Promise<void> {
     if (this.ending) return;
     this.ending = true;
-    this.blame.close();
-    if (end.kind === 'stopped') await this.exitInPeace();
+    this.root_cause.close();
+    if (end.kind === 'stopped') await this.waitForExit();
     await this.clear(end);
   }
 
@@ -187,7 +187,7 @@ export class World {
     this.end.resolve(end);
   }
 
-  private async exitInPeace(): Promise<void> {
+  private async waitForExit(): Promise<void> {
     const timeout = deferred<void>();
     const timer = setTimeout(timeout.resolve, EXIT_GRACE_MS);
     await Promise.race([Promise.all(this.ranks.map((rank) => rank.ended)), timeout.promise]);
@@ -199,7 +199,7 @@ export class World {
   }
 }
 
-/** What each rank said, in order of rank. */
+/** Returns the messages in order of rank. */
 function inOrder<T>(messages: ReadonlyMap<number, T>): T[] {
   return [...messages].sort(([a], [b]) => a - b).map(([, message]) => message);
 }

@@ -1,4 +1,4 @@
-/** The main module of a task process. */
+/** Main module of a task process. */
 import { nativeCore } from '../native/adapter.js';
 import { serveTask } from './serve-task.js';
 

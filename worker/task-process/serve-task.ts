@@ -4,25 +4,25 @@ import { toRankError } from '../common/errors.js';
 import { prepareTokens } from '../data/prepare-tokens.js';
 import { exportModel } from '../export/export-model.js';
 import { exportUniversal } from '../export/export-universal.js';
-import { lookAtMachine } from '../gpus/look-at-machine.js';
+import { inspectMachine } from '../gpus/inspect-machine.js';
 import type { NativeCore } from '../native/adapter.js';
 import { sampleCheckpoint } from '../sample/sample-checkpoint.js';
 import { Milestones } from '../tasks/milestones.js';
-import type { TaskMessage, TaskOrder, TaskReply, TaskRequest, TaskResults } from '../tasks/protocol.js';
+import type { TaskInput, TaskMessage, TaskReply, TaskRequest, TaskResults } from '../tasks/protocol.js';
 
-/** Does the one task that the agent sends, answers and ends. Without an agent the work is of no use, so it ends too. */
+/** Runs the task that the agent sends, replies and exits. Exits as well when the agent is gone. */
 export function serveTask(core: NativeCore): void {
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
   let credentials: SessionCredentials | null = null;
   process.on('message', (message) => {
-    const order = message as TaskOrder;
-    if (order.kind === 'credentials') {
-      credentials = order.credentials;
+    const input = message as TaskInput;
+    if (input.kind === 'credentials') {
+      credentials = input.credentials;
       return;
     }
     const first = credentials;
-    void answer(order, core, first && (() => credentials ?? first)).then((reply) => {
-      // Only when the reply is on its way may the channel close.
+    void answer(input, core, first && (() => credentials ?? first)).then((reply) => {
+      // The channel may close only after the reply was sent.
       process.send?.(reply, undefined, undefined, () => process.exit(0));
     });
   });
@@ -45,13 +45,13 @@ async function perform(
   core: NativeCore,
   credentials: Credentials,
 ): Promise<TaskResults[TaskRequest['kind']]> {
-  if (request.kind === 'look_at_machine') return lookAtMachine(core, request);
+  if (request.kind === 'inspect_machine') return inspectMachine(core, request);
   const { url, s3_endpoint } = request.object_store;
   const objects = await openObjectStore(url, { s3Endpoint: s3_endpoint, credentials });
   try {
     switch (request.kind) {
       case 'prepare_data':
-        return await prepareTokens(objects, request, tellProgress(request.dataset.bytes));
+        return await prepareTokens(objects, request, progressSender(request.dataset.bytes));
       case 'sample':
         return await sampleCheckpoint(objects, core, request);
       case 'export':
@@ -62,7 +62,7 @@ async function perform(
   }
 }
 
-function tellProgress(total_bytes: number): (done_bytes: number) => void {
+function progressSender(total_bytes: number): (done_bytes: number) => void {
   const milestones = new Milestones(total_bytes);
   return (done_bytes) => {
     if (milestones.reached(done_bytes))

@@ -6,11 +6,11 @@ import type {
   RetryPolicy,
 } from '../../contracts/rank-protocol.js';
 import type { PreparedTokens, TokenRequest } from '../data/prepare-tokens.js';
-import type { LookOptions, MachineReport } from '../gpus/look-at-machine.js';
+import type { InspectOptions, MachineReport } from '../gpus/inspect-machine.js';
 
-/** Work that computes or moves much, done in a child process so that the agent's event loop only supervises. */
+/** Computation and bulk I/O that runs in a child process, so that the agent's event loop only supervises. */
 export type TaskRequest =
-  | ({ kind: 'look_at_machine' } & LookOptions)
+  | ({ kind: 'inspect_machine' } & InspectOptions)
   | ({ kind: 'prepare_data'; object_store: ObjectStoreLocation } & TokenRequest)
   | {
       kind: 'sample';
@@ -35,23 +35,23 @@ export type TaskRequest =
       retry: RetryPolicy;
     };
 
-/** What an agent says to a task: credentials if it has any for it, the request, and then credentials whenever they are renewed. */
-export type TaskOrder = TaskRequest | CredentialsMessage;
+/** Messages of an agent to a task: credentials if it has a session, the request, then renewed credentials. */
+export type TaskInput = TaskRequest | CredentialsMessage;
 
 export interface TaskResults {
-  look_at_machine: MachineReport;
+  inspect_machine: MachineReport;
   prepare_data: PreparedTokens;
   export: JobExport;
   sample: Drawn;
 }
 
-/** How far a task has come. */
+/** Progress of a task. */
 export interface TaskProgress {
   done_bytes: number;
   total_bytes: number;
 }
 
-/** What a task says: how far it is, any number of times, and then how it ended. */
+/** Messages of a task: progress, any number of times, then the reply. */
 export type TaskMessage = { progress: TaskProgress } | TaskReply;
 
 export type TaskReply =

@@ -4,8 +4,8 @@ import type { ChildProcesses } from '../common/child-processes.js';
 import { fromRankError } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
 import type {
+  TaskInput,
   TaskMessage,
-  TaskOrder,
   TaskProgress,
   TaskReply,
   TaskRequest,
@@ -14,16 +14,15 @@ import type {
 
 export interface TaskOptions {
   signal: AbortSignal;
-  /** Whose credentials the child has; null: those of this process. */
+  /** Session of the child; null: credentials of this process. */
   session: JobSession | null;
   log: Logger;
   onProgress?: (progress: TaskProgress) => void;
 }
 
 /**
- * Runs one task in a child process of its own and waits for it. An aborted `signal` kills the child; one that can't be killed is not
- * waited for.
- * @throws ZerofleetError what the task threw; `internal_error` when it died without a word; the signal's reason
+ * Runs one task in a child process and waits for it. An aborted `signal` kills the child; an unkillable child does not block.
+ * @throws ZerofleetError error of the task; `internal_error` when it ended without a reply; the signal's reason
  */
 export async function runTask<R extends TaskRequest>(
   processes: Pick<ChildProcesses, 'start' | 'kill'>,
@@ -47,8 +46,8 @@ function forkTask(
     let reply: TaskReply | null = null;
     let output = '';
     const kill = () => processes.kill(child, `${request.kind}`, finish);
-    const tell = (order: TaskOrder) => void (child.connected && child.send(order, () => undefined));
-    const unwatch = session?.watch((credentials) => tell({ kind: 'credentials', credentials }));
+    const send = (input: TaskInput) => void (child.connected && child.send(input, () => undefined));
+    const unwatch = session?.watch((credentials) => send({ kind: 'credentials', credentials }));
     const finish = (fallback: string) => {
       unwatch?.();
       signal.removeEventListener('abort', kill);
@@ -69,6 +68,6 @@ function forkTask(
     child.on('close', (code, by) =>
       finish(`${request.kind} ended with ${by ?? `code ${code}`}. ${output}`.trim()),
     );
-    tell(request);
+    send(request);
   });
 }

@@ -1,4 +1,4 @@
-/** An agent with test timing and fake ranks as a process of its own: argv is directory, Redis, object store, slots, timing (JSON). */
+/** Program of an agent with test timing and fake ranks; argv: directory, Redis, object store, slots, timing (JSON). */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../../platform/config/config.js';

@@ -1,7 +1,7 @@
 /**
- * A program for a test of N → M with the native core: what each number of ranks writes is loaded by each number of ranks. A process
- * of its own, as each rank blocks a thread of the pool while it meets the others: more threads than usual are needed, and how many
- * there are is said in the environment. Sends what it found; which of it is right is for the test to say.
+ * Program of a test of N → M with the native core: each number of ranks loads the checkpoints of each number of ranks. It is a process of
+ * its own, because each rank blocks a thread of the pool while it connects, and the environment sets the size of the pool. It sends its
+ * findings; the test checks them.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,10 +19,10 @@ import { LocalWorld } from './local-ranks.js';
 import { testSpec } from './start-message.js';
 
 export type Finding =
-  /** Digests at the step that is saved, and at the last one. */
+  /** Digests at the saved step and at the last one. */
   | { kind: 'straight'; saved: string; last: string }
   | { kind: 'written'; writers: number; shards: number; digest: string }
-  /** `amplification`: bytes read over the bytes of the shards; `after`: the digest at the last step. */
+  /** `amplification`: bytes read over the bytes of the shards; `after`: digest at the last step. */
   | {
       kind: 'loaded';
       writers: number;
@@ -37,11 +37,11 @@ const WORLDS = Array.from({ length: Number(most) }, (_, i) => i + 1);
 const SAVED_STEP = 2;
 const MORE_STEPS = 2;
 const SEQUENCES = 64;
-/** Larger than it takes to meet on a busy machine. */
+/** Longer than connecting takes on a busy machine. */
 const COMM_TIMEOUT_MS = 60_000;
 
 const spec = testSpec({ steps: SAVED_STEP + MORE_STEPS });
-// Work for each rank.
+// At least one sample for each rank.
 Object.assign(spec.train, { micro_batch_size: 1, global_batch_size: WORLDS.length });
 const { sequence_length } = spec.train;
 
@@ -57,7 +57,7 @@ corpus.finish();
 mkdirSync(join(directory, 'objects'));
 const objects = await openObjectStore(pathToFileURL(join(directory, 'objects')).href);
 
-function tell(finding: Finding): Promise<void> {
+function report(finding: Finding): Promise<void> {
   return new Promise((resolve, reject) =>
     process.send?.(finding, (error: Error | null) => (error ? reject(error) : resolve())),
   );
@@ -75,11 +75,11 @@ async function straight(): Promise<void> {
   await world.train(SAVED_STEP);
   const saved = world.digest();
   await world.train(MORE_STEPS);
-  await tell({ kind: 'straight', saved, last: world.digest() });
+  await report({ kind: 'straight', saved, last: world.digest() });
   await world.close();
 }
 
-/** Trains from the beginning on so many ranks and saves. */
+/** Trains from the beginning on `writers` ranks and saves. */
 async function write(writers: number): Promise<{ directory: string; manifest: Manifest }> {
   const nonce = `of${writers}`;
   const world = await start(writers, nonce);
@@ -101,11 +101,11 @@ async function write(writers: number): Promise<{ directory: string; manifest: Ma
   await objects.put(`${key}/${MANIFEST_FILE}`, bytes);
   const manifest = parseManifest(bytes);
   await verifyShards(objects, key, manifest);
-  await tell({ kind: 'written', writers, shards: manifest.shards.length, digest: manifest.state_digest });
+  await report({ kind: 'written', writers, shards: manifest.shards.length, digest: manifest.state_digest });
   return { directory: key, manifest };
 }
 
-/** Loads on so many ranks, and trains on. */
+/** Loads on `readers` ranks and continues the training. */
 async function read(readers: number, checkpoint: Awaited<ReturnType<typeof write>>): Promise<void> {
   const { directory, manifest } = checkpoint;
   const counting = new CountingObjects(objects, '.safetensors');
@@ -114,10 +114,10 @@ async function read(readers: number, checkpoint: Awaited<ReturnType<typeof write
   const { digest, ranges } = await world.load(counting.objects, source);
   await verifyLoadedRanges(counting.objects, directory, manifest.shards, ranges);
   await world.train(MORE_STEPS);
-  // A rank may own nothing: of its shard nothing is wanted.
+  // A rank may own nothing, and its shard is not read.
   const wanted = manifest.shards.filter(({ bytes, data_begin }) => bytes > data_begin);
   const stored = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
-  await tell({
+  await report({
     kind: 'loaded',
     writers: manifest.world_size,
     readers,

@@ -1,4 +1,4 @@
-/** An attempt of a job as far as its checkpoints see it, without a queue and without processes. */
+/** Attempt of a job for tests of its checkpoints, without a queue and without processes. */
 import type { Job } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
@@ -9,7 +9,7 @@ import { StopRequests } from '../attempt/stop-requests.js';
 import { Lease } from '../lease/lease.js';
 import { LinkServer } from '../link/link-server.js';
 import { AgentMetrics } from '../metrics/agent-metrics.js';
-import { Departure } from '../preemption/departure.js';
+import { Drain } from '../preemption/drain.js';
 import { LogReporter } from '../reporting/log-reporter.js';
 import { ProgressReporter } from '../reporting/progress-reporter.js';
 import { testProcesses } from './child-processes.js';
@@ -23,9 +23,9 @@ export interface TestAttemptOptions {
   store: WorkerStore;
   objects: ObjectStore;
   job_id: string;
-  /** Who claims it; the same worker may claim again at once. */
+  /** Worker that claims it; the same worker may claim again at once. */
   worker?: string;
-  /** Of the lease. */
+  /** Duration of the lease. */
   lease_ms?: number;
 }
 
@@ -35,7 +35,7 @@ export interface TestAttempt {
   close(): Promise<void>;
 }
 
-/** Claims the job's present attempt: a new epoch. @throws Error when it is not granted */
+/** Claims the job's current attempt with a new epoch. @throws Error when the claim is not granted */
 export async function claimForTest(options: TestAttemptOptions): Promise<TestAttempt> {
   const { store, objects, job_id, worker = 'worker', lease_ms = LONG_MS } = options;
   const attempt = (await store.getJob(job_id))?.attempt ?? 0;
@@ -68,7 +68,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     machine: null,
     threads_per_rank: 1,
     price_per_rank_hour: 0,
-    departure: new Departure(),
+    drain: new Drain(),
     metrics: new AgentMetrics({ pool: 'test', slots: 1 }),
     timing: { ...TEST_TIMING, storage: ONCE },
     log,

@@ -9,10 +9,10 @@ export function testProcesses(changes: Partial<ChildProcessesOptions> = {}): Chi
 }
 
 /**
- * Processes on which SIGKILL has no effect until they are released, as on one that waits in the kernel.
- * @returns what starts them, and what lets them end
+ * Simulates processes in uninterruptible sleep: SIGKILL has no effect until they are released.
+ * @returns the fork function, and the function that releases them
  */
-export function undeadProcesses(): { fork: Fork; release(): void } {
+export function unkillableProcesses(): { fork: Fork; release(): void } {
   const waiting: (() => void)[] = [];
   const start: Fork = (program, args, options) => {
     const child = fork(program, args, options);

@@ -1,6 +1,6 @@
 import type { ObjectStore } from '../../platform/object-store/index.js';
 
-/** Counts the bytes that come out of the objects whose key ends in some way. */
+/** Counts the bytes read from objects with a key suffix. */
 export class CountingObjects {
   bytes = 0;
   readonly objects: ObjectStore;
@@ -11,8 +11,8 @@ export class CountingObjects {
       if (key.endsWith(ending)) this.bytes += bytes.length;
       return bytes;
     };
-    // Streams are no part of a load; what comes by one would not be counted.
-    const stream: ObjectStore['stream'] = () => Promise.reject(new Error('a load streams nothing'));
+    // A load uses no streams, and their bytes would not be counted.
+    const stream: ObjectStore['stream'] = () => Promise.reject(new Error('streams are not counted'));
     this.objects = new Proxy(objects, {
       get: (target, name) => {
         if (name === 'get') return get;

@@ -1,18 +1,18 @@
-/** A process that dies at a chosen call: everything that it does afterwards fails, and nothing of it is done. */
+/** Simulated process that dies at a chosen call: all later calls fail without effect. */
 
 import type { ObjectInfo } from '../../platform/object-store/common/port.js';
 import type { FileSystem } from '../../platform/object-store/file/file-system.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 
-/** Before the call has any effect, or when it is done and its reply is lost. */
+/** Before the call takes effect, or after it and before the reply. */
 export type CrashMoment = 'before' | 'after';
 
 export class Crash {
-  /** Calls so far, with their names. */
+  /** Names of the calls so far. */
   readonly calls: string[] = [];
   private dead = false;
 
-  /** @param at number of the fatal call, from 1 on */
+  /** Creates a crash. @param at number of the fatal call, from 1 on */
   constructor(
     private readonly at: number,
     private readonly moment: CrashMoment,
@@ -42,7 +42,7 @@ export class Crash {
     throw new Error(`died before ${name}`);
   }
 
-  /** Every method of `target` that gives a promise, but for `free`, which cost nothing and are no calls. */
+  /** Wraps every method of `target` that returns a promise, except for those in `free`, which do not count as calls. */
   wrap<T extends object>(target: T, label: string, free: readonly string[] = []): T {
     return new Proxy(target, {
       get: (object, name) => {
@@ -56,12 +56,12 @@ export class Crash {
   }
 }
 
-/** Names what a call is about: the last part of a key or a path. */
+/** Returns the last part of a key or path, to name the call. */
 function lastPart(value: unknown): string {
   return typeof value === 'string' ? ` ${value.split('/').at(-1)}` : '';
 }
 
-/** `list` gives no promise but a generator: the whole listing is one call. */
+/** Wraps an object store. `list` returns a generator; the whole listing is one call. */
 export function crashingObjects(objects: ObjectStore, crash: Crash): ObjectStore {
   const wrapped = crash.wrap(objects, 'objects', ['list', 'close']);
   return new Proxy(wrapped, {
@@ -80,7 +80,7 @@ async function listed(objects: ObjectStore, prefix: string): Promise<ObjectInfo[
   return found;
 }
 
-/** The system closes the files of a process that dies. */
+/** Wraps a file system. The files of a dead process are closed, as by the operating system. */
 export function crashingFileSystem(fileSystem: FileSystem, crash: Crash): FileSystem {
   const wrapped = members(crash.wrap(fileSystem, 'fs'));
   return {
@@ -98,7 +98,7 @@ export function crashingFileSystem(fileSystem: FileSystem, crash: Crash): FileSy
   };
 }
 
-/** A proxy has no members of its own to spread. */
+/** Copies the members, because a proxy has none to spread. */
 function members(wrapped: FileSystem): FileSystem {
   const { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat, unlink } = wrapped;
   return { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat, unlink };

@@ -6,7 +6,7 @@ interface Waiting {
   wake(): void;
 }
 
-/** A clock that stands still until `pass` is called. */
+/** Clock that advances only by `pass` and `jump`. */
 export class FakeClock implements Clock {
   private time = 0;
   private readonly waiting = new Set<Waiting>();
@@ -29,7 +29,7 @@ export class FakeClock implements Clock {
     });
   }
 
-  /** Lets `ms` pass: whoever waits is woken at its time, one after the other, and does what it has to do then. */
+  /** Advances by `ms` and wakes each waiter at its time, one after the other. */
   async pass(ms: number): Promise<void> {
     const end = this.time + ms;
     for (;;) {
@@ -42,7 +42,7 @@ export class FakeClock implements Clock {
     this.time = end;
   }
 
-  /** Lets `ms` pass in which nobody is woken, as while the process is stopped. */
+  /** Advances by `ms` without waking waiters, as while the process is stopped. */
   jump(ms: number): void {
     this.time += ms;
   }

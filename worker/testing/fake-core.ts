@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Restore, StateName, TrainingPosition } from '../../contracts/rank-protocol.js';
-import { visible } from '../gpus/look-at-machine.js';
+import { visible } from '../gpus/inspect-machine.js';
 import type {
   CoreSampler,
   Gpu,
@@ -30,16 +30,15 @@ import {
 } from './fake-state.js';
 
 export interface FakeBehaviour {
-  /** Called before each step; may take its time, and end or stop the process. */
+  /** Called before each step; may delay it, or end or stop the process. */
   beforeStep?(step: number, config: TrainerConfig): Promise<void>;
-  /** Called when the trainer is closed; what it returns is how long that takes. */
+  /** Called when the trainer is closed; its promise delays the close. */
   onClose?(): Promise<void>;
 }
 
 /**
- * A core for tests of everything around the core: its state is fake-state.ts', and the ranks agree on the flags of each
- * step over the rendezvous channel. What it trains is worthless; that a wrong byte anywhere changes the digest is what the
- * tests need.
+ * Core for tests of everything around the core: its state is that of fake-state.ts, and the ranks agree on the flags of each step over the
+ * rendezvous channel. Its training is meaningless; a wrong byte anywhere changes the digest.
  */
 export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
   return {
@@ -61,21 +60,21 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
   };
 }
 
-/** A GPU as a test describes it. */
+/** GPU described by a test. */
 export interface DescribedGpu {
   uuid: string;
   problem: string | null;
-  /** What the driver reports of it to those who listen. */
+  /** XIDs that the driver reports to subscribers. */
   xids?: number[];
 }
 
-/** The GPUs in the file that ZF_TEST_GPUS names; none without it. */
+/** Returns the GPUs in the file of ZF_TEST_GPUS; none without it. */
 function describedGpus(): DescribedGpu[] {
   const file = process.env.ZF_TEST_GPUS;
   return file === undefined ? [] : JSON.parse(readFileSync(file, 'utf8'));
 }
 
-/** Everyone who listens hears each once. */
+/** Subscribes to XIDs; each subscriber gets each once. */
 function fakeXids(uuid: string): () => number[] {
   let num_heard = 0;
   return () => {
@@ -100,7 +99,7 @@ function fakeGpus(): Gpu[] {
   }));
 }
 
-/** Adds to a prompt a hex digest of the weights that it was given, up to the end token. */
+/** Returns a hex digest of its weights as the sample, up to the end token. */
 class FakeSampler implements CoreSampler {
   private readonly hash = createHash('sha256');
 
@@ -162,7 +161,7 @@ class FakeTrainer implements RankTrainer {
   }
 
   load(name: StateName, param: number, begin: number, data: Uint8Array): void {
-    // What is not loaded must not be right by chance.
+    // Starts from another state, so that unloaded values are wrong.
     if (this.state.size === 0) this.state = fakeState(this.config.seed + 1, 0);
     if (!statesOf(this.config, param).includes(name)) throw new Error(`${name} of ${param} does not exist`);
     const values = new Float32Array(data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength));
@@ -209,7 +208,7 @@ class FakeTrainer implements RankTrainer {
     };
   }
 
-  /** Every rank must come to it at the same step. */
+  /** Every rank must call it at the same step. */
   async evaluate() {
     const { step } = this.position;
     await this.exchange(`evaluation-${step}`, 0);
@@ -254,7 +253,7 @@ class FakeTrainer implements RankTrainer {
     await this.behaviour.onClose?.();
   }
 
-  /** Every rank publishes its bits and waits for everyone's; the OR is the same on all. */
+  /** Publishes this rank's flags and waits for those of all ranks; the OR is the same on all. */
   private async exchange(round: string, flags: number): Promise<number> {
     this.publish(`${round}/${this.config.rank}`, Uint8Array.of(flags));
     let all = 0;
@@ -269,7 +268,7 @@ class FakeTrainer implements RankTrainer {
   }
 }
 
-/** Of each fp32; its bf16, not rounded. */
+/** Returns the upper half of each fp32: its bf16 without rounding. */
 function upperHalves(fp32: Uint8Array): Uint8Array {
   const out = new Uint8Array(fp32.length / 2);
   for (let i = 0; i < out.length; i += 2) {

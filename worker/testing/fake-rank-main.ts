@@ -1,16 +1,16 @@
 /**
- * A rank process without the native core. Its faults come from a file (`ZF_TEST_FAULTS` names it, JSON), each of which
- * happens once: an agent restarts a rank with the same environment, and a fault that came back would never be survived.
+ * Rank process without the native core. Its faults come from the JSON file of `ZF_TEST_FAULTS`. Each happens once, because an agent
+ * restarts a rank with the same environment, and a repeated fault would never be survived.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ObjectStore, ObjectStoreError, openObjectStore } from '../../platform/object-store/index.js';
 import { processChannel } from '../rank/channel.js';
-import { journaled, processJournal } from '../rank/journal.js';
+import { processJournal, withJournal } from '../rank/journal.js';
 import { runRank } from '../rank/run-rank.js';
 import { fakeCore } from './fake-core.js';
 
-/** Errors that a rank may end with, by what a fault calls them. */
+/** Error codes by the name of the fault. */
 const ERRORS = {
   throw: 'out_of_memory',
   diverge: 'diverged',
@@ -24,11 +24,11 @@ const POLL_MS = 5;
 type Fault = 'exit' | 'kill' | 'hang' | keyof typeof ERRORS;
 
 export interface RankFaults {
-  /** Milliseconds that a step takes. */
+  /** Duration of a step in milliseconds. */
   step_ms?: number;
-  /** Each step from `from` on takes up to `ms`, until the test hurries (`Fleet.hurry`): time for it to act on the job. */
+  /** Each step from `from` on takes up to `ms`, until `Fleet.hurry`, so that the test has time to act on the job. */
   slow?: { from: number; ms: number };
-  /** Variables of the environment that each rank prints. */
+  /** Environment variables that each rank prints. */
   print?: string[];
   faults?: { rank: number; step: number; what: Fault }[];
 }
@@ -50,15 +50,15 @@ function happen(what: Fault): void {
   }
 }
 
-/** The steps before this one need not be slow. The test writes the file. */
-function hurriedUpTo(): number {
+/** Returns the step up to which steps are fast. The test writes the file. */
+function fastUpTo(): number {
   return existsSync(`${file}.hurry`) ? Number(readFileSync(`${file}.hurry`, 'utf8')) : 0;
 }
 
 async function pass(step: number): Promise<void> {
   const { step_ms = 1, slow } = plan;
   if (!slow || step < slow.from) return sleep(step_ms);
-  for (const end = Date.now() + slow.ms; Date.now() < end && step >= hurriedUpTo(); ) await sleep(POLL_MS);
+  for (const end = Date.now() + slow.ms; Date.now() < end && step >= fastUpTo(); ) await sleep(POLL_MS);
 }
 
 async function beforeStep(step: number, { rank }: { rank: number }): Promise<void> {
@@ -72,7 +72,7 @@ async function beforeStep(step: number, { rank }: { rank: number }): Promise<voi
   }
 }
 
-/** The object store, which has no room while the file beside the faults says so. */
+/** Opens the object store, which is full while the test's file exists. */
 async function openWithFaults(...args: Parameters<typeof openObjectStore>): Promise<ObjectStore> {
   const objects = await openObjectStore(...args);
   const put: ObjectStore['put'] = async (...putArgs) => {
@@ -89,4 +89,4 @@ async function openWithFaults(...args: Parameters<typeof openObjectStore>): Prom
 
 for (const name of plan.print ?? []) console.log(`${name}=${process.env[name]}`);
 const core = fakeCore({ beforeStep });
-process.exit(await runRank(journaled(processChannel(), processJournal), core, openWithFaults));
+process.exit(await runRank(withJournal(processChannel(), processJournal), core, openWithFaults));

@@ -1,11 +1,11 @@
-/** What the fake core trains: a function of the seed and the number of steps alone, owned in blocks by the ranks. */
+/** State that the fake core trains: a function of the seed and the number of steps, owned in blocks by the ranks. */
 import { createHash } from 'node:crypto';
 import type { Restore, StateName } from '../../contracts/rank-protocol.js';
 import { ShardContents } from '../../platform/checkpoint/shard-contents.js';
 import type { ParamInfo, Slice, TrainerConfig } from '../native/adapter.js';
 
 const FAKE_BLOCK = 16;
-/** Small buckets, so that a rank owns several stretches of one parameter. */
+/** Small buckets, so that a rank owns several ranges of one parameter. */
 export const FAKE_SHARDING = { block_elements: FAKE_BLOCK, bucket_blocks: 4, expert_sets: 1 };
 const STATES: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'];
 const ADAM: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq'];
@@ -35,12 +35,12 @@ export function fakeParamTable(): ParamInfo[] {
   });
 }
 
-/** The digest of the whole state after `step` steps, as any number of ranks must reach it. */
+/** Returns the digest of the whole state after `step` steps, for any number of ranks. */
 export function fakeStateDigest(seed: number, step: number, training: FakeTraining = ADAMW): string {
   return digestOf(fakeState(seed, step), training, { rank: 0, world_size: 1 });
 }
 
-/** The digest after `step` steps of a job that began with what another one of its seed had after `from` steps. */
+/** Returns the digest after `step` steps of a job that started from the state of another one with the same seed after `from` steps. */
 export function fakeInitializedDigest(seed: number, from: number, restore: Restore, step: number): string {
   const state = fakeState(seed, from);
   restoreOnly(state, restore, seed);
@@ -48,7 +48,7 @@ export function fakeInitializedDigest(seed: number, from: number, restore: Resto
   return digestOf(state, ADAMW, { rank: 0, world_size: 1 });
 }
 
-/** What decides which states there are of a parameter. The arrays of the others exist, but are nobody's. */
+/** Settings that determine the states of a parameter. Arrays of the other states exist without an owner. */
 export interface FakeTraining {
   optimizer: Pick<TrainerConfig['optimizer'], 'type'>;
   param_groups: readonly Pick<TrainerConfig['param_groups'][number], 'match' | 'frozen'>[];
@@ -56,7 +56,7 @@ export interface FakeTraining {
 
 const ADAMW: FakeTraining = { optimizer: { type: 'adamw' }, param_groups: [] };
 
-/** The states of one parameter; a group is named by the parameter's whole name here. */
+/** Returns the states of one parameter; a group matches the whole name of a parameter here. */
 export function statesOf(training: FakeTraining, param: number): readonly StateName[] {
   return isFrozen(training, param) ? ['master'] : STATES_OF[training.optimizer.type];
 }
@@ -78,7 +78,7 @@ export function fakeState(seed: number, step: number): FakeState {
   return state;
 }
 
-/** What is left of a loaded state when only its weights are wanted. */
+/** Resets the parts of a loaded state that the restore excludes. */
 export function restoreOnly(state: FakeState, restore: Restore, seed: number): void {
   if (restore === 'full') return;
   for (const [name, arrays] of fakeState(seed, 0)) if (name !== 'master') state.set(name, arrays);
@@ -93,7 +93,7 @@ function initialValue(salt: number, element: number): number {
   return ((salt * 131 + element * 29) % 1009) / 1009;
 }
 
-/** One step: each value depends on its history, so a load of wrong bytes is never forgotten. */
+/** Trains one step: each value depends on its history, so wrong bytes have a lasting effect. */
 export function advance(state: FakeState, step: number): void {
   for (const arrays of state.values()) {
     for (const array of arrays) {

@@ -1,4 +1,4 @@
-/** A task process without the native core. */
+/** Task process without the native core. */
 import { serveTask } from '../task-process/serve-task.js';
 import { fakeCore } from './fake-core.js';
 

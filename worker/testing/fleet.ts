@@ -21,15 +21,15 @@ import { type RunningWorker, type StartWorkerOptions, startWorker } from '../sta
 import type { RankFaults } from './fake-rank-main.js';
 import { type TestSpec, testSpec } from './start-message.js';
 
-/** A machine may have other things to do. */
+/** Long, for busy machines. */
 const WAIT_MS = 240_000;
 
 const quick = { attempts: 3, first_delay_ms: 20, max_delay_ms: 100 };
 
-/** Short enough to wait for; only for tests that do, since a rank or an agent of a busy machine may be silent as long. */
+/** Short timeouts for tests that wait for them. On a busy machine a live rank or agent may exceed them. */
 export const SHORT_SILENCES = { lease_ms: 3_000, silence_ms: 4_000, join_ms: 3_000 };
 
-/** Short periods, but for those after which somebody is given up. */
+/** Short intervals, except for timeouts of other processes. */
 export const TEST_TIMING: Timing = {
   lease_ms: 10_000,
   stalled_interval_ms: 500,
@@ -54,21 +54,21 @@ const testing = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const FAKE_PROGRAMS = { rank: testing('fake-rank-main.js'), task: testing('fake-task-main.js') };
 
 export interface FleetOptions {
-  /** What goes wrong in the ranks, and how slow they are. */
+  /** Faults and delays of the ranks. */
   ranks?: RankFaults;
-  /** Main modules of the children; the ones without a native core by default. */
+  /** Main modules of the children; by default those without a native core. */
   programs?: { rank: string; task: string };
   text?: string;
-  /** In place of a directory: a bucket, and the server that has it. */
+  /** Bucket and S3 endpoint in place of a directory. */
   bucket?: { url: string; endpoint: string };
 }
 
-/** A private Redis, a directory object store, a job store and a queue: everything that an agent meets. */
+/** Private Redis, directory object store, job store and queue for agents. */
 export class Fleet {
   readonly objects_dir: string;
-  /** The text that jobs train on when they do not say. */
+  /** Default dataset of jobs. */
   dataset_id = '';
-  /** Gets what agents of this process log. */
+  /** Receives log lines of agents in this process. */
   onLog: ((line: string) => void) | null = null;
   private readonly closers: (() => Promise<unknown>)[] = [];
 
@@ -102,7 +102,7 @@ export class Fleet {
     return fleet;
   }
 
-  /** An agent in this process. */
+  /** Starts an agent in this process. */
   async agent(
     slots = 4,
     timing: Partial<Timing> = {},
@@ -132,7 +132,7 @@ export class Fleet {
     return createLogger({ level: process.env.ZF_TEST_LOG ? 'info' : 'silent', name: 'agent' });
   }
 
-  /** An agent in a process of its own, which can be killed. */
+  /** Starts an agent in a process of its own, which can be killed. */
   async agentProcess(slots = 4, timing: Partial<Timing> = {}): Promise<ChildProcess> {
     const argv = [this.dir, this.redis.url, this.objects.url, String(slots), JSON.stringify(timing)];
     const child = fork(testing('agent-main.js'), argv, { execArgv: [] });
@@ -144,7 +144,7 @@ export class Fleet {
     return child;
   }
 
-  /** Stores a dataset, a text when nothing else is said. Returns its id. */
+  /** Stores a dataset, a text by default. Returns its id. */
   async addDataset(bytes: Buffer, fields: Partial<Dataset> = {}): Promise<string> {
     const id = `ds_${ulid()}`;
     await this.objects.put(datasetKey(id), bytes);
@@ -179,7 +179,7 @@ export class Fleet {
     return id;
   }
 
-  /** Waits until the job is as asked; fails with what it is when it has ended otherwise, or when that takes too long. */
+  /** Waits until the job passes the test. Throws with the job when it ended otherwise or after a timeout. */
   async until(id: string, test: (job: Job) => boolean): Promise<Job> {
     for (const deadline = Date.now() + WAIT_MS; ; await delay(20)) {
       const job = await this.store.getJob(id).catch(() => null);
@@ -187,7 +187,7 @@ export class Fleet {
       const hasEnded = job !== null && isFinal(job.state);
       if (!hasEnded && Date.now() < deadline) continue;
       const events = (await this.events(id)).slice(-10);
-      throw new Error(`waited in vain; the job is ${JSON.stringify({ job, events }, null, 1)}`);
+      throw new Error(`timeout; the job is ${JSON.stringify({ job, events }, null, 1)}`);
     }
   }
 
@@ -200,34 +200,34 @@ export class Fleet {
     return entries.flatMap((entry) => (entry.kind === 'event' ? [entry] : []));
   }
 
-  /** Steps that the job's metrics tell of, in order of time. */
+  /** Returns the steps of the job's metrics, in order of time. */
   async steps(id: string): Promise<number[]> {
     const entries = await this.store.readStream(id, null, 100_000, ['metric']);
     return entries.flatMap((entry) => (entry.kind === 'metric' ? [entry.step] : []));
   }
 
-  /** From now on steps before this one are as fast as they can be; see `RankFaults.slow`. */
+  /** Makes steps before this one as fast as possible; see `RankFaults.slow`. */
   async hurry(step = Number.MAX_SAFE_INTEGER): Promise<void> {
     const file = `${process.env.ZF_TEST_FAULTS}.hurry`;
     await writeFile(`${file}.new`, String(step));
     await rename(`${file}.new`, file);
   }
 
-  /** From now on the ranks find no room for their shards. Returns the function that makes room. */
+  /** Simulates a full disk for the shards. Returns the function that ends it. */
   async fillDisk(): Promise<() => Promise<void>> {
     const file = `${process.env.ZF_TEST_FAULTS}.disk-full`;
     await writeFile(file, '');
     return () => rm(file);
   }
 
-  /** Ids of the rank processes of this fleet that live, whoever their parent is now. */
+  /** Returns the ids of this fleet's live rank processes, whatever their parent. */
   async rankProcesses(): Promise<number[]> {
     const found: number[] = [];
     for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
       const [command = '', env = ''] = await Promise.all(
         ['cmdline', 'environ'].map((file) => readFile(`/proc/${pid}/${file}`, 'latin1').catch(() => '')),
       );
-      // The faults file is this fleet's alone. What has ended and was not waited for has an empty command.
+      // The faults file is unique to this fleet. The command of a zombie is empty.
       if (command.includes(this.programs.rank) && env.includes(join(this.dir, 'faults.json')))
         found.push(Number(pid));
     }
@@ -257,7 +257,7 @@ export class Fleet {
     await rm(this.dir, { recursive: true, force: true });
   }
 
-  /** What the API does for workers: the scheduler, and the way to the workers' queues. */
+  /** Starts the scheduler, which the API runs in production. */
   private async startScheduler(): Promise<void> {
     const { store, objects } = this;
     const log = createLogger({ level: process.env.ZF_TEST_LOG ? 'info' : 'silent', name: 'scheduler' });

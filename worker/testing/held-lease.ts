@@ -1,4 +1,4 @@
-/** A lease by a clock that goes on when a test says so, with a job store that answers what the test says. */
+/** Lease on a fake clock, with a job store whose replies the test provides. */
 import type { Test } from 'tap';
 import type { Execution } from '../../contracts/execution.js';
 import { ZerofleetError } from '../../contracts/index.js';
@@ -12,7 +12,7 @@ const log = createLogger({ level: 'silent', name: 'test' });
 export const EXECUTION = '3-a' as const;
 export const LEASE_MS = 9_000;
 export const RENEWED_EVERY_MS = 3_000;
-/** Pause after a renewal or a write that failed, in milliseconds. */
+/** Delay after a failed renewal or write, in milliseconds. */
 export const RETRY_MS = 250;
 
 export const control: Control = {
@@ -29,26 +29,26 @@ export const fenced = () => new ZerofleetError('stale_epoch', 'epoch 4');
 
 type Renew = () => Promise<Control>;
 
-/** A lease that was claimed when `clock` began. */
+/** Returns a lease that was claimed at the start of `clock`. */
 export function lease(t: Test, answer: Renew, { clock = new FakeClock(), lease_ms = LEASE_MS } = {}) {
   const seen: Control[] = [];
-  /** When each renewal was asked for. */
-  const asked_at: number[] = [];
-  const asked: unknown[] = [];
+  /** Times of the renewal requests. */
+  const requested_at: number[] = [];
+  const requests: unknown[] = [];
   const store = {
     renewLease: (...call: [string, Execution, number]) => {
-      asked.push(call);
-      asked_at.push(clock.now());
+      requests.push(call);
+      requested_at.push(clock.now());
       return answer();
     },
   };
   const onControl = (now: Control) => seen.push(now);
   const held = new Lease({ store, job_id: 'job', execution: EXECUTION, lease_ms, log, onControl, clock }, 0);
   t.teardown(() => held.lose(new Error('the test is over')));
-  return { held, clock, seen, asked, asked_at };
+  return { held, clock, seen, requests, requested_at };
 }
 
-/** Answers of the store that the test gives, in the order in which they were asked for. */
+/** Replies of the store in the order of the requests, settled by the test. */
 export function answers() {
   const open: Deferred<Control>[] = [];
   const answer = () => {
@@ -59,7 +59,7 @@ export function answers() {
   return { open, answer };
 }
 
-/** A promise whose end can be asked for without waiting. */
+/** Tracks a promise, so that its state can be read without waiting. */
 export function watched<T>(promise: Promise<T>) {
   const state: { value?: T; error?: unknown; isSettled: boolean } = { isSettled: false };
   promise.then(
@@ -69,7 +69,7 @@ export function watched<T>(promise: Promise<T>) {
   return state;
 }
 
-/** Passes time and says when the lease was lost, to the millisecond; null for one that was not. */
+/** Advances the clock and returns when the lease was lost, to the millisecond; null if it was not. */
 export async function lostWithin(ms: number, { held, clock }: { held: Lease; clock: FakeClock }) {
   let lost_at: number | null = null;
   const onLost = () => {

@@ -1,4 +1,4 @@
-/** Worlds over several agents in one process, with real links and scripted ranks; the job store is left out. */
+/** Worlds over several agents in one process, with real links and scripted ranks, without a job store. */
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import { createLogger } from '../../platform/logging/logging.js';
@@ -16,7 +16,7 @@ import { startMessage, testSpec } from './start-message.js';
 export const SCRIPTED_RANK = fileURLToPath(new URL('scripted-rank.js', import.meta.url));
 export const silentLog = createLogger({ level: 'silent', name: 'test' });
 
-export const deafListener: WorldListener = {
+export const ignoringListener: WorldListener = {
   onConnected: () => undefined,
   verifyLoad: async () => undefined,
   onRunning: () => undefined,
@@ -27,10 +27,10 @@ export const deafListener: WorldListener = {
   onLine: () => undefined,
 };
 
-/** Of the tokens that every agent of such a world has prepared. */
+/** Digest of the tokens of every agent of such a world. */
 export const TOKENS_DIGEST = `sha256:${'0'.repeat(64)}`;
 
-/** What a member knows of a job whose ranks are scripted. */
+/** Returns a member's data of a job with scripted ranks. */
 export function scriptedJob(): MemberJob {
   const { trace, token_file, validation_file, object_store, threads, local_ranks, comm, save } =
     startMessage();
@@ -63,20 +63,20 @@ export function scriptedHost(silence_ms = 20_000, changes: Partial<ChildProcesse
 }
 
 export interface LinkedOptions {
-  /** What each rank does; see scripted-rank.ts. */
+  /** Script of each rank; see scripted-rank.ts. */
   scripts: string[];
-  /** The first place is the leader's. */
+  /** The first one is the leader's. */
   places?: RankPlace[];
   join_ms?: number;
   silence_ms?: number;
-  /** How a member comes to the sealed world; by default all do, each as an agent in this process. */
+  /** Joins a member to the sealed world; by default each is an agent in this process. */
   enter?(world: SealedWorld, worker_id: string): void;
 }
 
 export interface Linked {
   server: LinkServer;
   assembly: Assembly;
-  /** The members in this process. */
+  /** Members in this process. */
   members: MemberWorld[];
   world(listener?: WorldListener): World;
 }
@@ -97,7 +97,7 @@ export const memberOf = (
     ...options,
   });
 
-/** Brings a leader and its members together. Rejects as `assemble` does. */
+/** Joins a leader and its members. Rejects as `assemble` does. */
 export async function linked(t: Test, options: LinkedOptions): Promise<Linked> {
   const { scripts, places = defaultPlaces(scripts.length), join_ms = 5_000, silence_ms = 5_000 } = options;
   const server = await LinkServer.listen('127.0.0.1', silentLog);
@@ -127,7 +127,7 @@ export async function linked(t: Test, options: LinkedOptions): Promise<Linked> {
     signal: new AbortController().signal,
     onLeaving: () => undefined,
   });
-  const world = (listener = deafListener) => {
+  const world = (listener = ignoringListener) => {
     const ranks = assembly.hosts.map((host, rank) => ({
       start: startMessage({ job_id: scripts.join(','), rank, world_size: scripts.length }),
       host,
@@ -139,7 +139,7 @@ export async function linked(t: Test, options: LinkedOptions): Promise<Linked> {
   return { server, assembly, members, world };
 }
 
-/** The leader has the first rank, a member each of the others. */
+/** Gives the leader the first rank and each member one of the others. */
 function defaultPlaces(ranks: number): RankPlace[] {
   return Array.from({ length: ranks }, (_, rank) => ({
     worker_id: rank === 0 ? 'leader' : `member-${rank}`,

@@ -1,4 +1,4 @@
-/** The ranks of one world in this process, for tests of what they store and load. */
+/** Ranks of one world in this process, for tests of storing and loading. */
 import type { Execution } from '../../contracts/execution.js';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type {
@@ -20,20 +20,20 @@ import { trainedState } from '../rank/trained-state.js';
 import { trainerConfig } from '../rank/trainer-config.js';
 import { startMessage } from './start-message.js';
 
-/** One try: what fails in a test is meant to. */
+/** No retries, because the faults of a test are intended. */
 const ONCE = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 
 export interface LocalWorldOptions {
   core: NativeCore;
   spec: ResolvedJobSpec;
   world_size: number;
-  /** Of the job, its execution and its generation. */
+  /** Names of the job, its execution and its generation. */
   job_id?: string;
   execution?: Execution;
   nonce?: string;
   token_file?: string;
   comm?: StartMessage['comm'];
-  /** Of each rank. */
+  /** Threads of each rank. */
   threads?: number;
 }
 
@@ -42,7 +42,7 @@ interface LocalRank {
   start: ReturnType<typeof startMessage>;
 }
 
-/** Loaded by all ranks together. */
+/** Result of a load by all ranks. */
 export interface LocalLoad {
   digest: string;
   at: TrainingPosition;
@@ -54,7 +54,7 @@ export class LocalWorld {
 
   private constructor(private readonly options: LocalWorldOptions) {}
 
-  /** Ranks that have met. */
+  /** Creates ranks and connects them. */
   static async start(options: LocalWorldOptions): Promise<LocalWorld> {
     const world = new LocalWorld(options);
     const { core, world_size, ...rest } = options;
@@ -74,7 +74,7 @@ export class LocalWorld {
     return trainedState(core, trainerConfig(startMessage({ spec })), spec);
   }
 
-  /** What rank 0 says when the ranks have met. */
+  /** Message of rank 0 after the ranks connected. */
   get connected() {
     const { params, states, sharding } = this.state;
     const numerics_fingerprint = this.options.core.fingerprint('cpu');
@@ -91,7 +91,7 @@ export class LocalWorld {
     await this.each(({ trainer }) => trainer.initialize());
   }
 
-  /** What a rank does before its first step (worker/rank/run-rank.ts). */
+  /** Prepares the snapshot buffers, as a rank does before its first step (worker/rank/run-rank.ts). */
   async prepareSnapshots(): Promise<void> {
     await this.each(async ({ trainer }) => trainer.prepareSnapshot());
   }
@@ -107,8 +107,8 @@ export class LocalWorld {
   }
 
   /**
-   * Every rank stores its shard, and the agent gets their reports.
-   * @throws Error of the first rank that could not
+   * Stores the shards of all ranks and collects their reports.
+   * @throws Error of the first rank that failed
    */
   async save(objects: ObjectStore): Promise<CompleteSave> {
     const reports = await this.each(async ({ trainer, start }) => {
@@ -124,7 +124,7 @@ export class LocalWorld {
     return collect(reports.filter((message) => message?.kind === 'shard'));
   }
 
-  /** Every rank reads its part, each byte once; nothing of it is verified yet. */
+  /** Loads the parts of all ranks, each byte once, without verification. */
   async load(objects: ObjectStore, source: CheckpointLoad): Promise<LocalLoad> {
     const { state } = this;
     const { loss_scale } = this.options.spec.train;
@@ -138,7 +138,7 @@ export class LocalWorld {
     return { digest: this.digest(), at, ranges: parts.flatMap(({ ranges }) => ranges) };
   }
 
-  /** Rank 0 alone, as `save`, but its bytes travel on while something else is done. */
+  /** Saves rank 0 alone; its bytes are written in the background. */
   async snapshotTo(objects: ObjectStore): Promise<{ stalled: number; stored: Promise<void> }> {
     const [rank] = this.ranks;
     if (!rank) throw new Error('a world has at least one rank');
@@ -164,7 +164,7 @@ export class LocalWorld {
   }
 }
 
-/** As the agent gathers them. */
+/** Collects the reports as the agent does. */
 async function collect(reports: ShardMessage[]): Promise<CompleteSave> {
   const saves: CompleteSave[] = [];
   const collector = new SaveCollector({

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 
-/** A stand-in of EC2's instance metadata service, version 2, on loopback. */
+/** Stand-in for EC2's instance metadata service, version 2, on loopback. */
 export interface MetadataService {
   readonly url: string;
-  /** What it has, by path below `/latest/meta-data/`. */
+  /** Values by path below `/latest/meta-data/`. */
   readonly documents: Map<string, string>;
-  /** `METHOD path status` of everything that it answered, in order. */
+  /** `METHOD path status` of all replies, in order. */
   readonly answered: string[];
-  /** Every token is refused from now on; new ones can be had. */
+  /** Invalidates all tokens; new ones can be requested. */
   forgetTokens(): void;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Datasets to prepare, and the token files that come of it. */
+/** Datasets to prepare, and readers of the resulting token files. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,12 +12,12 @@ import type { TokenRequest } from '../data/prepare-tokens.js';
 
 export interface PreparedOptions {
   uploaded: Uint8Array;
-  /** What the store has of it; all of it by default. */
+  /** Bytes in the store; by default all of `uploaded`. */
   stored?: Uint8Array;
   dataset?: Partial<Dataset>;
 }
 
-/** An object store with one dataset, and the request for it: a text in bytes, in sequences of 100. */
+/** Creates an object store with one dataset, and the request for it: a text in bytes, in sequences of 100. */
 export async function prepared(t: Test, { uploaded, stored = uploaded, dataset = {} }: PreparedOptions) {
   const dir = t.testdir();
   const objects = await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
@@ -62,7 +62,7 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
   return { objects, request };
 }
 
-/** The tables of a token file. @throws Error when its size is not the one that its header says */
+/** Reads the tables of a token file. @throws Error when its size does not match its header */
 export async function readTokenFile(path: string) {
   const bytes = await readFile(path);
   const header = decodeTokenFileHeader(bytes);

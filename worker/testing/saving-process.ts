@@ -1,6 +1,6 @@
 /**
- * A process that trains and saves, for tests that let it die in between, and what is checked afterwards: the checkpoint before or
- * the new one is there, whole, and the next save leaves nothing of the dead one.
+ * Process that trains and saves, for tests that let it die in between, and the checks afterwards: the previous or the new checkpoint is
+ * complete, and the next save removes all leftovers.
  */
 import type { Test } from 'tap';
 import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
@@ -17,9 +17,9 @@ import { LocalWorld } from './local-ranks.js';
 import { testSpec } from './start-message.js';
 
 const core = fakeCore();
-/** Of every job that lives here. */
+/** Spec of every job here. */
 export const spec = testSpec({ steps: 20, keep_last: 1 });
-/** Of one life. */
+/** Steps of one process. */
 const STEPS = 3;
 
 export interface Stores {
@@ -27,7 +27,7 @@ export interface Stores {
   objects: ObjectStore;
 }
 
-/** Of the tokens that an agent would prepare for a job. @param cache_dir of this call alone */
+/** Returns the digest of the tokens that an agent would prepare for a job. @param cache_dir directory of this call alone */
 export async function tokensDigest(
   { store, objects }: Stores,
   job_id: string,
@@ -47,9 +47,8 @@ export async function tokensDigest(
 }
 
 /**
- * One life of a process: goes on from the newest checkpoint on `world_size` ranks, trains three steps and saves, as often as
- * `saves` says.
- * @param tokens_digest where an agent goes on with the checkpoints: of what it prepares
+ * Runs one process: resumes from the newest checkpoint on `world_size` ranks, then trains three steps and saves, `saves` times.
+ * @param tokens_digest digest of the prepared tokens, if an agent resumes from the checkpoints
  * @returns the last step
  */
 export async function live(
@@ -91,7 +90,7 @@ export async function live(
   }
 }
 
-/** The end of a job whose last step is saved. @returns how many files and which steps are left of its checkpoints */
+/** Ends a job whose last step is saved. @returns the number of files and the steps of its remaining checkpoints */
 export async function end({ store, objects }: Stores, job_id: string) {
   const attempt = await claimForTest({ store, objects, job_id });
   try {
@@ -111,7 +110,7 @@ async function filesOf(objects: ObjectStore, job_id: string): Promise<string[]> 
   return files;
 }
 
-/** What somebody who comes later finds. */
+/** Returns the newest checkpoint for a later agent. */
 export async function newest({ store, objects }: Stores, job_id: string) {
   const attempt = await claimForTest({ store, objects, job_id });
   try {
@@ -122,8 +121,8 @@ export async function newest({ store, objects }: Stores, job_id: string) {
 }
 
 /**
- * After the second life of a process on two ranks, which died: checks what was left, and that a third life goes on from there.
- * @param call what the process died of
+ * Checks the leftovers of a second process that died on two ranks, and that a third process resumes from there.
+ * @param call call at which the process died
  * @returns the step of the newest checkpoint; null when there is none
  */
 export async function lifeAfter(
@@ -160,7 +159,7 @@ export async function lifeAfter(
       recorded: checkpoint.id,
       digest: fakeStateDigest(1, manifest.step),
       next: manifest.step + STEPS,
-      // Three shards and a manifest of the one that is kept.
+      // Three shards and the manifest of the remaining checkpoint.
       files: 4,
       known: [next],
     },

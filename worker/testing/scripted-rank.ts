@@ -1,6 +1,5 @@
 /**
- * A child that does what its start message's job id says, which may name a script for each rank, with commas between them:
- * for tests of the supervision alone.
+ * Child process for tests of the supervision, which follows the script in its start message's job id; commas separate one script per rank.
  */
 import { writeSync } from 'node:fs';
 import type { AgentMessage, RankMessage } from '../../contracts/rank-protocol.js';
@@ -20,7 +19,7 @@ function act(script: string, rank: number): void {
       process.kill(process.pid, 'SIGKILL');
       return;
     case 'hang':
-      // Only after its first word: before it, a rank may still be loading.
+      // Only after its first message, because a rank without one may still be loading.
       setTimeout(() => process.kill(process.pid, 'SIGSTOP'), 100);
       return;
     case 'symptom':
@@ -64,7 +63,7 @@ process.on('message', (message: AgentMessage) => {
   if (message.kind === 'exit') process.exit(0);
   if (message.kind === 'deliver') {
     keys.add(`${message.key}=${message.value[0]}`);
-    // Only a rank that heard everyone, itself too, comes to its stop.
+    // A rank stops only after it received the keys of all ranks, including its own.
     if (keys.has('from-0=0') && keys.has('from-1=1')) send({ kind: 'stopped', step: 9, flags: 0 });
   }
 });

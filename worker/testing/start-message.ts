@@ -18,7 +18,7 @@ export interface TestSpec {
   steps?: number;
   every_steps?: number;
   keep_last?: number;
-  /** In place of the two before. */
+  /** Replaces the two fields above. */
   checkpoint?: JobSpec['checkpoint'];
   ranks?: number;
   priority?: number;
@@ -26,17 +26,17 @@ export interface TestSpec {
   preemptions?: number | null;
   limits?: Partial<ResolvedJobSpec['limits']>;
   dataset?: string;
-  /** How the dataset is read; split bytes by default. */
+  /** `data` section of the spec; split bytes by default. */
   data?: Partial<ResolvedJobSpec['data']>;
-  /** What the job begins with. */
+  /** Initial checkpoint or model of the job. */
   init_from?: ResolvedJobSpec['model']['init_from'];
-  /** Another model than the tiny Llama. */
+  /** Model other than the tiny Llama. */
   config?: ModelConfig;
   overrides?: ResolvedJobSpec['train']['overrides'];
   export_dtype?: ResolvedJobSpec['export']['dtype'];
 }
 
-/** The resolved spec of a tiny job of four leaves; what a test cares about is given. */
+/** Returns the resolved spec of a tiny job with four leaves, with the given fields. */
 export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
   const { spec, errors } = resolveSpec(
     {

@@ -1,7 +1,7 @@
 import type { StepSeconds } from '../../contracts/index.js';
 import type { SteppedMessage } from '../../contracts/rank-protocol.js';
 
-/** Of a step of 0.5 s. */
+/** Durations of a step of 0.5 s. */
 export const STEP_SECONDS: StepSeconds = {
   total: 0.5,
   data: 0.01,
@@ -12,7 +12,7 @@ export const STEP_SECONDS: StepSeconds = {
   gather: 0.01,
 };
 
-/** What rank 0 says of a step that nothing happened in. */
+/** Returns rank 0's message of an ordinary step. */
 export function stepped(step: number, fields: Partial<SteppedMessage> = {}): SteppedMessage {
   return {
     kind: 'stepped',

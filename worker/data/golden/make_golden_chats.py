@@ -1,4 +1,4 @@
-"""Writes chats.json: tokenizers, chat templates and chats with the ids and the assistant masks that transformers makes of them.
+"""Writes chats.json: tokenizers, chat templates and chats with the ids and the assistant masks of transformers.
 
     python worker/data/golden/make_golden_chats.py
 
@@ -31,7 +31,7 @@ CHATS = [
     [{"role": "user", "content": "<|im_end|> in the text"}, {"role": "assistant", "content": "  def f(x):\n    return x"}],
 ]
 
-# Turns between special tokens, with tags around what the assistant says and its end.
+# Turns between special tokens, with tags around the assistant's text and its end.
 CHATML = """{% for message in messages %}
     {{- '<|im_start|>' + message['role'] + '\\n' }}
     {%- if message['role'] == 'assistant' %}
@@ -45,7 +45,7 @@ CHATML = """{% for message in messages %}
 {% endfor %}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{% endif %}"""
 
-# No special tokens at the borders: a token may lie across them.
+# No special tokens at the borders: a token may cross them.
 PLAIN = """{{ bos_token }}{% for message in messages %}{% if message['role'] == 'assistant' %}A: {% generation %}{{ message['content'] }}{% endgeneration %}
 {% else %}{{ message['role'] | upper }}: {{ message['content'] | trim }}
 {% endif %}{% endfor %}"""
@@ -74,7 +74,7 @@ def metaspace():
         vocab_size=420, special_tokens=special + [f"<0x{byte:02X}>" for byte in range(256)], show_progress=False
     )
     tokenizer.train_from_iterator(SENTENCES, trainer)
-    # Bytes that stand in for unknown characters are no special tokens of their own.
+    # Byte fallback tokens are not added tokens.
     content = json.loads(tokenizer.to_str())
     content["added_tokens"] = [token for token in content["added_tokens"] if not token["content"].startswith("<0x")]
     tokenizer = Tokenizer.from_str(json.dumps(content))

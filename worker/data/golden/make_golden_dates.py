@@ -1,4 +1,4 @@
-"""Writes dates.json: what Python's strftime makes of days, as the chat templates of transformers show them.
+"""Writes dates.json: days formatted by Python's strftime, as in chat templates of transformers.
 
     python worker/data/golden/make_golden_dates.py
 """

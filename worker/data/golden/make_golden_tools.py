@@ -1,4 +1,4 @@
-"""Writes tools.json: chats with tools, their templates, and the texts and learned ranges that transformers makes of them.
+"""Writes tools.json: chats with tools, their templates, and the texts and learned ranges of transformers.
 
     python worker/data/golden/make_golden_tools.py
 
@@ -55,7 +55,7 @@ CHATS = [
     {"messages": [QUESTION, {"role": "assistant", "content": "I ask.", "tool_calls": [call('{"city": "A"}')]}, RESULT, ANSWER]},
 ]
 
-# In the manner of Qwen: definitions before the chat, calls and results between tags.
+# Modelled on Qwen: definitions before the chat, calls and results between tags.
 TAGGED = """{%- if tools is not none %}
     {{- '<|im_start|>system\\n# Tools\\n' }}
     {%- for tool in tools %}

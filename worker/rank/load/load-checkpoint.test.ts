@@ -20,14 +20,14 @@ import { trainerConfig } from '../trainer-config.js';
 
 const STEP = 3;
 const ALL_WORLDS = [1, 2, 3, 4, 5, 6, 7, 8];
-/** For optimizers that differ from the first in their states alone. */
+/** For optimizers that differ from the first only in their states. */
 const SOME_WORLDS = [1, 3, 8];
 const core = fakeCore();
 const directory = checkpointKey('job', checkpointDirectory({ step: STEP, execution: '1-a', nonce: 'test' }));
 
 const source = { kind: 'checkpoint' as const, directory, restore: 'full' as const, own: true };
 
-/** A job with this optimizer and some of its parameters frozen. */
+/** Returns the spec of a job with this optimizer and some frozen parameters. */
 function specOf(type: TrainerConfig['optimizer']['type'] = 'adamw', frozen: string[] = []): ResolvedJobSpec {
   const spec = testSpec();
   const param_groups = frozen.map((match) => ({ match, frozen: true }));
@@ -68,7 +68,7 @@ async function store(t: Test): Promise<ObjectStore> {
 }
 
 for (const type of ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const) {
-  t.test(`what N ranks wrote is what M ranks read, each byte once: ${type}`, async (t) => {
+  t.test(`M ranks read the checkpoint of N ranks, each byte once: ${type}`, async (t) => {
     const frozen = ['model.embed_tokens.weight'];
     const spec = specOf(type, frozen);
     const { params, states } = stateOf(spec);
@@ -84,7 +84,7 @@ for (const type of ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const)
       t.equal(manifest.state_digest, expected, `${writers} wrote the state`);
       t.match(manifest, { optimizer: type, states, params });
       await t.resolves(verifyShards(objects, directory, manifest));
-      // A rank may own nothing: of its shard nothing is wanted.
+      // A rank may own nothing, and its shard is not read.
       const wanted = manifest.shards.filter(({ bytes, data_begin }) => bytes > data_begin);
       const stored = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
       for (const readers of worlds) {
@@ -96,7 +96,7 @@ for (const type of ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const)
           ranges.reduce((sum, { begin, end }) => sum + end - begin, 0),
           state_bytes,
         );
-        t.equal(counting.bytes, state_bytes, 'no other byte was asked for');
+        t.equal(counting.bytes, state_bytes, 'no other byte was requested');
         await t.resolves(verifyLoadedRanges(counting.objects, directory, manifest.shards, ranges));
         t.equal(
           counting.bytes / stored,
@@ -109,7 +109,7 @@ for (const type of ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const)
 }
 
 t.test(
-  'a checkpoint of another optimizer, or with others frozen, is refused before anything is read',
+  'a checkpoint with another optimizer or other frozen parameters is refused before its shards are read',
   async (t) => {
     const objects = await store(t);
     await save(objects, 2);
@@ -120,7 +120,7 @@ t.test(
   },
 );
 
-t.test('a shard is a plain safetensors file with a tensor for each state and parameter', async (t) => {
+t.test('a shard is a plain safetensors file with one tensor per state and parameter', async (t) => {
   const objects = await store(t);
   const manifest = await save(objects, 3);
   const elements = new Map<string, number>();
@@ -139,14 +139,14 @@ t.test('a shard is a plain safetensors file with a tensor for each state and par
   t.strictSame(Object.fromEntries(elements), Object.fromEntries(whole));
 });
 
-t.test('a rank whose core owns something else than readers reckon with stores nothing', async (t) => {
+t.test('a rank whose core owns other elements than the layout stores nothing', async (t) => {
   const objects = await store(t);
   const wrong = { block_elements: 16, bucket_blocks: 5, expert_sets: 1 };
   const other = { ...core, sharding: () => wrong };
   const world = await LocalWorld.start({ core: other, spec: specOf(), world_size: 3, job_id: 'job' });
   await world.initialize();
-  await t.rejects(world.save(objects), { message: /owns elements .* where .* belong/ });
+  await t.rejects(world.save(objects), { message: /owns elements .*, expected/ });
   const keys: string[] = [];
   for await (const { key } of objects.list('')) keys.push(key);
-  t.ok(keys.length < 3, 'no whole save');
+  t.ok(keys.length < 3, 'no complete save');
 });

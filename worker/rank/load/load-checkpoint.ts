@@ -14,20 +14,20 @@ export interface LoadOptions {
   objects: ObjectStore;
   source: CheckpointLoad;
   trainer: RankTrainer;
-  /** What the job trains, and what it needs of the checkpoint. */
+  /** Parameters and optimizer of the job. */
   state: TrainedState;
   retry: RetryPolicy;
 }
 
 export interface LoadedPart {
   manifest: Manifest;
-  /** Checksums of everything that was read. */
+  /** Checksums of all bytes read. */
   ranges: RangeChecksum[];
 }
 
 /**
- * Reads what this rank owns out of a checkpoint that any number of ranks wrote: just those bytes, each once. The bytes are not
- * verified yet: the checksums go to the agent, which has those of all ranks.
+ * Reads this rank's part of a checkpoint that any number of ranks wrote: only those bytes, each once. The bytes are not verified here: the
+ * checksums go to the agent, which has those of all ranks.
  * @throws errors of the object store; `manifest_invalid`, `checkpoint_incomplete`, `checkpoint_mismatch`
  */
 export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> {
@@ -43,7 +43,7 @@ export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> 
   return { manifest, ranges };
 }
 
-/** What this rank owns: all states for a full restore, else the weights alone. */
+/** Returns what this rank owns: all states for a full restore, otherwise only the weights. */
 function wanted({ source, state, trainer }: LoadOptions): Wanted {
   const slices = trainer.slices().map(({ param: index, begin, end }) => {
     const param = state.params[index];

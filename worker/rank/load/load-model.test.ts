@@ -31,8 +31,8 @@ const params = core
 const states = ['master', 'exp_avg', 'exp_avg_sq'] as const;
 
 /**
- * A model of the fake core's parameters, in two files. In the first, elements lie across the border of two checksum chunks, and
- * no tensor begins at a multiple of its elements' size.
+ * Stores a model with the fake core's parameters, in two files. In the first, elements cross the border of two checksum chunks, and no
+ * tensor is aligned to its element size.
  */
 async function store(
   t: Test,
@@ -86,36 +86,33 @@ async function load(objects: ObjectStore, world_size: number) {
 }
 
 for (const dtypes of [['F32'], ['BF16'], ['F16'], ['BF16', 'F32', 'F16']] as const) {
-  t.test(
-    `any number of ranks gets the same values, each byte read once: ${dtypes.join(' and ')}`,
-    async (t) => {
-      const { objects, weights } = await store(t, dtypes);
-      const bytes = weights.files
-        .flatMap(({ tensors }) => tensors)
-        .reduce((sum, { byte_begin, byte_end }) => sum + byte_end - byte_begin, 0);
-      const digests = new Set<string>();
-      for (const world_size of [1, 2, 3, 4]) {
-        const { ranges, slices, digest } = await load(objects, world_size);
-        digests.add(digest);
-        t.equal(
-          ranges.reduce((sum, { begin, end }) => sum + end - begin, 0),
-          bytes,
-        );
-        await t.resolves(verifyLoadedRanges(objects, directory, weights.files, ranges));
-        const wrong = slices.filter(({ state, param, begin, end, data }) => {
-          const { name, shape } = params[param]!;
-          const dtype = dtypes[param % dtypes.length]!;
-          const expected = widenToFp32(dtype, testData(name, shape, dtype)).subarray(begin * 4, end * 4);
-          return state === 'master' && !Buffer.from(data).equals(expected);
-        });
-        t.strictSame(wrong, []);
-      }
-      t.equal(digests.size, 1);
-    },
-  );
+  t.test(`any number of ranks loads the same values, each byte once: ${dtypes.join(' and ')}`, async (t) => {
+    const { objects, weights } = await store(t, dtypes);
+    const bytes = weights.files
+      .flatMap(({ tensors }) => tensors)
+      .reduce((sum, { byte_begin, byte_end }) => sum + byte_end - byte_begin, 0);
+    const digests = new Set<string>();
+    for (const world_size of [1, 2, 3, 4]) {
+      const { ranges, slices, digest } = await load(objects, world_size);
+      digests.add(digest);
+      t.equal(
+        ranges.reduce((sum, { begin, end }) => sum + end - begin, 0),
+        bytes,
+      );
+      await t.resolves(verifyLoadedRanges(objects, directory, weights.files, ranges));
+      const wrong = slices.filter(({ state, param, begin, end, data }) => {
+        const { name, shape } = params[param]!;
+        const dtype = dtypes[param % dtypes.length]!;
+        const expected = widenToFp32(dtype, testData(name, shape, dtype)).subarray(begin * 4, end * 4);
+        return state === 'master' && !Buffer.from(data).equals(expected);
+      });
+      t.strictSame(wrong, []);
+    }
+    t.equal(digests.size, 1);
+  });
 }
 
-t.test('a byte that changed is found; what is not all there is an error', async (t) => {
+t.test('a changed byte is detected; missing data is an error', async (t) => {
   const { objects, weights } = await store(t, ['BF16']);
   const key = `${directory}/model-0.safetensors`;
   const good = await objects.get(key);
@@ -132,7 +129,7 @@ t.test('a byte that changed is found; what is not all there is an error', async 
   await t.rejects(load(objects, 2), { code: 'object_not_found' });
 });
 
-t.test('a model of other parameters is refused before anything is read', async (t) => {
+t.test('a model with other parameters is refused before its weights are read', async (t) => {
   const { objects, weights } = await store(t, ['F32']);
   const put = (change: (files: ModelWeights['files']) => void) => {
     const { files } = structuredClone(weights);

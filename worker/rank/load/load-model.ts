@@ -25,9 +25,9 @@ export interface LoadModelOptions {
   objects: ObjectStore;
   source: ModelLoad;
   trainer: Pick<RankTrainer, 'slices' | 'load'>;
-  /** Of the model that is trained, in canonical order. */
+  /** Parameters of the trained model, in canonical order. */
   params: readonly Pick<ParamRecord, 'name' | 'shape' | 'frozen'>[];
-  /** Of the optimizer. */
+  /** States of the optimizer. */
   states: readonly StateName[];
   retry: RetryPolicy;
 }
@@ -38,10 +38,10 @@ export interface LoadedModel {
 }
 
 /**
- * Reads what this rank owns out of the files of a model: just those bytes, each once, whatever their dtype is. Element by element the
- * master weights are the stored values, so they don't depend on who reads which of them. The bytes are not verified yet: the
- * checksums go to the agent, which has those of all ranks.
- * @returns checksums of everything that was read, and the updates that the state has seen
+ * Reads this rank's part of a model's files: only those bytes, each once, in any dtype. The master weights equal the stored values element
+ * by element, so they do not depend on the sharding. The bytes are not verified here: the checksums go to the agent, which has those of all
+ * ranks.
+ * @returns checksums of all bytes read, and the number of optimizer updates of the state
  * @throws ZerofleetError `model_corrupt`; errors of the object store
  */
 export async function loadModel(options: LoadModelOptions): Promise<LoadedModel> {
@@ -58,7 +58,7 @@ export async function loadModel(options: LoadModelOptions): Promise<LoadedModel>
   return { ranges, optimizer_steps: source.restore === 'full' ? (weights.optimizer_steps ?? 0) : 0 };
 }
 
-/** What this rank owns: the weights, and for a full restore what the optimizer keeps of each parameter that is trained. */
+/** Returns what this rank owns: the weights, and for a full restore the optimizer states of each trained parameter. */
 function wantedElements({ source, trainer, params, states }: LoadModelOptions): WantedElements[] {
   const owned = trainer.slices();
   const wanted = source.restore === 'full' ? states : (['master'] as const);

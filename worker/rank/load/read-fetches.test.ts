@@ -8,12 +8,12 @@ import { readFetches } from './read-fetches.js';
 const ONCE = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 const FILE_BYTES = 40_000;
 
-t.test('every piece gets its bytes, whatever came before into the same memory', async (t) => {
+t.test('every piece gets its bytes although memory is reused', async (t) => {
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   t.teardown(() => objects.close());
   const content = pattern(FILE_BYTES);
   await objects.put('dir/file', content);
-  // Longer and shorter ones in turn, two pieces each, more than there are lanes.
+  // Longer and shorter fetches alternate, two pieces each, more than there are lanes.
   const fetches = Array.from({ length: 40 }, (_, i) => {
     const begin = i * 1000;
     const middle = begin + 3 + i;
@@ -44,7 +44,7 @@ t.test('every piece gets its bytes, whatever came before into the same memory', 
   );
 });
 
-t.test('an error of the store or of the user ends the reading', async (t) => {
+t.test('an error of the store or of the callback ends the reading', async (t) => {
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   t.teardown(() => objects.close());
   await objects.put('dir/file', pattern(10));
@@ -56,7 +56,7 @@ t.test('an error of the store or of the user ends the reading', async (t) => {
   );
   const pieces = [{ file: 'file', byte_begin: 0, byte_end: 10, begin: 0 }];
   const refuse = () => {
-    throw new Error('not mine');
+    throw new Error('refused');
   };
-  await t.rejects(readFetches([{ ...fetch, end: 10, pieces }], source, refuse), { message: 'not mine' });
+  await t.rejects(readFetches([{ ...fetch, end: 10, pieces }], source, refuse), { message: 'refused' });
 });

@@ -4,7 +4,7 @@ import { retry } from '../../../platform/process/retry.js';
 import { type Fetch, rangeChecksums, type StoredRun } from '../../checkpoint/chunks.js';
 import { isRetryable } from '../../common/errors.js';
 
-/** Requests to the object store that one rank has under way at once. */
+/** Concurrent requests of one rank to the object store. */
 const PARALLEL_FETCHES = 4;
 
 export interface FetchSource {
@@ -15,10 +15,10 @@ export interface FetchSource {
 }
 
 /**
- * Reads every fetch once, several at a time in no particular order, and hands its pieces on.
- * @param use gets a piece and its bytes, which are good only until it returns: the next fetch has their memory
- * @returns checksums of everything that was read; nothing of it is verified yet
- * @throws errors of the object store; what `use` throws
+ * Reads every fetch once, several at a time in no particular order, and passes on its pieces.
+ * @param use receives a piece and its bytes, which are valid only until it returns: the next fetch reuses their memory
+ * @returns checksums of all bytes read; they are not verified here
+ * @throws errors of the object store; errors of `use`
  */
 export async function readFetches<Run extends StoredRun>(
   fetches: Iterable<Fetch<Run>>,
@@ -54,8 +54,8 @@ function read(
 }
 
 /**
- * Memory of one lane, used again and again. Fresh memory of a few MiB for each fetch would make V8, which counts what lies outside of
- * its heap, look for garbage every few fetches: with a large state in memory half of a load's time.
+ * Reused memory of one lane. New memory of a few MiB for each fetch would make V8, which counts external memory, collect garbage every few
+ * fetches: half of a load's time with a large state.
  */
 class LaneMemory {
   private held = Buffer.alloc(0);

@@ -1,7 +1,7 @@
-/** 16-bit floats as the fp32 values that they are. Every value of theirs has one, so nothing is rounded. */
+/** Exact conversion of 16-bit floats to fp32; nothing is rounded. */
 import type { WeightDtype } from '../../../platform/models/weights.js';
 
-/** @returns fp32, little-endian; for F32 the bytes themselves */
+/** Converts weights to fp32. @returns fp32, little-endian; for F32 the bytes themselves */
 export function widenToFp32(dtype: WeightDtype, bytes: Uint8Array): Uint8Array {
   if (dtype === 'F32') return bytes;
   const table = dtype === 'F16' ? halfTable() : null;
@@ -15,7 +15,7 @@ export function widenToFp32(dtype: WeightDtype, bytes: Uint8Array): Uint8Array {
 
 let halves: Uint32Array | null = null;
 
-/** The fp32 bits of every fp16 value. */
+/** Returns the fp32 bits of every fp16 value. */
 function halfTable(): Uint32Array {
   halves ??= Uint32Array.from({ length: 65536 }, (_, half) => fp32Bits(half));
   return halves;
@@ -33,7 +33,7 @@ function fp32Bits(half: number): number {
   if (exponent === 0x1f) return sign | 0x7f80_0000 | (fraction << (FP32_FRACTION_BITS - FP16_FRACTION_BITS));
   if (exponent === 0) {
     if (fraction === 0) return sign;
-    // A subnormal is a normal fp32: its first bit becomes the one that is not stored.
+    // A subnormal fp16 is a normal fp32: its first bit becomes the implicit one.
     exponent = 1;
     while ((fraction & 0x400) === 0) {
       fraction <<= 1;

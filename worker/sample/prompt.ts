@@ -2,44 +2,44 @@ import { type ResolvedJobSpec, type SampleTask, ZerofleetError } from '../../con
 import { ChatTemplate } from '../encoding/chat-template.js';
 import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
 
-/** What a model is to go on with. */
-export interface Question {
+/** Prompt of a sample. */
+export interface SamplePrompt {
   text: string;
   tokens: number[];
-  /** The token that ends the answer; null where none does. */
+  /** Token that ends the answer; null if there is none. */
   end_token: number | null;
-  /** A text with which the answer ends; empty where none does. */
+  /** Text that ends the answer; empty if there is none. */
   end_text: string;
 }
 
 /**
- * The beginning of a document, or what a chat template makes of messages.
- * @throws ZerofleetError `chat_template_invalid`; `tokenizer_invalid` when no token comes of it
+ * Builds the prompt: the beginning of a document, or messages rendered by the chat template.
+ * @throws ZerofleetError `chat_template_invalid`; `tokenizer_invalid` when the prompt has no token
  */
-export function questionOf(
+export function buildPrompt(
   tokenizer: PromptTokenizer,
   { prompt = '', messages }: Pick<SampleTask, 'prompt' | 'messages'>,
   { chat_template, template_date }: Pick<ResolvedJobSpec['data'], 'chat_template' | 'template_date'>,
-): Question {
+): SamplePrompt {
   const { variables: tokens, special_texts } = tokenizer;
   const options = { tokens, special_texts, date: template_date };
-  const question = messages
+  const built = messages
     ? chatOf(tokenizer, messages, new ChatTemplate(chat_template ?? '', options))
     : { text: prompt, tokens: tokenizer.encodePrompt(prompt), end_token: tokenizer.end, end_text: '' };
-  if (question.tokens.length > 0) return question;
+  if (built.tokens.length > 0) return built;
   throw new ZerofleetError(
     'tokenizer_invalid',
-    'the tokenizer makes no token of the prompt; give another one',
+    'the prompt has no token with this tokenizer; use another prompt',
   );
 }
 
-/** A turn ends with a special token, which no text shows, or with a text of the template. */
+/** Builds the prompt of a chat. A turn ends with a special token, which has no text, or with a text of the template. */
 function chatOf(
   tokenizer: PromptTokenizer,
   messages: NonNullable<SampleTask['messages']>,
   template: ChatTemplate,
-): Question {
-  const { end, ...asked } = template.ask(messages);
+): SamplePrompt {
+  const { end, ...asked } = template.generationPrompt(messages);
   const tokens = tokenizer.encodeChat(asked);
   const end_text = end.trim();
   const [first] = end_text === '' ? [] : tokenizer.encodeChat({ text: end_text, literal: [] });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { CudaDevice, Gpu, NativeCore } from '../native/adapter.js';
 import { fakeCore } from '../testing/fake-core.js';
-import { lookAtMachine, visible } from './look-at-machine.js';
+import { inspectMachine, visible } from './inspect-machine.js';
 
 const LISTED = [
   { index: 0, uuid: 'GPU-aaaa0000' },
@@ -16,11 +16,11 @@ t.test('CUDA_VISIBLE_DEVICES is read as CUDA reads it', async (t) => {
   t.same(indexes(undefined), [0, 1, 2, 3]);
   t.same(indexes(''), []);
   t.same(indexes('2,0'), [2, 0]);
-  t.same(indexes('GPU-bbbb1,GPU-aaaa0000'), [2, 0], 'beginnings of UUIDs');
+  t.same(indexes('GPU-bbbb1,GPU-aaaa0000'), [2, 0], 'prefixes of UUIDs');
   t.same(indexes('1, 0'), [1, 0]);
-  t.same(indexes('1,7,0'), [1], 'up to the first that is not there');
+  t.same(indexes('1,7,0'), [1], 'up to the first unknown device');
   t.same(indexes('-1,0'), []);
-  t.same(indexes('GPU-'), [], 'what names any names none');
+  t.same(indexes('GPU-'), [], 'an ambiguous prefix selects none');
 });
 
 function gpu(index: number, uuid: string | null, problem: string | null = null): Gpu {
@@ -33,12 +33,12 @@ function core(gpus: Gpu[], devices: CudaDevice[] | null): NativeCore {
   return { ...fakeCore(), gpus: () => gpus, cudaDevices: () => devices };
 }
 
-t.test('what the driver and CUDA say is put together', async (t) => {
+t.test('the reports of the driver and of CUDA are combined', async (t) => {
   const here = core(
     [gpu(0, 'GPU-a'), gpu(1, 'GPU-b'), gpu(2, 'GPU-c', 'it is lost'), gpu(3, null, 'no handle')],
     [{ uuid: 'GPU-a', fingerprint: 'cuda-a/1' }],
   );
-  const report = lookAtMachine(here, { gpus: true, cuda: true });
+  const report = inspectMachine(here, { gpus: true, cuda: true });
   t.equal(report.has_cuda, true);
   t.equal(report.num_cuda_devices, 1);
   t.equal(report.cpu_numerics, 'fake/1');
@@ -46,12 +46,12 @@ t.test('what the driver and CUDA say is put together', async (t) => {
     report.gpus.map(({ uuid, numerics, problem }) => [uuid, numerics, problem]),
     [
       ['GPU-a', 'cuda-a/1', null],
-      ['GPU-b', null, 'CUDA does not show it'],
+      ['GPU-b', null, 'CUDA does not list it'],
       ['GPU-c', null, 'it is lost'],
       ['index-3', null, 'no handle'],
     ],
   );
-  const later = lookAtMachine(here, { gpus: true, cuda: false });
+  const later = inspectMachine(here, { gpus: true, cuda: false });
   t.same(
     later.gpus.map(({ problem }) => problem),
     [null, null, 'it is lost', 'no handle'],
@@ -60,10 +60,10 @@ t.test('what the driver and CUDA say is put together', async (t) => {
   t.equal(later.num_cuda_devices, null);
 });
 
-t.test('an agent on the CPU asks for no GPU', async (t) => {
+t.test('an agent on the CPU queries no GPU', async (t) => {
   const fails = core([], []);
   fails.gpus = () => {
     throw new Error('asked');
   };
-  t.same(lookAtMachine(fails, { gpus: false, cuda: false }).gpus, []);
+  t.same(inspectMachine(fails, { gpus: false, cuda: false }).gpus, []);
 });

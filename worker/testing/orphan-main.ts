@@ -1,11 +1,11 @@
-/** A parent whose child asked the kernel to end with it: argv says which of the two this is. */
+/** Program of a parent and its child, which asks the kernel to end with its parent; argv selects the role. */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { endWithParent } from '../native/adapter.js';
 
 if (process.argv[2] === 'child') {
   process.send?.({ armed: endWithParent() });
-  // Alive without its channel, so that only the kernel can be what ends it.
+  // The child stays alive without its channel, so that only the kernel can end it.
   process.once('message', () => process.disconnect());
   setInterval(() => undefined, 1000);
 } else {

@@ -1,8 +1,8 @@
 /**
- * Says regularly that this process lives. The other side can't be told why it heard nothing for a while, so this side
- * remembers it: a process that was stopped finds out when it goes on.
+ * Sends heartbeats and records the longest gap between them, because the receiver cannot know the reason for a gap: a process that was
+ * stopped finds out here when it continues.
  */
-export class Pulse {
+export class Heartbeat {
   private readonly timer: NodeJS.Timeout;
   private last = performance.now();
   private longest = 0;
@@ -14,8 +14,8 @@ export class Pulse {
     }, interval_ms);
   }
 
-  /** The longest time in which nothing was said. */
-  get longest_silence_ms(): number {
+  /** Longest time without a heartbeat. */
+  get longest_gap_ms(): number {
     this.note();
     return Math.round(this.longest);
   }

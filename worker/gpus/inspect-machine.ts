@@ -1,33 +1,33 @@
 import type { WorkerGpu } from '../../state/index.js';
 import type { NativeCore } from '../native/adapter.js';
 
-/** A GPU that a worker may use, or could if it had no problem. */
+/** GPU that a worker may use, or could use without its problem. */
 export interface MachineGpu extends WorkerGpu {
-  /** The scope of bit-exactness of a rank on it; null where CUDA was not asked, or does not show it. */
+  /** Numerics fingerprint of a rank on it; null if CUDA was not queried or does not list it. */
   numerics: string | null;
 }
 
-/** What a machine can compute with. */
+/** Compute devices of a machine. */
 export interface MachineReport {
-  /** Whether the native core was built with CUDA. */
+  /** True if the native core was built with CUDA. */
   has_cuda: boolean;
-  /** Those that CUDA_VISIBLE_DEVICES leaves, with and without problems. */
+  /** GPUs that CUDA_VISIBLE_DEVICES selects, with and without problems. */
   gpus: MachineGpu[];
-  /** Devices that CUDA shows, whatever the driver's library says; null: CUDA was not asked. */
+  /** Number of devices that CUDA lists, whatever the driver's library reports; null: CUDA was not queried. */
   num_cuda_devices: number | null;
-  /** The scope of bit-exactness of a rank on the CPU. */
+  /** Numerics fingerprint of a rank on the CPU. */
   cpu_numerics: string;
 }
 
-export interface LookOptions {
-  /** Whether to ask for GPUs at all. */
+export interface InspectOptions {
+  /** True to query GPUs. */
   gpus: boolean;
-  /** Whether to ask CUDA as well: it says which kind of numerics they have. Only its own process should do so. */
+  /** True to query CUDA as well, for numerics fingerprints. Only a process of its own should do so. */
   cuda: boolean;
 }
 
-/** Looks at this machine. @throws NativeError `device_unavailable` where a driver is there and does not work */
-export function lookAtMachine(core: NativeCore, { gpus, cuda }: LookOptions): MachineReport {
+/** Inspects this machine. @throws NativeError `device_unavailable` if a driver is installed but does not work */
+export function inspectMachine(core: NativeCore, { gpus, cuda }: InspectOptions): MachineReport {
   const devices = cuda ? core.cudaDevices() : null;
   const numerics = new Map(devices?.map(({ uuid, fingerprint }) => [uuid, fingerprint]));
   const found = gpus ? visible(core.gpus(), process.env.CUDA_VISIBLE_DEVICES) : [];
@@ -36,20 +36,20 @@ export function lookAtMachine(core: NativeCore, { gpus, cuda }: LookOptions): Ma
     num_cuda_devices: devices?.length ?? null,
     cpu_numerics: core.fingerprint('cpu'),
     gpus: found.map(({ index, uuid, name, memory_bytes, driver, problem }) => ({
-      // One that can't say its own name is at least told apart from the others.
+      // A GPU without a UUID is identified by its index.
       uuid: uuid ?? `index-${index}`,
       name,
       memory_bytes,
       driver,
       numerics: numerics.get(uuid ?? '') ?? null,
-      problem: problem ?? (devices && !numerics.has(uuid ?? '') ? 'CUDA does not show it' : null),
+      problem: problem ?? (devices && !numerics.has(uuid ?? '') ? 'CUDA does not list it' : null),
     })),
   };
 }
 
 /**
- * Those of the list that CUDA would show with this value of CUDA_VISIBLE_DEVICES: UUIDs, or their beginnings, and indexes as
- * nvidia-smi has them, up to the first that is neither.
+ * Returns the GPUs that CUDA shows for a value of CUDA_VISIBLE_DEVICES: UUIDs, their prefixes, and indexes as in nvidia-smi, up to the
+ * first entry that matches none.
  */
 export function visible<G extends { index: number; uuid: string | null }>(
   gpus: readonly G[],

@@ -1,31 +1,31 @@
 import type { RankEnd } from './rank.js';
 
 /**
- * A rank whose peer died reports a broken connection, often before the operating system reports the death itself. So a
- * communication error waits this long for the better explanation, anew with each further one.
+ * Delay of a communication error. A rank whose peer died reports a broken connection, often before the operating system reports the death,
+ * so such an error waits for a better explanation; each further one restarts the delay.
  */
 const CAUSE_GRACE_MS = 1000;
 
-/** Which rank is to blame: one that ended, or one that lives and answers, for which all others waited in vain. */
-export type Culprit = { rank: number; end: RankEnd } | { rank: number; stuck: { waiting: number } };
+/** Rank that caused the failure: one that ended, or a live one that all others waited for. */
+export type FailedRank = { rank: number; end: RankEnd } | { rank: number; stuck: { waiting: number } };
 
-export interface BlameOptions {
+export interface RootCauseOptions {
   world_size: number;
-  /** Steps that a rank said it has done; null before its first word. */
+  /** Steps that a rank reported as done; null before its first report. */
   stepOf(rank: number): number | null;
   /** Called once. */
-  onFound(culprit: Culprit): void;
+  onFound(failed: FailedRank): void;
 }
 
-/** Tells the rank whose end is the cause from those whose end is only its consequence. */
-export class Blame {
+/** Finds the rank whose end is the root cause among those that ended as a consequence. */
+export class RootCause {
   private readonly symptoms = new Map<number, RankEnd>();
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
 
-  constructor(private readonly options: BlameOptions) {}
+  constructor(private readonly options: RootCauseOptions) {}
 
-  /** A rank ended, and nobody had told it to. */
+  /** Records an unexpected end of a rank. */
   ended(rank: number, end: RankEnd): void {
     if (this.closed) return;
     if (!isSymptom(end)) {
@@ -34,12 +34,12 @@ export class Blame {
     }
     this.symptoms.set(rank, end);
     clearTimeout(this.timer);
-    // Nobody is left whose end could explain these.
+    // No other rank is left that could explain these.
     if (this.symptoms.size === this.options.world_size) this.judge();
     else this.timer = setTimeout(() => this.judge(), CAUSE_GRACE_MS);
   }
 
-  /** Idempotent; nothing is found any more. */
+  /** Stops the search. Idempotent. */
   close(): void {
     this.closed = true;
     clearTimeout(this.timer);
@@ -53,7 +53,7 @@ export class Blame {
     else this.found({ rank: stuck, stuck: { waiting: this.symptoms.size } });
   }
 
-  /** The rank that was waited for: the others ran out of patience, it did not even get to the exchange. */
+  /** Returns the rank that the others waited for until their timeout: the one that lags behind. */
   private stuckRank(): number | null {
     const { world_size, stepOf } = this.options;
     if (![...this.symptoms.values()].some(isTimeout)) return null;
@@ -64,9 +64,9 @@ export class Blame {
     return alive.sort((a, b) => lag(a) - lag(b) || a - b)[0] ?? null;
   }
 
-  private found(culprit: Culprit): void {
+  private found(failed: FailedRank): void {
     this.close();
-    this.options.onFound(culprit);
+    this.options.onFound(failed);
   }
 }
 

@@ -1,10 +1,10 @@
-/** A job that takes its workers down, one after the other, does not do so for ever. */
+/** Tests of a job that loses its workers, one after the other. */
 import t from 'tap';
 import { resultKey } from '../../platform/checkpoint/layout.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
-/** Workers that die with the job: each takes it when the lease of the one before has run out. */
+/** Claims the job for workers that never renew: each claims it after the lease of the one before has expired. */
 async function lose(fleet: Fleet, id: string, workers: number): Promise<void> {
   for (let lost = 0; lost < workers; ) {
     const { attempt = 0 } = (await fleet.store.getJob(id)) ?? {};
@@ -16,7 +16,7 @@ async function lose(fleet: Fleet, id: string, workers: number): Promise<void> {
 }
 
 t.test(
-  'after ten workers without progress each is an error of the job, with what to do; a retry has as many again',
+  'more than ten workers lost without progress count as an error of the job; a retry resets the count',
   async (t) => {
     const fleet = await Fleet.start();
     t.teardown(() => fleet.close());
@@ -51,7 +51,7 @@ t.test(
     t.match(attempt?.blame, { code: 'workers_lost' });
     await fleet.untilState(patient, 'succeeded');
     const errors = (await fleet.events(patient)).filter(({ type }) => type === 'attempt.error');
-    t.match(errors, [{ data: { code: 'workers_lost' } }], 'one, for it has not lost another since');
+    t.match(errors, [{ data: { code: 'workers_lost' } }], 'one error, because no worker was lost since');
     await fleet.untilState(unlucky, 'succeeded');
     t.notOk((await fleet.events(unlucky)).some(({ type }) => type === 'attempt.error'));
     await fleet.untilState(cancelled, 'cancelled');

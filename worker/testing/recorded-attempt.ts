@@ -1,4 +1,4 @@
-/** An attempt of a job without a job store and without processes, which writes down what is done with its checkpoints. */
+/** Attempt of a job without a job store and without processes, which records all operations on its checkpoints. */
 import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
 import type { Execution } from '../../contracts/execution.js';
@@ -14,33 +14,33 @@ import { testSpec } from './start-message.js';
 /** Shape of the stored checkpoints. */
 export const SHAPE = { numels: [10], ranks: 2 };
 const EXECUTION = '2-a';
-/** Errors of the attempt before. */
+/** Errors of the previous attempt. */
 const ERRORS = 3;
 
-/** Name of the directory of a save, and its key. */
+/** Returns the directory name of a save. `keyOf` returns its key. */
 export const named = (step: number, execution: Execution = EXECUTION) =>
   checkpointDirectory({ step, execution, nonce: 'aaaaaaaa' });
 export const keyOf = (directory: string) => checkpointKey('job', directory);
 
 const log = createLogger({ level: 'silent', name: 'test' });
 
-export interface NotedAttemptOptions {
-  /** Records that the job store already has. */
+export interface RecordedAttemptOptions {
+  /** Records that already exist in the job store. */
   recorded?: Checkpoint[];
-  /** Called before each step by its name; what it throws becomes of the step. */
+  /** Called before each step with its name; an error fails the step. */
   before?: (step: string) => void;
 }
 
 /**
- * Job `job`, held in execution 2-a, which keeps its last two checkpoints.
- * @returns what it did in which order, the events that it told, and what the job store has been told of, the newest first
+ * Creates job `job`, held in execution 2-a, which keeps its last two checkpoints.
+ * @returns the steps in order, the events, and the records of the job store, newest first
  */
-export async function notedAttempt(
+export async function recordedAttempt(
   t: Test,
-  { recorded = [], before = () => undefined }: NotedAttemptOptions = {},
+  { recorded = [], before = () => undefined }: RecordedAttemptOptions = {},
 ) {
   const steps: string[] = [];
-  const told: { type: string; data: Record<string, unknown> }[] = [];
+  const events: { type: string; data: Record<string, unknown> }[] = [];
   const note = (step: string) => {
     before(step);
     steps.push(step);
@@ -96,9 +96,9 @@ export async function notedAttempt(
       note(`forget ${id}`);
       return true;
     },
-    appendEvent: async (_job: string, _execution: Execution, event: (typeof told)[number]) => {
+    appendEvent: async (_job: string, _execution: Execution, event: (typeof events)[number]) => {
       note(event.type);
-      return told.push(event);
+      return events.push(event);
     },
   };
   const lease = {
@@ -116,5 +116,5 @@ export async function notedAttempt(
     stops,
     log,
   } as unknown as AttemptContext;
-  return { checkpoints: new JobCheckpoints(ctx, ERRORS), stops, steps, told, recorded, store };
+  return { checkpoints: new JobCheckpoints(ctx, ERRORS), stops, steps, events, recorded, store };
 }

@@ -7,11 +7,11 @@ import { type AttemptContext, emit } from './context.js';
 import type { ResumePoint } from './load-point.js';
 
 /**
- * The job with its document as it is now: people may change the overrides of steps that are still to come. Where the ranks had passed
- * such a step when they heard of it, the document is made to say from which step on the change counts.
- * @param resume what the next ranks go on from; null: no step is done
+ * Returns the job with its current document. Users may change the overrides of future steps. If the ranks had passed such a step, the
+ * document is updated to the step at which the change takes effect.
+ * @param resume checkpoint from which the next ranks resume; null: no step is done
  */
-export async function presentJob(ctx: AttemptContext, resume: ResumePoint | null): Promise<Job> {
+export async function currentJob(ctx: AttemptContext, resume: ResumePoint | null): Promise<Job> {
   const { deps, lease } = ctx;
   for (;;) {
     const job = await lease.call((id) => deps.store.getJob(id));
@@ -28,7 +28,7 @@ export async function presentJob(ctx: AttemptContext, resume: ResumePoint | null
   }
 }
 
-/** Null when somebody changed the job meanwhile. */
+/** Returns null if the job was changed meanwhile. */
 async function replaceOverrides(
   { deps, lease }: AttemptContext,
   before: Job,

@@ -1,0 +1,26 @@
+import type { PreemptionNotice } from './source.js';
+
+/** Reason for which an agent returns its jobs. */
+export type DrainReason = 'worker_draining' | 'preempted';
+
+/** Drain of this agent, with the time that is left, shared by all of its attempts. */
+export class Drain {
+  private begun: { reason: DrainReason; terminates_at: number | null } | null = null;
+
+  /** Starts the drain; the first reason stays. */
+  begin(notice: PreemptionNotice | null): void {
+    this.begun ??= notice
+      ? { reason: 'preempted', terminates_at: notice.terminates_at }
+      : { reason: 'worker_draining', terminates_at: null };
+  }
+
+  get reason(): DrainReason {
+    return this.begun?.reason ?? 'worker_draining';
+  }
+
+  /** Time until the machine terminates, in ms; null if unknown. */
+  get left_ms(): number | null {
+    const terminates_at = this.begun?.terminates_at ?? null;
+    return terminates_at === null ? null : terminates_at - Date.now();
+  }
+}
