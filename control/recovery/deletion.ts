@@ -11,7 +11,7 @@ import {
   specKey,
 } from '../../platform/checkpoint/layout.js';
 import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
-import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { type Static, Type } from '../../platform/schema.js';
 import type { DeletedJob } from '../../state/index.js';
@@ -57,6 +57,6 @@ export async function removeJobObjects(
  * object store
  */
 export async function readDeleted(objects: ObjectStore, jobId: string): Promise<DeletedDocument | null> {
-  const document = await getIfThere(objects, deletedKey(jobId));
+  const document = await getIfExists(objects, deletedKey(jobId));
   return document && parseDeleted(document);
 }

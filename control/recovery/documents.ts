@@ -25,7 +25,7 @@ import {
 } from '../../contracts/index.js';
 import { desiredKey, resultKey, specKey } from '../../platform/checkpoint/layout.js';
 import { ObjectStoreError } from '../../platform/object-store/common/errors.js';
-import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
 import type { Desired, JobRequests } from '../../state/index.js';
@@ -100,7 +100,7 @@ export function putSpec(objects: ObjectStore, document: Omit<SpecDocument, 'form
 
 /** Stores a changed spec and keeps the idempotency key. */
 export async function replaceSpec(objects: ObjectStore, jobId: string, spec: ResolvedJobSpec): Promise<void> {
-  const stored = await getIfThere(objects, specKey(jobId));
+  const stored = await getIfExists(objects, specKey(jobId));
   await putSpec(objects, { job_id: jobId, idempotency: stored && parseSpec(stored).idempotency, spec });
 }
 

@@ -6,7 +6,7 @@
  */
 import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
 import { deletedKey } from '../../platform/checkpoint/layout.js';
-import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import type {
   DatasetRecords,
@@ -117,7 +117,7 @@ async function records(
   for await (const { key } of objects.list(prefix)) {
     if (!key.endsWith(`/${name}`)) continue;
     try {
-      const document = await getIfThere(objects, key);
+      const document = await getIfExists(objects, key);
       if (document === null) continue; // deleted since it was listed
       if (await put(document)) count++;
     } catch (error) {

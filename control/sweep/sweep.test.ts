@@ -1,4 +1,4 @@
-/** What the sweep removes, and above all what it never removes. */
+/** Tests of the objects that the sweep removes, and above all of those that it never removes. */
 import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
