@@ -42,7 +42,7 @@ export interface Machine {
   leaving: boolean;
 }
 
-/** One pool at one moment. */
+/** State of one pool at one moment. */
 export interface PoolSnapshot {
   /** Running and waiting jobs; waiting ones by queue position. */
   jobs: readonly JobDemand[];
