@@ -1,4 +1,4 @@
-/** The loop on a real job store, with machines that are only named. */
+/** Tests of the reconcile loop on a real job store with fake machines. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { PoolPolicy } from '../platform/config/autoscale-pools.js';
@@ -19,7 +19,7 @@ t.teardown(() => server.stop());
 const log = createLogger({ level: 'silent', name: 'test' });
 const policy = policyOf({ idle_seconds: 10 });
 
-/** Machines that appear at once. */
+/** Fake capacity whose machines appear at once. */
 class NamedMachines implements Capacity {
   readonly asked: string[] = [];
   readonly machines = new Map<string, string>();
@@ -62,7 +62,7 @@ async function start(t: Test, changes: Partial<AutoscalerOptions> = {}) {
     new Autoscaler({
       store,
       capacity,
-      errands: { count: async () => 0 },
+      backgroundTasks: { count: async () => 0 },
       pools: [policy],
       interval_ms: 10,
       metrics,
@@ -82,83 +82,90 @@ async function value(metrics: AutoscalerMetrics, name: string): Promise<number> 
   return Number(line?.split(' ').at(-1));
 }
 
-t.test('from a queued job to a machine, and back when it is done', async (t) => {
+t.test('scales up for a queued job and down when the job is done', async (t) => {
   const { pool, capacity, metrics, time, create, announce } = await start(t);
   const autoscaler = create();
   t.teardown(() => autoscaler.close());
-  await autoscaler.look();
+  await autoscaler.reconcile();
   t.same(capacity.asked, []);
   const job = await pool.job({ min: 3 });
-  await autoscaler.look();
+  await autoscaler.reconcile();
   t.same(capacity.asked, ['want m 1']);
   await announce('w', 'i-1');
   t.same(await pool.places(job), { w: 3 });
   time.now += 60_000;
-  await autoscaler.look();
+  await autoscaler.reconcile();
   t.equal(await value(metrics, 'running_ranks{pool="default"}'), 3);
   t.equal(await value(metrics, 'machines{pool="default",type="m",state="up"}'), 1);
   t.equal(await value(metrics, 'leads'), 1);
   await pool.store.requestCancel(job.id);
   await pool.store.finishJob(job.id, executionAt(job.id, 1), 'cancelled');
-  await autoscaler.look();
+  await autoscaler.reconcile();
   time.now += 10_000;
-  await autoscaler.look();
+  await autoscaler.reconcile();
   t.same(capacity.asked, ['want m 1', 'retire i-1']);
   t.equal(await value(metrics, 'actions_total{pool="default",kind="retire",reason="idle"}'), 1);
   t.match(await pool.store.listWorkers(), [{ id: 'w', draining: true }]);
 });
 
-t.test('a machine that got work since the look is left alone', async (t) => {
+t.test('a machine that got work after the decision is not retired', async (t) => {
   const { pool, store: real, capacity, metrics, time, create, announce } = await start(t);
   await capacity.want(policy, 'm', 1);
   await announce('w', 'i-1');
   const job = await pool.job({ min: 1 });
-  // The job comes between the look and the deed: the look finds the queue empty.
+  // The job arrives between the decision and the action: the decision sees an empty queue.
   let demand = pool.store.readDemand;
   const store = { ...real, readDemand: (...args: Parameters<typeof demand>) => demand(...args) };
   demand = async (pools) => (await pool.store.readDemand(pools)).map((each) => ({ ...each, jobs: [] }));
   const autoscaler = create({ store });
   t.teardown(() => autoscaler.close());
-  await autoscaler.look();
+  await autoscaler.reconcile();
   time.now += 20_000;
-  await autoscaler.look();
+  await autoscaler.reconcile();
   const before = await pool.store.readDemand(['default']);
   demand = async () => before.map((each) => ({ ...each, jobs: [] }));
   await pool.places(job);
   time.now += 20_000;
-  await autoscaler.look();
+  await autoscaler.reconcile();
   t.same(capacity.asked, ['want m 1']);
   t.equal(await value(metrics, 'actions_total{pool="default",kind="retire",reason="busy"}'), 1);
   t.match(await pool.store.listWorkers(), [{ id: 'w', draining: false, used_slots: 1 }]);
 });
 
-t.test('of two one decides; the other one takes over with what the first remembered', async (t) => {
-  const { pool, capacity, time, create, announce } = await start(t);
-  const metrics = [new AutoscalerMetrics(), new AutoscalerMetrics()] as const;
-  const first = create({ metrics: metrics[0] });
-  const second = create({ metrics: metrics[1] });
-  t.teardown(() => Promise.all([first.close(), second.close()]));
-  await pool.job({ min: 5 });
-  for (const autoscaler of [first, second, first, second]) await autoscaler.look();
-  t.same(capacity.asked, ['want m 2']);
-  t.same([await value(metrics[0], 'leads'), await value(metrics[1], 'leads')], [1, 0]);
-  await announce('w', 'i-1');
-  await announce('v', 'i-2');
-  for (const { id } of (await pool.store.readDemand(['default']))[0]?.jobs ?? [])
-    await pool.store.requestCancel(id);
-  await first.look();
-  await first.close();
-  time.now += 10_000;
-  await second.look();
-  t.equal(await value(metrics[1], 'leads'), 1);
-  t.same(capacity.asked, ['want m 2', 'retire i-1', 'retire i-2'], 'idle since the first one saw it');
-});
+t.test(
+  'of two autoscalers only the leader decides; the follower takes over with the stored state',
+  async (t) => {
+    const { pool, capacity, time, create, announce } = await start(t);
+    const metrics = [new AutoscalerMetrics(), new AutoscalerMetrics()] as const;
+    const first = create({ metrics: metrics[0] });
+    const second = create({ metrics: metrics[1] });
+    t.teardown(() => Promise.all([first.close(), second.close()]));
+    await pool.job({ min: 5 });
+    for (const autoscaler of [first, second, first, second]) await autoscaler.reconcile();
+    t.same(capacity.asked, ['want m 2']);
+    t.same([await value(metrics[0], 'leads'), await value(metrics[1], 'leads')], [1, 0]);
+    await announce('w', 'i-1');
+    await announce('v', 'i-2');
+    for (const { id } of (await pool.store.readDemand(['default']))[0]?.jobs ?? [])
+      await pool.store.requestCancel(id);
+    await first.reconcile();
+    await first.close();
+    time.now += 10_000;
+    await second.reconcile();
+    t.equal(await value(metrics[1], 'leads'), 1);
+    t.same(
+      capacity.asked,
+      ['want m 2', 'retire i-1', 'retire i-2'],
+      'idle time counts from the first leader’s observation',
+    );
+  },
+);
 
-t.test('two that both believe to decide do no harm', async (t) => {
+t.test('two autoscalers that both believe to lead do no harm', async (t) => {
   const { pool, capacity, time, create, announce } = await start(t);
-  // Each is told that it holds the office: the worst that a stopped process and a clock can do.
+  // Both are told that they lead: the worst case after a stopped process or a clock jump.
   let memory = '';
-  const lead: typeof pool.store.lead = async (_office, _holder, _ttl, text = memory) => {
+  const lead: typeof pool.store.lead = async (_name, _holder, _ttl, text = memory) => {
     memory = text;
     return { leads: true, memory };
   };
@@ -166,20 +173,20 @@ t.test('two that both believe to decide do no harm', async (t) => {
   const both = [create({ store }), create({ store })];
   t.teardown(() => Promise.all(both.map((each) => each.close())));
   const job = await pool.job({ min: 6 });
-  await Promise.all(both.map((each) => each.look()));
-  t.equal(capacity.machines.size, 2, 'a size is not added up');
+  await Promise.all(both.map((each) => each.reconcile()));
+  t.equal(capacity.machines.size, 2, 'desired sizes are absolute and do not add up');
   await announce('w', 'i-1');
   await announce('v', 'i-2');
   await pool.places(job);
-  for (let looks = 0; looks < 10; looks += 1) {
+  for (let round = 0; round < 10; round += 1) {
     time.now += 10_000;
-    await Promise.all(both.map((each) => each.look()));
+    await Promise.all(both.map((each) => each.reconcile()));
   }
-  t.equal(capacity.machines.size, 2, 'nobody takes what works');
+  t.equal(capacity.machines.size, 2, 'busy machines are not retired');
   t.notOk(capacity.asked.some((each) => each.startsWith('retire')));
 });
 
-t.test('what can not be seen or done is tried again, and the other pools go on', async (t) => {
+t.test('failed reads and actions are retried, and the other pools continue', async (t) => {
   const { pool, capacity, metrics, create } = await start(t);
   const reports: ReadonlyMap<string, PoolReport>[] = [];
   const publisher = {
@@ -190,16 +197,16 @@ t.test('what can not be seen or done is tried again, and the other pools go on',
   t.teardown(() => autoscaler.close());
   await pool.job({ min: 1 });
   capacity.fails = true;
-  await autoscaler.look();
+  await autoscaler.reconcile();
   t.equal(await value(metrics, 'errors_total{what="capacity"}'), 1);
   t.equal(reports[0]?.size, 0);
   capacity.fails = false;
-  await autoscaler.look();
+  await autoscaler.reconcile();
   t.same(capacity.asked, ['want m 1']);
   t.match(reports[1]?.get('default'), { wanted_ranks: 1 });
 });
 
-t.test('it looks by itself until it is closed, and a job store that is away ends nothing', async (t) => {
+t.test('reconciles until it is closed, and survives an unavailable job store', async (t) => {
   const { pool, capacity, metrics, create } = await start(t);
   let away = true;
   const lead: typeof pool.store.lead = async (...args) => {
@@ -215,5 +222,5 @@ t.test('it looks by itself until it is closed, and a job store that is away ends
   while (capacity.asked.length === 0) await sleep(5);
   t.same(capacity.asked, ['want m 1']);
   await autoscaler.close();
-  t.match(await pool.store.lead('autoscaler', 'other', 1), { leads: true }, 'the office is free');
+  t.match(await pool.store.lead('autoscaler', 'other', 1), { leads: true }, 'the leader lease is released');
 });

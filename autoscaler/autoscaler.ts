@@ -1,7 +1,7 @@
 /**
- * The loop around the controller: looks, decides, remembers, acts. Only the one that holds the office acts, and only as long as it
- * is sure to hold it. What it does may be done twice without harm: sizes are absolute, a machine is taken by its id, and before that
- * the job store keeps new work away from it in the same step in which it finds that none is there.
+ * Reconcile loop around the controller: observes, decides, stores its state, acts. Only the leader acts, and
+ * only while it surely holds the lease. Actions are idempotent: sizes are absolute, and a machine is retired
+ * by its id after the job store has closed it to new work and found it idle in one atomic step.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -21,7 +21,7 @@ import {
 import type { AutoscalerMetrics } from './metrics.js';
 import type { Publisher } from './publisher.js';
 
-/** What the autoscaler needs of the job store. */
+/** Methods of the job store that the autoscaler uses. */
 export type ScalingStore = Pick<
   JobStorePort,
   'now' | 'lead' | 'readDemand' | 'retireWorkers' | 'drainedMachines' | 'listWorkers'
@@ -30,8 +30,8 @@ export type ScalingStore = Pick<
 export interface AutoscalerOptions {
   store: ScalingStore;
   capacity: Capacity;
-  /** What a pool is asked to do beside training. */
-  errands: { count(pool: string): Promise<number> };
+  /** Counts queued work other than training. */
+  backgroundTasks: { count(pool: string): Promise<number> };
   pools: readonly PoolPolicy[];
   interval_ms: number;
   metrics: AutoscalerMetrics;
@@ -39,17 +39,17 @@ export interface AutoscalerOptions {
   log: Logger;
 }
 
-const OFFICE = 'autoscaler';
-/** Of silence, after which another one takes over. */
-const LEAD_MS = 30_000;
-/** Nothing is begun when the office is held for less than this. */
-const MARGIN_MS = 5_000;
+const LEASE_NAME = 'autoscaler';
+/** Duration of the leader lease. A follower takes over when the leader has not renewed it for this long. */
+const LEASE_MS = 30_000;
+/** No action starts when the lease expires in less than this. */
+const LEASE_MARGIN_MS = 5_000;
 const UNHEALTHY_MS = 120_000;
 
-interface Look {
+interface Reconciliation {
   decisions: Map<PoolPolicy, Decision>;
   reports: ReadonlyMap<string, PoolReport>;
-  /** By the monotonic clock; until then nobody else decides. */
+  /** Time of the monotonic clock until which no other autoscaler can lead. */
   until: number;
 }
 
@@ -57,94 +57,98 @@ export class Autoscaler {
   readonly id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   private readonly stopping = new AbortController();
   private loop: Promise<void> | null = null;
-  private looked_at = performance.now();
-  private leads = false;
+  private reconciled_at = performance.now();
+  private isLeader = false;
   private publishing: Promise<void> | null = null;
 
   constructor(private readonly options: AutoscalerOptions) {}
 
-  /** Looks now, and again and again until `close`. */
+  /** Reconciles now and then at every interval until `close`. */
   start(): void {
     this.loop ??= this.run();
   }
 
-  /** Whether it looked, or stood by, not long ago. */
+  /** Returns whether a reconciliation finished, as leader or follower, within `UNHEALTHY_MS`. */
   get isHealthy(): boolean {
-    return performance.now() - this.looked_at < UNHEALTHY_MS;
+    return performance.now() - this.reconciled_at < UNHEALTHY_MS;
   }
 
-  /** Gives up the office; what is there stays. Idempotent. */
+  /** Releases the lease; machines stay. Idempotent. */
   async close(): Promise<void> {
     this.stopping.abort();
     await this.loop;
     await this.publishing;
-    if (!this.leads) return;
-    this.leads = false;
-    await this.options.store.lead(OFFICE, this.id, 0).catch((error: unknown) => {
-      this.options.log.warn({ err: error }, 'office not given up; it is free when its time has run out');
+    if (!this.isLeader) return;
+    this.isLeader = false;
+    await this.options.store.lead(LEASE_NAME, this.id, 0).catch((error: unknown) => {
+      this.options.log.warn({ err: error }, 'could not release the leader lease; it expires by itself');
     });
   }
 
-  /** One look at all pools, with what follows from it. Does not reject. */
-  async look(): Promise<void> {
+  /** Reconciles all pools once. Does not reject. */
+  async reconcile(): Promise<void> {
     const { metrics, log } = this.options;
     const began = performance.now();
     try {
-      const look = await this.decideAll();
-      if (look) {
-        for (const [policy, decision] of look.decisions) await this.act(policy, decision, look.until);
-        this.publish(look.reports);
+      const result = await this.decideAll();
+      if (result) {
+        for (const [policy, decision] of result.decisions) await this.act(policy, decision, result.until);
+        this.publish(result.reports);
       }
-      this.looked_at = performance.now();
+      this.reconciled_at = performance.now();
     } catch (error) {
       metrics.failed('job_store');
-      log.warn({ err: error }, 'nothing can be decided: the job store does not answer');
+      log.warn({ err: error }, 'reconciliation failed: the job store is unavailable');
     }
-    metrics.looked((performance.now() - began) / 1000);
+    metrics.reconciled((performance.now() - began) / 1000);
   }
 
   private async run(): Promise<void> {
     const { interval_ms } = this.options;
     const { signal } = this.stopping;
     while (!signal.aborted) {
-      await this.look();
+      await this.reconcile();
       await sleep(interval_ms, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  /** Decides for every pool whose machines can be seen, and remembers it. Null for one that stands by. */
-  private async decideAll(): Promise<Look | null> {
+  /**
+   * Decides for every pool whose machines can be listed, and stores the new state. Returns null on a
+   * follower.
+   */
+  private async decideAll(): Promise<Reconciliation | null> {
     const { store, pools, metrics } = this.options;
     const began = performance.now();
-    const office = await store.lead(OFFICE, this.id, LEAD_MS);
-    this.tellOffice(office.leads);
-    if (!office.leads) return null;
-    const states = statesOf(office.memory);
-    // Whoever decides next goes on with what is remembered here, so it can't be a clock of this machine.
+    const lease = await store.lead(LEASE_NAME, this.id, LEASE_MS);
+    this.setLeader(lease.leads);
+    if (!lease.leads) return null;
+    const states = statesOf(lease.memory);
+    // The next leader continues from the stored state, so the time is that of the job store, not of this
+    // machine.
     const now = await store.now();
     const demands = await store.readDemand(pools.map(({ pool }) => pool));
     const drained = await store.drainedMachines();
-    const decisions: Look['decisions'] = new Map();
+    const decisions: Reconciliation['decisions'] = new Map();
     for (const policy of pools) {
       const demand = demands.find(({ name }) => name === policy.pool);
       const view = await this.view(policy);
       if (!demand || !view) continue;
-      const errands = await this.options.errands.count(policy.pool);
-      const snapshot = { ...demand, errands, ...view, drained };
+      const backgroundTasks = await this.options.backgroundTasks.count(policy.pool);
+      const snapshot = { ...demand, backgroundTasks, ...view, drained };
       decisions.set(policy, decide(policy, snapshot, states[policy.pool] ?? EMPTY_STATE, now));
     }
     for (const [{ pool }, { state }] of decisions) states[pool] = state;
-    const kept = await store.lead(OFFICE, this.id, LEAD_MS, JSON.stringify(states));
-    this.tellOffice(kept.leads);
-    if (!kept.leads) return null;
+    const renewed = await store.lead(LEASE_NAME, this.id, LEASE_MS, JSON.stringify(states));
+    this.setLeader(renewed.leads);
+    if (!renewed.leads) return null;
     const reports = new Map(
       [...decisions].map(([{ pool }, { report }]): [string, PoolReport] => [pool, report]),
     );
     for (const [pool, report] of reports) metrics.decided(pool, report);
-    return { decisions, reports, until: began + LEAD_MS - MARGIN_MS };
+    return { decisions, reports, until: began + LEASE_MS - LEASE_MARGIN_MS };
   }
 
-  /** Nobody waits for it; while it takes long nothing more is sent. */
+  /** Publishes in the background. While one publication is in progress, further reports are dropped. */
   private publish(reports: ReadonlyMap<string, PoolReport>): void {
     this.publishing ??= this.options.publisher
       ? this.options.publisher.publish(reports).finally(() => {
@@ -153,10 +157,10 @@ export class Autoscaler {
       : null;
   }
 
-  private tellOffice(leads: boolean): void {
-    if (leads !== this.leads)
-      this.options.log.info({ id: this.id }, leads ? 'decides from now on' : 'stands by');
-    this.leads = leads;
+  private setLeader(leads: boolean): void {
+    if (leads !== this.isLeader)
+      this.options.log.info({ id: this.id }, leads ? 'became leader' : 'became follower');
+    this.isLeader = leads;
     this.options.metrics.leading(leads);
   }
 
@@ -165,7 +169,7 @@ export class Autoscaler {
       return await this.options.capacity.view(policy);
     } catch (error) {
       this.options.metrics.failed('capacity');
-      this.options.log.warn({ err: error, pool: policy.pool }, 'the machines of a pool can not be seen');
+      this.options.log.warn({ err: error, pool: policy.pool }, 'could not list the machines of a pool');
       return null;
     }
   }
@@ -175,41 +179,44 @@ export class Autoscaler {
     const { pool } = policy;
     await capacity.hold(policy, saving).catch((error: unknown) => {
       metrics.failed('capacity');
-      log.warn({ err: error, pool, machines: saving }, 'machines that save could not be held');
+      log.warn(
+        { err: error, pool, machines: saving },
+        'could not extend the termination of machines that are saving',
+      );
     });
     for (const action of actions) {
       if (performance.now() > until || this.stopping.signal.aborted) return;
       try {
-        const done = await this.carryOut(policy, action);
+        const done = await this.perform(policy, action);
         metrics.acted(pool, action, done ? undefined : 'busy');
         const { wanted_ranks, ranks } = report;
-        log.info({ pool, ...action, wanted_ranks, ranks }, done ? 'done' : 'not done: there is work by now');
+        log.info({ pool, ...action, wanted_ranks, ranks }, done ? 'done' : 'not done: the machine is in use');
       } catch (error) {
         metrics.failed('capacity');
-        log.warn({ err: error, pool, ...action }, 'not done yet');
+        log.warn({ err: error, pool, ...action }, 'action failed; it will be retried');
       }
     }
   }
 
-  /** False where a machine turned out to be in use. */
-  private async carryOut(policy: PoolPolicy, action: Action): Promise<boolean> {
+  /** Returns false if the machine turned out to be in use. */
+  private async perform(policy: PoolPolicy, action: Action): Promise<boolean> {
     const { store, capacity } = this.options;
     if (action.kind === 'want') {
       await capacity.want(policy, action.type, action.machines);
       return true;
     }
     const workers = await store.listWorkers(policy.pool);
-    const there = workers.filter(({ machine }) => machine === action.machine);
-    const came = action.reason === 'never_registered' || action.reason === 'agent_lost';
-    if (came && there.length > 0) return false;
-    const busy = await store.retireWorkers(there.map(({ id }) => id));
+    const present = workers.filter(({ machine }) => machine === action.machine);
+    const isAgentMissing = action.reason === 'never_registered' || action.reason === 'agent_lost';
+    if (isAgentMissing && present.length > 0) return false;
+    const busy = await store.retireWorkers(present.map(({ id }) => id));
     if (busy.length > 0) return false;
     await capacity.retire(policy, action.machine);
     return true;
   }
 }
 
-/** What the holder of the office before remembered. */
+/** Parses the states that the previous leader stored. */
 function statesOf(memory: string): Record<string, PoolState> {
   return memory === '' ? {} : JSON.parse(memory);
 }

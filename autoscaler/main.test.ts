@@ -1,4 +1,4 @@
-/** The program as it is started. */
+/** Tests of the autoscaler as a program. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ function run(env: Record<string, string>) {
   return { child, exited };
 }
 
-t.test('a configuration that can not be used is refused with what to write', async (t) => {
+t.test('an invalid configuration is refused with the required setting', async (t) => {
   for (const [env, message] of [
     [{}, /an autoscaler alone needs ZEROFLEET_REDIS_URL/],
     [
@@ -49,7 +49,7 @@ t.test('a configuration that can not be used is refused with what to write', asy
   }
 });
 
-t.test('it says that it works, serves its numbers, and ends by SIGTERM', async (t) => {
+t.test('logs its start, serves metrics, and ends on SIGTERM', async (t) => {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());
   const { child, exited } = run({
@@ -62,8 +62,8 @@ t.test('it says that it works, serves its numbers, and ends by SIGTERM', async (
   for await (const line of createInterface({ input: child.stdout })) {
     const entry = JSON.parse(line);
     t.equal(entry.name, 'autoscaler');
-    if (entry.msg === 'looking after pools') url = entry.url;
-    if (entry.msg === 'decides from now on') break;
+    if (entry.msg === 'autoscaler started') url = entry.url;
+    if (entry.msg === 'became leader') break;
   }
   t.match(await (await fetch(`${url}/healthz`)).json(), { status: 'ok' });
   let text = '';

@@ -1,4 +1,4 @@
-/** The autoscaler as a program of its own. */
+/** Entry point of the autoscaler program. */
 import { runProgram } from '../platform/process/run-program.js';
 import { startAutoscaler } from './start.js';
 

@@ -2,28 +2,33 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Action, PoolReport } from './controller/types.js';
 
 const PREFIX = 'zerofleet_autoscaler_';
-const LOOK_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const RECONCILE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** What one autoscaler counts, in Prometheus' terms; names and help are the documentation. */
+/** Prometheus metrics of one autoscaler; names and help texts are the documentation. */
 export class AutoscalerMetrics {
   private readonly registry = new Registry();
-  private readonly leads = this.gauge('leads', 'Whether this one decides (1) or stands by (0).');
+  private readonly leads = this.gauge(
+    'leads',
+    'Whether this autoscaler is the leader (1) or a follower (0).',
+  );
   private readonly pools = {
-    wanted_ranks: this.gauge('wanted_ranks', 'Ranks that jobs should have, by machines, quotas and budget.', [
-      'pool',
-    ]),
+    wanted_ranks: this.gauge(
+      'wanted_ranks',
+      'Ranks that jobs should have within the limits of machines, quotas and budget.',
+      ['pool'],
+    ),
     running_ranks: this.gauge('running_ranks', 'Ranks that jobs hold.', ['pool']),
     ranks: this.gauge('ranks', 'Ranks that machines have or will have.', ['pool']),
-    idle_machines: this.gauge('idle_machines', 'Machines that do nothing.', ['pool']),
+    idle_machines: this.gauge('idle_machines', 'Idle machines.', ['pool']),
     strikes: this.gauge('strikes', 'Strikes of machines whose agent is missing.', ['pool']),
-    anonymous_agents: this.gauge('anonymous_agents', 'Agents that do not say which machine they run on.', [
+    anonymous_agents: this.gauge('anonymous_agents', 'Agents that do not report which machine they run on.', [
       'pool',
     ]),
-    spent: this.gauge('spent', 'What machines have cost since midnight, UTC.', ['pool']),
+    spent: this.gauge('spent', 'Cost of machines since midnight, UTC.', ['pool']),
   };
   private readonly budgetExhausted = this.gauge(
     'budget_exhausted',
-    'Whether the budget of the day is used up.',
+    'Whether the budget of the day is exhausted.',
     ['pool'],
   );
   private readonly machines = this.gauge('machines', 'Machines, by type and state.', [
@@ -31,30 +36,31 @@ export class AutoscalerMetrics {
     'type',
     'state',
   ]);
-  private readonly refused = this.gauge('refused_jobs', 'Jobs that get no machines now, by reason.', [
-    'pool',
-    'reason',
-  ]);
+  private readonly refused = this.gauge(
+    'refused_jobs',
+    'Jobs that no machines are requested for now, by reason.',
+    ['pool', 'reason'],
+  );
   private readonly actions = new Counter({
     name: `${PREFIX}actions_total`,
-    help: 'What was done: sizes that were set ("want") and machines that were ended, by reason; "busy": it was not ended after all.',
+    help: 'Actions: sizes set ("want") and machines ended, by reason; "busy": the machine was in use and not ended.',
     labelNames: ['pool', 'kind', 'reason'],
     registers: [this.registry],
   });
   private readonly errors = new Counter({
     name: `${PREFIX}errors_total`,
-    help: 'Looks that failed, by what did not answer.',
+    help: 'Failed reconciliations and actions, by what did not answer.',
     labelNames: ['what'],
     registers: [this.registry],
   });
-  private readonly lookSeconds = new Histogram({
+  private readonly reconcileSeconds = new Histogram({
     name: `${PREFIX}look_seconds`,
-    help: 'Duration of a look at all pools with what was done.',
-    buckets: LOOK_BUCKETS,
+    help: 'Duration of a reconciliation of all pools with its actions.',
+    buckets: RECONCILE_BUCKETS,
     registers: [this.registry],
   });
 
-  /** Content type and text of everything, as a scrape answers it. */
+  /** Returns the content type and text of a scrape. */
   async scrape(): Promise<{ type: string; text: string }> {
     return { type: this.registry.contentType, text: await this.registry.metrics() };
   }
@@ -63,8 +69,8 @@ export class AutoscalerMetrics {
     this.leads.set(leads ? 1 : 0);
   }
 
-  looked(seconds: number): void {
-    this.lookSeconds.observe(seconds);
+  reconciled(seconds: number): void {
+    this.reconcileSeconds.observe(seconds);
   }
 
   failed(what: 'job_store' | 'capacity' | 'cloudwatch'): void {

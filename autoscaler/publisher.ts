@@ -1,8 +1,8 @@
 import type { PoolReport } from './controller/types.js';
 
-/** Where numbers go beside Prometheus, which fetches them itself. */
+/** Destination of metrics in addition to Prometheus, which scrapes them itself. */
 export interface Publisher {
-  /** Does not reject: numbers that can't be told are told the next time. */
+  /** Publishes the reports. Does not reject: after a failure the next reports are published. */
   publish(reports: ReadonlyMap<string, PoolReport>): Promise<void>;
   /** Idempotent. */
   close(): Promise<void>;

@@ -9,9 +9,9 @@ import { projectRoot } from '../platform/process/root.js';
 import { openJobStore } from '../state/index.js';
 import { Autoscaler } from './autoscaler.js';
 import { openAwsCapacity, openCloudWatch } from './aws/open.js';
+import { BackgroundTasks } from './background-tasks.js';
 import { LocalCapacity } from './capacity/local.js';
 import type { Capacity } from './capacity/port.js';
-import { Errands } from './errands.js';
 import { AutoscalerMetrics } from './metrics.js';
 
 export interface StartAutoscalerOptions {
@@ -20,17 +20,17 @@ export interface StartAutoscalerOptions {
 }
 
 export interface RunningAutoscaler {
-  /** Where `/metrics` and `/healthz` are; null when it serves none. */
+  /** Base URL of `/metrics` and `/healthz`; null if they are not served. */
   readonly url: string | null;
-  /** Decides nothing more, and ends what lives only as long as this program. Idempotent. */
+  /** Stops deciding, and ends machines that live only as long as this program. Idempotent. */
   close(): Promise<void>;
 }
 
-/** How many agents there may be on this machine when nobody says. */
+/** Default maximum of agents on this machine. */
 const LOCAL_AGENTS = 4;
 
 /**
- * Starts to look after the pools of the configuration.
+ * Starts the autoscaler for the pools of the configuration.
  * @throws ZerofleetError `invalid_configuration`, `job_store_unavailable`
  */
 export async function startAutoscaler({ config, log }: StartAutoscalerOptions): Promise<RunningAutoscaler> {
@@ -43,8 +43,8 @@ export async function startAutoscaler({ config, log }: StartAutoscalerOptions): 
   try {
     const store = await openJobStore({ url: redis_url, log });
     closers.push(() => store.close());
-    const errands = new Errands(redis_url, log);
-    closers.push(() => errands.close());
+    const backgroundTasks = new BackgroundTasks(redis_url, log);
+    closers.push(() => backgroundTasks.close());
     const capacity = await openCapacity(config, log);
     closers.push(() => capacity.close());
     const metrics = new AutoscalerMetrics();
@@ -52,7 +52,7 @@ export async function startAutoscaler({ config, log }: StartAutoscalerOptions): 
     const namespace = config.cloudwatch_namespace;
     const publisher = namespace === null ? null : await openCloudWatch(namespace, metrics, log);
     if (publisher) closers.push(() => publisher.close());
-    const options = { store, capacity, errands, pools, interval_ms, metrics, publisher, log };
+    const options = { store, capacity, backgroundTasks, pools, interval_ms, metrics, publisher, log };
     const autoscaler = new Autoscaler(options);
     closers.push(() => autoscaler.close());
     const { host, metrics_port: port } = config;
@@ -64,7 +64,7 @@ export async function startAutoscaler({ config, log }: StartAutoscalerOptions): 
     autoscaler.start();
     log.info(
       { id: autoscaler.id, pools: pools.map(({ pool }) => pool), url: server?.url },
-      'looking after pools',
+      'autoscaler started',
     );
     let closed: Promise<void> | null = null;
     const close = () => {
@@ -86,15 +86,15 @@ function poolsOf(config: Config): readonly PoolPolicy[] {
   if (config.autoscale_capacity === 'aws') {
     throw new ZerofleetError(
       'invalid_configuration',
-      'ZEROFLEET_AUTOSCALE_CAPACITY=aws needs ZEROFLEET_AUTOSCALE_POOLS: which pools there are and which groups have their machines',
+      'ZEROFLEET_AUTOSCALE_CAPACITY=aws needs ZEROFLEET_AUTOSCALE_POOLS: the pools and the Auto Scaling groups of their machines',
     );
   }
   const type = { name: 'local', slots: config.slots ?? CPU_SLOTS, max: LOCAL_AGENTS, price_per_hour: 0 };
-  const patience = { min_ranks: 0, idle_seconds: 60, boot_grace_seconds: 60, launch_timeout_seconds: 60 };
-  return [{ pool: config.pool, types: [type], ...patience }];
+  const timeouts = { min_ranks: 0, idle_seconds: 60, boot_grace_seconds: 60, launch_timeout_seconds: 60 };
+  return [{ pool: config.pool, types: [type], ...timeouts }];
 }
 
-/** Two types of one group would take its size from each other. */
+/** Two types of one group would overwrite each other's size. */
 function requireOwnGroups(pools: readonly PoolPolicy[]): void {
   const groups = pools.flatMap(({ types }) => types.map(({ name, group }) => group ?? name));
   const twice = groups.find((group, index) => groups.indexOf(group) !== index);
@@ -120,7 +120,7 @@ async function openCapacity(config: Config, log: Logger): Promise<Capacity> {
   });
 }
 
-/** What agents are told of this program's own environment: nothing that is meant for it alone. */
+/** Environment of this program without the variables that configure the autoscaler alone. */
 function agentEnvironment(): Record<string, string | undefined> {
   const own = /^ZEROFLEET_(AUTOSCALE_|CLOUDWATCH_|METRICS_PORT$|PORT$|API_KEY$)/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));

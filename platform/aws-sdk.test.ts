@@ -1,11 +1,11 @@
-/** Modules that make clients of the AWS SDK turn its warning off that this Node.js will be dropped. */
+/** Modules that create AWS SDK clients disable the SDK's warning about the Node.js version. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { projectRoot } from './process/root.js';
 
-const ROOMS = [
+const FOLDERS = [
   'api',
   'autoscaler',
   'cli',
@@ -21,15 +21,15 @@ const ROOMS = [
 const IMPORT = /^import \{([^}]*)\} from '(@aws-sdk\/client-[a-z0-9-]+)';$/gm;
 const DIST = join(projectRoot(), 'dist');
 
-interface Maker {
+interface ClientModule {
   module: string;
   package: string;
   client: string;
 }
 
-/** Compiled modules that import a client's class; an import of its type alone is gone there. */
-function makers(): Maker[] {
-  const files = ROOMS.flatMap((room) =>
+/** Compiled modules that import a client class; type-only imports do not survive compilation. */
+function clientModules(): ClientModule[] {
+  const files = FOLDERS.flatMap((room) =>
     readdirSync(join(DIST, room), { recursive: true, encoding: 'utf8' }).map((file) => join(room, file)),
   );
   const modules = files.filter((file) => file.endsWith('.js') && !file.endsWith('.test.js'));
@@ -40,8 +40,11 @@ function makers(): Maker[] {
   );
 }
 
-/** Standard error of a process that imports a module, makes a client and reports Node.js 20.11 as its version. */
-function said(module: string | null, { package: from, client }: Omit<Maker, 'module'>): string {
+/**
+ * Returns the standard error of a process that imports a module, creates a client and reports Node.js 20.11
+ * as its version.
+ */
+function warningsOf(module: string | null, { package: from, client }: Omit<ClientModule, 'module'>): string {
   const script = `
     Object.defineProperty(process, 'version', { value: 'v20.11.0' });
     ${module === null ? '' : `await import(${JSON.stringify(join(DIST, module))});`}
@@ -54,10 +57,15 @@ function said(module: string | null, { package: from, client }: Omit<Maker, 'mod
   return stderr;
 }
 
-t.test('no process warns that the AWS SDK will drop its Node.js', async (t) => {
-  const found = makers();
+t.test('no process prints the AWS SDK’s Node.js warning', async (t) => {
+  const found = clientModules();
   const clients = [...new Set(found.map(({ client }) => client))].sort();
   t.same(clients, ['AutoScalingClient', 'CloudWatchClient', 'S3Client', 'STSClient']);
-  t.match(said(null, { package: '@aws-sdk/client-s3', client: 'S3Client' }), /require node >=\d+/);
-  for (const maker of found) t.equal(said(maker.module, maker), '', `${maker.module}: ${maker.client}`);
+  t.match(warningsOf(null, { package: '@aws-sdk/client-s3', client: 'S3Client' }), /require node >=\d+/);
+  for (const client_module of found)
+    t.equal(
+      warningsOf(client_module.module, client_module),
+      '',
+      `${client_module.module}: ${client_module.client}`,
+    );
 });

@@ -1,7 +1,8 @@
 /**
- * Settings of the AWS SDK that every process which makes a client of it needs: imported by the modules that make one.
+ * AWS SDK settings of every process that creates a client, imported by the modules that create one.
  *
- * On a Node.js that it will drop the SDK prints a warning in each process. `npm start` gives one line of advice for all of them
- * (tools/bootstrap/node-version.mjs), and what a rank prints goes into the log of its job.
+ * On a Node.js version that it will drop, the SDK prints a warning in each process. `npm start` prints one
+ * line of advice for all of them (tools/bootstrap/node-version.mjs), and the output of a rank goes to the log
+ * of its job.
  */
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';

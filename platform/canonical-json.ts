@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** JSON with sorted names and no white space: two documents that mean the same are the same text. */
+/** Returns JSON with sorted names and without white space, so that equal documents have equal texts. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_name, inner: unknown) => {
     if (inner === null || typeof inner !== 'object' || Array.isArray(inner)) return inner;
@@ -13,7 +13,7 @@ export function canonicalJson(value: unknown): string {
   });
 }
 
-/** SHA-256 of the canonical form, in hex. */
+/** Returns the SHA-256 of the canonical form, in hex. */
 export function documentHash(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex');
 }

@@ -1,4 +1,7 @@
-/** Which objects are asked for at all, and whom a URI can't make the server ask. A real server is in s3-source.deep.test.ts. */
+/**
+ * Tests which objects may be requested, and that a URI cannot make the server contact another host. A real
+ * server is in s3-source.deep.test.ts.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +13,7 @@ process.env.AWS_ACCESS_KEY_ID = 'test';
 process.env.AWS_SECRET_ACCESS_KEY = 'test';
 process.env.AWS_REGION = 'us-east-1';
 
-/** A server on loopback that notes what it is asked. */
+/** Starts a server on loopback that records its requests. */
 async function listen(t: Test, answer: (request: IncomingMessage, response: ServerResponse) => void) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -35,7 +38,7 @@ function sourcesAt(t: Test, s3Endpoint: string, buckets: string) {
   return sources;
 }
 
-t.test('only what the operator allows is asked for', async (t) => {
+t.test('only objects allowed by the operator are requested', async (t) => {
   const server = await listen(t, found);
   const sources = sourcesAt(t, server.url, 'open, mine/texts/, mine/more/deep');
   for (const uri of ['s3://open/a', 's3://open/a/b', 's3://mine/texts/a', 's3://mine/more/deep/a'])
@@ -62,13 +65,13 @@ t.test('only what the operator allows is asked for', async (t) => {
     );
   const none = sourcesAt(t, server.url, 'none');
   await t.rejects(none.find('s3://open/a'), { code: 'dataset_uri_refused' });
-  t.equal(server.asked.length, 4, 'nobody was asked for those');
+  t.equal(server.asked.length, 4, 'no other request was sent');
 });
 
-t.test('SSRF by dataset URI: no host but the endpoint is asked', async (t) => {
+t.test('SSRF by dataset URI: only the endpoint is contacted', async (t) => {
   const inner = await listen(t, found);
   const server = await listen(t, found);
-  // Even an operator's list can't hold what is no name of a bucket.
+  // Invalid bucket names are refused in an operator's list, too.
   for (const list of [inner.host, '127.0.0.1', 'a..b', '../x', 'open/../x', 'open//x', 'a', 'http://open'])
     t.throws(() => bucketList(list), { message: /must be none or buckets/ }, list);
   const sources = sourcesAt(t, server.url, 'open');
@@ -87,7 +90,7 @@ t.test('SSRF by dataset URI: no host but the endpoint is asked', async (t) => {
   ];
   for (const uri of HOSTILE) await t.rejects(sources.find(uri), { code: 'invalid_parameter' }, uri);
   t.same(server.asked, []);
-  // These are ordinary keys, whatever they look like.
+  // These are ordinary keys in spite of their form.
   for (const uri of [
     `s3://open/@${inner.host}/a`,
     `s3://open/http:/${inner.host}`,
@@ -117,7 +120,7 @@ t.test('redirects are not followed', async (t) => {
   t.same(inner.asked, []);
 });
 
-t.test('the object store itself is never allowed', async (t) => {
+t.test('the object store itself is never an allowed source', async (t) => {
   const overlaps: [string, string][] = [
     ['mine', 's3://mine/zerofleet'],
     ['mine', 's3://mine'],

@@ -1,12 +1,13 @@
 /**
- * Where datasets and models may come from besides uploads: objects in the buckets that the operator allows, on the server that the operator
- * names. A URI is compared with the list as it was written, letter by letter, and says nothing of the server to ask.
+ * Sources of datasets and models besides uploads: objects in buckets that the operator allows, on the server
+ * that the operator configures. A URI is compared with the list literally, and has no influence on the
+ * server.
  */
 import { parseS3Uri, type S3Uri, ZerofleetError } from '../contracts/index.js';
 import { s3Server } from './object-store/s3/server.js';
 import type { S3Source, SourceObject } from './object-store/s3/source.js';
 
-/** A bucket, or the keys of one that begin with a folder. */
+/** Bucket, or a folder of one. */
 export interface AllowedBucket {
   bucket: string;
   /** Empty, or ends in a slash. */
@@ -21,8 +22,8 @@ export interface DatasetSources {
    */
   find(uri: string): Promise<SourceObject>;
   /**
-   * Names of the objects right in a folder, which `find` finds.
-   * @param uri with or without a slash at its end
+   * Lists the names of the objects directly in a folder, which `find` finds.
+   * @param uri with or without a trailing slash
    * @throws as `find`
    */
   list(uri: string): Promise<string[]>;
@@ -32,7 +33,7 @@ export interface DatasetSources {
 
 export interface DatasetSourcesOptions {
   allowed: readonly AllowedBucket[];
-  /** As of the object store. */
+  /** Endpoint of the object store. */
   s3Endpoint: string | null;
 }
 
@@ -46,12 +47,12 @@ export class S3DatasetSources implements DatasetSources {
   }
 
   async list(text: string): Promise<string[]> {
-    // What lies in the folder is inside of what is allowed, or the folder is not.
+    // Either all objects of the folder are allowed, or the folder is not.
     const uri = this.allowed(folderUri(text), ({ key }) => `${key}/`);
     return (await this.open()).list(uri);
   }
 
-  /** @param whole what has to be inside */
+  /** @param whole selects the part of the URI that must be allowed */
   private allowed(text: string, whole: (uri: S3Uri) => string): S3Uri {
     const uri = readUri(text);
     const { bucket } = uri;
@@ -67,7 +68,7 @@ export class S3DatasetSources implements DatasetSources {
   }
 
   private open(): Promise<S3Source> {
-    // The SDK is large; programs that read no bucket do without it.
+    // The SDK is large; programs that read no bucket do not load it.
     this.source ??= import('./object-store/s3/source.js').then(
       ({ S3Source }) => new S3Source(s3Server(this.options.s3Endpoint)),
     );
@@ -76,7 +77,8 @@ export class S3DatasetSources implements DatasetSources {
 }
 
 /**
- * Whoever may register datasets could read all of the object store otherwise, whichever project it is of.
+ * Refuses sources inside the object store: otherwise every client that may register datasets could read the
+ * data of all projects.
  * @throws ZerofleetError `invalid_configuration` when the store lies in an allowed bucket
  */
 export function refuseOwnStore(allowed: readonly AllowedBucket[], objectStoreUrl: string): void {
@@ -106,7 +108,7 @@ function readUri(text: string): S3Uri {
   }
 }
 
-/** A folder without the slash at its end, which people write or not. */
+/** Removes an optional trailing slash. */
 export function folderUri(text: string): string {
   return text.replace(/\/$/, '');
 }

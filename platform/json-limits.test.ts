@@ -9,7 +9,7 @@ t.test('depth', async (t) => {
   t.equal(excess(nested(10)), null);
   t.match(excess(nested(12)), /deeper than 10 levels/);
   t.match(excess('['.repeat(500_000)), /deeper than 10 levels/);
-  t.equal(excess(`[${'[],{},'.repeat(100)}1]`), null, 'beside each other');
+  t.equal(excess(`[${'[],{},'.repeat(100)}1]`), null, 'side by side');
 });
 
 t.test('values', async (t) => {
@@ -20,7 +20,7 @@ t.test('values', async (t) => {
   t.equal(excess(JSON.stringify(named)), null, 'names do not count');
 });
 
-t.test('what is in strings is text', async (t) => {
+t.test('string contents do not count', async (t) => {
   for (const string of [
     '['.repeat(500),
     ','.repeat(5000),
@@ -32,6 +32,6 @@ t.test('what is in strings is text', async (t) => {
     t.equal(excess(text), null, string.slice(0, 10));
   }
   t.match(excess(`{"a\\\\":${'['.repeat(500)}`), /deeper/, 'the string ends before');
-  t.equal(excess(`"${'['.repeat(500)}`), null, 'a string without an end is for the parser to refuse');
+  t.equal(excess(`"${'['.repeat(500)}`), null, 'an unterminated string is left to the parser');
   t.equal(excess('"\\'), null);
 });

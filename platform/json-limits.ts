@@ -1,25 +1,25 @@
 /**
- * What a JSON text may have, checked before a parser sees it: `JSON.parse` can't be interrupted, and takes memory and time for each value
- * (some 100 bytes for three of `[],`), so that its memory is bounded by nothing but this.
+ * Limits of a JSON text, checked before parsing: `JSON.parse` can't be interrupted, and its time and memory
+ * (some 100 bytes for three of `[],`) are otherwise unbounded.
  */
 export interface JsonLimits {
-  /** Objects and arrays within each other. */
+  /** Nesting of objects and arrays. */
   depth: number;
-  /** Of all kinds; the names of fields don't count. */
+  /** Values of all kinds, without field names. */
   values: number;
 }
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
-/** A bit of case away from each other: `[` and `{`, `]` and `}`. */
+/** `[` and `{`, `]` and `}` differ in the ASCII case bit only. */
 const OPENING = 0x7b;
 const CLOSING = 0x7d;
 const CASE = 0x20;
 
 /**
- * What of a text goes beyond the limits, fit to follow "it"; null when nothing does.
- * @param bytes of what may be JSON in UTF-8; whether it is one is for the parser to say
+ * Returns the limit that a text exceeds, in words that follow "it"; null if it exceeds none.
+ * @param bytes UTF-8 text, not necessarily valid JSON
  */
 export function jsonExcess(bytes: Uint8Array, { depth, values }: JsonLimits): string | null {
   let open = 0;
@@ -41,7 +41,9 @@ export function jsonExcess(bytes: Uint8Array, { depth, values }: JsonLimits): st
   return null;
 }
 
-/** The place of the quote that ends the string that begins at `begin`; the end of the text when there is none. */
+/**
+ * Returns the position of the quote that ends the string at `begin`; the end of the text if there is none.
+ */
 function endOfString(bytes: Uint8Array, begin: number): number {
   let at = begin + 1;
   while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;

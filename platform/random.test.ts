@@ -1,7 +1,7 @@
 import t from 'tap';
 import { newUlid, randomPiece } from './random.js';
 
-t.test('ids are ULIDs of this moment, each another one', async (t) => {
+t.test('ids are unique ULIDs of the current time', async (t) => {
   const before = Date.now();
   const ids = Array.from({ length: 5000 }, newUlid);
   t.equal(new Set(ids).size, ids.length);
@@ -12,10 +12,10 @@ t.test('ids are ULIDs of this moment, each another one', async (t) => {
   );
   t.ok(times.every((time) => time >= before && time <= Date.now()));
   for (const at of [10, 17, 25])
-    t.equal(new Set(ids.map((id) => id[at])).size, 32, `all letters come at place ${at}`);
+    t.equal(new Set(ids.map((id) => id[at])).size, 32, `all letters occur at position ${at}`);
 });
 
-t.test('no two pieces are the same bytes, across the end of what was asked for as well', async (t) => {
+t.test('no two pieces have equal bytes, also across a refill of the buffer', async (t) => {
   const pieces = Array.from({ length: 1000 }, () => randomPiece(48).toString('hex'));
   t.equal(new Set(pieces).size, pieces.length);
   t.ok(pieces.every((piece) => piece.length === 96));

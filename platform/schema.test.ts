@@ -1,4 +1,4 @@
-/** The words make the schemas that TypeBox makes of them, and so what its types say. */
+/** The builder creates the same schemas as TypeBox, so TypeBox's types apply to them. */
 import { spawnSync } from 'node:child_process';
 import { type TSchema, Type as TypeBox } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
@@ -7,7 +7,7 @@ import { Check, Type } from './schema.js';
 
 type Builder = Pick<typeof TypeBox, keyof typeof Type>;
 
-/** One schema of every word, and values of which some fit. */
+/** Schemas of each kind, and values of which some fit. */
 const CASES: [name: string, make: (type: Builder) => TSchema, values: unknown[]][] = [
   [
     'array',
@@ -37,10 +37,10 @@ const CASES: [name: string, make: (type: Builder) => TSchema, values: unknown[]]
 ];
 
 for (const [name, make, values] of CASES) {
-  t.test(`${name}: a value fits where TypeBox says so`, async (t) => {
+  t.test(`${name}: a value fits if TypeBox accepts it`, async (t) => {
     const check = new Check(make(Type));
     const theirs = make(TypeBox);
-    // TypeBox knows nothing of enum, which only `Unsafe` passes on.
+    // TypeBox ignores enum, which only `Unsafe` passes on.
     const expected = (value: unknown) => (name === 'unsafe' ? value === 'x' : Value.Check(theirs, value));
     const fits = values.map((value) => check.fits(value));
     t.same(fits, values.map(expected));
@@ -48,7 +48,7 @@ for (const [name, make, values] of CASES) {
   });
 }
 
-t.test('problems name their place; every one only where that was asked for', async (t) => {
+t.test('problems name their place; all of them only on request', async (t) => {
   const schema = Type.Object({ a: Type.Integer(), list: Type.Array(Type.String()) });
   const wrong = { a: 'x', list: ['fine', 3] };
   const first = new Check(schema);
@@ -67,7 +67,7 @@ t.test('problems name their place; every one only where that was asked for', asy
   t.same(every.problems(), []);
 });
 
-t.test('defaults are put in where that was asked for', async (t) => {
+t.test('defaults are applied on request', async (t) => {
   const schema = Type.Object({ a: Type.Optional(Type.Integer({ default: 3 })) });
   const [with_defaults, without] = [{}, {}];
   t.ok(new Check(schema, { defaults: true }).fits(with_defaults));

@@ -1,8 +1,9 @@
 /**
- * Schemas of documents and messages in TypeBox's words and types, and the check that a value fits one.
+ * Schemas of documents and messages with the API and types of TypeBox, and validation of values.
  *
- * TypeBox itself and Ajv are 300 modules, the larger part of what a rank would load before it can do anything. The few words of TypeBox
- * that are used make plain JSON Schema, so its types are enough; and Ajv is loaded with the first value that is checked.
+ * TypeBox itself and Ajv are 300 modules, most of what a rank would load before it can start. The few builder
+ * methods in use create plain JSON Schema, so TypeBox's types suffice; Ajv is loaded with the first
+ * validation.
  */
 import { createRequire } from 'node:module';
 import type { JavaScriptTypeBuilder, Static, TSchema } from '@sinclair/typebox';
@@ -25,7 +26,7 @@ type Words =
   | 'Union'
   | 'Unsafe';
 
-/** Of a property that may be absent; a symbol is no part of the JSON. */
+/** Marks an optional property; a symbol is not part of the JSON. */
 const OPTIONAL = Symbol('optional');
 
 const words: Record<Words, (...args: never[]) => Schema> = {
@@ -46,7 +47,7 @@ const words: Record<Words, (...args: never[]) => Schema> = {
   Unsafe: (schema?: Schema) => ({ ...schema }),
 };
 
-/** TypeBox's builder, as far as it is used here. Each word makes the JSON Schema that its type there says. */
+/** Subset of TypeBox's builder. Each method creates the JSON Schema of its TypeBox type. */
 export const Type = words as unknown as Pick<JavaScriptTypeBuilder, Words>;
 
 const require = createRequire(import.meta.url);
@@ -57,13 +58,13 @@ function newAjv({ every = false, defaults = false }: CheckOptions): Ajv {
 }
 
 export interface CheckOptions {
-  /** Find every place that is wrong: only for values that nobody from elsewhere can send, for each place costs something. */
+  /** True to find every problem. Only for trusted values, because each problem has a cost. */
   every?: boolean;
-  /** Put the schema's defaults into the value. */
+  /** True to write the schema's defaults into the value. */
   defaults?: boolean;
 }
 
-/** Whether values fit a schema, which is compiled for the first of them. */
+/** Validator of a schema, which is compiled for the first value. */
 export class Check<T extends TSchema> {
   private compiled: ValidateFunction<Static<T>> | undefined;
 
@@ -77,7 +78,7 @@ export class Check<T extends TSchema> {
     return this.compiled(value);
   }
 
-  /** A place of the last value that did not fit (or every one) and what is wrong there: `/params/0/shape must be array`. */
+  /** Returns the first problem of the last value, or every one: `/params/0/shape must be array`. */
   problems(): string[] {
     return (this.compiled?.errors ?? []).map(({ instancePath, keyword, params, message }) =>
       keyword === 'additionalProperties'

@@ -3,11 +3,11 @@ import { randomPiece } from './random.js';
 
 function newId(bytes: number): string {
   const id = randomPiece(bytes).toString('hex');
-  // All zeros is no id.
+  // All zeros is an invalid id.
   return /[^0]/.test(id) ? id : newId(bytes);
 }
 
-/** The next place of the trace that headers name; of a new trace when they name none. */
+/** Creates a child span of the trace in the headers; of a new trace without one. */
 export function continueTrace(headers: Partial<TraceHeaders> | null | undefined): TraceContext {
   const before = parseTrace(headers?.traceparent, headers?.tracestate);
   const span_id = newId(8);
@@ -15,7 +15,7 @@ export function continueTrace(headers: Partial<TraceHeaders> | null | undefined)
   return { trace_id: newId(16), span_id, sampled: false, tracestate: null };
 }
 
-/** What log lines have of it. */
+/** Returns the trace fields of log lines. */
 export function traceFields({ trace_id, span_id }: TraceContext): { trace_id: string; span_id: string } {
   return { trace_id, span_id };
 }

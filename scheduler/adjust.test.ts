@@ -6,56 +6,56 @@ import type { RunningJob, Snapshot } from './types.js';
 const GIB = 2 ** 30;
 const workers = [workerOf('a', { slots: 4 }), workerOf('b', { slots: 4 }), workerOf('c', { slots: 2 })];
 
-/** Its placements as text; null when the job goes back. */
+/** Returns the adjusted placements as text; null if the job is released. */
 function adjusted(job: RunningJob, fields: Partial<Snapshot> = {}): string | null {
   const placements = adjust(snapshotOf({ workers, running: [job], ...fields }), job.id);
   return placements?.map(({ worker_id, ranks }) => `${worker_id}:${ranks}`).join(' ') ?? null;
 }
 
-t.test('a job keeps what it has, and takes what is free up to what it wants', async (t) => {
+t.test('a job keeps its slots and grows into free ones up to its maximum', async (t) => {
   t.equal(adjusted(runningOf('r', { a: 4, b: 1 })), 'a:4 b:1');
   t.equal(adjusted(runningOf('r', { a: 2 }, { demand: demandOf(1, 7) })), 'a:4 b:3');
   t.equal(
     adjusted(runningOf('r', { a: 2 }, { demand: demandOf(1, 7) }), { waiting: [waitingOf('w')] }),
     'a:2',
-    'nothing while others wait for the group',
+    'no growth while other jobs wait for the group',
   );
   const elsewhere = { waiting: [waitingOf('w', { demand: demandOf(11) })] };
   t.equal(adjusted(runningOf('r', { a: 2 }, { demand: demandOf(1, 7) }), elsewhere), 'a:4 b:3');
 });
 
-t.test('it gives what it was asked for, whole sets of experts, the last placements first', async (t) => {
+t.test('a preemption request shrinks the job in whole expert sets, the last placements first', async (t) => {
   const wide = { demand: demandOf(2, 8) };
   t.equal(adjusted(runningOf('r', { a: 4, b: 4 }, { demand: demandOf(1, 3) })), 'a:3');
   const asked = (ranks: number, fields: object = wide) =>
     adjusted(runningOf('r', { a: 4, b: 4 }, { ...fields, request: { ranks, for: 'w' } }));
   t.equal(asked(5), 'a:4 b:1');
   t.equal(asked(5, { demand: demandOf(2, 8, { multiple: 2 }) }), 'a:4');
-  t.equal(asked(0), null, 'it leaves');
-  t.equal(asked(1), null, 'that is fewer than it needs');
+  t.equal(asked(0), null, 'the job is released');
+  t.equal(asked(1), null, 'fewer than its minimum');
 });
 
-t.test('placements on workers that are gone, drain or compute other bits are replaced', async (t) => {
+t.test('placements on workers that are gone, draining or of another group are replaced', async (t) => {
   const job = runningOf('r', { a: 4, gone: 2 }, { demand: demandOf(5, 6) });
-  t.equal(adjusted(job), 'a:4 b:2'.replace('b:2', 'c:2'), 'on the fullest that has room');
+  t.equal(adjusted(job), 'a:4 b:2'.replace('b:2', 'c:2'), 'on the fullest worker with room');
   const draining = [workerOf('a', { slots: 4 }), workerOf('b', { schedulable: false })];
   t.equal(adjusted(runningOf('r', { a: 4, b: 1 }, { demand: demandOf(5) }), { workers: draining }), null);
   t.equal(
     adjusted(runningOf('r', { b: 1, a: 2 }), { workers: draining }),
     'b:1 a:2',
-    'the leader runs on while its worker drains',
+    'the leader keeps running while its worker drains',
   );
   const other = [workerOf('a', { slots: 4 }), workerOf('b', { group: 'other' })];
   t.equal(adjusted(job, { workers: other }), null);
   t.equal(adjusted(job, { workers: [] }), null);
 });
 
-t.test('fewer than it needs are replaced even while others wait', async (t) => {
+t.test('placements below the minimum are replaced even while other jobs wait', async (t) => {
   const job = runningOf('r', { a: 2, gone: 4 }, { demand: demandOf(3, 6) });
   t.equal(adjusted(job, { waiting: [waitingOf('w')] }), 'a:3');
 });
 
-t.test('on GPUs the ranks that stay have enough memory', async (t) => {
+t.test('on GPUs the remaining ranks have enough memory', async (t) => {
   const memory = [
     { ranks: 1, bytes: 80 * GIB },
     { ranks: 2, bytes: 40 * GIB },
@@ -64,12 +64,12 @@ t.test('on GPUs the ranks that stay have enough memory', async (t) => {
   const gpus = (ids: Record<string, number>) =>
     Object.entries(ids).map(([id, size]) => workerOf(id, { slots: 1, gpu_bytes: size * GIB }));
   const job = runningOf('r', { a: 1, b: 1 }, { demand: demandOf(1, 4, { memory }) });
-  t.equal(adjusted(job, { workers: gpus({ a: 40, c: 24 }) }), null, 'two ranks do not fit on the small one');
+  t.equal(adjusted(job, { workers: gpus({ a: 40, c: 24 }) }), null, 'two ranks do not fit on the small GPU');
   t.equal(adjusted(job, { workers: gpus({ a: 40, c: 24, d: 40 }) }), 'a:1 d:1');
   t.equal(adjusted(job, { workers: gpus({ a: 40, b: 40, c: 24, d: 24 }) }), 'a:1 b:1 c:1 d:1');
 });
 
-t.test('workers that could not be reached are not added, and a job without slots has none', async (t) => {
+t.test('avoided workers are not added, and a job without placements has none', async (t) => {
   const job = runningOf('r', { a: 4 }, { demand: demandOf(1, 8), avoid: [['a', 'b']] });
   t.equal(adjusted(job), 'a:4 c:2');
   t.equal(adjusted(runningOf('r', {}, { demand: demandOf(1) })), null);

@@ -4,10 +4,11 @@ import { Slots } from './slots.js';
 import type { Placement, RunningJob, Snapshot } from './types.js';
 
 /**
- * Fits the slots of a running job to what is wanted of it, before its next generation of ranks: fewer when it was asked for room or wants
- * fewer; those on workers that are gone or drain are replaced by others of its group. While jobs wait for the group it gets no more than
- * it needs.
- * @returns all its placements, the leader's first; null when it can't have as many ranks as it needs, has to leave, or holds no slots
+ * Adjusts the placements of a running job before its next generation of ranks. The job shrinks on a
+ * preemption request or a lower demand; placements on workers that are gone or draining are replaced within
+ * its group. While other jobs wait for the group it gets no more than its minimum.
+ * @returns all its placements, the leader's first; null if the job cannot get its minimum, must be released,
+ * or holds no slots
  */
 export function adjust(snapshot: Snapshot, jobId: string): Placement[] | null {
   const job = snapshot.running.find(({ id }) => id === jobId);
@@ -29,13 +30,15 @@ export function adjust(snapshot: Snapshot, jobId: string): Placement[] | null {
   return countRanks(placements) >= least ? placements : null;
 }
 
-/** The leader's, which runs even while its worker drains, and those on workers that stay. */
+/**
+ * Returns the leader's placement, which stays even while its worker drains, and those on schedulable workers.
+ */
 function stayingOf({ placements }: RunningJob, { workers }: Snapshot): Placement[] {
   const staying = new Set(workers.filter(({ schedulable }) => schedulable).map(({ id }) => id));
   return placements.filter(({ worker_id }, i) => i === 0 || staying.has(worker_id));
 }
 
-/** At most so many ranks, whole sets of experts; the last ones go first. */
+/** Limits placements to `most` ranks in whole expert sets; the last placements are dropped first. */
 function trimmed(placements: readonly Placement[], most: number, multiple: number): Placement[] {
   const ranks = countRanks(placements);
   let left = Math.min(most, ranks - (ranks % multiple));

@@ -1,14 +1,17 @@
-/** How many ranks a job may have where the memory of GPUs limits them: on a GPU a rank needs the less the more ranks there are. */
+/** Numbers of ranks that GPU memory allows for a job: a rank needs less memory the more ranks there are. */
 import type { Demand, SchedulerWorker } from './types.js';
 
-/** Numbers of ranks for which each rank needs so many bytes. */
+/** Numbers of ranks with the same memory per rank. */
 export interface RankRange {
   least: number;
   most: number;
   bytes: number;
 }
 
-/** The ranges that a demand allows, most ranks first. Fewer ranks than the first step of its list names need what that one needs. */
+/**
+ * Returns the ranges of a demand, most ranks first. Fewer ranks than the first memory step need as much as
+ * that step.
+ */
 export function rangesOf({ need, want, memory }: Demand): RankRange[] {
   const steps = memory.length > 0 ? memory : [{ ranks: 0, bytes: 0 }];
   const ranges = steps.map(({ ranks, bytes }, index) => ({
@@ -19,14 +22,14 @@ export function rangesOf({ need, want, memory }: Demand): RankRange[] {
   return ranges.filter(({ least, most }) => least <= most).reverse();
 }
 
-/** Ranks of a range that a job gets where so many slots are available; 0 when that is fewer than it needs. */
+/** Returns the ranks of a range that fit into the available slots; 0 if they are below the minimum. */
 export function ranksIn({ multiple }: Demand, { least, most }: RankRange, available: number): number {
   const ranks = Math.min(most, available);
   const whole = ranks - (ranks % multiple);
   return whole >= least ? whole : 0;
 }
 
-/** The fewest ranks that a job can have where each has so many bytes; infinitely many where it can't have any. */
+/** Returns the minimum of ranks with the given memory per rank; infinity if no number of ranks fits. */
 export function leastRanks(demand: Demand, bytes: number): number {
   const least = rangesOf(demand)
     .filter((range) => range.bytes <= bytes)
@@ -35,8 +38,8 @@ export function leastRanks(demand: Demand, bytes: number): number {
 }
 
 /**
- * The fewest ranks that a job can have on workers of a pool: where it needs the fewest. One that fits on none of them, or has none yet,
- * asks for what its document says.
+ * Returns the minimum of ranks on the workers of a pool, over their GPU sizes. Returns the job's own minimum
+ * if the job fits on none of them or the pool has no workers.
  */
 export function neededRanks(demand: Demand, workers: readonly Pick<SchedulerWorker, 'gpu_bytes'>[]): number {
   const kinds = new Set(workers.map(({ gpu_bytes }) => gpu_bytes ?? Number.POSITIVE_INFINITY));
@@ -44,7 +47,7 @@ export function neededRanks(demand: Demand, workers: readonly Pick<SchedulerWork
   return Number.isFinite(least) ? least : demand.need;
 }
 
-/** The least multiple that is at least so many ranks. */
+/** Rounds ranks up to whole expert sets. */
 export function wholeSets({ multiple }: Demand, ranks: number): number {
   return Math.ceil(ranks / multiple) * multiple;
 }

@@ -1,32 +1,33 @@
 /**
- * The order in which the jobs of a pool get slots.
+ * Order in which the jobs of a pool get slots.
  *
- * Within a project: most points first, then the job that was queued first. Points are the priority and one for each minute of
- * waiting. Between projects the first jobs of each are compared: most points first, where waiting counts from the last time that a
- * job of the project began in a group that could run this one; then the project that uses fewer ranks; then the job that was queued
- * first.
+ * Within a project: most points first, then the job that was queued first. Points are the priority plus one
+ * for each minute of waiting. Between projects the first jobs of each are compared: most points first, where
+ * waiting counts from the last start of a job of the project in a group that could run this one; then the
+ * project that uses fewer ranks; then the job that was queued first.
  *
- * So projects of equal priority share a pool equally, however many jobs each has. And no job starves: once it is the first of its
- * project, its points grow by the minute, while those of a project that is served begin anew. After as many minutes as its priority
- * lies below the others', and one, each other project gets at most one more job before it.
+ * So projects of equal priority share a pool equally, however many jobs each has. And no job starves: once it
+ * is the first of its project, its points grow by the minute, while the waiting time of a served project
+ * restarts. After as many minutes as its priority lies below the others', plus one, each other project gets
+ * at most one more job before it.
  */
 import type { Group } from './slots.js';
 import type { Placement, Snapshot, WaitingJob } from './types.js';
 
 const AGEING_MS = 60_000;
 
-/** A waiting job and the groups that could run it. */
+/** Waiting job and the groups that could run it. */
 export interface Candidate {
   job: WaitingJob;
   groups: readonly Group[];
 }
 
-/** Priority, and a point for each whole minute since `since`. */
+/** Returns the priority plus one point for each whole minute since `since`. */
 function pointsSince({ priority }: WaitingJob, since: number, now: number): number {
   return priority + Math.floor(Math.max(0, now - since) / AGEING_MS);
 }
 
-/** What each project uses and when it was last served, as a decision goes on. */
+/** Usage and last start of each project, updated during a decision. */
 export class Shares {
   readonly now: number;
   private readonly used = new Map<string, number>();
@@ -42,14 +43,14 @@ export class Shares {
     return this.used.get(project) ?? 0;
   }
 
-  /** Points of a job beside jobs of other projects. */
+  /** Returns the points of a job compared with jobs of other projects. */
   pointsOf({ job, groups }: Candidate): number {
     const served = this.served.get(job.project);
     const last = groups.map(({ name }) => served?.get(name) ?? Number.NEGATIVE_INFINITY);
     return pointsSince(job, Math.max(job.queued_at, Math.min(...last)), this.now);
   }
 
-  /** A waiting job of the project begins. */
+  /** Records the start of a waiting job of the project. */
   serve(project: string, group: Group, ranks: number): void {
     this.use(project, ranks);
     const served = this.served.get(project) ?? new Map<string, number>();
@@ -65,7 +66,7 @@ export function countRanks(placements: readonly Placement[]): number {
   return placements.reduce((sum, { ranks }) => sum + ranks, 0);
 }
 
-/** What waits of one project, and how its first job stands beside those of other projects. */
+/** Waiting jobs of one project, and the points of its first job compared with other projects. */
 interface Queue {
   project: string;
   candidates: Candidate[];
@@ -75,8 +76,8 @@ interface Queue {
 }
 
 /**
- * Yields every candidate once, the first in the order among those that are left. A project that is served while the caller looks at
- * its job comes after those that are not.
+ * Yields every candidate once, always the first in order among the remaining ones. The usage of a project
+ * that the caller serves counts from the next candidate on.
  */
 export function* inOrder(candidates: readonly Candidate[], shares: Shares): Generator<Candidate> {
   const queues = queuesOf(candidates, shares);

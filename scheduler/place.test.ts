@@ -5,7 +5,7 @@ import type { Snapshot } from './types.js';
 
 const GIB = 2 ** 30;
 
-/** Where each job that begins was placed, as text. */
+/** Returns the placements of the starting jobs as text. */
 function startsOf(snapshot: Partial<Snapshot>): Record<string, string> {
   const { starts } = place(snapshotOf(snapshot));
   return Object.fromEntries(starts.map(({ job_id, placements }) => [job_id, textOf(placements)]));
@@ -17,7 +17,7 @@ function textOf(placements: readonly { worker_id: string; ranks: number }[]): st
 
 const ago = (minutes: number) => NOW - minutes * MINUTE;
 
-t.test('a hundred jobs that can run nowhere hold up nobody', async (t) => {
+t.test('a hundred jobs that no worker can run do not block others', async (t) => {
   const impossible = Array.from({ length: 150 }, (_, index) =>
     waitingOf(`large-${index}`, { queued_at: ago(60), demand: demandOf(16) }),
   );
@@ -32,7 +32,7 @@ t.test('a hundred jobs that can run nowhere hold up nobody', async (t) => {
   t.equal(waiting.get('large-149'), 'workers');
 });
 
-t.test('jobs that wait for slots hold up nobody who fits elsewhere, however many they are', async (t) => {
+t.test('jobs waiting for slots do not block jobs that fit elsewhere, however many they are', async (t) => {
   const workers = [workerOf('w0', { slots: 4 }), workerOf('w1', { group: 'b', slots: 2 })];
   const running = [runningOf('r', { w0: 4 })];
   const queue = Array.from({ length: 500 }, (_, index) =>
@@ -42,7 +42,7 @@ t.test('jobs that wait for slots hold up nobody who fits elsewhere, however many
 });
 
 t.test(
-  'a job that does not fit lets smaller ones pass for a minute, then slots are kept for it',
+  'smaller jobs may pass a job that does not fit for a minute, then slots are held for it',
   async (t) => {
     const workers = [workerOf('w', { slots: 4 })];
     const running = [runningOf('r', { w: 2 })];
@@ -61,7 +61,7 @@ t.test(
   },
 );
 
-t.test('a job gets what is free up to what it wants, in whole sets', async (t) => {
+t.test('a job gets free slots up to its maximum, in whole sets', async (t) => {
   const workers = [workerOf('w0', { slots: 4 }), workerOf('w1', { slots: 3 })];
   const demand = demandOf(2, 8, { multiple: 2 });
   t.strictSame(startsOf({ workers, waiting: [waitingOf('a', { demand })] }), { a: 'w0:4 w1:2' });
@@ -83,11 +83,11 @@ t.test('ranks of a job lie in one group', async (t) => {
   const of = (need: number, want: number) =>
     startsOf({ workers, waiting: [waitingOf('a', { demand: demandOf(need, want) })] });
   t.strictSame(of(6, 9), {});
-  t.strictSame(of(2, 9), { a: 'w1:5' }, 'where it gets the most');
-  t.strictSame(of(2, 3), { a: 'w0:3' }, 'among equals where less stays free');
+  t.strictSame(of(2, 9), { a: 'w1:5' }, 'in the group with the most ranks');
+  t.strictSame(of(2, 3), { a: 'w0:3' }, 'among equals in the group with fewer free slots');
 });
 
-t.test('GPUs are large enough for the number of ranks', async (t) => {
+t.test('GPUs have enough memory for the number of ranks', async (t) => {
   const memory = [
     { ranks: 1, bytes: 60 * GIB },
     { ranks: 4, bytes: 15 * GIB },
@@ -96,13 +96,13 @@ t.test('GPUs are large enough for the number of ranks', async (t) => {
   const small = workerOf('small', { slots: 3, gpu_bytes: 16 * GIB });
   const large = workerOf('large', { slots: 2, gpu_bytes: 80 * GIB });
   const of = (...workers: (typeof small)[]) => startsOf({ workers, waiting: [waitingOf('a', { demand })] });
-  t.strictSame(of(small), {}, 'three ranks need more than it has');
+  t.strictSame(of(small), {}, 'three ranks need more memory than it has');
   t.strictSame(of(large), { a: 'large:2' });
   t.strictSame(of(small, large), { a: 'small:3 large:1' });
-  t.strictSame(of({ ...small, slots: 4 }, large), { a: 'small:4' }, 'large ones stay free');
+  t.strictSame(of({ ...small, slots: 4 }, large), { a: 'small:4' }, 'the large GPUs stay free');
 });
 
-t.test('the order: points, the share of the project, time', async (t) => {
+t.test('order by points, usage of the project, and time', async (t) => {
   const workers = [workerOf('w', { slots: 2 })];
   const first = (...jobs: ReturnType<typeof waitingOf>[]) =>
     Object.keys(startsOf({ workers, running: [runningOf('r', { w: 1 })], waiting: jobs }));
@@ -116,12 +116,12 @@ t.test('the order: points, the share of the project, time', async (t) => {
   t.strictSame(
     first(waitingOf('a', { queued_at: NOW - 9000 }), waitingOf('b', other)),
     ['b'],
-    'it uses less',
+    'its project uses less',
   );
-  t.strictSame(first(waitingOf('a'), waitingOf('b', { queued_at: NOW - 1 })), ['b'], 'it came first');
+  t.strictSame(first(waitingOf('a'), waitingOf('b', { queued_at: NOW - 1 })), ['b'], 'it was queued first');
 });
 
-t.test('waiting counts from when the project was last served in the group', async (t) => {
+t.test('waiting counts from the last start of the project in the group', async (t) => {
   const workers = [workerOf('w', { slots: 1 })];
   const waiting = [
     waitingOf('a', { queued_at: ago(30) }),
@@ -139,7 +139,7 @@ t.test('waiting counts from when the project was last served in the group', asyn
   t.strictSame(Object.keys(startsOf({ ...two, waiting, served_at })), ['a'], 'it waits for both groups');
 });
 
-t.test('running jobs grow when nobody waits for their group', async (t) => {
+t.test('running jobs grow when no job waits for their group', async (t) => {
   const workers = [workerOf('w0', { slots: 4 }), workerOf('w1', { slots: 2 })];
   const job = runningOf('r', { w0: 2 }, { demand: demandOf(1, 5) });
   const growthOf = (fields: Partial<Snapshot>) =>
@@ -152,44 +152,52 @@ t.test('running jobs grow when nobody waits for their group', async (t) => {
   t.strictSame(
     growthOf({ waiting: [waitingOf('huge', { demand: demandOf(7) })] }),
     ['w0:4 w1:1'],
-    'it fits nowhere',
+    'the waiting job fits nowhere',
   );
   const draining = [workerOf('w0', { slots: 4, schedulable: false }), workerOf('w1', { slots: 2 })];
-  t.strictSame(growthOf({ workers: draining }), ['w0:2 w1:2'], 'nothing is added to one that drains');
+  t.strictSame(growthOf({ workers: draining }), ['w0:2 w1:2'], 'a draining worker gets nothing');
 });
 
-t.test('the job that is next asks for room: shrinking first, leaving only of lower priority', async (t) => {
-  const workers = [workerOf('w')];
-  const wide = runningOf('wide', { w: 5 }, { demand: demandOf(2, 5) });
-  const fixed = runningOf('fixed', { w: 3 }, { granted_priority: 1 });
-  const requestsOf = (need: number, fields: object, running = [wide, fixed]) =>
-    place(
-      snapshotOf({ workers, running, waiting: [waitingOf('next', { demand: demandOf(need), ...fields })] }),
-    ).requests;
-  const request = (ranks: number) => ({ ranks, for: 'next' });
-  t.strictSame(
-    requestsOf(2, { queued_at: ago(1) }),
-    [{ job_id: 'wide', request: request(3) }],
-    'no more than is needed',
-  );
-  t.strictSame(requestsOf(2, {}), [], 'it has no more points');
-  t.strictSame(requestsOf(4, { queued_at: ago(5) }), [], 'it would not be enough, and the priority is equal');
-  t.strictSame(requestsOf(4, { priority: 3 }), [{ job_id: 'wide', request: request(0) }]);
-  t.strictSame(requestsOf(8, { priority: 3 }), [
-    { job_id: 'wide', request: request(0) },
-    { job_id: 'fixed', request: request(0) },
-  ]);
-  const asked = { ...wide, request: request(3) };
-  t.strictSame(requestsOf(2, { queued_at: ago(1) }, [asked, fixed]), [], 'nobody is asked twice');
-});
+t.test(
+  'the first waiting job requests preemption: shrinking first, release only of lower priority',
+  async (t) => {
+    const workers = [workerOf('w')];
+    const wide = runningOf('wide', { w: 5 }, { demand: demandOf(2, 5) });
+    const fixed = runningOf('fixed', { w: 3 }, { granted_priority: 1 });
+    const requestsOf = (need: number, fields: object, running = [wide, fixed]) =>
+      place(
+        snapshotOf({ workers, running, waiting: [waitingOf('next', { demand: demandOf(need), ...fields })] }),
+      ).requests;
+    const request = (ranks: number) => ({ ranks, for: 'next' });
+    t.strictSame(
+      requestsOf(2, { queued_at: ago(1) }),
+      [{ job_id: 'wide', request: request(3) }],
+      'no more than needed',
+    );
+    t.strictSame(requestsOf(2, {}), [], 'it has no more points');
+    t.strictSame(requestsOf(4, { queued_at: ago(5) }), [], 'not enough slots, and the priority is equal');
+    t.strictSame(requestsOf(4, { priority: 3 }), [{ job_id: 'wide', request: request(0) }]);
+    t.strictSame(requestsOf(8, { priority: 3 }), [
+      { job_id: 'wide', request: request(0) },
+      { job_id: 'fixed', request: request(0) },
+    ]);
+    const asked = { ...wide, request: request(3) };
+    t.strictSame(requestsOf(2, { queued_at: ago(1) }, [asked, fixed]), [], 'a job has at most one request');
+  },
+);
 
-t.test('what is given up for a job is kept for it; a request ends with the wait of the job', async (t) => {
-  const workers = [workerOf('w', { slots: 4 })];
-  const running = [runningOf('r', { w: 3 }, { request: { ranks: 2, for: 'next' }, demand: demandOf(2, 3) })];
-  const next = waitingOf('next', { demand: demandOf(2), priority: 1 });
-  const small = waitingOf('small');
-  t.strictSame(startsOf({ workers, running, waiting: [next, small] }), {});
-  const { starts, withdrawn } = place(snapshotOf({ workers, running, waiting: [small] }));
-  t.strictSame(withdrawn, ['r']);
-  t.equal(starts.length, 1);
-});
+t.test(
+  'preempted slots are held for the requesting job; a request ends with the wait of that job',
+  async (t) => {
+    const workers = [workerOf('w', { slots: 4 })];
+    const running = [
+      runningOf('r', { w: 3 }, { request: { ranks: 2, for: 'next' }, demand: demandOf(2, 3) }),
+    ];
+    const next = waitingOf('next', { demand: demandOf(2), priority: 1 });
+    const small = waitingOf('small');
+    t.strictSame(startsOf({ workers, running, waiting: [next, small] }), {});
+    const { starts, withdrawn } = place(snapshotOf({ workers, running, waiting: [small] }));
+    t.strictSame(withdrawn, ['r']);
+    t.equal(starts.length, 1);
+  },
+);

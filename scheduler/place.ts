@@ -1,15 +1,15 @@
 import { type Candidate, countRanks, inOrder, Shares } from './order.js';
-import { requestRoom } from './preemption.js';
+import { selectPreemptions } from './preemption.js';
 import { type Group, Slots } from './slots.js';
 import type { Decision, Growth, RunningJob, Snapshot } from './types.js';
 
-/** A job that does not fit lets smaller ones pass for so long; then slots that become free are kept for it. */
+/** Time that smaller jobs may pass a job that does not fit. Afterwards free slots are held for it. */
 export const HOLD_MS = 60_000;
 
 /**
- * Decides for all jobs of a pool at once: which of those that wait begin and where, which running ones grow, and which are asked to
- * make room. A gang gets all the ranks that it needs or none. The decision depends on nothing but the snapshot, and not on the order
- * of its lists.
+ * Decides for all jobs of a pool at once: which waiting jobs start and where, which running ones grow, and
+ * which get preemption requests. A gang gets its minimum of ranks or none. The decision depends only on the
+ * snapshot, not on the order of its lists.
  */
 export function place(snapshot: Snapshot): Decision {
   const waiting = new Set(snapshot.waiting.map(({ id }) => id));
@@ -28,16 +28,16 @@ export function place(snapshot: Snapshot): Decision {
   };
 }
 
-/** One pass over the waiting jobs in their order. */
+/** Pass over the waiting jobs in their order. */
 class Pass {
   readonly starts: Decision['starts'] = [];
   readonly requests: Decision['requests'] = [];
   readonly reasons: Decision['waiting'] = new Map();
-  /** Groups that could run a job that goes on waiting. */
+  /** Groups that could run a job that keeps waiting. */
   readonly wanted = new Set<Group>();
-  /** Groups in which jobs were asked to make room, by the job that they were asked for. */
-  private readonly promised = new Map<string, Set<Group>>();
-  private someone_waits = false;
+  /** Groups with preemption requests, by the job that they were made for. */
+  private readonly preempting = new Map<string, Set<Group>>();
+  private any_waits = false;
 
   constructor(
     private readonly snapshot: Snapshot,
@@ -47,7 +47,7 @@ class Pass {
   ) {
     for (const { request, placements } of running) {
       const group = request && slots.groupOf(placements);
-      if (group) this.promise(request.for, group);
+      if (group) this.addPreempting(request.for, group);
     }
   }
 
@@ -81,30 +81,37 @@ class Pass {
 
   private keepWaiting(candidate: Candidate): void {
     const { job, groups } = candidate;
-    this.reasons.set(job.id, groups.every(({ kept }) => kept) ? 'order' : 'slots');
-    if (!this.someone_waits && !this.promised.has(job.id)) this.askForRoom(candidate);
-    this.someone_waits = true;
+    this.reasons.set(job.id, groups.every(({ held }) => held) ? 'order' : 'slots');
+    if (!this.any_waits && !this.preempting.has(job.id)) this.requestPreemption(candidate);
+    this.any_waits = true;
     const is_held = this.snapshot.now - job.queued_at >= HOLD_MS;
     for (const group of groups) {
       this.wanted.add(group);
-      // What others give up for a job is for no one else.
-      if (is_held || this.promised.get(job.id)?.has(group)) group.kept = true;
+      // Preempted slots are reserved for the requesting job.
+      if (is_held || this.preempting.get(job.id)?.has(group)) group.held = true;
     }
   }
 
-  private askForRoom(candidate: Candidate): void {
-    const room = requestRoom(candidate, this.shares.pointsOf(candidate), this.slots, this.running);
-    if (!room) return;
-    this.requests.push(...room.requests);
-    this.promise(candidate.job.id, room.group);
+  private requestPreemption(candidate: Candidate): void {
+    const preemptions = selectPreemptions(
+      candidate,
+      this.shares.pointsOf(candidate),
+      this.slots,
+      this.running,
+    );
+    if (!preemptions) return;
+    this.requests.push(...preemptions.requests);
+    this.addPreempting(candidate.job.id, preemptions.group);
   }
 
-  private promise(id: string, group: Group): void {
-    this.promised.set(id, (this.promised.get(id) ?? new Set<Group>()).add(group));
+  private addPreempting(id: string, group: Group): void {
+    this.preempting.set(id, (this.preempting.get(id) ?? new Set<Group>()).add(group));
   }
 }
 
-/** Running jobs get what no job waits for, those of the project that uses the fewest ranks first. */
+/**
+ * Grows running jobs in groups that no job waits for, jobs of the projects that use the fewest ranks first.
+ */
 function growthOf(
   running: readonly RunningJob[],
   requests: Decision['requests'],

@@ -1,38 +1,39 @@
-/** Which running jobs make room for a waiting one. */
+/** Selection of running jobs to preempt for a waiting one. */
 import { leastRanks, rangesOf, wholeSets } from './demand.js';
 import { type Candidate, countRanks } from './order.js';
 import type { Group, Slots } from './slots.js';
 import type { Decision, RunningJob } from './types.js';
 
-/** Requests to jobs of one group, and how many ranks they are about. */
-export interface Room {
+/** Preemption requests in one group, and the number of ranks that they release. */
+export interface Preemptions {
   group: Group;
   requests: Decision['requests'];
   ranks: number;
 }
 
 /**
- * Finds room for a job that does not fit, whose turn it is. Jobs that began with fewer points than it has may be asked: first to
- * give what they have above their minimum, the one with the fewest points first; when that is not enough, those of lower priority to
- * leave.
- * @returns no more requests than are needed, in the group where it takes the fewest ranks; null when it would not be enough
+ * Selects preemptions for the first waiting job that does not fit. Candidates are jobs whose granted priority
+ * is below its points: first they shrink to their minimum, the lowest granted priority first; if that is not
+ * enough, those of lower priority are released.
+ * @returns the fewest requests needed, in the group that loses the fewest ranks; null if preemption cannot
+ * provide enough
  */
-export function requestRoom(
+export function selectPreemptions(
   { job, groups }: Candidate,
   points: number,
   slots: Slots,
   running: readonly RunningJob[],
-): Room | null {
-  const askable = running
+): Preemptions | null {
+  const preemptible = running
     .filter((holder) => holder.request === null && holder.granted_priority < points)
     .sort((a, b) => a.granted_priority - b.granted_priority || (a.id < b.id ? 1 : -1));
-  let best: Room | null = null;
+  let best: Preemptions | null = null;
   for (const group of groups) {
-    const holders = askable.filter(({ placements }) => slots.groupOf(placements) === group);
+    const holders = preemptible.filter(({ placements }) => slots.groupOf(placements) === group);
     for (const { least, bytes } of rangesOf(job.demand)) {
       const large = holders.filter(({ placements }) => slots.memoryOf(placements) >= bytes);
       const missing = wholeSets(job.demand, least) - slots.freeIn(group, bytes);
-      const left = roomAmong(large, missing, job.priority, slots);
+      const left = remainingRanks(large, missing, job.priority, slots);
       if (!left) continue;
       const ranks = [...left].reduce((sum, [holder, to]) => sum + countRanks(holder.placements) - to, 0);
       const requests = [...left].map(([{ id }, to]) => ({ job_id: id, request: { ranks: to, for: job.id } }));
@@ -42,8 +43,8 @@ export function requestRoom(
   return best;
 }
 
-/** The ranks that each holder is left with, of those that give some; null when all of them have too few. */
-function roomAmong(
+/** Returns the remaining ranks of each preempted job; null if preemption cannot provide enough. */
+function remainingRanks(
   holders: readonly RunningJob[],
   missing: number,
   priority: number,

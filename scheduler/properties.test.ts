@@ -15,7 +15,10 @@ function reversed({ workers, running, waiting, ...rest }: Snapshot): Snapshot {
   return { ...rest, workers: back(workers), running: back(running), waiting: back(waiting) };
 }
 
-/** A start on workers of its group that take ranks and have the memory, with a number of ranks that the job can use. */
+/**
+ * Checks that a start uses schedulable workers of its group with enough memory, and an allowed number of
+ * ranks.
+ */
 function isSound({ waiting, workers }: Snapshot, { job_id, group, placements }: Start): boolean {
   const demand = waiting.find(({ id }) => id === job_id)?.demand ?? demandOf(0);
   const all = countRanks(placements);
@@ -27,22 +30,25 @@ function isSound({ waiting, workers }: Snapshot, { job_id, group, placements }: 
   return onWorkers && all >= demand.need && all <= demand.want && all % demand.multiple === 0;
 }
 
-t.test('no slot is given twice, and each job gets what it can use, in one group, or nothing', async () => {
-  fc.assert(
-    fc.property(emptyPools, (snapshot) => {
-      const { starts, waiting } = place(snapshot);
-      const used = new Map<string, number>();
-      for (const { worker_id, ranks } of starts.flatMap(({ placements }) => placements))
-        used.set(worker_id, (used.get(worker_id) ?? 0) + ranks);
-      const fits = snapshot.workers.every(({ id, slots }) => (used.get(id) ?? 0) <= slots);
-      const all = starts.length + waiting.size === snapshot.waiting.length;
-      return fits && all && starts.every((start) => isSound(snapshot, start));
-    }),
-    RUNS,
-  );
-});
+t.test(
+  'no slot is allocated twice, and each job gets an allowed number of ranks in one group, or none',
+  async () => {
+    fc.assert(
+      fc.property(emptyPools, (snapshot) => {
+        const { starts, waiting } = place(snapshot);
+        const used = new Map<string, number>();
+        for (const { worker_id, ranks } of starts.flatMap(({ placements }) => placements))
+          used.set(worker_id, (used.get(worker_id) ?? 0) + ranks);
+        const fits = snapshot.workers.every(({ id, slots }) => (used.get(id) ?? 0) <= slots);
+        const all = starts.length + waiting.size === snapshot.waiting.length;
+        return fits && all && starts.every((start) => isSound(snapshot, start));
+      }),
+      RUNS,
+    );
+  },
+);
 
-t.test('the order of the lists decides nothing', async (t) => {
+t.test('the order of the lists does not matter', async (t) => {
   fc.assert(
     fc.property(emptyPools, (snapshot) => {
       t.same(place(reversed(snapshot)), place(snapshot));
@@ -51,7 +57,7 @@ t.test('the order of the lists decides nothing', async (t) => {
   );
 });
 
-t.test('a job that fits beside those that were started is started at once', async () => {
+t.test('a job that fits beside the started ones starts at once', async () => {
   fc.assert(
     fc.property(emptyPools, (snapshot) => {
       const young = snapshot.waiting.map((job) => ({ ...job, queued_at: snapshot.now }));
@@ -66,7 +72,7 @@ t.test('a job that fits beside those that were started is started at once', asyn
   );
 });
 
-t.test('projects of equal priority get equal shares within one gang, whoever queued first', async (t) => {
+t.test('projects of equal priority get equal shares within one gang, in any order of queueing', async (t) => {
   const cases = fc.record({
     gang: fc.constantFrom(1, 2, 4),
     projects: fc.integer({ min: 2, max: 4 }),
@@ -97,8 +103,9 @@ t.test('projects of equal priority get equal shares within one gang, whoever que
 });
 
 /**
- * The bound of docs: a job is first beside those of other projects after as many minutes as its priority lies below theirs, and one; by
- * then slots are kept for it. Of each other project at most one job still comes before it, and each of those has to end.
+ * Bound of the documentation: after as many minutes as its priority lies below the others', plus one, a job
+ * precedes those of other projects, and slots are held for it. At most one job of each other project still
+ * precedes it, and each of those has to end.
  */
 function waitBound(
   priority: number,
@@ -108,7 +115,7 @@ function waitBound(
   return HOLD_MS + minutes * MINUTE + (others.projects + 1) * others.runs_ms;
 }
 
-t.test('no job starves that fits alone, whatever others queue', async () => {
+t.test('a job that fits alone does not starve, whatever others queue', async () => {
   const STEP_MS = 10_000;
   const cases = fc.record({
     need: fc.integer({ min: 1, max: 16 }),
@@ -137,7 +144,7 @@ t.test('no job starves that fits alone, whatever others queue', async () => {
             demand: demandOf(sizes[count % sizes.length] ?? 1),
             runs_ms,
           });
-        // Jobs of its own project that begin in another group do not set it back.
+        // Jobs of its own project that start in another group do not set it back.
         if (elsewhere)
           world.queue({
             id: `own-${count}`,

@@ -1,4 +1,4 @@
-/** The slots of a pool while a decision is made: what is free where, and what is kept for a job that comes first. */
+/** Slots of a pool during a decision: free ones, and those held for an earlier job. */
 import { rangesOf, ranksIn } from './demand.js';
 import type { AvoidedPair, Demand, Placement, RunningJob, SchedulerWorker, Snapshot } from './types.js';
 
@@ -6,7 +6,7 @@ interface Worker extends SchedulerWorker {
   free: number;
 }
 
-/** Workers of a group whose GPUs have the same memory. */
+/** Workers of a group with equal GPU memory. */
 interface Kind {
   bytes: number;
   workers: Worker[];
@@ -17,11 +17,11 @@ interface Kind {
 export interface Group {
   name: string;
   kinds: Kind[];
-  /** No job that comes later in the order gets its slots. */
-  kept: boolean;
+  /** True if its slots are held for an earlier job in the order. */
+  held: boolean;
 }
 
-/** Ranks that a group has for a job, all on GPUs with at least so many bytes. */
+/** Ranks that a group has for a job, all on GPUs with at least `bytes` of memory. */
 interface Fit {
   ranks: number;
   bytes: number;
@@ -32,21 +32,21 @@ export class Slots {
   private readonly workers = new Map<string, { worker: Worker; kind: Kind; group: Group }>();
 
   constructor(workers: Snapshot['workers'], running: readonly Pick<RunningJob, 'placements'>[]) {
-    // By name, so that the order of the list decides nothing.
+    // Sorted by name, so that the order of the list does not matter.
     const groups = [...new Set(workers.map(({ group }) => group))].sort();
-    for (const name of groups) this.groups.set(name, { name, kinds: [], kept: false });
+    for (const name of groups) this.groups.set(name, { name, kinds: [], held: false });
     for (const worker of workers) this.add(worker);
     for (const { placements } of running) this.take(placements);
   }
 
-  /** The groups that could run a job if nothing else ran. */
+  /** Returns the groups that could run a job on an empty pool. */
   groupsFor(demand: Demand, avoid: readonly AvoidedPair[]): Group[] {
     return [...this.groups.values()].filter((group) =>
       choicesOf(avoid).some((without) => fitOf(group, demand, 'slots', without) !== null),
     );
   }
 
-  /** The group of a job that runs; null when all its workers are gone. */
+  /** Returns the group of a running job; null if all its workers are gone. */
   groupOf(placements: readonly Placement[]): Group | null {
     for (const { worker_id } of placements) {
       const known = this.workers.get(worker_id);
@@ -55,21 +55,22 @@ export class Slots {
     return null;
   }
 
-  /** Memory that each rank of a running job has: of the smallest GPU of its workers. */
+  /** Returns the memory per rank of a running job: that of the smallest GPU of its workers. */
   memoryOf(placements: readonly Placement[]): number {
     const memory = placements.map(({ worker_id }) => this.workers.get(worker_id)?.kind.bytes);
     return Math.min(...memory.map((bytes) => bytes ?? Number.POSITIVE_INFINITY));
   }
 
-  /** Free slots of a group for ranks that need so many bytes. */
+  /** Counts the free slots of a group for ranks that need `bytes` of memory. */
   freeIn(group: Group, bytes: number): number {
-    return group.kept ? 0 : available(group, bytes, 'free', NONE);
+    return group.held ? 0 : available(group, bytes, 'free', NONE);
   }
 
   /**
-   * Takes slots for a job that begins: in the group that has the most ranks for it, and among equals in the one with the fewest
-   * free slots. Of the workers that could not reach each other it gets one or the other.
-   * @returns the group and its placements, the leader's first; null where it does not fit now, then nothing is taken
+   * Allocates slots for a starting job: in the group with the most ranks for it, and among equals in the one
+   * with the fewest free slots. Of each avoided pair of workers it uses at most one.
+   * @returns the group and its placements, the leader's first; null and no allocation if the job does not fit
+   * now
    */
   start(
     demand: Demand,
@@ -86,7 +87,7 @@ export class Slots {
   private startWithout(demand: Demand, groups: readonly Group[], without: ReadonlySet<string>) {
     let best: { group: Group; fit: Fit } | null = null;
     for (const group of groups) {
-      const fit = group.kept ? null : fitOf(group, demand, 'free', without);
+      const fit = group.held ? null : fitOf(group, demand, 'free', without);
       if (fit && (!best || isBetter(group, fit, best))) best = { group, fit };
     }
     if (!best) return null;
@@ -95,15 +96,15 @@ export class Slots {
   }
 
   /**
-   * Takes more slots for a job that runs, on its own workers first.
-   * @returns all its placements; null when it gets none
+   * Allocates more slots for a running job, on its own workers first.
+   * @returns all its placements; null if it gets none
    */
   grow(demand: Demand, placements: readonly Placement[], avoid: readonly AvoidedPair[]): Placement[] | null {
     const own = new Set(placements.map(({ worker_id }) => worker_id));
     const without = new Set(avoid.flat().filter((id) => !own.has(id)));
     const group = this.groupOf(placements);
     const before = placements.reduce((sum, { ranks }) => sum + ranks, 0);
-    if (!group || group.kept) return null;
+    if (!group || group.held) return null;
     for (const range of rangesOf(demand)) {
       const free = available(group, range.bytes, 'free', without);
       const ranks = ranksIn(demand, range, before + free);
@@ -126,7 +127,9 @@ export class Slots {
     this.workers.set(worker.id, { worker: entry, kind, group });
   }
 
-  /** More than is free is taken from a worker whose number of slots became smaller, or that drains. */
+  /**
+   * Takes slots. The number may exceed the free slots of a worker that drains or whose slots were reduced.
+   */
   private take(placements: readonly Placement[]): void {
     for (const { worker_id, ranks } of placements) {
       const known = this.workers.get(worker_id);
@@ -157,8 +160,9 @@ export class Slots {
   }
 
   /**
-   * The fullest worker that has room for all of the ranks, so that whole machines stay free for large jobs. If none has, the
-   * emptiest one is filled, and the rest is placed in the same way: on as few machines as possible.
+   * Fills the fullest worker that has room for all ranks, so that whole machines stay free for large jobs. If
+   * none has room, fills the emptiest one and places the rest in the same way, on as few machines as
+   * possible.
    */
   private fill(group: Group, bytes: number, ranks: number, without: ReadonlySet<string>): Placement[] {
     const placements: Placement[] = [];
@@ -176,7 +180,10 @@ export class Slots {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Workers that a job may do without, so that it gets no pair whole: the second of each pair, or else the first. */
+/**
+ * Returns the sets of workers to leave out so that no avoided pair is complete: the second of each pair, or
+ * else the first.
+ */
 function choicesOf(avoid: readonly AvoidedPair[]): ReadonlySet<string>[] {
   if (avoid.length === 0) return [NONE];
   return [new Set(avoid.map(([, second]) => second)), new Set(avoid.map(([first]) => first))];
@@ -198,7 +205,7 @@ function available(
   return sum;
 }
 
-/** The most ranks that a group has for a job: among its free slots, or among all. */
+/** Returns the most ranks that a group has for a job, among its free slots or all. */
 function fitOf(group: Group, demand: Demand, of: 'slots' | 'free', without: ReadonlySet<string>): Fit | null {
   for (const range of rangesOf(demand)) {
     const ranks = ranksIn(demand, range, available(group, range.bytes, of, without));
@@ -214,7 +221,10 @@ function isBetter(group: Group, fit: Fit, best: { group: Group; fit: Fit }): boo
   return order < 0 || (order === 0 && group.name < best.group.name);
 }
 
-/** With room for `ranks` the fullest one, on the smallest GPUs that will do; if none has room, the emptiest one. */
+/**
+ * Returns the fullest worker with room for `ranks`, on the smallest sufficient GPUs; the emptiest worker if
+ * none has room.
+ */
 function bestWorker(kinds: readonly Kind[], ranks: number, without: ReadonlySet<string>): Worker {
   let best: Worker | null = null;
   for (const { workers, free } of kinds) {
@@ -223,7 +233,7 @@ function bestWorker(kinds: readonly Kind[], ranks: number, without: ReadonlySet<
       if (worker.free > 0 && !without.has(worker.id) && (!best || comesBefore(worker, best, ranks)))
         best = worker;
   }
-  if (!best) throw new Error('no free slot is left for a rank that was to be placed');
+  if (!best) throw new Error('no free slot is left for a rank');
   return best;
 }
 

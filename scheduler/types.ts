@@ -1,15 +1,18 @@
 /**
- * What the scheduler sees of a pool at one moment, and what it decides. Times are Unix milliseconds. Sizes are ranks; each takes
- * one slot.
+ * Input and output of the scheduler for a pool at one moment. Times are Unix milliseconds. Sizes are ranks;
+ * each takes one slot.
  */
 
-/** Memory that each rank needs on a GPU if the job has at least so many ranks, until the next step of the list. */
+/**
+ * Memory that each rank needs on a GPU if the job has at least `ranks` ranks, up to the next step of the
+ * list.
+ */
 export interface MemoryStep {
   ranks: number;
   bytes: number;
 }
 
-/** How many ranks a job can use: `want`, or fewer, but at least `need`; always a multiple of `multiple`. */
+/** Ranks that a job can use: `need` to `want`, always a multiple of `multiple`. */
 export interface Demand {
   need: number;
   want: number;
@@ -26,16 +29,16 @@ export interface Placement {
 
 export interface SchedulerWorker {
   id: string;
-  /** Workers of one group compute the same bits, and the ranks of a job lie in one group. */
+  /** Workers of one group compute the same bits. All ranks of a job lie in one group. */
   group: string;
   slots: number;
-  /** False while it drains: what runs there stays, nothing is added. */
+  /** False while draining: running ranks stay, none are added. */
   schedulable: boolean;
-  /** Memory of the smallest of its GPUs; null where ranks run on the CPU. */
+  /** Memory of the smallest of its GPUs; null if ranks run on the CPU. */
   gpu_bytes: number | null;
 }
 
-/** Workers that could not reach each other when they had ranks of a job: it is not placed on both, for a while. */
+/** Workers that could not connect to each other for a job, which is not placed on both for a while. */
 export type AvoidedPair = readonly [string, string];
 
 export interface WaitingJob {
@@ -47,7 +50,7 @@ export interface WaitingJob {
   avoid: readonly AvoidedPair[];
 }
 
-/** A running job was asked to shrink to `ranks`, or to leave (0), for the job `for`. */
+/** Request to a running job to shrink to `ranks`, or to release all slots (0), for the waiting job `for`. */
 export interface PreemptionRequest {
   ranks: number;
   for: string;
@@ -57,12 +60,12 @@ export interface RunningJob {
   id: string;
   project: string;
   priority: number;
-  /** The points with which it began. */
+  /** Points at its start. */
   granted_priority: number;
   demand: Demand;
-  /** Its leader first. */
+  /** The leader's first. */
   placements: readonly Placement[];
-  /** False while it may not grow yet. */
+  /** False until its growth interval has passed. */
   may_grow: boolean;
   avoid: readonly AvoidedPair[];
   request: PreemptionRequest | null;
@@ -73,20 +76,17 @@ export interface Snapshot {
   workers: readonly SchedulerWorker[];
   running: readonly RunningJob[];
   waiting: readonly WaitingJob[];
-  /** When a waiting job of a project last began in a group, by project and group. */
+  /** Last start of a waiting job, by project and group. */
   served_at: ReadonlyMap<string, ReadonlyMap<string, number>>;
 }
 
 /**
- * Why a job goes on waiting: no group of workers could run it even if nothing else ran (`workers`), too few slots are free
- * (`slots`), or those that are free are kept for a job before it (`order`).
+ * Reason why a job keeps waiting: no group of workers could run it on an empty pool (`workers`), too few
+ * slots are free (`slots`), or the free ones are held for an earlier job (`order`).
  */
 export type WaitReason = 'workers' | 'slots' | 'order';
 
-/**
- * A job that begins. `granted_priority` are its points: a running job may be asked to make room for a waiting
- * one that has more.
- */
+/** Start of a job. `granted_priority` are its points: a waiting job with more points may preempt it. */
 export interface Start {
   job_id: string;
   group: string;
@@ -94,20 +94,20 @@ export interface Start {
   granted_priority: number;
 }
 
-/** A running job that gets more ranks. */
+/** Growth of a running job. */
 export interface Growth {
   job_id: string;
-  /** All of them, those that it had included. */
+  /** All its placements, including the previous ones. */
   placements: Placement[];
 }
 
 export interface Decision {
   starts: Start[];
   growth: Growth[];
-  /** Of running jobs that have none. */
+  /** New requests to running jobs without one. */
   requests: { job_id: string; request: PreemptionRequest }[];
-  /** Running jobs whose request is withdrawn: the job that it was made for waits no longer. */
+  /** Running jobs whose request is withdrawn because the requesting job no longer waits. */
   withdrawn: string[];
-  /** Each waiting job that does not begin. */
+  /** Reason for each waiting job that does not start. */
   waiting: Map<string, WaitReason>;
 }

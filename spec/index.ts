@@ -1,4 +1,7 @@
-/** The domain of the job document: what it may say, what it means, and what it needs. Pure: no I/O, imports contracts/ only. */
+/**
+ * Domain of the job document: its rules, resolution and resource needs. Pure: no I/O, imports contracts/
+ * only.
+ */
 export * from './estimate/gpu-fit.js';
 export * from './estimate/rank-memory.js';
 export type { EstimateDevice, Machine } from './estimate/sizes.js';

@@ -4,18 +4,19 @@ import type { ResolvedJobSpec } from '../contracts/index.js';
 export type Overrides = ResolvedJobSpec['train']['overrides'];
 type Setting = 'lr' | 'loss_scale';
 
-/** The entries that took part in the first `step` steps. */
+/** Returns the entries that applied to the first `step` steps. */
 export function overridesBefore(overrides: Overrides, step: number): Overrides {
   return overrides.filter((entry) => entry.step < step);
 }
 
 /**
- * Fits the overrides of a job's document to the steps that are done. A request to change them may come after the ranks have passed a
- * step that it names: what was in force in those steps stays in the list, and what differs from it counts from the next step on.
- * The list that comes out is again what the job was trained with, and applying the function twice changes nothing.
+ * Fits the overrides of a job's document to the completed steps. A change may be requested after the ranks
+ * have passed a step that it names: overrides of completed steps stay in the list, and differing ones apply
+ * from the next step on. The result is again the list that the job was trained with, and the function is
+ * idempotent.
  * @param wanted the list of the document
- * @param past the entries that took part in the steps that are done
- * @param step how many these are
+ * @param past the entries that applied to the completed steps
+ * @param step number of completed steps
  */
 export function fitOverrides(wanted: Overrides, past: Overrides, step: number): Overrides {
   const change: Overrides[number] = { step };
@@ -28,7 +29,7 @@ export function fitOverrides(wanted: Overrides, past: Overrides, step: number): 
   return [...past, ...following.filter((entry) => Object.keys(entry).length > 1), ...later];
 }
 
-/** What the last entry that names the setting says; null: the schedule or the loss scaler. */
+/** Returns the value of the last entry that names the setting; null for the schedule or the loss scaler. */
 function inForce(overrides: Overrides, setting: Setting): number | null {
   return overrides.findLast((entry) => entry[setting] !== undefined)?.[setting] ?? null;
 }

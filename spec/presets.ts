@@ -37,7 +37,7 @@ const LLAMA_SMALL: ResolvedModelConfig = {
 };
 
 /**
- * The smallest GPT-2, 124 million parameters, as it is trained today: without dropout, and with a vocabulary that is
+ * Smallest GPT-2, 124 million parameters, as it is trained today: without dropout, and with a vocabulary
  * rounded up to a multiple of 64.
  */
 const GPT2: ResolvedModelConfig = {
@@ -57,7 +57,10 @@ const GPT2: ResolvedModelConfig = {
   tie_word_embeddings: true,
 };
 
-/** A small mixture of experts, about 7.2 million parameters of which 4.1 million work for a token; one byte is one token. */
+/**
+ * Small mixture of experts, about 7.2 million parameters of which 4.1 million are active for a token; one
+ * byte is one token.
+ */
 const MIXTRAL_TINY: ResolvedModelConfig = {
   model_type: 'mixtral',
   hidden_size: 256,
@@ -82,7 +85,7 @@ const MIXTRAL_TINY: ResolvedModelConfig = {
   router_aux_loss_coef: 0.02,
 };
 
-/** The configurations behind `model.preset`. */
+/** Configurations of `model.preset`. */
 export const presets: Readonly<Record<PresetName, Readonly<ResolvedModelConfig>>> = {
   'llama-tiny': LLAMA_TINY,
   'llama-small': LLAMA_SMALL,

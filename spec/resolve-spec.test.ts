@@ -71,7 +71,7 @@ t.test('every default is filled in', async (t) => {
   });
 });
 
-/** A document of each optimizer and of each part of the schema that has its own defaults. */
+/** Documents of each optimizer and of each part of the schema with its own defaults. */
 const DOCUMENTS: JobSpec['train'][] = [
   { steps: 3, precision: 'fp32' },
   ...(['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const).map((type) => ({
@@ -161,7 +161,7 @@ t.test('the defaults of the loss scale, of wsd and of stage 1', async (t) => {
   t.equal(zero.lanes, 3);
 });
 
-t.test('defaults that follow another field', async (t) => {
+t.test('defaults that depend on another field', async (t) => {
   const zero = resolveSpec({ ...SMALLEST, train: { steps: 1, precision: 'fp32' } }, DATASET).spec.zero;
   t.equal(zero.reduce_dtype, 'fp32');
   const ranks = (given: object) =>
@@ -178,7 +178,7 @@ t.test('leaves', async (t) => {
   t.equal(leafCount({ global_batch_size: 16, micro_batch_size: 4 }), 4);
 });
 
-t.test('what is set aside is evaluated on every 100 steps unless the document says else', async (t) => {
+t.test('validation data is evaluated every 100 steps by default', async (t) => {
   const data = { ...SMALLEST.data, validation_fraction: 0.1 };
   const every = (eval_every_steps?: number) => {
     const train = { steps: 10, ...(eval_every_steps === undefined ? {} : { eval_every_steps }) };
@@ -186,5 +186,5 @@ t.test('what is set aside is evaluated on every 100 steps unless the document sa
   };
   t.equal(every(), 100);
   t.equal(every(7), 7);
-  t.notOk('eval_every_steps' in resolveSpec(SMALLEST, null).spec.train, 'nothing else has the field');
+  t.notOk('eval_every_steps' in resolveSpec(SMALLEST, null).spec.train, 'absent without validation data');
 });

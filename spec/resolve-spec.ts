@@ -1,6 +1,6 @@
 /**
- * From the document that a client sent to the one that is trained: every default filled in, every rule between fields
- * checked. Each file has one section of the document: what fills it, and what holds in it.
+ * Resolution of a client's document to the document that is trained: all defaults filled in, all rules
+ * between fields checked. Each file has the defaults and rules of one section of the document.
  */
 
 import type {
@@ -38,22 +38,22 @@ import { checkZero, resolveZero } from './resolve/zero.js';
 
 export interface ResolvedSpec {
   spec: ResolvedJobSpec;
-  /** Every broken rule; when it is empty, `spec` can be trained. */
+  /** All broken rules; if empty, `spec` can be trained. */
   errors: FieldError[];
 }
 
 export interface ResolveOptions {
-  /** What `model.init_from` names; null skips the rules about it and leaves it out. */
+  /** Source of `model.init_from`; null skips the rules about it and leaves it out. */
   source?: InitSource | null;
-  /** The model whose tokenizer is used, where one is; null skips the rules about it. */
+  /** Model whose tokenizer is used, if any; null skips the rules about it. */
   tokenizer?: Model | null;
-  /** The day on which the job is created, as `data.template_date` has it. */
+  /** Date of the job's creation, as in `data.template_date`. */
   today?: string | null;
-  /** What the schema has against a document that a `deepspeed_config` was translated into; nothing by default. */
+  /** Returns the schema errors of a document translated from a `deepspeed_config`; none by default. */
   validate?: (translated: JobSpec) => FieldError[];
 }
 
-/** In place of a configuration that can't be read, so that rules about other things can be checked. */
+/** Replaces an unreadable configuration, so that other rules can be checked. */
 const STAND_IN = presets['llama-tiny'];
 
 /**
@@ -75,7 +75,7 @@ export function resolveSpec(
     );
   const invalid = options.validate?.(translated) ?? [];
   const { spec: resolved, errors: broken } = resolveTranslated(translated, dataset, options);
-  // A bad number, or one that is not there, would only make its neighbours look wrong.
+  // A bad or missing number would cause misleading errors of related fields.
   const found = errors.length + invalid.length > 0 ? [...errors, ...invalid] : broken;
   return {
     spec: resolved,
@@ -95,7 +95,7 @@ function resolveTranslated(
   const errors = [
     ...checkGiven(spec.model),
     ...model.errors,
-    // Of a configuration that can't be read there is no saying what fits the model.
+    // Rules about the model are skipped for an unreadable configuration.
     ...(model.config === null ? [] : checkAgainstModel(resolved, sources)),
     ...checkBatch(resolved),
     ...checkOptimizer(train?.optimizer, resolved.train.optimizer),
@@ -122,7 +122,10 @@ function checkAgainstModel(resolved: ResolvedJobSpec, sources: DataSources): Fie
   ];
 }
 
-/** What was not looked up, or has to be copied first, has no id: whoever records the document names its dataset. */
+/**
+ * Data that was not looked up, or has to be copied first, has no id yet: the caller that records the document
+ * sets it.
+ */
 function named(data: JobSpec['data']): NamedData {
   return { ...data, dataset: data.dataset ?? '' };
 }

@@ -6,7 +6,7 @@ import { jobWarnings, modelWarnings } from './warnings.js';
 const document = (changes: Partial<JobSpec>): JobSpec => ({ ...SMALLEST, ...changes });
 const pointers = (warnings: readonly { pointer: string }[]) => warnings.map(({ pointer }) => pointer);
 
-t.test('of a DeepSpeed configuration', async (t) => {
+t.test('warnings of a DeepSpeed configuration', async (t) => {
   t.strictSame(jobWarnings(document({})), []);
   const taken = {
     overlap_comm: true,
@@ -34,7 +34,7 @@ t.test('of a DeepSpeed configuration', async (t) => {
   }
 });
 
-t.test('of a configuration of a model', async (t) => {
+t.test('warnings of a model configuration', async (t) => {
   const config = { ...LLAMA, temperature: 0.6, num_labels: 2, top_k: null } as JobSpec['model']['config'];
   t.strictSame(pointers(jobWarnings(document({ model: { config } }))), [
     '/model/config/num_labels',
@@ -42,7 +42,7 @@ t.test('of a configuration of a model', async (t) => {
   ]);
 });
 
-t.test('of a model that was uploaded', async (t) => {
+t.test('warnings of an uploaded model', async (t) => {
   const model = { model_type: 'llama', config: LLAMA } as Partial<Model> as Model;
   t.strictSame(modelWarnings(model), []);
   t.match(

@@ -1,13 +1,13 @@
 /**
- * What a client should know of something that was accepted. Warnings follow from the document alone, so that a request that is repeated
- * is answered with the same ones.
+ * Warnings about accepted documents. They depend on the document alone, so that a repeated request gets the
+ * same ones.
  */
 
 import type { JobSpec, Model, Warning } from '../contracts/index.js';
 import { importDeepspeed } from './deepspeed/import.js';
 import { importConfig } from './model/import.js';
 
-/** @param document one that was accepted */
+/** @param document an accepted document */
 export function jobWarnings(document: JobSpec): Warning[] {
   const { config } = document.model;
   return [
@@ -16,7 +16,7 @@ export function jobWarnings(document: JobSpec): Warning[] {
   ];
 }
 
-/** Pointers lead into the model. */
+/** Returns warnings with pointers into the model. */
 export function modelWarnings({ config, model_type, unread_tokenizer = [] }: Model): Warning[] {
   return [
     ...(model_type === null ? [] : configWarnings(config, '/config')),

@@ -20,7 +20,7 @@ import { parser, putDocument } from '../../control/recovery/documents.js';
 import { uploadDocumentKey, uploadKey, uploadOutcomeKey } from '../../control/recovery/uploads.js';
 import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
 import { ObjectStoreError } from '../../platform/object-store/common/errors.js';
-import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { newUlid } from '../../platform/random.js';
 import { type Static, Type } from '../../platform/schema.js';
@@ -88,7 +88,7 @@ export class UploadSession {
 
   /** @throws ZerofleetError `upload_not_found`, also for one of another project: that is part of the key */
   static async open(objects: ObjectStore, project: string, id: string): Promise<UploadSession> {
-    const document = await getIfThere(objects, uploadDocumentKey(project, id));
+    const document = await getIfExists(objects, uploadDocumentKey(project, id));
     if (document === null) throw notFound(id);
     return new UploadSession(objects, parse(document));
   }
@@ -120,7 +120,7 @@ export class UploadSession {
 
   /** The dataset that was decided on; null while none is. It may not be recorded yet, or deleted by now. */
   async outcome(): Promise<Dataset | null> {
-    const outcome = await getIfThere(this.objects, this.outcomeKey);
+    const outcome = await getIfExists(this.objects, this.outcomeKey);
     return outcome && parseOutcome(outcome).dataset;
   }
 

@@ -1,4 +1,6 @@
-/** The calls to AWS against a stand-in that speaks their protocol, throttles, and tells of changes late. */
+/**
+ * Tests of the AWS calls against a stand-in that speaks the protocol, throttles, and reports changes late.
+ */
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
 import t, { type Test } from 'tap';
 import { createLogger } from '../../platform/logging/logging.js';
@@ -31,7 +33,7 @@ async function open(t: Test) {
 
 const idOf = (index: number) => `i-${String(index).padStart(17, '0')}`;
 
-t.test('groups are seen as machines and sizes, over several pages', async (t) => {
+t.test('lists machines and sizes of groups over several pages', async (t) => {
   const { aws, capacity } = await open(t);
   t.same(await capacity.view(policy), { machines: [], wanted: { spot: 0, 'on-demand': 0 } });
   await capacity.want(policy, 'spot', 2);
@@ -47,7 +49,7 @@ t.test('groups are seen as machines and sizes, over several pages', async (t) =>
     wanted: { spot: 2, 'on-demand': 1 },
   });
   await capacity.want(policy, 'on-demand', 5);
-  t.equal(aws.group('on-demand').desired, 2, 'not above what the group may have');
+  t.equal(aws.group('on-demand').desired, 2, 'the size is limited to the maximum of the group');
   const other = policyOf({ types: [{ name: 'none', slots: 1, max: 1, price_per_hour: 0 }] });
   await t.rejects(capacity.view(other), {
     code: 'invalid_configuration',
@@ -55,24 +57,21 @@ t.test('groups are seen as machines and sizes, over several pages', async (t) =>
   });
 });
 
-t.test(
-  'a call that is throttled is repeated; one that is throttled for too long has done nothing',
-  async (t) => {
-    const { aws, capacity } = await open(t);
-    aws.throttled = 2;
-    await capacity.view(policy);
-    t.equal(aws.throttled, 0);
-    aws.throttled = 2;
-    await capacity.want(policy, 'spot', 3);
-    t.same(aws.calls, ['SetDesiredCapacity zf-spot 3']);
-    aws.throttled = 1000;
-    await t.rejects(capacity.want(policy, 'spot', 4), { name: 'Throttling' });
-    aws.throttled = 0;
-    t.match(await capacity.view(policy), { wanted: { spot: 3 } });
-  },
-);
+t.test('throttled calls are retried; a call that stays throttled has no effect', async (t) => {
+  const { aws, capacity } = await open(t);
+  aws.throttled = 2;
+  await capacity.view(policy);
+  t.equal(aws.throttled, 0);
+  aws.throttled = 2;
+  await capacity.want(policy, 'spot', 3);
+  t.same(aws.calls, ['SetDesiredCapacity zf-spot 3']);
+  aws.throttled = 1000;
+  await t.rejects(capacity.want(policy, 'spot', 4), { name: 'Throttling' });
+  aws.throttled = 0;
+  t.match(await capacity.view(policy), { wanted: { spot: 3 } });
+});
 
-t.test('what was asked for counts before it is told of', async (t) => {
+t.test('requested sizes count before AWS reports them', async (t) => {
   const { aws, capacity, time } = await open(t);
   await capacity.view(policy);
   aws.stale = 1;
@@ -97,11 +96,15 @@ t.test('what was asked for counts before it is told of', async (t) => {
   aws.group('zf-spot').desired = 4;
   aws.advance();
   aws.stale = 0;
-  t.match(await capacity.view(policy), { wanted: { spot: 4 } }, 'somebody else may change it');
+  t.match(
+    await capacity.view(policy),
+    { wanted: { spot: 4 } },
+    'changes by other clients are seen afterwards',
+  );
 });
 
 t.test(
-  'one that was ended need not wait for its hook; one that the cloud ends waits for its agent',
+  'the hook of a machine that was retired is completed; an interrupted machine waits for its agent',
   async (t) => {
     const { aws, capacity } = await open(t);
     await capacity.want(policy, 'spot', 2);
@@ -113,7 +116,7 @@ t.test(
     t.match(
       aws.group('zf-spot').instances.map(({ state }) => state),
       ['Terminating:Wait', 'Terminating:Wait', 'Pending'],
-      'and another one comes in its place',
+      'the group launches a replacement',
     );
     t.match(await capacity.view(policy), {
       machines: [
@@ -134,13 +137,13 @@ t.test(
       machines: [{ id: idOf(3), leaving: false }],
       wanted: { spot: 1 },
     });
-    t.equal(aws.calls.filter((call) => call.startsWith('Terminate')).length, 1, 'it was leaving already');
+    t.equal(aws.calls.filter((call) => call.startsWith('Terminate')).length, 1, 'it was terminating already');
     await capacity.retire(policy, idOf(2));
     await capacity.retire(policy, 'i-unknown');
   },
 );
 
-t.test('one that is gone meanwhile is no error', async (t) => {
+t.test('terminating an instance that is gone is no error', async (t) => {
   const { aws, capacity } = await open(t);
   await capacity.want(policy, 'spot', 1);
   aws.advance();
@@ -150,7 +153,7 @@ t.test('one that is gone meanwhile is no error', async (t) => {
   t.same(aws.calls.slice(1), [`TerminateInstanceInAutoScalingGroup ${idOf(1)}`]);
 });
 
-/** An instance that the cloud takes away, seen by the autoscaler, whose hook has ten minutes. */
+/** An instance with a ten-minute lifecycle hook that AWS interrupts, after the autoscaler has seen it. */
 async function leaving(t: Test) {
   const parts = await open(t);
   const { aws, capacity, time } = parts;
@@ -158,8 +161,8 @@ async function leaving(t: Test) {
   for (let i = 0; i < 2; i += 1) aws.advance();
   aws.interrupt(idOf(1));
   aws.advance();
-  /** Half a minute, and what an autoscaler does then. */
-  const look = async (saving: readonly string[]) => {
+  /** Lets 30 seconds pass, then does what a reconciliation does. */
+  const reconcile = async (saving: readonly string[]) => {
     aws.pass(30);
     time.now += 30_000;
     await capacity.view(policy);
@@ -167,53 +170,50 @@ async function leaving(t: Test) {
   };
   const stateOf = (id: string) => aws.group('zf-spot').instances.find((each) => each.id === id)?.state;
   const heartbeats = () => aws.calls.filter((call) => call.startsWith('RecordLifecycleActionHeartbeat'));
-  return { ...parts, look, stateOf, heartbeats };
+  return { ...parts, reconcile, stateOf, heartbeats };
 }
 
-t.test(
-  'a machine that still saves is held for longer than its hook would, and goes when it is done',
-  async (t) => {
-    const { aws, capacity, look, stateOf, heartbeats } = await leaving(t);
-    for (let i = 0; i < 60; i += 1) await look([idOf(1), idOf(2)]);
-    t.equal(stateOf(idOf(1)), 'Terminating:Wait', 'after half an hour');
-    t.equal(stateOf(idOf(2)), 'InService');
-    t.same(
-      [...new Set(heartbeats())],
-      [`RecordLifecycleActionHeartbeat zf-spot ${idOf(1)}`],
-      'and nobody else',
-    );
-    t.ok(heartbeats().length <= 10, `${heartbeats().length} calls, a few in each of the hook's times`);
-    await capacity.retire(policy, idOf(1));
-    t.equal(stateOf(idOf(1)), 'Terminating:Proceed');
-    aws.advance();
-    await look([idOf(1)]);
-  },
-);
+t.test('the hook of a machine that is still saving is extended until the machine is done', async (t) => {
+  const { aws, capacity, reconcile, stateOf, heartbeats } = await leaving(t);
+  for (let i = 0; i < 60; i += 1) await reconcile([idOf(1), idOf(2)]);
+  t.equal(stateOf(idOf(1)), 'Terminating:Wait', 'after half an hour');
+  t.equal(stateOf(idOf(2)), 'InService');
+  t.same(
+    [...new Set(heartbeats())],
+    [`RecordLifecycleActionHeartbeat zf-spot ${idOf(1)}`],
+    'no heartbeat for any other instance',
+  );
+  t.ok(heartbeats().length <= 10, `${heartbeats().length} calls, a few in each timeout of the hook`);
+  await capacity.retire(policy, idOf(1));
+  t.equal(stateOf(idOf(1)), 'Terminating:Proceed');
+  aws.advance();
+  await reconcile([idOf(1)]);
+});
 
-t.test('one whose agent says nothing more goes when the time of its hook is over', async (t) => {
-  const { look, stateOf, heartbeats } = await leaving(t);
-  for (let i = 0; i < 10; i += 1) await look([idOf(1)]);
+t.test('an instance whose agent stops reporting terminates when its hook times out', async (t) => {
+  const { reconcile, stateOf, heartbeats } = await leaving(t);
+  for (let i = 0; i < 10; i += 1) await reconcile([idOf(1)]);
   t.equal(heartbeats().length, 1);
-  for (let i = 0; i < 19; i += 1) await look([]);
+  for (let i = 0; i < 19; i += 1) await reconcile([]);
   t.equal(stateOf(idOf(1)), 'Terminating:Proceed');
 });
 
-t.test('nobody is held for ever', async (t) => {
-  const { look, stateOf, heartbeats } = await leaving(t);
+t.test('no instance is held for ever', async (t) => {
+  const { reconcile, stateOf, heartbeats } = await leaving(t);
   const most = MAX_HOLD_MS / 30_000;
-  for (let i = 0; i < most + 20; i += 1) await look([idOf(1)]);
+  for (let i = 0; i < most + 20; i += 1) await reconcile([idOf(1)]);
   t.equal(stateOf(idOf(1)), 'Terminating:Proceed');
   t.ok(heartbeats().length > 10);
 });
 
-t.test('a heartbeat that is throttled is sent at the next look', async (t) => {
-  const { aws, capacity, time, look, stateOf, heartbeats } = await leaving(t);
-  for (let i = 0; i < 7; i += 1) await look([idOf(1)]);
+t.test('a throttled heartbeat is sent at the next reconciliation', async (t) => {
+  const { aws, capacity, time, reconcile, stateOf, heartbeats } = await leaving(t);
+  for (let i = 0; i < 7; i += 1) await reconcile([idOf(1)]);
   time.now += 30_000;
   aws.throttled = 1000;
   await t.rejects(capacity.hold(policy, [idOf(1)]), { name: 'Throttling' });
   aws.throttled = 0;
-  await look([idOf(1)]);
+  await reconcile([idOf(1)]);
   t.equal(heartbeats().length, 1);
   t.equal(stateOf(idOf(1)), 'Terminating:Wait');
 });

@@ -12,37 +12,43 @@ export interface AwsCapacityOptions {
 }
 
 /**
- * For so long after a call of ours a description may still tell of the time before: what we asked for counts instead. Somebody else's
- * change of a size is seen after that time, too.
+ * Descriptions are eventually consistent. For this long after an recent call, the requested size counts instead
+ * of the described one; changes by other clients are seen afterwards.
  */
 export const CONSISTENCY_MS = 60_000;
-/** Instances that were ended are remembered for longer than they take to go. */
-const ENDED_MS = 3_600_000;
+/** Terminated instances are remembered for longer than their termination takes. */
+const TERMINATED_MS = 3_600_000;
 const HOOKS_MS = 600_000;
-/** A machine is held for no longer, whatever its agent says: one that hangs would cost money until somebody looks. */
+/**
+ * Longest time that a machine is held, whatever its agent reports: an agent that hangs would cost money until
+ * an operator intervenes.
+ */
 export const MAX_HOLD_MS = 3_600_000;
-/** Of a hook's time, this much passes between two heartbeats: one that is lost does no harm. */
-const HEARTBEAT_PART = 1 / 3;
+/** Fraction of a hook's timeout between two heartbeats, so that one may be lost. */
+const HEARTBEAT_FRACTION = 1 / 3;
 
-/** Own calls that descriptions may not tell of yet. */
-interface Own {
-  /** The size that was asked for. */
+/** Recent recent calls that descriptions may not show yet. */
+interface RecentCalls {
+  /** Size that was requested. */
   desired: { machines: number; at: number } | null;
   hooks: { all: TerminationHook[]; at: number } | null;
 }
 
 /**
- * Machines of Auto Scaling groups, one for each type. The groups protect new instances from scale-in, so that only this one ends any:
- * by its id, with one fewer wanted. Instances that are to be terminated are held by a lifecycle hook until their agent has handed
- * everything back; for those that this one ended, on which nothing runs, the hook is completed as soon as it holds them.
+ * Machines of Auto Scaling groups, one group for each type. The groups protect new instances from scale-in,
+ * so that only this class terminates instances: by id, decrementing the desired capacity. A lifecycle hook
+ * holds a terminating instance until its agent has returned its jobs. The hook of an instance that this class
+ * terminated, which is idle, is completed as soon as it holds the instance.
  */
 export class AwsCapacity implements Capacity {
-  private readonly own = new Map<string, Own>();
-  /** As they were described last. */
-  private readonly seen = new Map<string, Group>();
-  /** Instances that this one ended, with the time. */
-  private readonly ended = new Map<string, number>();
-  /** Instances that are held because they still save: since when, and when that was said last. */
+  private readonly recent = new Map<string, RecentCalls>();
+  /** Groups as last described, by name. */
+  private readonly described = new Map<string, Group>();
+  /** Instances that this class terminated, with the time. */
+  private readonly terminated = new Map<string, number>();
+  /**
+   * Instances that are held because they are still saving: since when, and when the last heartbeat was sent.
+   */
   private readonly held = new Map<string, { since: number; at: number }>();
   private readonly clock: () => number;
 
@@ -52,24 +58,24 @@ export class AwsCapacity implements Capacity {
 
   async view({ pool, types }: PoolPolicy): Promise<CapacityView> {
     const groups = await this.options.groups.describe(types.map(groupName));
-    this.forget();
+    this.expire();
     const view: CapacityView = { machines: [], wanted: {} };
     for (const type of types) {
       const group = groups.find(({ name }) => name === groupName(type));
       if (!group) {
         throw new ZerofleetError(
           'invalid_configuration',
-          `there is no Auto Scaling group ${groupName(type)} for the type ${type.name} of the pool ${pool}; make one, or name ` +
+          `there is no Auto Scaling group ${groupName(type)} for the type ${type.name} of the pool ${pool}; create it, or name ` +
             'another as `group` in ZEROFLEET_AUTOSCALE_POOLS',
         );
       }
-      if (!this.seen.has(group.name)) this.warn(type, group);
-      this.seen.set(group.name, group);
+      if (!this.described.has(group.name)) this.warn(type, group);
+      this.described.set(group.name, group);
       for (const { id, leaving } of group.instances) {
-        view.machines.push({ id, type: type.name, leaving: leaving || this.ended.has(id) });
+        view.machines.push({ id, type: type.name, leaving: leaving || this.terminated.has(id) });
       }
-      view.wanted[type.name] = this.ownOf(group.name).desired?.machines ?? group.desired;
-      await this.letEndedGo(group);
+      view.wanted[type.name] = this.recentOf(group.name).desired?.machines ?? group.desired;
+      await this.releaseTerminated(group);
     }
     return view;
   }
@@ -77,72 +83,72 @@ export class AwsCapacity implements Capacity {
   async want({ pool, types }: PoolPolicy, type: string, machines: number): Promise<void> {
     const { groups, log } = this.options;
     const name = groupName(typeOf(types, type));
-    const group = this.seen.get(name);
+    const group = this.described.get(name);
     const size = group ? Math.min(Math.max(machines, group.min), group.max) : machines;
     if (size !== machines) {
-      log.warn(
-        { pool, group: name, machines, size },
-        'the size of the group is limited: see its minimum and maximum',
-      );
+      log.warn({ pool, group: name, machines, size }, 'the minimum or maximum of the group limits its size');
     }
     await groups.setDesired(name, size);
-    this.ownOf(name).desired = { machines: size, at: this.clock() };
+    this.recentOf(name).desired = { machines: size, at: this.clock() };
   }
 
   async retire({ types }: PoolPolicy, machine: string): Promise<void> {
     const { groups } = this.options;
-    const described = types.flatMap((type) => this.seen.get(groupName(type)) ?? []);
+    const described = types.flatMap((type) => this.described.get(groupName(type)) ?? []);
     const group = described.find(({ instances }) => instances.some(({ id }) => id === machine));
     const instance = group?.instances.find(({ id }) => id === machine);
     if (!group || !instance) return;
-    if (instance.waits) await this.complete(group, machine);
-    if (instance.leaving || this.ended.has(machine)) return;
+    if (instance.waiting) await this.complete(group, machine);
+    if (instance.leaving || this.terminated.has(machine)) return;
     await groups.terminate(machine);
-    this.ended.set(machine, this.clock());
-    const own = this.ownOf(group.name);
-    own.desired = { machines: Math.max(0, (own.desired?.machines ?? group.desired) - 1), at: this.clock() };
+    this.terminated.set(machine, this.clock());
+    const recent = this.recentOf(group.name);
+    recent.desired = {
+      machines: Math.max(0, (recent.desired?.machines ?? group.desired) - 1),
+      at: this.clock(),
+    };
   }
 
   async hold({ types }: PoolPolicy, machines: readonly string[]): Promise<void> {
     const now = this.clock();
-    for (const group of types.flatMap((type) => this.seen.get(groupName(type)) ?? [])) {
-      for (const { id, waits } of group.instances) {
-        // Nothing ran on those that this one ended.
-        if (!waits || !machines.includes(id) || this.ended.has(id)) continue;
+    for (const group of types.flatMap((type) => this.described.get(groupName(type)) ?? [])) {
+      for (const { id, waiting } of group.instances) {
+        // Instances that this class terminated were idle.
+        if (!waiting || !machines.includes(id) || this.terminated.has(id)) continue;
         const held = this.held.get(id) ?? { since: now, at: now };
         this.held.set(id, held);
-        if (now - held.since < MAX_HOLD_MS) await this.beat(group, id, held);
+        if (now - held.since < MAX_HOLD_MS) await this.sendHeartbeat(group, id, held);
       }
     }
   }
 
-  private async beat(group: Group, instance: string, held: { at: number }): Promise<void> {
+  private async sendHeartbeat(group: Group, instance: string, held: { at: number }): Promise<void> {
     const now = this.clock();
     const hooks = await this.hooksOf(group);
-    const period_ms = Math.min(...hooks.map(({ timeout_ms }) => timeout_ms)) * HEARTBEAT_PART;
-    // Its time began when it began to leave, which was seen just then.
+    const period_ms = Math.min(...hooks.map(({ timeout_ms }) => timeout_ms)) * HEARTBEAT_FRACTION;
+    // The hook's timeout started when the instance began to terminate, at about the time it was first seen.
     if (now - held.at < period_ms) return;
     for (const { name } of hooks) await this.options.groups.heartbeat(group.name, name, instance);
     held.at = now;
-    this.options.log.info({ machine: instance }, 'still saving: the hook was asked to wait longer');
+    this.options.log.info({ machine: instance }, 'still saving: extended the termination hook');
   }
 
-  /** What of a group does not fit is said once. */
+  /** Logs once that the limits of a group do not fit. */
   private warn({ name: type, max }: MachineType, group: Group): void {
     if (group.min === 0 && group.max >= max) return;
     const { name, min, max: most } = group;
     this.options.log.warn(
       { type, group: name, min, max: most },
-      `the group should have the minimum 0, or instances that are idle can't be ended, and a maximum of at least ${max}`,
+      `the group should have the minimum 0, or idle instances can't be terminated, and a maximum of at least ${max}`,
     );
   }
 
-  /** Instances stay. */
+  /** Closes nothing: instances keep running. */
   async close(): Promise<void> {}
 
-  private async letEndedGo(group: Group): Promise<void> {
-    for (const { id, waits } of group.instances) {
-      if (waits && this.ended.has(id)) await this.complete(group, id);
+  private async releaseTerminated(group: Group): Promise<void> {
+    for (const { id, waiting } of group.instances) {
+      if (waiting && this.terminated.has(id)) await this.complete(group, id);
     }
   }
 
@@ -152,25 +158,25 @@ export class AwsCapacity implements Capacity {
   }
 
   private async hooksOf({ name }: Group): Promise<TerminationHook[]> {
-    const own = this.ownOf(name);
-    own.hooks ??= { all: await this.options.groups.terminationHooks(name), at: this.clock() };
-    return own.hooks.all;
+    const recent = this.recentOf(name);
+    recent.hooks ??= { all: await this.options.groups.terminationHooks(name), at: this.clock() };
+    return recent.hooks.all;
   }
 
-  private ownOf(group: string): Own {
-    const known = this.own.get(group) ?? { desired: null, hooks: null };
-    this.own.set(group, known);
+  private recentOf(group: string): RecentCalls {
+    const known = this.recent.get(group) ?? { desired: null, hooks: null };
+    this.recent.set(group, known);
     return known;
   }
 
-  private forget(): void {
+  private expire(): void {
     const now = this.clock();
-    for (const own of this.own.values()) {
-      if (own.desired && now - own.desired.at >= CONSISTENCY_MS) own.desired = null;
-      if (own.hooks && now - own.hooks.at >= HOOKS_MS) own.hooks = null;
+    for (const recent of this.recent.values()) {
+      if (recent.desired && now - recent.desired.at >= CONSISTENCY_MS) recent.desired = null;
+      if (recent.hooks && now - recent.hooks.at >= HOOKS_MS) recent.hooks = null;
     }
-    for (const [id, { at }] of this.held) if (now - at >= ENDED_MS) this.held.delete(id);
-    for (const [id, at] of this.ended) if (now - at >= ENDED_MS) this.ended.delete(id);
+    for (const [id, { at }] of this.held) if (now - at >= TERMINATED_MS) this.held.delete(id);
+    for (const [id, at] of this.terminated) if (now - at >= TERMINATED_MS) this.terminated.delete(id);
   }
 }
 

@@ -15,7 +15,7 @@ interface Put {
   MetricData: { MetricName: string; Value: number; Dimensions: { Name: string; Value: string }[] }[];
 }
 
-t.test('the numbers of all pools, once a minute; what can not be sent is counted', async (t) => {
+t.test('publishes metrics of all pools once a minute; failures are counted', async (t) => {
   const puts: Put[] = [];
   const targets: string[] = [];
   let status = 200;

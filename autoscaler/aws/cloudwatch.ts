@@ -12,12 +12,12 @@ export interface CloudWatchOptions {
   clock?: () => number;
 }
 
-/** As often as CloudWatch keeps metrics of standard resolution. */
+/** Resolution of CloudWatch's standard metrics. */
 const INTERVAL_MS = 60_000;
-/** Of PutMetricData. */
-const MOST_DATA = 1000;
+/** Most data points in one PutMetricData call. */
+const MAX_DATA = 1000;
 
-/** The numbers of all pools in CloudWatch, each with the dimension `Pool`, once a minute. */
+/** Publishes the metrics of all pools to CloudWatch once a minute, with the dimension `Pool`. */
 export class CloudWatchPublisher implements Publisher {
   private due_at = 0;
 
@@ -30,13 +30,13 @@ export class CloudWatchPublisher implements Publisher {
     this.due_at = now + INTERVAL_MS;
     const data = [...reports].flatMap(([pool, report]) => dataOf(pool, report, new Date(now)));
     try {
-      for (let at = 0; at < data.length; at += MOST_DATA) {
-        const MetricData = data.slice(at, at + MOST_DATA);
+      for (let at = 0; at < data.length; at += MAX_DATA) {
+        const MetricData = data.slice(at, at + MAX_DATA);
         await client.send(new PutMetricDataCommand({ Namespace: namespace, MetricData }));
       }
     } catch (error) {
       metrics.failed('cloudwatch');
-      log.warn({ err: error }, 'numbers not published; the next ones are due in a minute');
+      log.warn({ err: error }, 'could not publish metrics; the next attempt is due in a minute');
     }
   }
 

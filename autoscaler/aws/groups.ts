@@ -10,23 +10,23 @@ import {
   TerminateInstanceInAutoScalingGroupCommand,
 } from '@aws-sdk/client-auto-scaling';
 
-/** Amazon's words for an instance that is on its way out, or is not there yet to be counted. */
+/** Lifecycle states of instances that are leaving their group, or are not part of it. */
 const LEAVING = /^(Terminating|Detaching|EnteringStandby|Standby|Quarantined)/;
 const ABSENT = /^(Terminated|Detached|Warmed)/;
-/** The group waits for its hooks to be completed. */
-const WAITS = 'Terminating:Wait';
+/** State of an instance whose lifecycle hooks are not completed. */
+const WAITING = 'Terminating:Wait';
 
 export interface GroupInstance {
   id: string;
   leaving: boolean;
-  /** It is held by lifecycle hooks until somebody completes them. */
-  waits: boolean;
+  /** True while lifecycle hooks hold the instance. */
+  waiting: boolean;
 }
 
-/** It holds instances that are to be terminated. */
+/** Lifecycle hook for terminating instances. */
 export interface TerminationHook {
   name: string;
-  /** For so long, and for as long again after each heartbeat. */
+  /** Time that the hook holds an instance, restarted by each heartbeat. */
   timeout_ms: number;
 }
 
@@ -38,11 +38,11 @@ export interface Group {
   instances: GroupInstance[];
 }
 
-/** The calls of EC2 Auto Scaling, as plain data. Errors are the SDK's; it repeats calls that were throttled by itself. */
+/** Calls of EC2 Auto Scaling as plain data. Errors are the SDK's, which retries throttled calls by itself. */
 export class Groups {
   constructor(private readonly client: AutoScalingClient) {}
 
-  /** Those of `names` that there are. */
+  /** Describes the groups of `names` that exist. */
   async describe(names: readonly string[]): Promise<Group[]> {
     const groups: Group[] = [];
     const pages = paginateDescribeAutoScalingGroups(
@@ -58,13 +58,13 @@ export class Groups {
     await this.client.send(new SetDesiredCapacityCommand(input));
   }
 
-  /** Also of an instance that is protected from scale-in. Nothing happens to one that is gone. */
+  /** Terminates an instance, even if it is protected from scale-in. Does nothing if the instance is gone. */
   async terminate(instance: string): Promise<void> {
     const input = { InstanceId: instance, ShouldDecrementDesiredCapacity: true };
     await this.client.send(new TerminateInstanceInAutoScalingGroupCommand(input)).catch(unlessGone);
   }
 
-  /** The hooks that hold an instance that is to be terminated. */
+  /** Returns the hooks that hold terminating instances. */
   async terminationHooks(name: string): Promise<TerminationHook[]> {
     const { LifecycleHooks = [] } = await this.client.send(
       new DescribeLifecycleHooksCommand({ AutoScalingGroupName: name }),
@@ -74,13 +74,13 @@ export class Groups {
     ).map(hookOf);
   }
 
-  /** The instance may wait for as long again from now on. Nothing happens to one that does not wait. */
+  /** Restarts the timeout of a hook. Does nothing if the instance does not wait. */
   async heartbeat(name: string, hook: string, instance: string): Promise<void> {
     const input = { AutoScalingGroupName: name, LifecycleHookName: hook, InstanceId: instance };
     await this.client.send(new RecordLifecycleActionHeartbeatCommand(input)).catch(unlessGone);
   }
 
-  /** The instance need not wait any longer. Nothing happens to one that does not. */
+  /** Lets the instance terminate. Does nothing if the instance does not wait. */
   async completeHook(name: string, hook: string, instance: string): Promise<void> {
     const input = {
       AutoScalingGroupName: name,
@@ -92,7 +92,7 @@ export class Groups {
   }
 }
 
-/** What Amazon takes where a hook does not say. */
+/** Default of AWS for hooks without a timeout. */
 const DEFAULT_TIMEOUT_SECONDS = 3600;
 
 function hookOf({
@@ -102,7 +102,7 @@ function hookOf({
   return { name: LifecycleHookName ?? '', timeout_ms: HeartbeatTimeout * 1000 };
 }
 
-/** Amazon has no code for it. */
+/** AWS has no error code for this case. */
 function unlessGone(error: unknown): void {
   const { name, message } = error as Error;
   const gone = /not found|no managed instance|no active lifecycle action/i.test(message);
@@ -122,7 +122,7 @@ function groupOf({
     min: MinSize ?? 0,
     max: MaxSize ?? 0,
     instances: Instances.flatMap(({ InstanceId: id = '', LifecycleState: state = '' }) =>
-      ABSENT.test(state) ? [] : { id, leaving: LEAVING.test(state), waits: state === WAITS },
+      ABSENT.test(state) ? [] : { id, leaving: LEAVING.test(state), waiting: state === WAITING },
     ),
   };
 }

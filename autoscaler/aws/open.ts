@@ -11,13 +11,13 @@ import '../../platform/aws-sdk.js';
 const MAX_ATTEMPTS = 6;
 const CLIENT = {
   maxAttempts: MAX_ATTEMPTS,
-  // Sends fewer when it was throttled, beside waiting longer.
+  // Adaptive mode lowers the request rate after throttling, in addition to the backoff.
   retryMode: 'adaptive',
   requestHandler: { connectionTimeout: 5_000, requestTimeout: 10_000 },
 };
 
 /**
- * Groups of the region and account that the usual `AWS_*` variables name.
+ * Opens the groups of the region and account that the usual `AWS_*` variables name.
  * @throws ZerofleetError `invalid_configuration` when no region is named
  */
 export async function openAwsCapacity(log: Logger): Promise<AwsCapacity> {
@@ -43,7 +43,7 @@ async function requireRegion(region: () => Promise<string>): Promise<void> {
   } catch {
     throw new ZerofleetError(
       'invalid_configuration',
-      'no region is named; set AWS_REGION to that of the groups',
+      'no region is named; set AWS_REGION to the region of the groups',
     );
   }
 }

@@ -7,12 +7,12 @@ export interface LocalAgentOptions {
   env: Record<string, string | undefined>;
 }
 
-/** An agent saves and hands back its jobs first, so this is long. */
+/** Long enough for an agent to save and return its jobs. */
 const STOP_TIMEOUT_MS = 55_000;
 
-/** A worker agent as a child process; it ends by itself when this process is gone. */
+/** Worker agent as a child process. It exits by itself when this process is gone. */
 export class LocalAgent {
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has exited. */
   readonly exited: Promise<void>;
   private readonly child: ChildProcess;
   private stopping: Promise<void> | null = null;
@@ -24,7 +24,7 @@ export class LocalAgent {
     });
     const failed = once(this.child, 'error').then(() => undefined);
     this.exited = Promise.race([once(this.child, 'exit').then(() => undefined), failed]);
-    // Whichever comes second is of no interest.
+    // The later of the two events is ignored.
     failed.catch(() => undefined);
   }
 
@@ -32,7 +32,9 @@ export class LocalAgent {
     return this.child.pid;
   }
 
-  /** SIGTERM: saves and hands back what runs there; by force when that takes too long. Idempotent. */
+  /**
+   * Sends SIGTERM, on which the agent saves and returns its jobs, and SIGKILL after a timeout. Idempotent.
+   */
   stop(): Promise<void> {
     this.stopping ??= this.end();
     return this.stopping;

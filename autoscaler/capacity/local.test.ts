@@ -3,12 +3,12 @@ import { createLogger } from '../../platform/logging/logging.js';
 import { policyOf } from '../testing/world.js';
 import { LocalCapacity } from './local.js';
 
-/** Says what it was told, and takes SIGTERM as its end; the file `die` has it end by itself. */
+/** Agent that records its environment and exits on SIGTERM, or when the file `die` appears. */
 const AGENT = `
   import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
   const { ZEROFLEET_DATA_DIR: dir, ZEROFLEET_MACHINE_ID, ZEROFLEET_POOL, ZEROFLEET_SLOTS } = process.env;
   mkdirSync(dir, { recursive: true });
-  writeFileSync(dir + '/told', [process.pid, ZEROFLEET_MACHINE_ID, ZEROFLEET_POOL, ZEROFLEET_SLOTS].join(' '));
+  writeFileSync(dir + '/record', [process.pid, ZEROFLEET_MACHINE_ID, ZEROFLEET_POOL, ZEROFLEET_SLOTS].join(' '));
   process.on('SIGTERM', () => process.exit());
   process.on('disconnect', () => process.exit());
   setInterval(() => { if (existsSync(dir + '/die')) process.exit(1); }, 10);
@@ -36,7 +36,7 @@ async function untilThere<T>(read: () => Promise<T> | T, is: (value: T) => boole
   }
 }
 
-t.test('agents are started, told who they are, and ended one by one', async (t) => {
+t.test('agents are started with their environment, and stopped one by one', async (t) => {
   const { capacity, dir } = open(t);
   t.same(await capacity.view(policy), { machines: [], wanted: { m: 0 } });
   await capacity.want(policy, 'm', 2);
@@ -45,11 +45,11 @@ t.test('agents are started, told who they are, and ended one by one', async (t) 
   t.equal(machines.length, 2);
   t.same(wanted, { m: 2 });
   const { readFile } = await import('node:fs/promises');
-  const told = await untilThere(
-    () => readFile(`${dir}/agents/0/told`, 'utf8').catch(() => ''),
+  const record = await untilThere(
+    () => readFile(`${dir}/agents/0/record`, 'utf8').catch(() => ''),
     (text) => text !== '',
   );
-  t.match(told, new RegExp(`^\\d+ ${machines[0]?.id} default 3$`));
+  t.match(record, new RegExp(`^\\d+ ${machines[0]?.id} default 3$`));
   const id = machines[0]?.id ?? '';
   await capacity.retire(policy, id);
   await capacity.retire(policy, id);
@@ -64,21 +64,21 @@ t.test('agents are started, told who they are, and ended one by one', async (t) 
   t.equal(again.length, 2);
   t.ok(
     again.some((each) => each.startsWith('local-0-') && each !== id),
-    'in the place of the one that is gone',
+    'in the directory of the agent that is gone',
   );
   await capacity.close();
   await capacity.close();
-  const pid = Number(told.split(' ')[0]);
-  t.throws(() => process.kill(pid, 0), 'nothing is left');
+  const pid = Number(record.split(' ')[0]);
+  t.throws(() => process.kill(pid, 0), 'no process is left');
 });
 
-t.test('one that ends by itself is replaced', async (t) => {
+t.test('an agent that exits is replaced', async (t) => {
   const { capacity, dir } = open(t);
   await capacity.want(policy, 'm', 1);
   const { machines } = await capacity.view(policy);
   const { rm, writeFile } = await import('node:fs/promises');
   const { existsSync } = await import('node:fs');
-  await untilThere(() => existsSync(`${dir}/agents/0/told`), Boolean);
+  await untilThere(() => existsSync(`${dir}/agents/0/record`), Boolean);
   await writeFile(`${dir}/agents/0/die`, '');
   await untilThere(
     () => capacity.view(policy),

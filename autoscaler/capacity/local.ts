@@ -8,9 +8,9 @@ import type { Capacity, CapacityView } from './port.js';
 export interface LocalCapacityOptions {
   /** Absolute path of the worker's main module. */
   program: string;
-  /** What all agents are told; pool, slots, machine and data directory are added. */
+  /** Environment of all agents; pool, slots, machine and data directory are added. */
   env: Record<string, string | undefined>;
-  /** Below it each agent has a directory of its own, which the next one in its place finds again. */
+  /** Parent of the agents' data directories. An agent reuses the directory of the one that it replaces. */
   data_dir: string;
   log: Logger;
 }
@@ -19,20 +19,20 @@ interface LocalMachine {
   id: string;
   pool: string;
   type: string;
-  /** Its place among the agents: the number of its directory. */
-  place: number;
+  /** Number of the agent's directory. */
+  index: number;
   leaving: boolean;
   agent: LocalAgent;
 }
 
 const MIN_RESTART_MS = 1_000;
 const MAX_RESTART_MS = 60_000;
-/** An agent that lived this long may be started again soon. */
+/** The restart backoff is reset by an agent that ran this long. */
 const HEALTHY_MS = 30_000;
 
 /**
- * Machines that are agents on this machine, as child processes. They live no longer than this object: what they run is saved and
- * goes back to its queue.
+ * Machines as child processes on this machine: one agent each. They live no longer than this object; on close
+ * their jobs are saved and return to the queue.
  */
 export class LocalCapacity implements Capacity {
   private readonly machines = new Map<string, LocalMachine>();
@@ -67,20 +67,20 @@ export class LocalCapacity implements Capacity {
     void machine.agent.stop();
   }
 
-  /** An agent here takes the time that it needs. */
+  /** Does nothing: a local agent stops in its own time. */
   async hold(): Promise<void> {}
 
   close(): Promise<void> {
-    this.closed ??= this.endAll();
+    this.closed ??= this.stopAll();
     return this.closed;
   }
 
-  private async endAll(): Promise<void> {
+  private async stopAll(): Promise<void> {
     for (const timer of this.restarts) clearTimeout(timer);
     await Promise.all([...this.machines.values()].map(({ agent }) => agent.stop()));
   }
 
-  /** Starts what is wanted and not there. */
+  /** Starts the machines that are missing. */
   private fill(): void {
     if (this.closed) return;
     for (const { policy, type, machines } of this.wanted.values()) {
@@ -93,36 +93,39 @@ export class LocalCapacity implements Capacity {
 
   private start({ pool, types }: PoolPolicy, type: string): void {
     const { program, env, data_dir, log } = this.options;
-    const places = new Set([...this.machines.values()].map((machine) => machine.place));
-    let place = 0;
-    while (places.has(place)) place += 1;
-    const id = `local-${place}-${randomUUID().slice(0, 8)}`;
+    const indexes = new Set([...this.machines.values()].map((machine) => machine.index));
+    let index = 0;
+    while (indexes.has(index)) index += 1;
+    const id = `local-${index}-${randomUUID().slice(0, 8)}`;
     const slots = types.find(({ name }) => name === type)?.slots ?? 1;
     const agent = new LocalAgent({
       program,
       env: {
-        // Several agents of one machine would each take all of its GPUs.
+        // Several agents on one machine would each claim all of its GPUs.
         ZEROFLEET_DEVICE: 'cpu',
         ...env,
         ZEROFLEET_POOL: pool,
         ZEROFLEET_SLOTS: String(slots),
         ZEROFLEET_MACHINE_ID: id,
-        ZEROFLEET_DATA_DIR: join(data_dir, 'agents', String(place)),
+        ZEROFLEET_DATA_DIR: join(data_dir, 'agents', String(index)),
       },
     });
-    const machine: LocalMachine = { id, pool, type, place, leaving: false, agent };
+    const machine: LocalMachine = { id, pool, type, index, leaving: false, agent };
     this.machines.set(id, machine);
     const started_at = Date.now();
     log.info({ machine: id, pool, type, pid: agent.pid }, 'agent started');
     void agent.exited.then(() => this.ended(machine, Date.now() - started_at));
   }
 
-  /** One that ended by itself is replaced, as a group of machines would replace it, but not in a tight loop. */
+  /** Replaces an agent that exited by itself, as a machine group would, with backoff. */
   private ended(machine: LocalMachine, lived_ms: number): void {
     this.machines.delete(machine.id);
     if (machine.leaving || this.closed) return;
     this.restart_ms = lived_ms > HEALTHY_MS ? MIN_RESTART_MS : Math.min(2 * this.restart_ms, MAX_RESTART_MS);
-    this.options.log.warn({ machine: machine.id, again_in_ms: this.restart_ms }, 'an agent ended by itself');
+    this.options.log.warn(
+      { machine: machine.id, again_in_ms: this.restart_ms },
+      'an agent exited unexpectedly',
+    );
     const timer = setTimeout(() => {
       this.restarts.delete(timer);
       this.fill();

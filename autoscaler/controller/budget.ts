@@ -1,10 +1,13 @@
-/** What machines cost, day by day (UTC). */
+/** Cost of machines by day (UTC). */
 import type { PoolState } from './types.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Charges `price_per_hour` for the time since the last look; of a time that spans midnight only what lies in the new day counts. */
+/**
+ * Charges `price_per_hour` for the time since the last observation. Of an interval across midnight only the
+ * part in the new day counts.
+ */
 export function charge(
   { spent, observed_at }: Pick<PoolState, 'spent' | 'observed_at'>,
   now: number,
@@ -17,8 +20,8 @@ export function charge(
 }
 
 /**
- * What an hour of machines may still cost today: the budget is no cap if what runs already, and what is to be launched, would
- * exceed it in the next hour. Near midnight it is the rest of the day that counts.
+ * Returns the price per hour that the rest of today's budget still allows. Machines that run, and those to be
+ * launched, must not exceed the budget within the next hour, or the rest of the day near midnight.
  */
 export function affordablePerHour(budget: number | undefined, spent: number, now: number): number {
   if (budget === undefined) return Number.POSITIVE_INFINITY;

@@ -1,7 +1,7 @@
-/** Which machines to add for some ranks. */
+/** Choice of the machines to add for a number of ranks. */
 import type { MachineType } from '../../platform/config/autoscale-pools.js';
 
-/** A type, and how many more of it there may be. */
+/** Machine type and how many more machines of it are possible. */
 export interface Supply {
   type: MachineType;
   machines: number;
@@ -9,12 +9,12 @@ export interface Supply {
 
 const perSlot = ({ type }: Supply) => type.price_per_hour / type.slots;
 
-/** The cheapest ranks first; of equal ones the largest machines, which keep a job together. */
+/** Sorts by price per rank, then by size: large machines keep a job together. */
 function byPrice(supplies: readonly Supply[]): Supply[] {
   return [...supplies].sort((a, b) => perSlot(a) - perSlot(b) || b.type.slots - a.type.slots);
 }
 
-/** How many of each type a budget can pay, the cheapest ranks first. */
+/** Limits each type to the machines that the budget can pay, the cheapest ranks first. */
 export function affordable(supplies: readonly Supply[], per_hour: number): Supply[] {
   let left = per_hour;
   return byPrice(supplies).map(({ type, machines }) => {
@@ -29,9 +29,9 @@ export const ranksOf = (supplies: readonly Supply[]): number =>
   supplies.reduce((sum, { type, machines }) => sum + type.slots * machines, 0);
 
 /**
- * Machines for `ranks` ranks, as cheap as can be had simply: of the cheapest ranks as many whole machines as are filled, and then
- * either one more of them or, if that costs less, the same with the next type for the rest. None is superfluous. Where they don't
- * suffice it is all of them; for no ranks, or fewer, it is none.
+ * Chooses machines for `ranks` ranks by a simple greedy rule: whole machines of the cheapest ranks, and for
+ * the remainder either one more of them or, if cheaper, the same rule with the next types. No machine is
+ * superfluous. Returns all machines where they do not suffice, and none for zero or negative ranks.
  */
 export function chooseMachines(ranks: number, supplies: readonly Supply[]): Map<string, number> {
   const order = byPrice(supplies);

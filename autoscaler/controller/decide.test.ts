@@ -5,16 +5,16 @@ import { MAX_GAP_MS } from './memory.js';
 const OWN = { id: 'own', machine: null, numerics: null, slots: 4, free: 4 };
 const wants = (type: string, machines: number) => ({ kind: 'want', type, machines });
 
-t.test('nobody wants anything: nothing is there and nothing is done', async (t) => {
+t.test('does nothing without demand and machines', async (t) => {
   const world = new World(policyOf());
   t.same(world.tick().actions, []);
 });
 
-t.test('machines for what is queued are asked for at once, rounded up, and once', async (t) => {
+t.test('requests machines for queued jobs at once, rounded up, and once', async (t) => {
   const world = new World(policyOf());
   world.jobs = [jobOf('a', { need: 2, want: 6 }), jobOf('b', { need: 1, want: 3 })];
   t.same(world.tick().actions, [wants('m', 3)], '9 ranks on machines of 4');
-  t.same(world.ticks(5).actions, [], 'those that boot count');
+  t.same(world.ticks(5).actions, [], 'booting machines count');
   world.ticks(5);
   t.same(world.tick().report, {
     wanted_ranks: 9,
@@ -30,7 +30,7 @@ t.test('machines for what is queued are asked for at once, rounded up, and once'
   });
 });
 
-t.test('down to zero when the work is done, after the time that machines may be idle', async (t) => {
+t.test('scales to zero after the idle timeout when the work is done', async (t) => {
   const world = new World(policyOf({ idle_seconds: 120 }));
   world.jobs = [jobOf('a', { need: 8 })];
   world.ticks(10);
@@ -38,7 +38,7 @@ t.test('down to zero when the work is done, after the time that machines may be 
   world.jobs = [];
   world.place();
   world.ticks(12);
-  t.equal(world.machines.length, 2, 'for two minutes they may get something to do');
+  t.equal(world.machines.length, 2, 'idle machines stay for two minutes');
   world.ticks(3);
   t.equal(world.machines.length, 0);
   t.same(world.wanted, { m: 0 });
@@ -48,17 +48,17 @@ t.test('down to zero when the work is done, after the time that machines may be 
   );
 });
 
-t.test('requests that nobody needs any more are taken back before a machine comes of them', async (t) => {
+t.test('superfluous requests are cancelled before machines launch', async (t) => {
   const world = new World(policyOf());
   world.stock = { m: 1 };
   world.jobs = [jobOf('a', { need: 12 })];
   t.same(world.tick().actions, [wants('m', 3)]);
   world.tick();
   world.jobs = [jobOf('b', { need: 4 })];
-  t.same(world.tick().actions, [wants('m', 1)], 'the one that is there stays');
+  t.same(world.tick().actions, [wants('m', 1)], 'the present machine stays');
 });
 
-t.test('a gang that does not fit brings up nothing, and does not keep others from it', async (t) => {
+t.test('a gang that does not fit requests nothing and does not block others', async (t) => {
   const world = new World(policyOf({ max_ranks: 8 }));
   world.jobs = [jobOf('huge', { need: 12 }), jobOf('a', { need: 6 }), jobOf('b', { need: 4 })];
   const { actions, report } = world.tick();
@@ -66,27 +66,24 @@ t.test('a gang that does not fit brings up nothing, and does not keep others fro
   t.match(report, { wanted_ranks: 6, refused: { too_large: 1, capacity: 1, quota: 0 } });
 });
 
-t.test('whole multiples of ranks only', async (t) => {
+t.test('grants whole multiples of ranks only', async (t) => {
   const world = new World(policyOf({ max_ranks: 7 }));
   world.jobs = [jobOf('a', { need: 2, want: 16, multiple: 2 })];
   t.equal(world.tick().report.wanted_ranks, 6);
 });
 
-t.test(
-  'priority decides who has what there is room for; the minimum of all comes before more for one',
-  async (t) => {
-    const world = new World(policyOf({ max_ranks: 8 }));
-    world.jobs = [
-      jobOf('a', { need: 1, want: 8 }),
-      jobOf('b', { need: 6, priority: 5 }),
-      jobOf('c', { need: 1, want: 2 }),
-    ];
-    const { report } = world.tick();
-    t.match(report, { wanted_ranks: 8, refused: { capacity: 0 } });
-    world.jobs.unshift(jobOf('d', { need: 2, priority: 9 }));
-    t.match(world.tick().report, { wanted_ranks: 8, refused: { capacity: 2 } });
-  },
-);
+t.test('capacity goes by priority; the minimum of all jobs comes before growth of one', async (t) => {
+  const world = new World(policyOf({ max_ranks: 8 }));
+  world.jobs = [
+    jobOf('a', { need: 1, want: 8 }),
+    jobOf('b', { need: 6, priority: 5 }),
+    jobOf('c', { need: 1, want: 2 }),
+  ];
+  const { report } = world.tick();
+  t.match(report, { wanted_ranks: 8, refused: { capacity: 0 } });
+  world.jobs.unshift(jobOf('d', { need: 2, priority: 9 }));
+  t.match(world.tick().report, { wanted_ranks: 8, refused: { capacity: 2 } });
+});
 
 t.test('a project gets no machines beyond its quota', async (t) => {
   const world = new World(policyOf());
@@ -99,52 +96,58 @@ t.test('a project gets no machines beyond its quota', async (t) => {
   t.match(world.tick().report, { wanted_ranks: 8, refused: { quota: 1 } });
 });
 
-t.test('work that needs an agent but no ranks brings up one', async (t) => {
+t.test('background tasks keep one machine', async (t) => {
   const world = new World(policyOf());
-  world.errands = 3;
+  world.backgroundTasks = 3;
   t.same(world.tick().actions, [wants('m', 1)]);
 });
 
-t.test('a pool may keep some ranks', async (t) => {
+t.test('keeps the minimum of ranks', async (t) => {
   const world = new World(policyOf({ min_ranks: 5, idle_seconds: 0 }));
   world.ticks(20);
   t.equal(world.machines.length, 2);
 });
 
-t.test('the cheapest ranks first, and for the rest the cheapest machine that is enough', async (t) => {
-  const types = [
-    { name: 'one', slots: 1, max: 10, price_per_hour: 3 },
-    { name: 'eight', slots: 8, max: 2, price_per_hour: 16 },
-  ];
-  const world = new World(policyOf({ types }));
-  world.jobs = [jobOf('a', { need: 11 })];
-  t.same(world.tick().actions, [wants('one', 3), wants('eight', 1)]);
-  const other = new World(policyOf({ types }));
-  other.jobs = [jobOf('a', { need: 15 })];
-  t.same(other.tick().actions, [wants('eight', 2)], 'seven more of the small ones would cost more');
-});
+t.test(
+  'chooses the cheapest ranks first, and for the remainder the cheapest machine that suffices',
+  async (t) => {
+    const types = [
+      { name: 'one', slots: 1, max: 10, price_per_hour: 3 },
+      { name: 'eight', slots: 8, max: 2, price_per_hour: 16 },
+    ];
+    const world = new World(policyOf({ types }));
+    world.jobs = [jobOf('a', { need: 11 })];
+    t.same(world.tick().actions, [wants('one', 3), wants('eight', 1)]);
+    const other = new World(policyOf({ types }));
+    other.jobs = [jobOf('a', { need: 15 })];
+    t.same(other.tick().actions, [wants('eight', 2)], 'seven more of the small ones would cost more');
+  },
+);
 
-t.test('a machine whose agent never comes is replaced after two strikes, and then ever later', async (t) => {
-  const world = new World(policyOf({ boot_grace_seconds: 60 }));
-  world.boot_ms = null;
-  world.jobs = [jobOf('a')];
-  world.ticks(8);
-  t.equal(world.tick().report.strikes, 1);
-  t.equal(world.retired.length, 0);
-  world.ticks(6);
-  t.match(world.retired, [{ reason: 'never_registered' }]);
-  t.equal(world.wanted.m, 1, 'and another one is on its way');
-  world.ticks(15);
-  t.equal(world.retired.length, 2);
-  t.equal(world.wanted.m, 0, 'a type of which nothing comes waits');
-  world.boot_ms = 10_000;
-  world.ticks(15);
-  t.equal(world.machines.length, 1);
-  t.equal(world.tick().report.running_ranks, 1);
-  t.equal(world.state.types.m?.failures, 0);
-});
+t.test(
+  'a machine whose agent never registers is replaced after two strikes, then with backoff',
+  async (t) => {
+    const world = new World(policyOf({ boot_grace_seconds: 60 }));
+    world.boot_ms = null;
+    world.jobs = [jobOf('a')];
+    world.ticks(8);
+    t.equal(world.tick().report.strikes, 1);
+    t.equal(world.retired.length, 0);
+    world.ticks(6);
+    t.match(world.retired, [{ reason: 'never_registered' }]);
+    t.equal(world.wanted.m, 1, 'and a replacement is requested');
+    world.ticks(15);
+    t.equal(world.retired.length, 2);
+    t.equal(world.wanted.m, 0, 'a type that fails repeatedly is paused');
+    world.boot_ms = 10_000;
+    world.ticks(15);
+    t.equal(world.machines.length, 1);
+    t.equal(world.tick().report.running_ranks, 1);
+    t.equal(world.state.types.m?.failures, 0);
+  },
+);
 
-t.test('so is one whose agent was lost', async (t) => {
+t.test('a machine whose agent was lost is replaced', async (t) => {
   const world = new World(policyOf({ boot_grace_seconds: 60 }));
   world.jobs = [jobOf('a')];
   world.ticks(10);
@@ -157,7 +160,7 @@ t.test('so is one whose agent was lost', async (t) => {
   t.equal(world.wanted.m, 1);
 });
 
-t.test('while an agent does not say where it runs, nobody is ended for missing one', async (t) => {
+t.test('no machine is retired for a missing agent while an agent does not report its machine', async (t) => {
   const world = new World(policyOf({ boot_grace_seconds: 60 }));
   world.boot_ms = null;
   world.jobs = [jobOf('a', { need: 8 })];
@@ -168,7 +171,7 @@ t.test('while an agent does not say where it runs, nobody is ended for missing o
   t.same(world.retired, []);
 });
 
-t.test('machines that leave do not count, and are replaced before they are gone', async (t) => {
+t.test('leaving machines do not count, and are replaced before they are gone', async (t) => {
   const world = new World(policyOf());
   world.jobs = [jobOf('a', { need: 4 })];
   world.ticks(10);
@@ -180,7 +183,7 @@ t.test('machines that leave do not count, and are replaced before they are gone'
   t.same(world.tick().actions, [{ kind: 'retire', machine: machine?.id, reason: 'drained' }]);
 });
 
-t.test('where a type can not be had another one takes over', async (t) => {
+t.test('another type takes over when one is not available', async (t) => {
   const types = [
     { name: 'spot', slots: 4, max: 10, price_per_hour: 1 },
     { name: 'on-demand', slots: 4, max: 10, price_per_hour: 3 },
@@ -195,7 +198,7 @@ t.test('where a type can not be had another one takes over', async (t) => {
 });
 
 t.test(
-  'a budget caps the day: what runs goes on, nothing is added, and at midnight it begins anew',
+  'the budget caps the day: running jobs continue, nothing is added, and midnight resets it',
   async (t) => {
     const world = new World(policyOf({ budget_per_day: 10 }));
     world.jobs = [jobOf('a', { need: 4 }), jobOf('b', { need: 4 }), jobOf('c', { need: 4 })];
@@ -208,7 +211,7 @@ t.test(
     t.equal(Math.round(world.tick().report.spent), 8);
     world.ticks(60, 60_000);
     t.match(world.tick().report, { budget_exhausted: true, running_ranks: 8, machines: { m: { up: 2 } } });
-    t.equal(world.machines.length, 2, 'no machine that works is taken');
+    t.equal(world.machines.length, 2, 'no busy machine is retired');
     world.now = Date.parse('2026-11-23T00:00:10Z');
     t.match(world.tick().report, { budget_exhausted: false, wanted_ranks: 8 });
     t.equal(
@@ -219,7 +222,7 @@ t.test(
   },
 );
 
-t.test('after a time in which nothing was seen nobody counts as idle or missing for that time', async (t) => {
+t.test('time without observations does not count as idle or missing', async (t) => {
   const world = new World(policyOf({ idle_seconds: 60, boot_grace_seconds: 60 }));
   world.jobs = [jobOf('a', { need: 4 })];
   world.ticks(10);
@@ -229,13 +232,13 @@ t.test('after a time in which nothing was seen nobody counts as idle or missing 
   world.now += MAX_GAP_MS + 100_000;
   t.same(world.tick().actions, []);
   world.ticks(6);
-  t.equal(world.machines.length, 1, 'its agent has the time of a lease to say that it works');
+  t.equal(world.machines.length, 1, 'its agent has one lease to report work');
   world.ticks(4);
-  t.equal(world.machines.length, 0, 'but from then on');
+  t.equal(world.machines.length, 0, 'afterwards idle time counts');
   t.ok(world.now > NOW);
 });
 
-t.test('a machine that was told to go by whoever is gone now goes', async (t) => {
+t.test('a machine that an earlier leader chose to retire is retired', async (t) => {
   const world = new World(policyOf());
   world.jobs = [jobOf('a', { need: 4 })];
   world.ticks(10);
@@ -248,19 +251,19 @@ t.test('a machine that was told to go by whoever is gone now goes', async (t) =>
   t.same(world.tick().actions, [{ kind: 'retire', machine: machine?.id, reason: 'idle' }]);
 });
 
-t.test('an agent may be heard of before its machine is listed', async (t) => {
+t.test('an agent may register before its machine is listed', async (t) => {
   const world = new World(policyOf());
   world.jobs = [jobOf('a', { need: 4 })];
   world.tick();
   const own = { ...OWN, id: 'w', machine: 'm-1', busy: false, draining: false, retiring: false };
   const snapshot = world.snapshot.bind(world);
   world.snapshot = () => ({ ...snapshot(), machines: [], workers: [own] });
-  t.match(world.ticks(10), { actions: [], report: { ranks: 4 } }, 'what was asked for is not taken back');
+  t.match(world.ticks(10), { actions: [], report: { ranks: 4 } }, 'the request is not cancelled');
   t.same(world.ticks(5).actions, [], 'nor later');
-  t.same(world.wanted, { m: 0 }, 'but a machine that is never listed is none of those that were asked for');
+  t.same(world.wanted, { m: 0 }, 'but a machine that is never listed does not count as requested');
 });
 
-t.test('agents on machines that nobody scales count for what they have', async (t) => {
+t.test('agents on unmanaged machines count with their slots', async (t) => {
   const world = new World(policyOf());
   world.jobs = [jobOf('a', { need: 6 })];
   const own = { ...OWN, busy: false, draining: false, retiring: false };

@@ -1,21 +1,21 @@
-/** Who gets how many ranks. */
+/** Ranks granted to jobs. */
 import t from 'tap';
 import { jobOf } from '../testing/world.js';
 import { type DemandLimits, demandOf } from './demand.js';
 import type { JobDemand } from './types.js';
 
-const LIMITS: DemandLimits = { ranks: 10, most_ranks: 20, quotas: {} };
+const LIMITS: DemandLimits = { ranks: 10, max_ranks: 20, quotas: {} };
 const demand = (jobs: JobDemand[], limits: Partial<DemandLimits> = {}) => {
   const { ranks, admitted, refused } = demandOf(jobs, { ...LIMITS, ...limits });
   return { ranks, admitted: admitted.map(({ id }) => id), refused };
 };
 const NONE = { too_large: 0, quota: 0, capacity: 0 };
 
-t.test('nobody wants anything', async (t) => {
+t.test('no jobs', async (t) => {
   t.same(demand([]), { ranks: 0, admitted: [], refused: NONE });
 });
 
-t.test('by priority, running ones first, then in the order of their turns', async (t) => {
+t.test('orders by priority, running jobs first, then by queue position', async (t) => {
   const jobs = [
     jobOf('a'),
     jobOf('b'),
@@ -39,10 +39,10 @@ t.test('a gang that does not fit gets nothing, and the next one may', async (t) 
     admitted: ['a', 'c'],
     refused: { too_large: 1, quota: 0, capacity: 2 },
   });
-  t.same(demand([jobOf('a', { need: 20 })], { ranks: 20 }).admitted, ['a'], 'just as many as there may be');
+  t.same(demand([jobOf('a', { need: 20 })], { ranks: 20 }).admitted, ['a'], 'exactly as many as possible');
 });
 
-t.test('a project with a quota waits for its own', async (t) => {
+t.test('a job beyond the quota of its project is refused', async (t) => {
   const quotas = { p: 5 };
   const jobs = [
     jobOf('a', { need: 3, project: 'p' }),
@@ -55,34 +55,42 @@ t.test('a project with a quota waits for its own', async (t) => {
     admitted: ['a', 'c', 'd'],
     refused: { too_large: 0, quota: 1, capacity: 0 },
   });
-  t.same(demand([jobOf('a', { need: 6, held: 6, project: 'p' })], { quotas }).ranks, 6, 'what runs goes on');
+  t.same(
+    demand([jobOf('a', { need: 6, held: 6, project: 'p' })], { quotas }).ranks,
+    6,
+    'a running job continues',
+  );
 });
 
-t.test('what is left goes to those that would run on more, in the same order', async (t) => {
+t.test('the remainder goes to jobs that can grow, in the same order', async (t) => {
   const jobs = [jobOf('a', { need: 2, want: 5 }), jobOf('b', { need: 2, want: 20 })];
   t.equal(demand(jobs).ranks, 10);
   t.equal(demand(jobs, { ranks: 6 }).ranks, 6);
-  t.equal(demand([jobOf('a', { need: 2, want: 5 })]).ranks, 5, 'and no more than they want');
+  t.equal(demand([jobOf('a', { need: 2, want: 5 })]).ranks, 5, 'up to their maximum');
 });
 
-t.test('whole multiples only', async (t) => {
+t.test('grants whole multiples only', async (t) => {
   const job = jobOf('a', { need: 4, want: 16, multiple: 4 });
   t.equal(demand([job], { ranks: 11 }).ranks, 8);
   t.equal(demand([job], { ranks: 12 }).ranks, 12);
   t.equal(demand([job], { ranks: 7 }).ranks, 4);
 });
 
-t.test('more for one is within the quota of its project as well', async (t) => {
+t.test('growth respects the quota of the project', async (t) => {
   const quotas = { p: 5 };
   const job = (fields: Partial<JobDemand>) => jobOf('a', { project: 'p', ...fields });
   t.equal(demand([job({ need: 2, want: 9 })], { quotas }).ranks, 5);
-  t.equal(demand([job({ need: 2, want: 9, held: 8 })], { quotas }).ranks, 8, 'what it has it keeps');
+  t.equal(
+    demand([job({ need: 2, want: 9, held: 8 })], { quotas }).ranks,
+    8,
+    'a job keeps the ranks that it holds',
+  );
   t.equal(demand([job({ need: 7, want: 9, held: 7 })], { quotas }).ranks, 7);
   t.equal(
     demand([job({ need: 2, want: 9, held: 8 })], { quotas, ranks: 6 }).ranks,
     6,
-    'as far as there are machines',
+    'within the available machines',
   );
   const two = [job({ need: 2, want: 9 }), jobOf('b', { project: 'p', need: 2, want: 9 })];
-  t.equal(demand(two, { quotas }).ranks, 5, 'which they share');
+  t.equal(demand(two, { quotas }).ranks, 5, 'two jobs share the quota');
 });

@@ -1,33 +1,34 @@
 /**
- * How many ranks a pool should have machines for.
+ * Number of ranks that a pool should have machines for.
  *
- * The jobs are gone through by priority, running ones before waiting ones, those that wait in the order of their turns. First each
- * gets the fewest ranks that it can run on, or none: a gang that does not fit now is no reason for machines that would wait for it.
- * Then what is left goes to those that would run on more. A running job that gets nothing here loses nothing: its machine is not
- * taken as long as it holds a lease, and the pool itself decides whom it asks for room.
+ * Jobs are ordered by priority, running ones before waiting ones, waiting ones by queue position. First each
+ * job gets its minimum of ranks, or none: a gang that does not fit now justifies no machines that would wait
+ * for it. Then the remainder goes to jobs that can grow. A running job that gets nothing here loses nothing:
+ * its machine is not retired while the job holds a lease, and preemption is decided by the scheduler of the
+ * pool.
  */
 import type { JobDemand, RefusedReason } from './types.js';
 
 export interface DemandLimits {
-  /** Ranks that there can be machines for at present. */
+  /** Ranks that machines can provide at present. */
   ranks: number;
-  /** Ranks that there could ever be machines for. */
-  most_ranks: number;
-  /** Most ranks of projects. */
+  /** Ranks that machines could ever provide. */
+  max_ranks: number;
+  /** Maximum of ranks by project. */
   quotas: Readonly<Record<string, number>>;
 }
 
 export interface Demand {
   ranks: number;
-  /** Jobs that get some. */
+  /** Jobs that are granted ranks. */
   admitted: JobDemand[];
   refused: Record<RefusedReason, number>;
 }
 
-export function demandOf(jobs: readonly JobDemand[], { ranks, most_ranks, quotas }: DemandLimits): Demand {
+export function demandOf(jobs: readonly JobDemand[], { ranks, max_ranks, quotas }: DemandLimits): Demand {
   const refused: Demand['refused'] = { too_large: 0, quota: 0, capacity: 0 };
   const used = new Map<string, number>();
-  const roomOf = ({ project }: JobDemand) =>
+  const quotaLeft = ({ project }: JobDemand) =>
     (quotas[project] ?? Number.POSITIVE_INFINITY) - (used.get(project) ?? 0);
   let left = ranks;
   const grant = (job: JobDemand, more: number) => {
@@ -35,8 +36,8 @@ export function demandOf(jobs: readonly JobDemand[], { ranks, most_ranks, quotas
     used.set(job.project, (used.get(job.project) ?? 0) + more);
   };
   const admitted: JobDemand[] = [];
-  for (const job of inOrder(jobs)) {
-    const reason = whyNot(job, left, most_ranks, roomOf(job));
+  for (const job of byPriority(jobs)) {
+    const reason = refusalReason(job, left, max_ranks, quotaLeft(job));
     if (reason) {
       refused[reason] += 1;
     } else {
@@ -45,26 +46,26 @@ export function demandOf(jobs: readonly JobDemand[], { ranks, most_ranks, quotas
     }
   }
   for (const job of admitted) {
-    const most = Math.min(job.want - job.need, left, Math.max(0, roomOf(job)));
-    // What it has it keeps, whatever became of its project's quota.
+    const most = Math.min(job.want - job.need, left, Math.max(0, quotaLeft(job)));
+    // A job keeps the ranks that it holds, even beyond the quota of its project.
     const more = Math.max(most - ((job.need + most) % job.multiple), Math.min(job.held - job.need, left), 0);
     grant(job, more);
   }
   return { ranks: ranks - left, admitted, refused };
 }
 
-function inOrder(jobs: readonly JobDemand[]): JobDemand[] {
+function byPriority(jobs: readonly JobDemand[]): JobDemand[] {
   const waits = ({ held }: JobDemand) => (held === 0 ? 1 : 0);
   return [...jobs].sort((a, b) => b.priority - a.priority || waits(a) - waits(b));
 }
 
-function whyNot(
+function refusalReason(
   { need, held }: JobDemand,
   left: number,
-  most_ranks: number,
+  max_ranks: number,
   room: number,
 ): RefusedReason | null {
-  if (need > most_ranks) return 'too_large';
+  if (need > max_ranks) return 'too_large';
   if (need > left) return 'capacity';
   return held === 0 && need > room ? 'quota' : null;
 }

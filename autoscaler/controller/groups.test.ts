@@ -1,4 +1,4 @@
-/** Ranks of one job lie on machines that compute the same bits. */
+/** All ranks of one job lie on machines with equal numerics. */
 import t from 'tap';
 import { jobOf, policyOf, World } from '../testing/world.js';
 import { type Growth, ranksForGroups } from './groups.js';
@@ -12,7 +12,7 @@ const TWO_KINDS = {
   idle_seconds: 60,
 };
 
-t.test('two machines that compute other bits are not enough for a job of two ranks', async (t) => {
+t.test('two machines of different numerics are not enough for a job of two ranks', async (t) => {
   const world = new World(policyOf(TWO_KINDS));
   world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };
   world.jobs = [jobOf('x', { need: 2 })];
@@ -22,42 +22,39 @@ t.test('two machines that compute other bits are not enough for a job of two ran
       { kind: 'want', type: 'a', machines: 1 },
       { kind: 'want', type: 'b', machines: 1 },
     ],
-    'nobody knows yet what they compute',
+    'their numerics are not known yet',
   );
   world.ticks(30);
   t.equal(world.jobs[0]?.held, 2);
-  t.same(world.wanted, { a: 2, b: 0 }, 'and what is of no use goes');
-  t.same(world.ticks(10).actions, [], 'it rests');
+  t.same(world.wanted, { a: 2, b: 0 }, 'and the useless machine is retired');
+  t.same(world.ticks(10).actions, [], 'the pool is stable');
   world.jobs = [];
   world.place();
   world.ticks(20);
   t.equal(world.machines.length, 0);
 });
 
-t.test(
-  'a group is filled up beside jobs that run, and not where it can not become large enough',
-  async (t) => {
-    const world = new World(policyOf(TWO_KINDS));
-    world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };
-    world.jobs = [jobOf('x', { need: 2 }), jobOf('y', { need: 1 })];
-    world.ticks(30);
-    t.same(
-      world.jobs.map(({ held }) => held),
-      [2, 1],
-    );
-    world.jobs.push(jobOf('z', { need: 2 }));
-    world.ticks(30);
-    t.equal(world.jobs[2]?.held, 2);
-    const small = new World(policyOf({ ...TWO_KINDS, max_ranks: 2 }));
-    small.numerics = world.numerics;
-    small.jobs = [jobOf('x', { need: 2 })];
-    small.ticks(30);
-    t.equal(small.jobs[0]?.held, 0);
-    t.equal(small.machines.length, 2, 'there may be no third one');
-  },
-);
+t.test('a group grows beside running jobs, but only where it can become large enough', async (t) => {
+  const world = new World(policyOf(TWO_KINDS));
+  world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };
+  world.jobs = [jobOf('x', { need: 2 }), jobOf('y', { need: 1 })];
+  world.ticks(30);
+  t.same(
+    world.jobs.map(({ held }) => held),
+    [2, 1],
+  );
+  world.jobs.push(jobOf('z', { need: 2 }));
+  world.ticks(30);
+  t.equal(world.jobs[2]?.held, 2);
+  const small = new World(policyOf({ ...TWO_KINDS, max_ranks: 2 }));
+  small.numerics = world.numerics;
+  small.jobs = [jobOf('x', { need: 2 })];
+  small.ticks(30);
+  t.equal(small.jobs[0]?.held, 0);
+  t.equal(small.machines.length, 2, 'a third machine is not allowed');
+});
 
-t.test('machines that cannot help a waiting job do not come and go', async (t) => {
+t.test('machines that cannot help a waiting job are not launched and retired in a loop', async (t) => {
   const types = [
     { name: 'a', slots: 8, max: 9, price_per_hour: 0 },
     { name: 'b', slots: 1, max: 3, price_per_hour: 0 },
@@ -84,7 +81,7 @@ t.test('machines that cannot help a waiting job do not come and go', async (t) =
   );
 });
 
-t.test('a machine that starts counts for the group that it will belong to', async (t) => {
+t.test('a starting machine counts for its expected group', async (t) => {
   const types = [
     { name: 'a', slots: 1, max: 1, price_per_hour: 0 },
     { name: 'b', slots: 2, max: 9, price_per_hour: 1 },
@@ -98,7 +95,7 @@ t.test('a machine that starts counts for the group that it will belong to', asyn
   t.same(world.ticks(200).actions, []);
 });
 
-/** Ranks for jobs, with so many free ranks on each worker of a group. */
+/** Returns ranksForGroups for workers with the given free ranks. */
 function ranks(
   jobs: JobDemand[],
   free: [group: string | null, ranks: number][],
@@ -121,7 +118,7 @@ function ranks(
 }
 
 t.test(
-  'the largest group is filled up, and what is free in those that are too small counts for nothing',
+  'the largest group grows, and free ranks of groups that are too small count for nothing',
   async (t) => {
     const two = [jobOf('x', { need: 4 })];
     t.equal(
@@ -137,7 +134,7 @@ t.test(
         ['a', 1],
       ]),
       5,
-      'whatever their order',
+      'in any order',
     );
     t.equal(
       ranks(two, [
@@ -168,7 +165,7 @@ t.test(
   },
 );
 
-t.test('where all workers compute the same bits, or there are none, nothing is lacking', async (t) => {
+t.test('returns 0 with equal numerics or without workers', async (t) => {
   t.equal(
     ranks(
       [jobOf('x', { need: 4 })],
@@ -192,7 +189,7 @@ t.test('where all workers compute the same bits, or there are none, nothing is l
   );
 });
 
-t.test('jobs that run have theirs, and those that wait come on top', async (t) => {
+t.test('waiting jobs come on top of running ones', async (t) => {
   const free: [string, number][] = [
     ['a', 3],
     ['b', 1],
@@ -201,13 +198,13 @@ t.test('jobs that run have theirs, and those that wait come on top', async (t) =
   t.equal(ranks([runs], free), 0);
   t.equal(ranks([runs, jobOf('x', { need: 4 })], free), 5 + 4 + 1);
   const several = [jobOf('x', { need: 2 }), jobOf('y', { need: 6 }), jobOf('z', { need: 4 })];
-  t.equal(ranks(several, free), 7, 'the one that lacks most');
+  t.equal(ranks(several, free), 7, 'the job that lacks most');
   t.equal(ranks(several, free, 7), 7);
-  t.equal(ranks(several, free, 6), 5, 'of those that there may be ranks for');
+  t.equal(ranks(several, free, 6), 5, 'of those within the maximum');
   t.equal(ranks(several, free, 2), 0);
 });
 
-t.test('a group is filled up that can become large enough, and no other', async (t) => {
+t.test('only a group that can become large enough grows', async (t) => {
   const jobs = [jobOf('x', { need: 6 })];
   const free: [string, number][] = [
     ['a', 5],
@@ -215,11 +212,11 @@ t.test('a group is filled up that can become large enough, and no other', async 
   ];
   const more = (numerics: Growth['numerics'], ranks: number): Growth[] => [{ numerics, ranks }];
   t.equal(ranks(jobs, free, 100, more('a', 1)), 6 + 2, 'the largest');
-  t.equal(ranks(jobs, free, 100, more('b', 4)), 6 + 5, 'the other one, where just that can grow');
+  t.equal(ranks(jobs, free, 100, more('b', 4)), 6 + 5, 'the other one, if only that can grow');
   t.equal(ranks(jobs, free, 100, more('b', 3)), 0, 'none');
-  t.equal(ranks(jobs, free, 100, more('c', 6)), 6 + 5 + 2, 'one that has no worker now');
+  t.equal(ranks(jobs, free, 100, more('c', 6)), 6 + 5 + 2, 'a group without workers at present');
   t.equal(ranks(jobs, free, 100, more('c', 5)), 0);
-  t.equal(ranks(jobs, free, 100, more(undefined, 1)), 6 + 2, 'nobody knows where the machine will belong');
-  t.equal(ranks(jobs, free, 100, [...more('a', 1), ...more('b', 4)]), 6 + 2, 'of two the larger');
-  t.equal(ranks(jobs, free, 100, []), 0, 'nothing can be had');
+  t.equal(ranks(jobs, free, 100, more(undefined, 1)), 6 + 2, 'the group of the machine is not known');
+  t.equal(ranks(jobs, free, 100, [...more('a', 1), ...more('b', 4)]), 6 + 2, 'the larger of two');
+  t.equal(ranks(jobs, free, 100, []), 0, 'no machine is available');
 });

@@ -1,21 +1,26 @@
 /**
- * What a pool lacks although it has ranks enough: the ranks of one job compute the same bits, so they lie on workers of one group, those
- * with equal numerics. Which group a machine will belong to is known when its agent is.
+ * Ranks that a pool lacks for lack of a large enough group: all ranks of one job compute the same bits, so
+ * they lie on workers with equal numerics. The group of a machine is known once its agent has registered.
  */
 import type { JobDemand, WorkerView } from './types.js';
 
-/** Machines of one type whose agents are not there yet: those that start, were asked for, or could be added. */
+/** Machines of one type whose agents have not registered: starting, requested, or possible ones. */
 export interface Growth {
   ranks: number;
-  /** The group that they will belong to; undefined where no machine of the type was seen yet, which may then belong to any. */
+  /**
+   * Group that they will belong to; undefined before the first machine of the type, which may then belong to
+   * any group.
+   */
   numerics: WorkerView['numerics'] | undefined;
 }
 
 /**
- * Ranks that the pool should have so that each waiting job finds its fewest in one group; 0 where no group is too small. Of the groups that can
- * become large enough, the one with the most free ranks is filled up, and free ranks of others that are too small count for nothing.
- * Where none can, or it would be more than `most`, nothing is begun: machines would come, help nobody and go, again and again.
- * @param jobs those that the pool has ranks for
+ * Returns the ranks that the pool should have so that each waiting job finds its minimum in one group, or 0
+ * if no group is too small. Of the groups that can become large enough, the one with the most free ranks
+ * grows; free ranks of other groups that are too small count for nothing. Returns 0 as well if no group can
+ * become large enough or the result would exceed `most`: otherwise machines would be launched and retired in
+ * a loop without helping a job.
+ * @param jobs jobs that the pool has ranks for
  */
 export function ranksForGroups(
   jobs: readonly JobDemand[],
@@ -40,11 +45,11 @@ export function ranksForGroups(
 interface Group {
   /** Ranks that are free now. */
   free: number;
-  /** Ranks that may come. */
+  /** Ranks that may be added. */
   more: number;
 }
 
-/** The most free ranks first; last a group that may come with machines of a type that was not seen yet. */
+/** Sorts groups by free ranks, descending. The last is a possible group of machine types not seen yet. */
 function groupsOf(workers: readonly WorkerView[], growth: readonly Growth[]): Group[] {
   const free = new Map<Growth['numerics'], number>();
   for (const { numerics } of growth) if (numerics !== undefined) free.set(numerics, 0);

@@ -1,4 +1,4 @@
-/** Memory of machines and types between reconciliations. */
+/** State of machines and types between reconciliations. */
 import t from 'tap';
 import { machine, poolWith, worker } from '../testing/scene.js';
 import { NOW, policyOf } from '../testing/world.js';
@@ -14,48 +14,45 @@ import {
 
 const policy = policyOf({ boot_grace_seconds: 60 });
 const LEASE_MS = 30_000;
-const STRANGER_MS = 120_000;
+const UNLISTED_GRACE_MS = 120_000;
 
 interface Scene extends Partial<Pick<PoolSnapshot, 'machines' | 'workers'>> {
   state?: Partial<PoolState>;
 }
 
-const look = ({ state = {}, ...pool }: Scene) =>
+const observed = ({ state = {}, ...pool }: Scene) =>
   observe(policy, poolWith(pool), { ...EMPTY_STATE, observed_at: NOW - 5_000, ...state }, NOW);
 
-/** Memory of the machine `a`. */
+/** Stored state of the machine `a`. */
 const memoryOf = (before: MachineMemory | null, workers: WorkerView[], state: Partial<PoolState> = {}) =>
-  look({ machines: [machine('a')], workers, state: { machines: before ? { a: before } : {}, ...state } })
+  observed({ machines: [machine('a')], workers, state: { machines: before ? { a: before } : {}, ...state } })
     .machines[0]?.memory;
 
 const MISSING: MachineMemory = { known: false, idle_since: null, missing: { since: NOW - 1000, strikes: 0 } };
 const IDLE: MachineMemory = { known: true, idle_since: NOW - 7_000, missing: null };
 
-t.test('a machine without an agent is missing it since then', async (t) => {
+t.test('a machine without an agent counts as missing from now on', async (t) => {
   t.same(memoryOf(null, []), { known: false, idle_since: null, missing: { since: NOW, strikes: 0 } });
   t.same(memoryOf(IDLE, []), { known: true, idle_since: null, missing: { since: NOW, strikes: 0 } });
   t.same(memoryOf(MISSING, []), MISSING);
 });
 
-t.test('after its time that is a strike, and the time begins anew', async (t) => {
+t.test('exceeding the grace period is a strike and restarts it', async (t) => {
   const since = (ms: number, strikes = 0) => ({ ...MISSING, missing: { since: NOW - ms, strikes } });
   t.same(memoryOf(since(59_999), []), since(59_999));
   t.same(memoryOf(since(60_000), []), since(0, 1));
   t.same(memoryOf(since(60_000, 1), []), since(0, 2));
 });
 
-t.test(
-  'an agent that works is neither idle nor missing, one that does nothing is idle since then',
-  async (t) => {
-    t.same(memoryOf(IDLE, [worker('a', { busy: true })]), { known: true, idle_since: null, missing: null });
-    t.same(memoryOf(MISSING, [worker('a')]), { known: true, idle_since: NOW, missing: null });
-    t.same(memoryOf(IDLE, [worker('a')]), IDLE);
-    const two = [worker('a'), worker('a', { id: 'other', busy: true })];
-    t.equal(memoryOf(IDLE, two)?.idle_since, null, 'one of several works');
-  },
-);
+t.test('a busy agent is neither idle nor missing, an idle one is idle from now on', async (t) => {
+  t.same(memoryOf(IDLE, [worker('a', { busy: true })]), { known: true, idle_since: null, missing: null });
+  t.same(memoryOf(MISSING, [worker('a')]), { known: true, idle_since: NOW, missing: null });
+  t.same(memoryOf(IDLE, [worker('a')]), IDLE);
+  const two = [worker('a'), worker('a', { id: 'other', busy: true })];
+  t.equal(memoryOf(IDLE, two)?.idle_since, null, 'one of several is busy');
+});
 
-t.test('of a time in which nobody looked nothing is known', async (t) => {
+t.test('time without observations counts as neither idle nor missing', async (t) => {
   const gap = (ms: number) => ({ observed_at: NOW - ms });
   const long = { ...MISSING, missing: { since: NOW - 3_600_000, strikes: 1 } };
   for (const state of [gap(MAX_GAP_MS + 1), { observed_at: null }]) {
@@ -66,8 +63,8 @@ t.test('of a time in which nobody looked nothing is known', async (t) => {
   t.equal(memoryOf(IDLE, [worker('a')], gap(MAX_GAP_MS))?.idle_since, IDLE.idle_since);
 });
 
-t.test('machines that leave are not looked at', async (t) => {
-  const { machines, static_ranks } = look({
+t.test('leaving machines are ignored', async (t) => {
+  const { machines, static_ranks } = observed({
     machines: [machine('a', { leaving: true }), machine('b')],
     workers: [worker('a')],
   });
@@ -75,19 +72,20 @@ t.test('machines that leave are not looked at', async (t) => {
     machines.map(({ id }) => id),
     ['b'],
   );
-  t.equal(static_ranks, 0, 'nor are their agents anybody else’s');
+  t.equal(static_ranks, 0, 'their agents do not count as unmanaged');
 });
 
-t.test('ranks are those of the agents, or of the type while there is none', async (t) => {
-  const ranks = (...workers: WorkerView[]) => look({ machines: [machine('a')], workers }).machines[0]?.ranks;
+t.test('ranks are those of the agents, or of the type without an agent', async (t) => {
+  const ranks = (...workers: WorkerView[]) =>
+    observed({ machines: [machine('a')], workers }).machines[0]?.ranks;
   t.equal(ranks(), 4);
   t.equal(ranks(worker('a', { slots: 2 }), worker('a', { id: 'other', slots: 3 })), 5);
   t.equal(ranks(worker('a', { draining: true })), 0);
-  t.equal(look({ machines: [machine('a', { type: 'unknown' })] }).machines[0]?.ranks, 0);
+  t.equal(observed({ machines: [machine('a', { type: 'unknown' })] }).machines[0]?.ranks, 0);
 });
 
 t.test(
-  'agents elsewhere count for what they have; new ones may be on machines that are not listed yet',
+  'agents on unlisted machines count; new ones may run on machines that are not listed yet',
   async (t) => {
     const elsewhere = [
       worker(null, { slots: 1 }),
@@ -95,59 +93,59 @@ t.test(
       worker('x', { id: 'second', slots: 3 }),
       worker('y', { slots: 4, draining: true }),
     ];
-    const found = look({ machines: [machine('a')], workers: [...elsewhere, worker('a')] });
+    const found = observed({ machines: [machine('a')], workers: [...elsewhere, worker('a')] });
     t.equal(found.static_ranks, 6);
-    t.same(found.strangers, { x: NOW, y: NOW });
+    t.same(found.unlistedSince, { x: NOW, y: NOW });
     t.equal(found.unlisted, 2);
     const known = (since: number) =>
-      look({ workers: [worker('x')], state: { strangers: { x: since, gone: NOW } } });
-    t.same(known(NOW - 1_000).strangers, { x: NOW - 1_000 });
-    t.equal(known(NOW - STRANGER_MS + 1).unlisted, 1);
-    t.equal(known(NOW - STRANGER_MS).unlisted, 0);
-    const first = look({ workers: [worker('x')], state: { observed_at: null } });
-    t.same(first.strangers, { x: 0 }, 'who was there before the first look is not new');
+      observed({ workers: [worker('x')], state: { unlistedSince: { x: since, gone: NOW } } });
+    t.same(known(NOW - 1_000).unlistedSince, { x: NOW - 1_000 });
+    t.equal(known(NOW - UNLISTED_GRACE_MS + 1).unlisted, 1);
+    t.equal(known(NOW - UNLISTED_GRACE_MS).unlisted, 0);
+    const first = observed({ workers: [worker('x')], state: { observed_at: null } });
+    t.same(first.unlistedSince, { x: 0 }, 'machines of the first observation are not new');
     t.equal(first.unlisted, 0);
   },
 );
 
 const FAILED: TypeMemory = { owed: null, failures: 3, paused_until: 7 };
 
-t.test('a type of which an agent came has not failed', async (t) => {
+t.test('a registered agent resets the failures of its type', async (t) => {
   const failures = (before: MachineMemory | null, workers: WorkerView[]) =>
-    look({
+    observed({
       machines: [machine('a')],
       workers,
       state: { types: { m: FAILED }, machines: before ? { a: before } : {} },
     }).types.get('m')?.memory.failures;
   t.equal(failures(MISSING, [worker('a')]), 0);
   t.equal(failures(MISSING, []), 3);
-  t.equal(failures(IDLE, [worker('a')]), 3, 'it was there before');
+  t.equal(failures(IDLE, [worker('a')]), 3, 'it was present before');
   t.equal(failures(null, [worker('a')]), 3);
 });
 
-t.test('of a type it is known what the agent computes that was last seen on it', async (t) => {
+t.test('a type keeps the numerics of its last agent', async (t) => {
   const numerics = (workers: WorkerView[], before?: string) =>
-    look({
+    observed({
       machines: [machine('a')],
       workers,
       state: { types: { m: before === undefined ? FAILED : { ...FAILED, numerics: before } } },
     }).types.get('m')?.memory.numerics;
-  t.equal(numerics([]), undefined, 'nobody was there yet');
+  t.equal(numerics([]), undefined, 'no agent yet');
   t.equal(numerics([worker('a', { numerics: 'cuda-a/1' })]), 'cuda-a/1');
   t.equal(numerics([worker('a', { numerics: 'cuda-b/1' })], 'cuda-a/1'), 'cuda-b/1');
-  t.equal(numerics([], 'cuda-a/1'), 'cuda-a/1', 'also when nobody is there now');
+  t.equal(numerics([], 'cuda-a/1'), 'cuda-a/1', 'also without an agent now');
 });
 
-t.test('what is known of a type is kept, of one that the policy has no more nothing', async (t) => {
+t.test('the state of a type is kept; types missing from the policy are dropped', async (t) => {
   const types = { m: FAILED, gone: FAILED };
-  const found = look({ machines: [machine('b', { type: 'gone' })], state: { types } });
+  const found = observed({ machines: [machine('b', { type: 'gone' })], state: { types } });
   const [type] = policy.types;
   t.same([...found.types], [['m', { type, memory: FAILED }]]);
   t.not(found.types.get('m')?.memory, FAILED, 'a copy');
-  t.same(look({}).types.get('m')?.memory, { owed: null, failures: 0, paused_until: 0 });
+  t.same(observed({}).types.get('m')?.memory, { owed: null, failures: 0, paused_until: 0 });
 });
 
-t.test('after the first failure the next machine may come at once, then ever later', async (t) => {
+t.test('the first failure causes no pause, further ones an exponential backoff', async (t) => {
   const type: TypeMemory = { owed: null, failures: 0, paused_until: 0 };
   const pauses = [1, 2, 3, 4, 5, 6, 7, 8].map(() => {
     countFailure(type, 60_000, NOW);
@@ -157,17 +155,17 @@ t.test('after the first failure the next machine may come at once, then ever lat
   t.equal(type.failures, 8);
 });
 
-t.test('machines are overdue when none more has appeared for too long', async (t) => {
+t.test('machines are overdue when none has appeared within the timeout', async (t) => {
   const type: TypeMemory = { owed: null, failures: 0, paused_until: 0 };
   const at = (ms: number, owed: number) => isOverdue(type, owed, 60_000, NOW + ms);
   t.equal(at(0, 3), false);
   t.same(type.owed, { since: NOW, machines: 3 });
   t.equal(at(59_999, 3), false);
   t.equal(at(60_000, 3), true);
-  t.equal(at(60_000, 2), false, 'one has appeared: the time begins anew');
+  t.equal(at(60_000, 2), false, 'one has appeared: the timeout restarts');
   t.same(type.owed, { since: NOW + 60_000, machines: 2 });
   t.equal(at(100_000, 5), false);
-  t.same(type.owed, { since: NOW + 60_000, machines: 5 }, 'more were asked for: it does not');
+  t.same(type.owed, { since: NOW + 60_000, machines: 5 }, 'more were requested: it does not restart');
   t.equal(at(120_000, 5), true);
   t.equal(at(120_000, 0), false);
   t.equal(type.owed, null);

@@ -1,33 +1,36 @@
-/** What the controller sees, remembers and decides. Times are Unix milliseconds, sizes are ranks unless they say machines. */
+/**
+ * Inputs, state and outputs of the controller. Times are Unix milliseconds; sizes are ranks unless named
+ * machines.
+ */
 
-/** What one job asks of its pool. */
+/** Demand of one job. */
 export interface JobDemand {
   id: string;
   project: string;
   priority: number;
-  /** Fewest and most ranks that it would run on now, and what its number has to be a multiple of. */
+  /** Minimum and maximum of ranks, and the number that ranks must be a multiple of. */
   need: number;
   want: number;
   multiple: number;
-  /** Ranks that it has now; 0 for one that waits. */
+  /** Ranks that it holds; 0 for a waiting job. */
   held: number;
 }
 
-/** An agent that has announced itself and is alive. */
+/** Registered and live agent. */
 export interface WorkerView {
   id: string;
-  /** The machine that it runs on, as the capacity calls it; null for one that nobody scales. */
+  /** Its machine, as named by the capacity; null if the agent runs on an unmanaged machine. */
   machine: string | null;
-  /** The scope of bit-exactness of its ranks; those of one job have the same. */
+  /** Scope of bit-exactness of its ranks. All ranks of one job have the same. */
   numerics: string | null;
   slots: number;
-  /** Slots that no job holds and new work may have; none where it is draining. */
+  /** Slots available to new work; 0 while draining. */
   free: number;
-  /** Whether a job holds places on it. */
+  /** True if a job has an allocation on it. */
   busy: boolean;
-  /** It takes nothing new any more. */
+  /** True if it accepts no new work. */
   draining: boolean;
-  /** Because its machine is to go: somebody decided that before and may not have come to end it. */
+  /** True if an earlier decision chose to retire its machine, which may not have been ended yet. */
   retiring: boolean;
 }
 
@@ -35,83 +38,97 @@ export interface Machine {
   id: string;
   /** Name of its type. */
   type: string;
-  /** It is being ended, by whomever; it counts for nothing any more. */
+  /** True while it is being ended, by any client. It provides no ranks. */
   leaving: boolean;
 }
 
-/** One pool at one moment. */
+/** State of one pool at one moment. */
 export interface PoolSnapshot {
-  /** Those that have ranks or wait for some; those that wait in the order of their turns. */
+  /** Running and waiting jobs; waiting ones by queue position. */
   jobs: readonly JobDemand[];
-  /** Work that needs any agent at all but no ranks: samples, exports, cancellations that nobody carries out yet. */
-  errands: number;
+  /**
+   * Background tasks that need an agent but no ranks: samples, exports, cancellations that no agent handles
+   * yet.
+   */
+  backgroundTasks: number;
   workers: readonly WorkerView[];
   machines: readonly Machine[];
-  /** Machines that the capacity was asked for, by type; those that are leaving are not among them. */
+  /** Requested machines by type, without those that are leaving. */
   wanted: Readonly<Record<string, number>>;
-  /** Ids of machines whose agent has handed everything back and waits for its end. */
+  /** Ids of machines whose agent has drained and waits to be ended. */
   drained: readonly string[];
-  /** The most ranks of projects that have such a quota. */
+  /** Maximum of ranks by project, for projects with a quota. */
   quotas: Readonly<Record<string, number>>;
 }
 
-/** What is known of a machine beyond the snapshot. */
+/** Stored state of a machine. */
 export interface MachineMemory {
-  /** Whether its agent was ever heard of. */
+  /** True once its agent has registered. */
   known: boolean;
-  /** Since when it has done nothing, or from when on that will count; null while it works, or before its agent was known. */
+  /**
+   * Start of its idle time, possibly in the future; null while it is busy or before its agent has registered.
+   */
   idle_since: number | null;
-  /** Since when its agent has not been heard of, and how often that was too long; null while it is known. */
+  /**
+   * Start of the time without an agent, and how often it exceeded the grace period; null while its agent is
+   * live.
+   */
   missing: { since: number; strikes: number } | null;
 }
 
-/** What is known of a type of machines beyond the snapshot. */
+/** Stored state of a machine type. */
 export interface TypeMemory {
-  /** Since when it has owed machines without one more appearing; null when it owes none. */
+  /**
+   * Requested machines that have not appeared, and since when their number has not dropped; null if there are
+   * none.
+   */
   owed: { since: number; machines: number } | null;
-  /** Machines in a row that were replaced because they never registered. */
+  /** Machines replaced in a row because they never registered. */
   failures: number;
-  /** Until when no more are asked for. */
+  /** Time until which the type is not requested. */
   paused_until: number;
-  /** Numerics of the agent that was last seen on a machine of the type; absent before the first agent. */
+  /** Numerics of the last agent seen on a machine of the type; absent before the first agent. */
   numerics?: WorkerView['numerics'];
 }
 
-/** What the controller remembers of a pool from one decision to the next. Plain JSON. */
+/** State of a pool from one decision to the next. Plain JSON. */
 export interface PoolState {
   observed_at: number | null;
   machines: Record<string, MachineMemory>;
   types: Record<string, TypeMemory>;
-  /** Machines that agents name and nobody lists, and since when: new ones may just not be listed yet. */
-  strangers: Record<string, number>;
-  /** What machines have cost on the day `day` (RFC 3339 date, UTC). */
+  /**
+   * Machines that agents name but the capacity does not list, by time of first sight: new ones may not be
+   * listed yet.
+   */
+  unlistedSince: Record<string, number>;
+  /** Cost of machines on `day` (RFC 3339 date, UTC). */
   spent: { day: string; amount: number };
 }
 
 export type RetireReason = 'idle' | 'never_registered' | 'agent_lost' | 'drained';
 
 export type Action =
-  /** So many machines of a type in all; never ends one. */
+  /** Sets the number of machines of a type; never ends one. */
   | { kind: 'want'; type: string; machines: number }
-  /** Ends one machine, unless something runs there by then, and wants one fewer. */
+  /** Ends one machine unless it is in use by then, and decrements the size of its type. */
   | { kind: 'retire'; machine: string; reason: RetireReason };
 
 export type RefusedReason = 'too_large' | 'quota' | 'capacity';
 
-/** What a decision was made of, for people and for metrics. */
+/** Inputs and results of a decision, for operators and metrics. */
 export interface PoolReport {
-  /** Ranks that jobs should have, by what machines, quotas and the budget allow. */
+  /** Ranks that jobs should have within the limits of machines, quotas and budget. */
   wanted_ranks: number;
   /** Ranks that jobs hold. */
   running_ranks: number;
   /** Ranks that machines have or will have. */
   ranks: number;
-  /** Jobs that get none, by why. */
+  /** Jobs without ranks, by reason. */
   refused: Record<RefusedReason, number>;
-  /** By type: machines with an agent, machines without, and those that were asked for only. */
+  /** By type: machines with an agent, without one, requested, and leaving. */
   machines: Record<string, { up: number; starting: number; requested: number; leaving: number }>;
   idle_machines: number;
-  /** Agents that don't say which machine they run on: as long as there are some, no machine counts as missing its agent. */
+  /** Agents that do not report their machine. While there are any, no machine counts as missing its agent. */
   anonymous_agents: number;
   spent: number;
   budget_exhausted: boolean;
@@ -120,7 +137,10 @@ export interface PoolReport {
 
 export interface Decision {
   actions: Action[];
-  /** Machines that are leaving while their agents still save or hand back: they are not to be taken before that is done. */
+  /**
+   * Leaving machines whose agents are still saving or returning jobs; they must not be ended before that is
+   * done.
+   */
   saving: string[];
   state: PoolState;
   report: PoolReport;
@@ -130,6 +150,6 @@ export const EMPTY_STATE: PoolState = {
   observed_at: null,
   machines: {},
   types: {},
-  strangers: {},
+  unlistedSince: {},
   spent: { day: '', amount: 0 },
 };

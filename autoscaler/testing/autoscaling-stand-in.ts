@@ -1,6 +1,6 @@
 /**
- * As much of EC2 Auto Scaling as an autoscaler asks for, over its own protocol (AWS Query: a form goes in, XML comes out), in this
- * process and in memory. It throttles when it is told to, and what it tells may be as old as it is told to be. Not here: signatures.
+ * In-memory stand-in for the calls of EC2 Auto Scaling that the autoscaler makes, over the AWS Query protocol
+ * (form in, XML out). Throttling and the age of its answers are configurable. Excluded: signatures.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 export interface StandInInstance {
   id: string;
   state: string;
-  /** For so long hooks have held it since it began to leave, or since the last heartbeat. */
+  /** Time that hooks have held it since it began to terminate, or since the last heartbeat. */
   held_seconds?: number;
 }
 
@@ -24,17 +24,17 @@ export interface StandInGroup {
 
 export class AutoScalingStandIn {
   readonly groups = new Map<string, StandInGroup>();
-  /** Hooks that hold instances that are to be terminated, by group. */
+  /** Names of termination hooks, by group. */
   readonly hooks = new Map<string, string[]>();
-  /** Actions that had an effect, or were to have one, in order. */
+  /** Calls of mutating actions, in order. */
   readonly calls: string[] = [];
-  /** So many of the next calls are throttled. */
+  /** Number of next calls that are throttled. */
   throttled = 0;
-  /** Descriptions tell of the time before so many of the last changes. */
+  /** Number of latest changes that descriptions do not show. */
   stale = 0;
-  /** How many instances can be had in all. */
+  /** Maximum of instances in all groups. */
   stock = Number.POSITIVE_INFINITY;
-  /** How long hooks hold an instance, and again after each heartbeat. */
+  /** Timeout of hooks, restarted by each heartbeat. */
   hook_seconds = 600;
   private readonly history: string[] = [];
   private count = 0;
@@ -54,7 +54,10 @@ export class AutoScalingStandIn {
     return group;
   }
 
-  /** @returns the endpoint */
+  /**
+   * Starts the server.
+   * @returns the endpoint
+   */
   async listen(): Promise<string> {
     const server = createServer((request, response) => {
       this.answer(request).then(
@@ -76,7 +79,7 @@ export class AutoScalingStandIn {
     return this.close_server();
   }
 
-  /** What the service does by itself: launches and terminates, one step of each instance. */
+  /** Advances launches and terminations by one step of each instance. */
   advance(): void {
     for (const group of this.groups.values()) {
       group.instances = group.instances.filter(({ state }) => state !== 'Terminating:Proceed');
@@ -96,7 +99,7 @@ export class AutoScalingStandIn {
     this.remember();
   }
 
-  /** Time passes: hooks let go whom they have held for theirs. */
+  /** Advances time; hooks that time out release their instances. */
   pass(seconds: number): void {
     for (const instance of [...this.groups.values()].flatMap(({ instances }) => instances)) {
       if (instance.state !== 'Terminating:Wait') continue;
@@ -106,7 +109,9 @@ export class AutoScalingStandIn {
     this.remember();
   }
 
-  /** The service itself ends an instance, as a spot interruption or a health check does; its size stays. */
+  /**
+   * Terminates an instance as a spot interruption or a failed health check does; the desired capacity stays.
+   */
   interrupt(id: string): void {
     this.instance(id).instance.state = 'Terminating';
     this.remember();
@@ -141,7 +146,7 @@ export class AutoScalingStandIn {
         this.throttled -= 1;
         throw new Refusal('Throttling', 'Rate exceeded');
       }
-      const result = this.carryOut(action, form);
+      const result = this.perform(action, form);
       const id = `<ResponseMetadata><RequestId>${randomUUID()}</RequestId></ResponseMetadata>`;
       const xmlns = 'xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"';
       return [200, `<${action}Response ${xmlns}>${result}${id}</${action}Response>`];
@@ -153,7 +158,7 @@ export class AutoScalingStandIn {
     }
   }
 
-  private carryOut(action: string, form: URLSearchParams): string {
+  private perform(action: string, form: URLSearchParams): string {
     const group = form.get('AutoScalingGroupName') ?? '';
     const instance = form.get('InstanceId') ?? '';
     if (action === 'DescribeAutoScalingGroups') return this.describe(form);
@@ -176,7 +181,7 @@ export class AutoScalingStandIn {
       this.history[Math.max(0, this.history.length - 1 - this.stale)] ?? '[]',
     );
     const found = then.filter(({ name }) => names.includes(name));
-    // One group on each page, so that pages are needed.
+    // One group on each page, to test paging.
     const at = Number(form.get('NextToken') ?? 0);
     const members = found
       .slice(at, at + 1)

@@ -1,4 +1,4 @@
-/** One decision of the controller, from a snapshot that a test wrote. */
+/** Helpers for one decision of the controller on a snapshot written by a test. */
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import { decide } from '../controller/decide.js';
 import {
@@ -52,7 +52,7 @@ export const paused = (until: number, fields: Partial<TypeMemory> = {}): TypeMem
 export const TWO: Partial<PoolPolicy> = {
   types: [
     { name: 'm', slots: 4, max: 10, price_per_hour: 4 },
-    { name: 'dear', slots: 4, max: 10, price_per_hour: 8 },
+    { name: 'expensive', slots: 4, max: 10, price_per_hour: 8 },
   ],
 };
 
@@ -62,10 +62,10 @@ export interface Scene {
   state?: Partial<PoolState>;
 }
 
-/** A pool without jobs, workers and machines, but for `fields`. */
+/** Returns a pool without jobs, workers and machines, overridden by `fields`. */
 export const poolWith = (fields: Partial<PoolSnapshot>): PoolSnapshot => ({
   jobs: [],
-  errands: 0,
+  backgroundTasks: 0,
   workers: [],
   machines: [],
   wanted: {},
@@ -74,7 +74,7 @@ export const poolWith = (fields: Partial<PoolSnapshot>): PoolSnapshot => ({
   ...fields,
 });
 
-/** The decision; machines that there are were asked for, unless something else is said. */
+/** Returns the decision. By default, the wanted sizes equal the present machines. */
 export function decided({ policy = {}, snapshot = {}, state = {} }: Scene) {
   const machines = snapshot.machines ?? [];
   const wanted: Record<string, number> = {};

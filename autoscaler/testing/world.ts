@@ -1,4 +1,4 @@
-/** A pool of a test: machines that start when they are wanted, agents on them, time that passes at once. */
+/** Simulated pool: machines start when they are wanted, agents register on them, and time passes at once. */
 import { type PoolPolicy, poolPolicies } from '../../platform/config/autoscale-pools.js';
 import { decide } from '../controller/decide.js';
 import {
@@ -14,7 +14,7 @@ import {
 
 export const NOW = Date.parse('2026-11-22T12:00:00Z');
 
-/** A pool's policy with the defaults of the configuration. */
+/** Returns a pool's policy with the defaults of the configuration. */
 export function policyOf(fields: Partial<PoolPolicy> = {}): PoolPolicy {
   const pool = { pool: 'default', types: [{ name: 'm', slots: 4, max: 10, price_per_hour: 4 }], ...fields };
   const [policy] = poolPolicies(JSON.stringify([pool]));
@@ -22,7 +22,7 @@ export function policyOf(fields: Partial<PoolPolicy> = {}): PoolPolicy {
   return policy;
 }
 
-/** A job that waits for one rank, unless something else is said. */
+/** Returns a job that waits for one rank, overridden by `fields`. */
 export function jobOf(id: string, fields: Partial<JobDemand> = {}): JobDemand {
   const need = fields.need ?? 1;
   return { id, project: 'default', priority: 0, need, want: need, multiple: 1, held: 0, ...fields };
@@ -37,35 +37,35 @@ export class World {
   now = NOW;
   state: PoolState = EMPTY_STATE;
   jobs: JobDemand[] = [];
-  errands = 0;
+  backgroundTasks = 0;
   quotas: Record<string, number> = {};
   machines: WorldMachine[] = [];
   drained: string[] = [];
   wanted: Record<string, number> = {};
   readonly retired: { machine: string; reason: RetireReason; busy: boolean }[] = [];
-  /** From launch to the agent's first word; null: never. */
+  /** Time from launch to the registration of the agent; null for never. */
   boot_ms: number | null = 60_000;
-  /** How many machines of a type can be had. */
+  /** Maximum of machines by type. */
   stock: Record<string, number> = {};
-  /** Of the agents on machines of a type. */
+  /** Numerics of the agents by machine type. */
   numerics: Record<string, string> = {};
   private count = 0;
 
   constructor(readonly policy: PoolPolicy) {}
 
   snapshot(): PoolSnapshot {
-    const { jobs, errands, quotas, drained, wanted } = this;
+    const { jobs, backgroundTasks, quotas, drained, wanted } = this;
     const machines = this.machines.map(({ id, type, leaving }) => ({ id, type, leaving }));
     const workers = this.machines.flatMap(({ worker }) =>
       worker ? { ...worker, free: worker.draining ? 0 : worker.free } : [],
     );
-    return structuredClone({ jobs, errands, quotas, drained, wanted, machines, workers });
+    return structuredClone({ jobs, backgroundTasks, quotas, drained, wanted, machines, workers });
   }
 
-  /** One decision, carried out; then `ms` pass. */
+  /** Makes one decision, performs its actions, then advances time by `ms`. */
   tick(ms = 10_000): Decision {
     const decision = decide(this.policy, this.snapshot(), this.state, this.now);
-    // As it is stored.
+    // As stored in Redis.
     this.state = JSON.parse(JSON.stringify(decision.state));
     for (const action of decision.actions) {
       if (action.kind === 'want') this.wanted[action.type] = action.machines;
@@ -80,7 +80,7 @@ export class World {
     return this.tick(ms);
   }
 
-  /** Who has ranks where: each job gets what is free in the group that has the most, in order. */
+  /** Places jobs in order: each gets the free ranks of the group that has most. */
   place(): void {
     const workers = this.machines.flatMap(({ worker }) => (worker && !worker.draining ? [worker] : []));
     const freeOf = (group: readonly WorkerView[]) => group.reduce((sum, { free }) => sum + free, 0);
@@ -131,7 +131,7 @@ export class World {
 
   private retire(id: string, reason: RetireReason): void {
     const machine = this.machines.find((candidate) => candidate.id === id);
-    if (!machine) throw new Error(`${id} is not there`);
+    if (!machine) throw new Error(`${id} does not exist`);
     this.retired.push({ machine: id, reason, busy: machine.worker?.busy ?? false });
     if (!machine.leaving) this.wanted[machine.type] = (this.wanted[machine.type] ?? 0) - 1;
     machine.leaving = true;

@@ -72,7 +72,7 @@ function snapshotOf(fleet: Fleet, foresight_seconds: number): PoolSnapshot {
   const up = fleet.machines.filter((machine) => fleet.isReady(machine));
   return {
     jobs: [...fleet.running, ...fleet.waiting, ...fleet.coming(foresight_seconds)].map(demand),
-    errands: 0,
+    backgroundTasks: 0,
     workers: up.map((machine) => ({
       id: machine.id,
       machine: machine.id,

@@ -1,6 +1,6 @@
 /**
- * Removing what a deleted job has in the object store. `deleted.json` is the first that is written and the last that goes: while it
- * is there, `recover` leaves the job out, and the sweep knows what to do with the rest.
+ * Removal of a deleted job's objects. `deleted.json` is written first and removed last: while it exists,
+ * `recover` skips the job and the sweep removes its remaining objects.
  */
 import {
   checkpointsPrefix,
@@ -11,7 +11,7 @@ import {
   specKey,
 } from '../../platform/checkpoint/layout.js';
 import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
-import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { type Static, Type } from '../../platform/schema.js';
 import type { DeletedJob } from '../../state/index.js';
@@ -20,7 +20,7 @@ import { parser, putDocument } from './documents.js';
 export const DeletedDocument = Type.Object({
   format_version: Type.Literal(1),
   job_id: Type.String({ minLength: 1 }),
-  /** What is to become of its checkpoints and exports. With `kept` this document stays, too. */
+  /** Fate of its checkpoints and exports. With `kept` this document stays, too. */
   artifacts: Type.Union([Type.Literal('kept'), Type.Literal('removed')]),
   at: Type.String({ minLength: 1 }),
 });
@@ -28,7 +28,9 @@ export type DeletedDocument = Static<typeof DeletedDocument>;
 
 const parseDeleted = parser(DeletedDocument);
 
-/** May be cut off and repeated. @throws errors of the object store */
+/**
+ * Removes the objects of a deleted job. Idempotent after an interruption. @throws errors of the object store
+ */
 export async function removeJobObjects(
   objects: ObjectStore,
   { id, artifacts }: Pick<DeletedJob, 'id' | 'artifacts'>,
@@ -44,14 +46,17 @@ export async function removeJobObjects(
     for (const prefix of [checkpointsPrefix(id), exportsPrefix(id)])
       await removeFolder(objects, prefix.replace(/\/$/, ''));
   }
-  // Without the first, nobody can take what the others say for the job's state.
+  // Without spec.json the other documents can't be read as the state of a job.
   await objects.delete([specKey(id)]);
   await objects.delete([desiredKey(id), resultKey(id)]);
   if (artifacts) await objects.delete([deletedKey(id)]);
 }
 
-/** Null for a job that was not deleted. @throws ZerofleetError `document_invalid`; errors of the object store */
+/**
+ * Returns null for a job that was not deleted. @throws ZerofleetError `document_invalid`; errors of the
+ * object store
+ */
 export async function readDeleted(objects: ObjectStore, jobId: string): Promise<DeletedDocument | null> {
-  const document = await getIfThere(objects, deletedKey(jobId));
+  const document = await getIfExists(objects, deletedKey(jobId));
   return document && parseDeleted(document);
 }

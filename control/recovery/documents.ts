@@ -1,15 +1,15 @@
 /**
- * The small documents in the object store from which the records of an empty Redis are rebuilt:
+ * Documents in the object store from which the records of an empty Redis are rebuilt:
  *
- *     jobs/<job>/spec.json         what was asked for; written before the record is made
- *     jobs/<job>/desired.json      what people want of the job now; its first version says that the job was accepted
- *     jobs/<job>/result.json       how it ended
- *     jobs/<job>/deleted.json      that it was deleted: it is not rebuilt (deletion.ts)
- *     projects/<project>/quota.json                what it may use
- *     datasets/<dataset>/dataset.json, models/<model>/MODEL.json      the records of what lies beside them
+ *     jobs/<job>/spec.json         request; written before the record is created
+ *     jobs/<job>/desired.json      desired state; its first version marks the job as accepted
+ *     jobs/<job>/result.json       final result
+ *     jobs/<job>/deleted.json      deletion marker: the job is not rebuilt (deletion.ts)
+ *     projects/<project>/quota.json                quota
+ *     datasets/<dataset>/dataset.json, models/<model>/MODEL.json      records of the objects beside them
  *
- * Who writes them holds the record in Redis to be the truth; they only follow it. Readers check the form, and believe what is
- * in it, for nobody else writes them.
+ * The record in Redis is authoritative for writers; the documents follow it. Readers check the form and trust the
+ * content, because no other program writes them.
  */
 import {
   type Dataset,
@@ -25,7 +25,7 @@ import {
 } from '../../contracts/index.js';
 import { desiredKey, resultKey, specKey } from '../../platform/checkpoint/layout.js';
 import { ObjectStoreError } from '../../platform/object-store/common/errors.js';
-import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
 import type { Desired, JobRequests } from '../../state/index.js';
@@ -34,16 +34,19 @@ const Text = Type.String({ minLength: 1 });
 const Count = Type.Integer({ minimum: 0 });
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const oneOf = <T extends string>(names: readonly T[]) => Type.Unsafe<T>({ type: 'string', enum: [...names] });
-/** A document of the contract, which was checked when it was made. */
-const made = <T>(required: readonly (keyof T & string)[]) =>
+/** Document of the contract that was validated when it was created. */
+const contractDocument = <T>(required: readonly (keyof T & string)[]) =>
   Type.Unsafe<T>({ type: 'object', required: [...required] });
 
 export const SpecDocument = Type.Object({
-  /** 1: without `idempotency`, and without a desired.json from the start. */
+  /** 1: without `idempotency`, and without an initial desired.json. */
   format_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
   job_id: Text,
-  spec: made<ResolvedJobSpec>(['model', 'data', 'train', 'resources']),
-  /** The request's idempotency key as the job store keeps it, so that a repeated request still makes no second job. */
+  spec: contractDocument<ResolvedJobSpec>(['model', 'data', 'train', 'resources']),
+  /**
+   * Idempotency key of the request as the job store keeps it, so that a repeated request creates no second
+   * job.
+   */
   idempotency: Type.Optional(nullable(Type.Object({ id: Text, body_hash: Text }))),
 });
 export type SpecDocument = Static<typeof SpecDocument>;
@@ -53,9 +56,9 @@ export const DesiredDocument = Type.Object({
   job_id: Text,
   desired: oneOf<Desired>(['run', 'pause', 'cancel']),
   reason: nullable(Text),
-  /** Ranks that the next attempt should have. */
+  /** Ranks requested for the next attempt. */
   ranks: Type.Integer({ minimum: 1 }),
-  /** The job's epoch when this was written: no later record may begin below it. */
+  /** Epoch of the job at the time of writing, a lower bound for the epoch of a rebuilt record. */
   epoch: Count,
   at: Text,
 });
@@ -64,52 +67,52 @@ export type DesiredDocument = Static<typeof DesiredDocument>;
 export const ResultDocument = Type.Object({
   job_id: Text,
   state: oneOf<Exclude<FinalJobState, 'cancelled'>>(['succeeded', 'failed']),
-  /** Of the worker that wrote it. */
+  /** Epoch of the worker that wrote it. */
   epoch: Count,
   step: Count,
   total_steps: Count,
   state_digest: nullable(Text),
   checkpoint: nullable(Text),
-  metrics: nullable(made<NonNullable<Job['progress']>>(['step', 'total_steps'])),
-  export: nullable(made<NonNullable<Job['export']>>(['prefix'])),
-  failure: nullable(made<NonNullable<Job['failure']>>(['code', 'message'])),
+  metrics: nullable(contractDocument<NonNullable<Job['progress']>>(['step', 'total_steps'])),
+  export: nullable(contractDocument<NonNullable<Job['export']>>(['prefix'])),
+  failure: nullable(contractDocument<NonNullable<Job['failure']>>(['code', 'message'])),
   finished_at: Text,
 });
 export type ResultDocument = Static<typeof ResultDocument>;
 
 const DatasetDocument = Type.Object({
   format_version: Type.Literal(1),
-  dataset: made<Dataset>(['id', 'format', 'digest', 'bytes']),
+  dataset: contractDocument<Dataset>(['id', 'format', 'digest', 'bytes']),
 });
 const QuotaDocument = Type.Object({
   format_version: Type.Literal(1),
   project: Text,
-  quota: made<ProjectQuota>(['max_jobs', 'max_ranks', 'max_storage_bytes']),
+  quota: contractDocument<ProjectQuota>(['max_jobs', 'max_ranks', 'max_storage_bytes']),
 });
 const ModelDocument = Type.Object({
   format_version: Type.Literal(1),
-  model: made<Model>(['id', 'config', 'files']),
+  model: contractDocument<Model>(['id', 'config', 'files']),
 });
 
 export function putSpec(objects: ObjectStore, document: Omit<SpecDocument, 'format_version'>): Promise<void> {
   return putDocument(objects, specKey(document.job_id), { format_version: 2, ...document });
 }
 
-/** Keeps the job's document as it was changed. */
+/** Stores a changed spec and keeps the idempotency key. */
 export async function replaceSpec(objects: ObjectStore, jobId: string, spec: ResolvedJobSpec): Promise<void> {
-  const stored = await getIfThere(objects, specKey(jobId));
+  const stored = await getIfExists(objects, specKey(jobId));
   await putSpec(objects, { job_id: jobId, idempotency: stored && parseSpec(stored).idempotency, spec });
 }
 
-/** What people want of a job in this state. */
+/** Returns the desired state that a job state implies. */
 function desiredIn(state: Job['state']): Desired {
   if (state === 'paused' || state === 'pausing') return 'pause';
   return state === 'cancelling' || state === 'cancelled' ? 'cancel' : 'run';
 }
 
 /**
- * Says that a job was recorded: from here on it is rebuilt even if it never ran. Leaves a desired.json that is there already
- * alone, which is newer.
+ * Marks a job as accepted: from here on it is rebuilt even if it never ran. An existing desired.json, which
+ * is newer, stays.
  */
 export async function putAccepted(objects: ObjectStore, job: Job): Promise<void> {
   try {
@@ -119,14 +122,14 @@ export async function putAccepted(objects: ObjectStore, job: Job): Promise<void>
   }
 }
 
-/** Keeps what people, or the job's limits, want of it: what its record says. */
+/** Stores the desired state of the job's record. */
 export function putDesired(objects: ObjectStore, job: Job): Promise<void> {
   return putDocument(objects, desiredKey(job.id), desiredOf(job));
 }
 
 /**
- * Keeps what is wanted of a job that has changed. Of two changes at once the later one may be written first, so whoever writes looks
- * whether what it wrote is what the job store says, and writes again until it is.
+ * Stores the desired state of a changed job. Concurrent writers may write in the wrong order, so each one
+ * compares what it wrote with the job store and writes again until both agree.
  */
 export async function keepDesired(
   { store, objects }: { store: Pick<JobRequests, 'getJob'>; objects: ObjectStore },
@@ -162,14 +165,14 @@ export const parseDataset = parser(DatasetDocument);
 export const parseQuota = parser(QuotaDocument);
 export const parseModel = parser(ModelDocument);
 
-/** States of jobs that no worker holds and that have no result. */
-const NOBODYS: readonly Job['state'][] = ['queued', 'paused', 'cancelled'];
+/** States of jobs without a worker and without a result. */
+const STATES_WITHOUT_WORKER: readonly Job['state'][] = ['queued', 'paused', 'cancelled'];
 
 function desiredOf(job: Job): DesiredDocument {
   const at = new Date().toISOString();
   const { id: job_id, state, reason, requested_ranks: ranks } = job;
-  // Whatever its last epoch left as its result does not count: the job was queued again since, or never ended there.
-  const epoch = job.epoch + (NOBODYS.includes(state) ? 1 : 0);
+  // A result of the last epoch does not count: the job was queued again since, or never ended in that epoch.
+  const epoch = job.epoch + (STATES_WITHOUT_WORKER.includes(state) ? 1 : 0);
   return { format_version: 1, job_id, desired: desiredIn(state), reason, ranks, epoch, at };
 }
 
@@ -183,7 +186,7 @@ export async function putDocument(
   await objects.put(key, bytes, { contentType: 'application/json', ...options });
 }
 
-/** A function that reads such a document; it throws ZerofleetError `document_invalid`. */
+/** Returns a function that reads such a document and throws ZerofleetError `document_invalid`. */
 export function parser<T extends TSchema>(schema: T): (bytes: Uint8Array) => Static<T> {
   const check = new Check(schema);
   return (bytes) => {

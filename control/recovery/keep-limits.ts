@@ -2,7 +2,10 @@ import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import type { JobStorePort } from '../../state/index.js';
 import { keepDesired } from './documents.js';
 
-/** Keeps in the object store, too, that jobs were stopped by a limit, so that a rebuilt job store does not run them again. */
+/**
+ * Stores in the object store that jobs were stopped by a limit, so that a rebuilt job store does not run them
+ * again.
+ */
 export async function keepLimits(
   stores: { store: Pick<JobStorePort, 'getJob'>; objects: ObjectStore },
   jobIds: readonly string[],

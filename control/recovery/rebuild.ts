@@ -4,14 +4,14 @@ import { IDEMPOTENCY_TTL_MS, initialJob, type RestoredJob } from '../../state/in
 import type { StoredJob } from './stored-job.js';
 
 /**
- * How far the epoch of a job that is put back lies above the highest that left a trace. Workers may have had epochs since
- * then without saving anything; that there were a million of them is impossible, so whoever still runs is fenced.
+ * Distance of a rebuilt job's epoch from the highest epoch found. Workers may have started epochs since then
+ * without saving; a million of them is impossible, so every worker that still runs is fenced.
  */
 export const EPOCH_JUMP = 1_000_000;
 
 /**
- * The record of a job from what the object store says of it: it ended as its result says, else it is as people want it to be.
- * Events and metrics are not kept there, so its stream begins anew.
+ * Rebuilds the record of a job from the object store: its result if it has ended, else its desired state.
+ * Events and metrics are not stored there, so its stream restarts.
  * @param now ms since 1970
  */
 export function rebuild(stored: StoredJob, now: number): RestoredJob {
@@ -40,7 +40,7 @@ export function rebuild(stored: StoredJob, now: number): RestoredJob {
 
 function stateOf({ result, desired, checkpoints, epoch }: StoredJob, now: string): StateChange {
   const change = (state: JobState, reason: string | null, at = now): StateChange => ({ state, reason, at });
-  // A worker that lost the job in the moment of failing it may have left a result that never counted.
+  // A worker that lost its lease while failing the job may have left a result that never counted.
   const outlived = result?.state === 'failed' && result.epoch < epoch;
   if (result && !outlived) {
     const reason = result.state === 'failed' ? (result.failure?.code ?? null) : 'completed';

@@ -1,4 +1,4 @@
-/** `recover` with a Redis that has lost a part of its records. */
+/** `recover` with a Redis that has lost some of its records. */
 import t from 'tap';
 import { ulid } from 'ulid';
 import { idempotencyEntry } from '../../state/index.js';
@@ -6,12 +6,12 @@ import { testDataset, testSpec } from '../../state/testing/jobs.js';
 import { checkpoint, create, dataset, jobOf, LEASE_MS, run, stores } from '../testing/recovery.js';
 import { putAccepted, putDatasetDocument, putDesired, putQuotaDocument, putSpec } from './documents.js';
 
-t.test('after a failover what the replica missed is added, and what it has stays as it is', async (t) => {
+t.test('after a failover missing records are restored, and existing ones stay as they are', async (t) => {
   const s = await stores(t);
   const quota = { max_jobs: 9, max_ranks: null, max_storage_bytes: null };
   await putQuotaDocument(s.objects, 'team-b', { ...quota, max_jobs: 1 });
   await s.store.putQuota('team-b', quota);
-  await putDatasetDocument(s.objects, { ...dataset, name: 'as it was once' });
+  await putDatasetDocument(s.objects, { ...dataset, name: 'an earlier name' });
   const kept = await create(s);
   const claim = await s.store.claimAttempt(kept.id, 1, 'worker', LEASE_MS);
   if (!claim.granted) throw new Error(claim.code);
@@ -33,7 +33,11 @@ t.test('after a failover what the replica missed is added, and what it has stays
     latest_checkpoint: { step: 20 },
   });
   t.same(await jobOf(s, kept.id), before);
-  t.match(await s.store.renewLease(kept.id, claim.execution, LEASE_MS), { desired: 'run' }, 'it goes on');
+  t.match(
+    await s.store.renewLease(kept.id, claim.execution, LEASE_MS),
+    { desired: 'run' },
+    'the job continues',
+  );
   t.same(await s.store.getDataset(dataset.id), dataset);
   t.same(await s.store.getDataset(later.id), later);
   t.same(await s.store.getQuota('team-b'), quota);
@@ -41,16 +45,16 @@ t.test('after a failover what the replica missed is added, and what it has stays
   t.match((await run(s)).found, { datasets: 0, jobs: {}, checkpoints: 0, untouched: 2 }, 'once');
 });
 
-t.test('a job that is being deleted does not come back', async (t) => {
+t.test('a job that is being deleted is not restored', async (t) => {
   const s = await stores(t);
   const { id } = await create(s);
   await putDesired(s.objects, await s.store.requestCancel(id));
   await s.store.deleteJob(id, { artifacts: true });
-  t.match((await run(s)).found.jobs, {}, 'its objects are there still');
+  t.match((await run(s)).found.jobs, {}, 'its objects still exist');
   t.equal(await s.store.getJob(id), null);
 });
 
-t.test('a key that has made another job since stays with that one', async (t) => {
+t.test('an idempotency key that has created another job since keeps that job', async (t) => {
   const s = await stores(t);
   const idempotency = { scope: 'POST /v1/jobs', key: 'once', body_hash: 'x' };
   const { ttl_ms: _, ...stored } = idempotencyEntry(idempotency);

@@ -15,7 +15,7 @@ import {
 import { putDatasetDocument, putDesired, putQuotaDocument, putResult, putSpec } from './documents.js';
 import { EPOCH_JUMP } from './rebuild.js';
 
-t.test('everything comes back to the project that it belonged to', async (t) => {
+t.test('everything is restored to its project', async (t) => {
   const s = await stores(t);
   const theirs = { ...testDataset(), project: 'team-b' };
   await putDatasetDocument(s.objects, theirs);
@@ -33,7 +33,7 @@ t.test('everything comes back to the project that it belonged to', async (t) => 
     { id: job.id, spec: { project: 'team-b' } },
   ]);
   t.same((await s.store.listDatasets({ project: 'team-b' })).data, [theirs]);
-  t.same(await s.store.getQuota('team-b'), quota, 'though there is more than it may have');
+  t.same(await s.store.getQuota('team-b'), quota, 'although usage exceeds it');
   await t.rejects(create(s, { project: 'team-b' }), { code: 'jobs_quota_exceeded' });
   t.match(await s.store.getDataset(old.id), { project: 'default' });
   t.same((await s.store.listJobs()).data, []);
@@ -45,7 +45,7 @@ t.test('a running job is queued with its checkpoints, and its worker is fenced',
   const claim = await s.store.claimAttempt(before.id, 1, 'old', LEASE_MS);
   if (!claim.granted) throw new Error(claim.code);
   const first = await checkpoint(s, before, claim.execution, 10);
-  // The last one was committed by an agent that died before it could tell.
+  // The last checkpoint was saved by an agent that died before it could commit the record.
   const last = await checkpoint(s, before, claim.execution, 20, false);
   await s.objects.put(pinKey(first.prefix), new Uint8Array());
 
@@ -92,7 +92,7 @@ t.test(
   },
 );
 
-t.test('what people wanted and how jobs ended is as it was', async (t) => {
+t.test('desired states and results are restored', async (t) => {
   const s = await stores(t);
   const waiting = await create(s);
   const paused = await create(s);
@@ -132,14 +132,14 @@ t.test('what people wanted and how jobs ended is as it was', async (t) => {
   t.match(
     await jobOf(s, outlived.id),
     { state: 'queued', latest_checkpoint: { step: 10 } },
-    'a worker that lost the job in the moment of failing it does not decide',
+    'the result of a worker that lost its lease while failing the job does not count',
   );
   await t.rejects(s.store.requestCancel(failed.id), { code: 'job_final' });
   t.match(await s.store.resumeJob(paused.id), { state: 'queued', attempt: 2 });
   await s.store.finishJob(waiting.id, null, 'cancelled');
 });
 
-t.test('a document whose job was never acknowledged makes no job', async (t) => {
+t.test('a spec without an accepted job restores no job', async (t) => {
   const s = await stores(t);
   const id = `job_${ulid()}`;
   await putSpec(s.objects, { job_id: id, spec: testSpec(dataset.id), idempotency: null });
@@ -148,7 +148,7 @@ t.test('a document whose job was never acknowledged makes no job', async (t) => 
   t.equal(await s.store.getJob(id), null);
 });
 
-t.test('a document of the version before makes one', async (t) => {
+t.test('a spec of version 1 restores a job', async (t) => {
   const s = await stores(t);
   const id = `job_${ulid()}`;
   const document = { format_version: 1, job_id: id, spec: testSpec(dataset.id) };
@@ -157,7 +157,7 @@ t.test('a document of the version before makes one', async (t) => {
   t.match(await jobOf(s, id), { state: 'queued' });
 });
 
-t.test('what is damaged is named and left out; the rest comes back', async (t) => {
+t.test('damaged documents are reported and skipped; the rest is restored', async (t) => {
   const s = await stores(t);
   const job = await create(s);
   const good = await checkpoint(s, job, '1-a', 10, false);
@@ -176,7 +176,7 @@ t.test('what is damaged is named and left out; the rest comes back', async (t) =
   t.match(await jobOf(s, job.id), { latest_checkpoint: { id: good.id } });
 });
 
-t.test('a rebuild that was cut off is gone on with, and takes nothing back', async (t) => {
+t.test('an interrupted rebuild can be continued, and overwrites nothing', async (t) => {
   const s = await stores(t);
   const [first, second] = [await create(s), await create(s)];
   await s.redis.forget();
@@ -194,7 +194,7 @@ t.test('a rebuild that was cut off is gone on with, and takes nothing back', asy
   t.match((await run(s)).found.jobs, { queued: 1 });
   t.match(await jobOf(s, first.id), { state: 'paused' });
   t.match(await jobOf(s, second.id), { state: 'queued' });
-  t.match((await run(s)).found, { jobs: {}, untouched: 2 }, 'and it is over then');
+  t.match((await run(s)).found, { jobs: {}, untouched: 2 }, 'and it is complete then');
   await s.redis.forget();
   await run(s);
   t.match(await jobOf(s, first.id), { state: 'paused' });

@@ -1,11 +1,12 @@
 /**
- * Makes the records again that Redis has lost, all or some of them, from the object store: datasets, models, jobs with their checkpoints.
- * What Redis has stays as it is. A job that comes back and was running or waiting is queued and goes on from its newest checkpoint; one
- * that had ended, or that somebody had paused or cancelled, stays so.
+ * Rebuilds the records that Redis has lost, all or some of them, from the object store: datasets, models,
+ * jobs with their checkpoints. Existing records stay as they are. A restored job that was running or waiting
+ * is queued and continues from its newest checkpoint; one that had ended, or had been paused or cancelled,
+ * stays so.
  */
 import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
 import { deletedKey } from '../../platform/checkpoint/layout.js';
-import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import type {
   DatasetRecords,
@@ -28,25 +29,25 @@ export interface RecoverOptions {
     Pick<UploadSpace, 'reserveUpload'> &
     Pick<Projects, 'getQuota' | 'putQuota'>;
   objects: ObjectStore;
-  /** Called with what is left out, and why. */
+  /** Called with each skipped document and the reason. */
   onUnusable(key: string, error: ZerofleetError): void;
 }
 
-/** What was found and put back. */
+/** Numbers of restored records. */
 export interface Recovered {
   datasets: number;
   models: number;
   jobs: Partial<Record<JobState, number>>;
   checkpoints: number;
-  /** Documents of jobs whose creation was cut off; nobody was told of them. */
+  /** Specs of jobs whose creation was interrupted before it was acknowledged to a client. */
   unaccepted: number;
   unusable: number;
-  /** Jobs that the job store had. */
+  /** Jobs that exist in the job store. */
   untouched: number;
 }
 
 /**
- * May be cut off and repeated, beside servers and workers at work.
+ * Restores missing records. Idempotent after an interruption; may run beside active servers and workers.
  * @throws ZerofleetError `job_store_unavailable`; errors of the object store
  */
 export async function recover(options: RecoverOptions): Promise<Recovered> {
@@ -60,14 +61,14 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     options.onUnusable(key, error);
   };
   await store.beginRestore();
-  // Nothing that comes back is refused by a quota; what is new is, from the first moment.
+  // Quotas never refuse restored records, but apply to new ones from the first moment.
   await records(objects, 'projects/', 'quota.json', onUnusable, async (bytes) => {
     const { project, quota } = parseQuota(bytes);
     const has_one = Object.values(await store.getQuota(project)).some((max) => max !== null);
     if (!has_one) await store.putQuota(project, quota);
     return !has_one;
   });
-  // First what jobs need: they may be taken as soon as they are back.
+  // Inputs of jobs come first: jobs may start as soon as they are restored.
   found.datasets = await records(objects, 'datasets/', 'dataset.json', onUnusable, async (bytes) => {
     const { dataset } = parseDataset(bytes);
     return (await store.getDataset(dataset.id)) === null && store.putDataset(dataset);
@@ -95,7 +96,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     }
     const restored = rebuild(stored, Date.now());
     const { job } = restored;
-    // Before anybody can get the new epoch, so that the next rebuild begins above it.
+    // Written before any worker can get the new epoch, so that the next rebuild begins above it.
     if (!isFinal(job.state)) await putDesired(objects, restored.job);
     if (!(await store.restoreJob(restored))) continue;
     found.jobs[job.state] = (found.jobs[job.state] ?? 0) + 1;
@@ -116,7 +117,7 @@ async function records(
   for await (const { key } of objects.list(prefix)) {
     if (!key.endsWith(`/${name}`)) continue;
     try {
-      const document = await getIfThere(objects, key);
+      const document = await getIfExists(objects, key);
       if (document === null) continue; // deleted since it was listed
       if (await put(document)) count++;
     } catch (error) {

@@ -22,25 +22,25 @@ import {
   type SpecDocument,
 } from './documents.js';
 
-/** Everything that the object store says of one job. */
+/** State of one job in the object store. */
 export interface StoredJob {
   spec: SpecDocument;
   desired: DesiredDocument | null;
   result: ResultDocument | null;
   /** Committed and readable, the oldest step first. */
   checkpoints: Checkpoint[];
-  /** The highest epoch that left a trace. */
+  /** Highest epoch found. */
   epoch: number;
 }
 
-/** Called with the key of each document that can't be used, and why. */
+/** Called with the key of each unusable document and the reason. */
 export type OnUnusable = (key: string, error: ZerofleetError) => void;
 
-/** The ids of all jobs with the keys of each, shards left out: their number has no bound. */
+/** Yields the ids of all jobs with the keys of each, without shards, whose number is unbounded. */
 export async function* jobKeys(objects: ObjectStore): AsyncGenerator<{ id: string; keys: Set<string> }> {
   const all = 'jobs/';
   let current = { id: '', keys: new Set<string>() };
-  // In ascending order, so all keys of a job come one after the other.
+  // Keys are listed in ascending order, so all keys of a job are adjacent.
   for await (const { key } of objects.list(all)) {
     const id = key.slice(all.length).split('/')[0] ?? '';
     if (current.id !== id) {
@@ -54,8 +54,8 @@ export async function* jobKeys(objects: ObjectStore): AsyncGenerator<{ id: strin
 }
 
 /**
- * Reads what is left of a job. Null when it was never accepted: its creation was cut off before it was recorded, and nobody was told
- * of it.
+ * Reads the state of a job. Returns null for a job that was never accepted: its creation was interrupted
+ * before it was recorded and acknowledged.
  */
 export async function readStoredJob(
   objects: ObjectStore,
@@ -89,7 +89,7 @@ export async function readStoredJob(
   return { spec, desired, result, checkpoints, epoch: Math.max(...epochs) };
 }
 
-/** Of every save, committed or not, the oldest step first. */
+/** Returns the directory of every save, committed or not, the oldest step first. */
 function saveDirectories(id: string, keys: ReadonlySet<string>): { key: string; epoch: number }[] {
   const prefix = checkpointsPrefix(id);
   const names = new Set<string>();

@@ -1,4 +1,4 @@
-/** What the job store, the sweep and `recover` have to know of an upload that is not complete: where it lies, and its size. */
+/** Keys and size of an incomplete upload, for the job store, the sweep and `recover`. */
 
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Type } from '../../platform/schema.js';
@@ -13,18 +13,18 @@ export function uploadKey(project: string, uploadId: string): string {
   return `uploads/${project}/${uploadId}`;
 }
 
-/** What was announced; while it is there, the upload is. */
+/** Key of the upload's announcement. The upload exists as long as this document does. */
 export function uploadDocumentKey(project: string, uploadId: string): string {
   return `${uploadKey(project, uploadId)}/upload.json`;
 }
 
-/** The dataset that became of it. */
+/** Key of the resulting dataset's document. */
 export function uploadOutcomeKey(project: string, uploadId: string): string {
   return `${uploadKey(project, uploadId)}/dataset.json`;
 }
 
 /**
- * Counts an upload again after the records were lost, unless it is complete.
+ * Reserves the storage of an upload again after the records were lost, unless the upload is complete.
  * @param document its `upload.json`
  */
 export async function restoreUpload(

@@ -1,4 +1,4 @@
-/** Workers that come and go leave nothing behind: neither in Redis nor on the connections of those that served them. */
+/** Workers that are gone leave nothing behind in Redis or in connections. */
 import { Worker as QueueWorker } from 'bullmq';
 import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
@@ -14,13 +14,13 @@ import { startScheduler } from './start.js';
 const WORKERS = 2_000;
 const LONG_MS = 600_000;
 
-/** Two API processes on an empty Redis. */
+/** Starts two schedulers on an empty Redis. */
 async function open(t: Test) {
   const server = await startTestRedis();
   const redis = new Redis({ path: new URL(server.url).pathname, maxRetriesPerRequest: null });
   const store = await openJobStore({ url: server.url });
   const log = createLogger({ level: 'silent', name: 'test' });
-  // Nothing here comes to objects.
+  // These tests never reach the object store.
   const options = { redisUrl: server.url, store, objects: {} as ObjectStore, timing: { tick_ms: 10 }, log };
   const schedulers = [await startScheduler(options), await startScheduler(options)];
   t.teardown(async () => {
@@ -37,7 +37,7 @@ async function open(t: Test) {
   return { redis, store, deliver, delivered, keysOf, connections, url: server.url };
 }
 
-t.test('of 2,000 workers that came and went nothing is left, however they went', async (t) => {
+t.test('nothing is left of 2,000 workers that withdrew or were lost', async (t) => {
   const { store, deliver, delivered, keysOf, connections } = await open(t);
   await deliver('w0');
   await delivered();
@@ -46,7 +46,7 @@ t.test('of 2,000 workers that came and went nothing is left, however they went',
     await Promise.all(
       Array.from({ length: 100 }, async (_, i) => {
         const id = `w${at + i}`;
-        // Every third is never heard of again.
+        // Every third is lost without withdrawing.
         const pool = `pool-${i % 7}`;
         await store.announceWorker({ ...testWorker(id, 1), pool }, i % 3 === 0 ? 1 : LONG_MS);
         await deliver(id);
@@ -60,21 +60,18 @@ t.test('of 2,000 workers that came and went nothing is left, however they went',
   await until(async () => (await connections()) === before);
 });
 
-t.test(
-  'what comes to a worker that is gone, or is written by one that was taken for gone, goes',
-  async (t) => {
-    const { redis, store, deliver, delivered, keysOf } = await open(t);
-    await deliver('late');
-    await delivered();
-    await until(async () => (await keysOf('worker-late')).length === 0);
-    await redis.hset(`${REDIS_PREFIX}:${queueName('stopped')}:meta`, 'opts.maxLenEvents', '10000');
-    await store.withdrawWorker('stopped');
-    await until(async () => (await keysOf('worker-stopped')).length === 0);
-    await until(async () => (await keysOf('gone-workers')).length === 0);
-  },
-);
+t.test('deliveries to a gone worker, and writes of a worker presumed gone, are removed', async (t) => {
+  const { redis, store, deliver, delivered, keysOf } = await open(t);
+  await deliver('late');
+  await delivered();
+  await until(async () => (await keysOf('worker-late')).length === 0);
+  await redis.hset(`${REDIS_PREFIX}:${queueName('stopped')}:meta`, 'opts.maxLenEvents', '10000');
+  await store.withdrawWorker('stopped');
+  await until(async () => (await keysOf('worker-stopped')).length === 0);
+  await until(async () => (await keysOf('gone-workers')).length === 0);
+});
 
-t.test('pools that are read are not the ones that forget a worker', async (t) => {
+t.test('reading pools does not interfere with the removal of workers', async (t) => {
   const { store, keysOf, deliver, delivered } = await open(t);
   for (let n = 0; n < 200; n += 1) {
     await store.announceWorker({ ...testWorker(`short-${n}`, 1), pool: `once-${n}` }, 1);
@@ -86,7 +83,7 @@ t.test('pools that are read are not the ones that forget a worker', async (t) =>
   await until(async () => (await keysOf('worker')).length === 0);
 });
 
-t.test('a worker that was taken for gone and comes back takes entries', async (t) => {
+t.test('a worker that was presumed gone and returns gets entries', async (t) => {
   const { store, deliver, keysOf, url } = await open(t);
   const taken: string[] = [];
   const worker = new QueueWorker<QueuePayload>(
@@ -109,7 +106,7 @@ t.test('a worker that was taken for gone and comes back takes entries', async (t
   t.same(taken, ['job_1']);
 });
 
-t.test('of what a worker has done its queue keeps nothing', async (t) => {
+t.test('the queue of a worker keeps no finished entries', async (t) => {
   const { redis, store, delivered, keysOf, url } = await open(t);
   let done = 0;
   const worker = new QueueWorker<QueuePayload>(

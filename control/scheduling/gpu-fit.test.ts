@@ -11,31 +11,31 @@ const worker = (...memories: number[]) =>
     gpus: memories.map((memory_bytes, i) => testGpu(`GPU-${i}`, { memory_bytes })),
   });
 
-t.test('only where all workers have GPUs it is known that a job does not fit', async (t) => {
+t.test('a job is refused only if all workers have GPUs', async (t) => {
   const small = worker(need - 1, need - 1);
-  t.equal(misfitOf(spec, []), null, 'nobody is there');
-  t.equal(misfitOf(spec, [small, testWorker('b', 1)]), null, 'a CPU takes anything');
+  t.equal(misfitOf(spec, []), null, 'no worker');
+  t.equal(misfitOf(spec, [small, testWorker('b', 1)]), null, 'a CPU worker accepts any job');
   t.match(misfitOf(spec, [small, testWorker('b', 1, { draining: true })]), { code: 'does_not_fit' });
   t.equal(misfitOf(spec, [{ ...small, draining: true }]), null);
   t.equal(misfitOf(spec, [worker(need, need)]), null);
 });
 
-t.test('GPUs that have a problem do not count', async (t) => {
+t.test('unhealthy GPUs do not count', async (t) => {
   const healthy = worker(need, need);
   t.equal(misfitOf(spec, [healthy]), null);
   const hot = healthy.gpus.map((gpu) => ({ ...gpu, problem: 'hot' }));
-  t.equal(misfitOf(spec, [{ ...healthy, gpus: hot }]), null, 'none is left to say');
+  t.equal(misfitOf(spec, [{ ...healthy, gpus: hot }]), null, 'no healthy GPU is left to compare with');
   t.match(misfitOf(spec, [{ ...healthy, gpus: hot }, worker(2 ** 20)]), { code: 'does_not_fit' });
 });
 
-t.test('what is offloaded has to fit into the memory of the hosts', async (t) => {
+t.test('offloaded state must fit into host memory', async (t) => {
   const offloading = { ...spec, zero: { ...spec.zero, offload: 'cpu' as const } };
   const of = (ranks: number) => offloadedBytes(offloading, ranks, 0);
   t.ok(of(1) > of(2) && of(2) > 0);
   const hosts = (...memories: number[]) =>
     memories.map((memory_bytes, i) => ({ ...worker(need), id: `w${i}`, memory_bytes }));
   t.equal(misfitOf(offloading, hosts(of(1))), null);
-  t.equal(misfitOf(offloading, hosts(of(1) - 1)), null, 'a second host may come');
+  t.equal(misfitOf(offloading, hosts(of(1) - 1)), null, 'a second host may register');
   t.match(misfitOf(offloading, hosts(of(2) - 1)), {
     code: 'does_not_fit',
     message: /each of 2 ranks keeps .* in the memory of its host.*what would help/,
@@ -46,7 +46,7 @@ t.test('what is offloaded has to fit into the memory of the hosts', async (t) =>
   t.equal(misfitOf(spec, hosts(1)), null, 'without offload nothing lies there');
 });
 
-t.test('the numbers, and what would help', async (t) => {
+t.test('the message has the numbers and the remedies', async (t) => {
   const misfit = misfitOf(spec, [worker(2 ** 30, 2 ** 29)]);
   t.match(
     misfit?.message,

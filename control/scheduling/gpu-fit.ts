@@ -1,16 +1,16 @@
-/** Whether a job fits on the GPUs of a pool's workers. */
+/** Check that a job fits on the GPUs of a pool's workers. */
 
 import { type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
 import { GPU_RESERVE_BYTES, type GpuMisfit, gpuMisfit, hostMisfit } from '../../spec/index.js';
 import type { WorkerAnnouncement } from '../../state/index.js';
 
-/** The workers of the job's pool: alive, leaving or not. */
+/** Live workers of the job's pool, draining or not. */
 export type PoolWorkers = readonly Pick<WorkerAnnouncement, 'draining' | 'gpus' | 'slots' | 'memory_bytes'>[];
 
 /**
- * The error of a job whose ranks fit on none of the GPUs that are there, or whose offloaded state does not fit into the memory of
- * their hosts, with the numbers and with what would help; null where it fits, and where that is not known: no worker is there, or
- * one computes on its CPU.
+ * Returns the error of a job whose ranks fit on none of the GPUs, or whose offloaded state does not fit into
+ * host memory, with the numbers and remedies. Returns null if it fits or if that is unknown: there is no
+ * worker, or one computes on its CPU.
  */
 export function misfitOf(spec: ResolvedJobSpec, workers: PoolWorkers): ZerofleetError | null {
   const staying = workers.filter(({ draining }) => !draining);

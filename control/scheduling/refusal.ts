@@ -11,23 +11,23 @@ export interface RefusalOptions {
   log: Pick<Logger, 'warn'>;
 }
 
-/** Nobody else touches the job while it is failed. */
+/** Duration of the lease held while the job is failed. */
 const LEASE_MS = 30_000;
 const HOLDER = 'scheduler';
-/** Pools of which is remembered what fits there; any name may be a pool's. */
+/** Pools with cached results. Pool names are arbitrary, so their number is limited. */
 const MAX_POOLS = 64;
 
 /**
- * Fails jobs that none of their pool's GPUs is large enough for: those that could have said so when a job was sent were not there. One
- * that has run before waits for such as it ran on.
+ * Fails jobs that fit on no GPU of their pool and could not be refused at submission, because no worker was
+ * registered. A job that has run before keeps waiting for suitable workers.
  */
 export class Refusal {
-  /** Jobs that fit on the workers of a pool as they were, whose names stand with them. */
+  /** Ids of jobs that fit on the pool's workers, with the names of these workers. */
   private readonly fitting = new Map<string, { workers: string; ids: Set<string> }>();
 
   constructor(private readonly options: RefusalOptions) {}
 
-  /** @param jobIds those that no group of the pool's workers could run */
+  /** @param jobIds jobs that no group of the pool's workers could run */
   async refuse(pool: string, jobIds: readonly string[]): Promise<void> {
     const { store } = this.options;
     const workers = await store.listWorkers(pool);
@@ -76,7 +76,7 @@ export class Refusal {
       export: null,
       failure,
       finished_at,
-    }).catch((error: unknown) => log.warn({ err: error, job_id: id }, 'result.json not written'));
+    }).catch((error: unknown) => log.warn({ err: error, job_id: id }, 'could not write result.json'));
     await store.finishJob(id, execution, 'failed', { reason: code, failure });
   }
 }

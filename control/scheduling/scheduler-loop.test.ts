@@ -12,7 +12,7 @@ const log = createLogger({ level: 'silent', name: 'test' });
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-/** A scheduler of a pool, which does nothing by itself unless `timing` says so. */
+/** Starts a scheduler whose timers do not fire unless `timing` changes them. */
 function run(
   t: Test,
   pool: TestPool,
@@ -35,7 +35,7 @@ function run(
 const allocated = async (pool: TestPool) =>
   Object.values(await pool.used()).reduce((sum, slots) => sum + slots, 0);
 
-t.test('a job that is queued, a worker that comes and slots that become free start jobs', async (t) => {
+t.test('a queued job, a new worker and freed slots start jobs', async (t) => {
   const pool = await TestPool.open(t, server, {});
   run(t, pool);
   const [first, second] = [await pool.job({ min: 2 }), await pool.job({ min: 2 })];
@@ -48,10 +48,10 @@ t.test('a job that is queued, a worker that comes and slots that become free sta
   await until(async () => (await pool.store.getJob(second.id))?.queue_position === null);
   await pool.job();
   await until(async () => (await allocated(pool)) === 3);
-  t.pass('nothing else made it look');
+  t.pass('only events triggered decisions');
 });
 
-t.test('a delayed job begins when it is due', async (t) => {
+t.test('a delayed job starts when it is due', async (t) => {
   const pool = await TestPool.open(t, server, { a: 1 });
   const job = await pool.job();
   const claim = await pool.claim(job);
@@ -61,28 +61,28 @@ t.test('a delayed job begins when it is due', async (t) => {
   t.match(await pool.store.getJob(job.id), { attempt: 2 });
 });
 
-t.test('jobs of workers that were lost wait again, and their queues are removed', async (t) => {
+t.test('jobs of lost workers are queued again, and the queues of the workers are removed', async (t) => {
   const pool = await TestPool.open(t, server, { a: 1 });
   const job = await pool.job();
   await pool.claim(job, 1);
   await pool.store.withdrawWorker('a');
-  const told: string[] = [];
+  const calls: string[] = [];
   run(
     t,
     pool,
     { tick_ms: 20 },
     {
-      removeQueue: async (id) => void told.push(`remove ${id}`),
-      onAbandoned: async (ids) => void told.push(...ids),
+      removeQueue: async (id) => void calls.push(`remove ${id}`),
+      onAbandoned: async (ids) => void calls.push(...ids),
     },
   );
   await until(async () => (await pool.store.getJob(job.id))?.state === 'queued');
-  await until(async () => told.length === 3);
-  t.same(told, [job.id, 'remove a', 'remove a'], 'and once more, for what was delivered meanwhile');
+  await until(async () => calls.length === 3);
+  t.same(calls, [job.id, 'remove a', 'remove a'], 'and once more, for entries delivered meanwhile');
   await until(async () => (await pool.store.goneWorkers()).length === 0);
 });
 
-t.test('a queue that can not be removed holds up no decision, and is tried again', async (t) => {
+t.test('a queue that can not be removed blocks no decision, and is retried', async (t) => {
   const pool = await TestPool.open(t, server, { a: 1 });
   for (const id of ['x', 'y']) await pool.store.withdrawWorker(id);
   const tried: string[] = [];
@@ -98,9 +98,9 @@ t.test('a queue that can not be removed holds up no decision, and is tried again
   t.equal((await pool.store.getJob(job.id))?.queue_position, null);
 });
 
-t.test('a pool that can not be decided holds up no other, and is tried again', async (t) => {
+t.test('a failing pool blocks no other, and is retried', async (t) => {
   const pool = await TestPool.open(t, server, { a: 1 });
-  // Some of them come before the good one, however pools are listed.
+  // Some of them precede the good one in any order of pools.
   const bad = await Promise.all(
     Array.from({ length: 8 }, async (_, n) => {
       await pool.announce(`bad-${n}`, 1, { pool: `bad-${n}` });
@@ -123,7 +123,7 @@ t.test('a pool that can not be decided holds up no other, and is tried again', a
   for (const { id } of bad) await until(async () => (await pool.store.getJob(id))?.queue_position === null);
 });
 
-t.test('what is left of a job that is gone stops nobody', async (t) => {
+t.test('leftovers of a deleted job block nothing', async (t) => {
   const pool = await TestPool.open(t, server, { a: 1 });
   await pool.redis.sadd(pool.key('pool:default:holders'), 'job_gone');
   t.same((await pool.store.readSnapshot('default', 0)).snapshot.running, []);
@@ -137,7 +137,7 @@ t.test('what is left of a job that is gone stops nobody', async (t) => {
   t.equal(await pool.redis.exists(pool.key('job:job_gone')), 0);
 });
 
-t.test('jobs that no group could run are named', async (t) => {
+t.test('jobs that no group could run are reported', async (t) => {
   const pool = await TestPool.open(t, server, {});
   await pool.announce('a', 1, { gpus: [testGpu('GPU-1')] });
   const job = await pool.job({ min: 2 });
@@ -148,7 +148,7 @@ t.test('jobs that no group could run are named', async (t) => {
   t.match(await pool.store.getJob(job.id), { reason: 'waiting_capacity' });
 });
 
-t.test('of two one decides, and the other one takes over', async (t) => {
+t.test('only the leader decides, and a follower takes over', async (t) => {
   const pool = await TestPool.open(t, server, { a: 2 });
   const calls = { first: 0, second: 0 };
   const counted = (name: keyof typeof calls) => ({
@@ -172,7 +172,7 @@ t.test('of two one decides, and the other one takes over', async (t) => {
   t.ok(calls.second > 0);
 });
 
-t.test('a decision on a pool that has changed is made anew', async (t) => {
+t.test('a decision on a changed pool is repeated', async (t) => {
   const pool = await TestPool.open(t, server, { a: 1 });
   let conflicts = 2;
   const store = {
@@ -190,7 +190,7 @@ t.test('a decision on a pool that has changed is made anew', async (t) => {
   t.ok(conflicts < 0);
 });
 
-t.test('what fails is tried again', async (t) => {
+t.test('failures are retried', async (t) => {
   const pool = await TestPool.open(t, server, { a: 1 });
   let failures = 3;
   const store = {

@@ -1,9 +1,10 @@
 /**
- * Decides for all pools, for as long as it leads. A pool is decided when something has changed in it, and now and then because time
- * passes: waiting jobs age, leases and allocations end, delayed jobs become due. So a job that waits costs Redis nothing by itself.
+ * Scheduler loop of all pools, active while it leads. A pool is decided on every change, and periodically
+ * because time passes: waiting jobs age, leases and allocations expire, delayed jobs become due. So a waiting
+ * job costs Redis nothing.
  *
- * One program leads at a time, so that the work is done once. Nothing depends on it: a decision is applied only to the pool that it was
- * made for (state/pools/scheduling-port.ts).
+ * One program leads at a time, so that the work is done once. Correctness does not depend on it: a decision
+ * is applied only to the version of the pool that it was made for (state/pools/scheduling-port.ts).
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../platform/logging/logging.js';
@@ -12,13 +13,13 @@ import type { Decision, WaitingJob } from '../../scheduler/types.js';
 import type { JobAttempts, Scaling, Scheduling, Unsubscribe } from '../../state/index.js';
 
 export interface SchedulerTiming {
-  /** Between two looks at what happens by itself. */
+  /** Interval of periodic decisions. */
   tick_ms: number;
-  /** A worker has so long to claim what was allocated to it. */
+  /** Timeout for a worker to claim its allocation. */
   claim_ms: number;
-  /** A running job grows at most once in this time. */
+  /** Minimum time between two growths of a running job. */
   grow_interval_ms: number;
-  /** Another program leads when this one has been silent for so long. */
+  /** Duration of the leader lease. */
   leader_ms: number;
 }
 
@@ -33,28 +34,31 @@ export interface SchedulerOptions {
   store: Scheduling & Pick<JobAttempts, 'requeueAbandoned'> & Pick<Scaling, 'lead'>;
   /** Removes the queue of a worker that is gone. */
   removeQueue(workerId: string): Promise<void>;
-  /** Jobs whose worker was lost: they wait again, or have ended. */
+  /** Called with jobs whose worker was lost: they are queued again, or have ended. */
   onAbandoned(jobIds: readonly string[]): Promise<void>;
-  /** Jobs that no group of the pool's workers could run, whatever else runs; all of these have GPUs. */
+  /**
+   * Called with jobs that no group of the pool's workers could run on an empty pool. All these workers have
+   * GPUs.
+   */
   onUnplaceable(pool: string, jobIds: readonly string[]): Promise<void>;
   timing?: Partial<SchedulerTiming>;
   log: Pick<Logger, 'info' | 'warn'>;
 }
 
-const LEADERSHIP = 'scheduler';
-/** A pool that changes while it is decided is decided anew; the next event tries again. */
+const LEASE_NAME = 'scheduler';
+/** Attempts for a pool that changes during the decision. Afterwards it is decided with the next round. */
 const MAX_TRIES = 5;
 
 export class SchedulerLoop {
   private readonly timing: SchedulerTiming;
   private readonly holder = randomUUID();
   private readonly closing = new AbortController();
-  /** Pools to be decided; null among them stands for all. */
+  /** Pools to be decided; null stands for all. */
   private readonly changed = new Set<string | null>([null]);
-  /** When delayed jobs of a pool are due, by this process' clock. */
+  /** Due time of the next delayed job by pool, on this process' clock. */
   private readonly due = new Map<string, number>();
-  /** Jobs whose record says that they wait for slots. */
-  private readonly told = new Map<string, ReadonlySet<string>>();
+  /** Jobs by pool whose record says that they wait for slots. */
+  private readonly reported = new Map<string, ReadonlySet<string>>();
   private wake: () => void = () => undefined;
   private leads_until = 0;
   private next_tick = 0;
@@ -65,7 +69,7 @@ export class SchedulerLoop {
     this.loop = this.run();
   }
 
-  /** Waits for the decision that is being made, and gives the lead to others. Idempotent. */
+  /** Waits for the decision in progress and releases the leader lease. Idempotent. */
   async close(): Promise<void> {
     this.closing.abort();
     this.wake();
@@ -81,12 +85,12 @@ export class SchedulerLoop {
         await this.round();
       } catch (error) {
         this.changed.add(null);
-        log.warn({ err: error }, 'pools not decided');
+        log.warn({ err: error }, 'scheduling failed');
         await this.pause(this.timing.tick_ms, false);
       }
     }
     await unwatch?.();
-    if (this.leads_until > 0) await store.lead(LEADERSHIP, this.holder, 0).catch(() => undefined);
+    if (this.leads_until > 0) await store.lead(LEASE_NAME, this.holder, 0).catch(() => undefined);
   }
 
   private onChange(pool: string | null): void {
@@ -96,18 +100,18 @@ export class SchedulerLoop {
 
   private async round(): Promise<void> {
     if (!(await this.leads())) {
-      // Whoever leads next begins with all pools.
+      // A new leader begins with all pools.
       this.changed.clear();
       this.changed.add(null);
       await this.pause(this.timing.tick_ms, false);
       return;
     }
     const pools = await this.poolsToDecide();
-    // What can't be decided holds up no other pool.
+    // A failing pool does not block others.
     for (const pool of pools)
       await this.decide(pool).catch((error: unknown) => {
         this.due.set(pool, performance.now() + this.timing.tick_ms);
-        this.options.log.warn({ err: error, pool }, 'pool not decided');
+        this.options.log.warn({ err: error, pool }, 'scheduling of a pool failed');
       });
     if (this.changed.size === 0) await this.pause(this.untilNext(), true);
   }
@@ -120,7 +124,7 @@ export class SchedulerLoop {
       this.changed.add(null);
       const ids = await store.requeueAbandoned(0);
       if (ids.length > 0) {
-        this.options.log.warn({ job_ids: ids }, 'the workers of jobs were lost');
+        this.options.log.warn({ job_ids: ids }, 'workers of jobs were lost');
         await this.options.onAbandoned(ids);
       }
       await this.removeQueues();
@@ -139,16 +143,16 @@ export class SchedulerLoop {
       this.due.delete(pool);
       if (delayed.length > 0) this.due.set(pool, performance.now() + firstDue(delayed) - snapshot.now);
       if (snapshot.waiting.length + snapshot.running.length === 0) {
-        this.told.delete(pool);
+        this.reported.delete(pool);
         return;
       }
       const decision = place(snapshot);
-      const waiting = this.untold(pool, decision);
+      const waiting = this.unreported(pool, decision);
       const idle = isEmpty(decision) && waiting.length === 0;
       if (!idle && !(await store.applyDecision(pool, version, decision, { claim_ms, waiting }))) continue;
-      this.told.set(pool, new Set(decision.waiting.keys()));
+      this.reported.set(pool, new Set(decision.waiting.keys()));
       const unplaceable = [...decision.waiting].flatMap(([id, reason]) => (reason === 'workers' ? [id] : []));
-      // A pool in which a worker computes on its CPU refuses nothing.
+      // A pool with a CPU worker refuses no job.
       const onGpus =
         snapshot.workers.length > 0 && snapshot.workers.every(({ gpu_bytes }) => gpu_bytes !== null);
       if (unplaceable.length > 0 && onGpus) await onUnplaceable(pool, unplaceable);
@@ -157,20 +161,20 @@ export class SchedulerLoop {
     this.changed.add(pool);
   }
 
-  private untold(pool: string, { waiting }: Decision): string[] {
-    const told = this.told.get(pool);
-    return [...waiting.keys()].filter((id) => !told?.has(id));
+  private unreported(pool: string, { waiting }: Decision): string[] {
+    const reported = this.reported.get(pool);
+    return [...waiting.keys()].filter((id) => !reported?.has(id));
   }
 
   private async removeQueues(): Promise<void> {
     const { store } = this.options;
     const removed = await this.withoutQueues(await store.goneWorkers());
     await store.forgetGoneWorkers(removed);
-    // An entry that was delivered since they were read may have been noted before they were forgotten.
+    // An entry may have been delivered between the first removal and forgetting the worker.
     await this.withoutQueues(removed);
   }
 
-  /** Removes the queues of workers. @returns those whose queues were removed */
+  /** Removes the queues of workers. @returns the workers whose queues were removed */
   private async withoutQueues(ids: readonly string[]): Promise<string[]> {
     const { removeQueue, log } = this.options;
     const removed = await Promise.all(
@@ -178,7 +182,10 @@ export class SchedulerLoop {
         removeQueue(id).then(
           () => [id],
           (error: unknown) => {
-            log.warn({ err: error, worker: id }, 'queue of a worker that is gone not removed yet');
+            log.warn(
+              { err: error, worker: id },
+              'could not remove the queue of a worker that is gone; it will be retried',
+            );
             return [];
           },
         ),
@@ -187,12 +194,12 @@ export class SchedulerLoop {
     return removed.flat();
   }
 
-  /** Renews the lead in time. */
+  /** Renews the leader lease in time. Returns whether this program leads. */
   private async leads(): Promise<boolean> {
     const { leader_ms } = this.timing;
     const now = performance.now();
     if (now < this.leads_until - (2 * leader_ms) / 3) return true;
-    const { leads } = await this.options.store.lead(LEADERSHIP, this.holder, leader_ms);
+    const { leads } = await this.options.store.lead(LEASE_NAME, this.holder, leader_ms);
     if (leads && this.leads_until === 0) this.changed.add(null);
     this.leads_until = leads ? now + leader_ms : 0;
     return leads;
@@ -203,7 +210,7 @@ export class SchedulerLoop {
     return Math.max(0, next - performance.now());
   }
 
-  /** @param interruptible a change of a pool ends it */
+  /** @param interruptible true if a change of a pool ends the pause */
   private async pause(ms: number, interruptible: boolean): Promise<void> {
     const { signal } = this.closing;
     if (signal.aborted) return;

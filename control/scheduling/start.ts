@@ -20,7 +20,8 @@ export interface RunningScheduler {
 }
 
 /**
- * Starts the scheduler and the relay that tells workers what it has decided. Any number of programs may run one.
+ * Starts the scheduler and the relay that delivers its decisions to workers. Any number of programs may run
+ * one.
  * @throws ZerofleetError `job_store_unavailable`
  */
 export async function startScheduler({

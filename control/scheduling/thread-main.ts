@@ -1,4 +1,4 @@
-/** The main module of the scheduler's thread: see thread.ts. */
+/** Main module of the scheduler thread: see thread.ts. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createLogger } from '../../platform/logging/logging.js';
 import { openObjectStore } from '../../platform/object-store/index.js';

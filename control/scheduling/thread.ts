@@ -13,15 +13,15 @@ export interface SchedulerThreadOptions {
   level: LogLevel;
 }
 
-/** What the thread says: that it decides, and lines of its log. */
+/** Messages of the thread: readiness, and lines of its log. */
 export type ThreadMessage = { kind: 'ready' } | { kind: 'log'; line: string };
 
-/** Before a thread that ended is started again. */
+/** Delay before the restart of a thread that exited. */
 const RESTART_MS = 1_000;
 
 /**
- * Starts the scheduler in a thread, for a decision on a large pool takes longer than requests should wait. A thread that ends by itself
- * is started again: jobs wait meanwhile, and nothing is lost.
+ * Starts the scheduler in a thread, because a decision on a large pool takes longer than requests should
+ * wait. A thread that exits unexpectedly is restarted; jobs wait meanwhile, and nothing is lost.
  * @throws ZerofleetError `job_store_unavailable`; ObjectStoreError
  */
 export async function startSchedulerThread(
@@ -34,11 +34,13 @@ export async function startSchedulerThread(
 
   async function keep(): Promise<void> {
     while (!closing) {
-      await once(thread, 'exit').catch((error: unknown) => log.error({ err: error }, 'scheduler ended'));
+      await once(thread, 'exit').catch((error: unknown) =>
+        log.error({ err: error }, 'scheduler thread exited'),
+      );
       while (!closing) {
         await sleep(RESTART_MS);
         const next = await start(options, log).catch((error: unknown) =>
-          log.error({ err: error }, 'scheduler not started'),
+          log.error({ err: error }, 'could not start the scheduler thread'),
         );
         if (!next) continue;
         thread = next;
@@ -66,12 +68,12 @@ async function start(options: SchedulerThreadOptions, log: Logger): Promise<Work
       else relayLine(message.line, log);
     });
     thread.once('error', reject);
-    thread.once('exit', () => reject(new Error('the thread of the scheduler ended while it started')));
+    thread.once('exit', () => reject(new Error('the scheduler thread exited during its start')));
   });
   return thread;
 }
 
-/** Writes a line of the thread's log into this process' log. */
+/** Writes a line of the thread's log to this process' log. */
 function relayLine(line: string, log: Logger): void {
   const { level, time: _time, name, msg, ...fields } = JSON.parse(line);
   if (level === 'info' || level === 'warn' || level === 'error')

@@ -4,7 +4,7 @@ import { createLogger } from '../../platform/logging/logging.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { WorkerQueues } from './worker-queues.js';
 
-t.test('each worker has a queue, all share a connection, and one that is gone leaves nothing', async (t) => {
+t.test('each worker has a queue, all share a connection, and a removed queue leaves nothing', async (t) => {
   const server = await startTestRedis();
   const redis = new Redis({ path: new URL(server.url).pathname });
   const queues = await WorkerQueues.open(server.url, createLogger({ level: 'silent', name: 'test' }));
@@ -24,7 +24,7 @@ t.test('each worker has a queue, all share a connection, and one that is gone le
   await queues.deliver({ job_id: 'job_7', attempt: 1, worker_id: 'w7', trace });
   t.equal(await connections(), before);
   t.equal((await redis.keys('*:worker-w*:wait')).length, 80);
-  t.equal(await redis.llen('{zf}:worker-w7:wait'), 1, 'the same entry again adds nothing');
+  t.equal(await redis.llen('{zf}:worker-w7:wait'), 1, 'a repeated entry adds nothing');
   t.same(JSON.parse((await redis.hget('{zf}:worker-w7:job_7-1', 'data')) ?? ''), {
     job_id: 'job_7',
     attempt: 1,

@@ -5,13 +5,14 @@ import type { Logger } from '../../platform/logging/logging.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import type { OutboxEntry } from '../../state/index.js';
 
-/** Of BullMQ's own events, which nobody reads. */
+/** Number of BullMQ's own events to keep. They have no reader. */
 const EVENTS_KEPT = 0;
 
 /**
- * Hands outbox entries to BullMQ: each worker has a queue, and all of them share a connection. Nothing is kept of a queue between two
- * deliveries, so a worker that is gone leaves nothing in any process. The job id of an entry is its attempt's, so delivering an entry
- * twice adds one; and should one come after the first was done, the worker's claim is refused by the job store.
+ * Delivers outbox entries to BullMQ: each worker has a queue, and all share a connection. No queue is kept
+ * between deliveries, so a worker that is gone leaves nothing in any process. The job id of an entry is that
+ * of its attempt, so a repeated delivery adds nothing; if it comes after the first was processed, the job
+ * store refuses the worker's claim.
  */
 export class WorkerQueues {
   private constructor(
@@ -24,14 +25,14 @@ export class WorkerQueues {
     return new WorkerQueues(await connectRedis(redisUrl, 'commands', log), log);
   }
 
-  /** @throws when Redis does not answer; the outbox keeps the entry, and the relay comes back with it */
+  /** @throws when Redis does not answer; the entry stays in the outbox and the relay retries it */
   async deliver({ job_id, attempt, worker_id, trace }: OutboxEntry): Promise<void> {
     const payload: QueuePayload = { job_id, attempt, ...(trace && { trace }) };
     await this.#use(worker_id, (queue) =>
       queue.add('attempt', payload, {
         jobId: queueJobId(payload),
         removeOnComplete: true,
-        // Whatever became of an entry: an allocation that is not claimed goes back to the scheduler.
+        // A failed entry need not be kept: an unclaimed allocation returns to the scheduler.
         removeOnFail: true,
       }),
     );
@@ -49,14 +50,14 @@ export class WorkerQueues {
 
   async #use(worker: string, work: (queue: Queue<QueuePayload>) => Promise<unknown>): Promise<void> {
     const queue = new Queue<QueuePayload>(queueName(worker), {
-      // BullMQ declares an older edition of the type.
+      // BullMQ declares an older version of the type.
       connection: this.redis as unknown as ConnectionOptions,
       prefix: REDIS_PREFIX,
-      // It would ask the server for its version each time.
+      // Otherwise BullMQ asks the server for its version each time.
       skipVersionCheck: true,
       streams: { events: { maxLen: EVENTS_KEPT } },
     });
-    // Without a listener an error event would end the process; deliveries report their own failure.
+    // Without a listener an error event would end the process; deliveries report their own failures.
     queue.on('error', (error) => this.log.warn({ err: error, worker }, 'queue connection'));
     try {
       await work(queue);

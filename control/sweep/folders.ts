@@ -1,19 +1,22 @@
 import type { ObjectInfo, ObjectStore } from '../../platform/object-store/common/port.js';
 
-/** Objects that are there together or not at all: the files of a dataset, a model, a save, an export, or one document. */
+/**
+ * Objects that exist together or not at all: the files of a dataset, a model, a save or an export, or one
+ * document.
+ */
 export interface Folder {
-  /** Its key without a slash at its end; of a document that stands alone, the document's. */
+  /** Key without a trailing slash; for a single document, the key of the document. */
   key: string;
   objects: ObjectInfo[];
 }
 
-/** The parts of the store that are ours; what else lies beside them belongs to somebody else. */
+/** Prefixes of the bucket that belong to zerofleet. Other prefixes belong to other applications. */
 export const ROOTS = ['datasets/', 'jobs/', 'models/', 'uploads/'] as const;
 
-/** Every folder below a root. Only one of them is held in memory at a time. */
+/** Yields every folder below a root. Only one is held in memory at a time. */
 export async function* foldersOf(objects: ObjectStore, root: string): AsyncGenerator<Folder> {
   let folder: Folder | null = null;
-  // In ascending order of key, so all objects of a folder come one after the other.
+  // Keys are listed in ascending order, so all objects of a folder are adjacent.
   for await (const object of objects.list(root)) {
     const key = folderKey(object.key);
     if (folder && folder.key !== key) {
@@ -26,7 +29,7 @@ export async function* foldersOf(objects: ObjectStore, root: string): AsyncGener
   if (folder) yield folder;
 }
 
-/** The folder as it is now; null when it is gone. */
+/** Reads the folder again; null if it is gone. */
 export async function sameFolder(objects: ObjectStore, { key }: Folder): Promise<Folder | null> {
   const now: Folder = { key, objects: [] };
   for await (const object of objects.list(key)) if (folderKey(object.key) === key) now.objects.push(object);
@@ -41,15 +44,16 @@ function folderKey(key: string): string {
   return parts[2] === 'checkpoints' || parts[2] === 'exports' ? parts.slice(0, 4).join('/') : key;
 }
 
-/** When it was last written to, in ms since 1970, by the store's clock. */
+/** Returns the time of the last write in ms since 1970, by the store's clock. */
 export function changedAt({ objects }: Folder): number {
   return Math.max(...objects.map(({ last_modified }) => Date.parse(last_modified)));
 }
 
 /**
- * Whether nothing was written to it between two looks: the same keys with the same etags and times. A put of different bytes is always
- * noticed. On S3, a put of the same bytes goes unnoticed when it has the same time as the one before (S3 times have a resolution of a
- * millisecond to a second); the folder then has the content that was judged.
+ * Returns whether the folder was not written between two listings: the same keys with the same etags and
+ * times. A put of different bytes is always noticed. On S3 a put of the same bytes goes unnoticed if it has
+ * the same time as the one before (S3 times have a resolution of a millisecond to a second); the folder then
+ * has the content that was judged.
  */
 export function isUnchanged(before: Folder, now: Folder): boolean {
   const text = ({ objects }: Folder) =>

@@ -1,7 +1,8 @@
 /**
- * Whether anything points to a folder. Two things can, and one is enough: a record in the job store, or a document that was
- * committed beside the objects (`dataset.json`, `MODEL.json`, `MANIFEST.json`, `EXPORT.json`, the acceptance of a job). The
- * second kind is what `recover` rebuilds the first from, so a job store that has lost its records makes nothing a leftover.
+ * Check that a folder is referenced. One reference suffices: a record in the job store, or a document
+ * committed beside the objects (`dataset.json`, `MODEL.json`, `MANIFEST.json`, `EXPORT.json`, the acceptance
+ * of a job). `recover` rebuilds records from these documents, so a job store that has lost its records
+ * creates no leftovers.
  */
 import { epochOf } from '../../contracts/execution.js';
 import { datasetDocumentKey, isFinal, type Job, modelDocumentKey } from '../../contracts/index.js';
@@ -25,7 +26,7 @@ export interface Stores {
   objects: ObjectStore;
 }
 
-/** What a leftover is of; null for what is needed. */
+/** Kind of a leftover; null for a referenced folder. */
 export type Leftover =
   | 'dataset upload'
   | 'model upload'
@@ -44,7 +45,7 @@ export async function leftoverOf(stores: Stores, folder: Folder): Promise<Leftov
     return has(datasetDocumentKey(id)) || (await store.getDataset(id)) ? null : 'dataset upload';
   if (root === 'models')
     return has(modelDocumentKey(id)) || (await store.getModel(id)) ? null : 'model upload';
-  // Whoever sends parts changes the folder; this one was left alone.
+  // A client that uploads parts changes the folder; this one has been idle for the grace period.
   if (root === 'uploads') return 'abandoned upload';
   return root === 'jobs' ? ofJob(stores, folder) : null;
 }
@@ -69,7 +70,7 @@ interface OfDeleted {
   is_committed: boolean;
 }
 
-/** Its deletion was cut off, or its files were to stay. */
+/** Judges a folder of a job whose deletion was interrupted, or whose artifacts were kept. */
 async function ofDeleted(objects: ObjectStore, { key }: Folder, of: OfDeleted): Promise<Leftover> {
   const { deleted, kind, is_committed } = of;
   const { job_id, artifacts } = deleted;
@@ -84,37 +85,40 @@ async function ofDeleted(objects: ObjectStore, { key }: Folder, of: OfDeleted): 
   return 'deleted job';
 }
 
-/** Nobody was told of such a job: its creation was cut off before it was recorded, or its record was refused. */
+/** Judges a folder of a job that was never acknowledged: its creation was interrupted or refused. */
 function neverAccepted({ key }: Folder, id: string, kind: string | undefined): Leftover {
   if (kind === 'checkpoints') return 'save';
   if (kind === 'exports') return 'export';
   return key === specKey(id) ? 'job document' : null;
 }
 
-/** Whether `recover` would rebuild the job, or can't say. */
+/** Returns true if `recover` would rebuild the job, or if that is unknown. */
 async function wasAccepted(objects: ObjectStore, id: string): Promise<boolean> {
   if (await objects.head(desiredKey(id))) return true;
   if (!(await objects.head(specKey(id)))) return false;
   try {
-    // Jobs of the first version had no desired.json.
+    // Jobs of version 1 had no desired.json.
     return parseSpec(await objects.get(specKey(id))).format_version === 1;
   } catch {
     return true;
   }
 }
 
-/** A save without a manifest that can never get one: its epoch has ended. */
+/** Returns true for a save without a manifest that can never get one, because its epoch has ended. */
 function isDeadSave(job: Job, name: string): boolean {
   const save = parseCheckpointDirectory(name);
   if (!save) return false;
   if (isFinal(job.state)) return true;
-  const nobody_has_it = job.state === 'queued' || job.state === 'paused';
+  const has_no_worker = job.state === 'queued' || job.state === 'paused';
   const epoch = epochOf(save.execution);
-  return epoch < job.epoch || (nobody_has_it && epoch === job.epoch);
+  return epoch < job.epoch || (has_no_worker && epoch === job.epoch);
 }
 
-/** An export without a record. The one at the end of a job has none: the job names it once it has succeeded. */
+/**
+ * Returns true for an abandoned export without a record. The export at the end of a job has no record either,
+ * but the job refers to it after success.
+ */
 function isDeadExport(job: Job, key: string, name: string): boolean {
-  const asked_for = !/^\d+$/.test(name);
-  return asked_for || (isFinal(job.state) && job.state !== 'succeeded' && job.export?.prefix !== key);
+  const is_requested = !/^\d+$/.test(name);
+  return is_requested || (isFinal(job.state) && job.state !== 'succeeded' && job.export?.prefix !== key);
 }

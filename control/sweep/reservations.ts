@@ -9,8 +9,8 @@ export interface ReservationStores {
 }
 
 /**
- * Gives the storage of uploads back that are gone: those that were swept, and those whose server died between the removal and saying so,
- * or before anything was written.
+ * Releases the storage of uploads that are gone: swept ones, and ones whose server died between the removal
+ * and the release, or before the first write.
  * @param before ms since 1970; younger uploads may be about to be written
  */
 export async function releaseGone({ store, objects }: ReservationStores, before: number): Promise<void> {

@@ -1,4 +1,4 @@
-/** What the sweep removes, and above all what it never does. */
+/** Tests of the objects that the sweep removes, and above all of those that it never removes. */
 import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -19,7 +19,7 @@ import { type SweepOptions, type Swept, sweep } from './sweep.js';
 const dataset = testDataset();
 const bytes = Buffer.from('bytes');
 
-class Place {
+class Stores {
   constructor(
     readonly redis: TestRedis,
     readonly store: JobStorePort,
@@ -27,7 +27,7 @@ class Place {
     private readonly dir: string,
   ) {}
 
-  static async open(t: { teardown(end: () => Promise<void>): void }): Promise<Place> {
+  static async open(t: { teardown(end: () => Promise<void>): void }): Promise<Stores> {
     const dir = await mkdtemp(join(tmpdir(), 'zf-sweep-'));
     const redis = await startTestRedis();
     const store = noteExecutions(await openJobStore({ url: redis.url }));
@@ -38,18 +38,18 @@ class Place {
       await redis.stop();
       await rm(dir, { recursive: true, force: true });
     });
-    const place = new Place(redis, store, objects, dir);
-    await place.put(datasetKey(dataset.id));
+    const stores = new Stores(redis, store, objects, dir);
+    await stores.put(datasetKey(dataset.id));
     await putDatasetDocument(objects, dataset);
     await store.putDataset(dataset);
-    return place;
+    return stores;
   }
 
   async put(...keys: string[]): Promise<void> {
     for (const key of keys) await this.objects.put(key, bytes);
   }
 
-  /** Writes an object, as many bytes as the others have, that has the time of an hour ago. */
+  /** Writes an object of the same size as the others, modified an hour ago. */
   async putDated(key: string, content: string): Promise<void> {
     await this.objects.put(key, Buffer.from(content));
     const hour_ago = new Date(this.opened - 3_600_000);
@@ -62,7 +62,7 @@ class Place {
     return keys;
   }
 
-  /** A job that was accepted; with a checkpoint and an export, both committed. */
+  /** Creates an accepted job with a checkpoint and an export, both committed. */
   async job(): Promise<Job> {
     const id = `job_${ulid()}`;
     const spec = testSpec(dataset.id);
@@ -85,7 +85,7 @@ class Place {
     await this.store.finishJob(id, claim.execution, state);
   }
 
-  /** With no grace unless said otherwise. Returns the keys that it removed. */
+  /** Sweeps, by default without a grace period. Returns the removed keys. */
   async sweep(options: Partial<SweepOptions> = {}): Promise<string[]> {
     const before = await this.keys();
     this.last = await sweep({ store: this.store, objects: this.objects, grace_ms: 0, ...options });
@@ -100,149 +100,149 @@ class Place {
 const saveKey = (id: string, epoch: number, step = 20) =>
   checkpointKey(id, checkpointDirectory({ step, execution: `${epoch}-a`, nonce: 'abcd' }));
 
-t.test('uploads that ended with their server are removed, whole ones stay', async (t) => {
-  const place = await Place.open(t);
+t.test('uploads whose server died are removed, complete ones stay', async (t) => {
+  const stores = await Stores.open(t);
   const model = testModel(`mdl_${ulid()}`);
-  await place.put(`models/${model.id}/model.safetensors`);
-  await putModelDocument(place.objects, model);
-  await place.store.putModel(model);
+  await stores.put(`models/${model.id}/model.safetensors`);
+  await putModelDocument(stores.objects, model);
+  await stores.store.putModel(model);
   const dead = [`datasets/ds_${ulid()}/text`, `models/mdl_${ulid()}/zero/a/fp32.pt`];
-  await place.put(...dead, 'elsewhere/of-somebody-else');
-  t.same(await place.sweep({ grace_ms: 3_600_000 }), [], 'an upload that may be under way is left alone');
-  const told: unknown[] = [];
-  t.same(await place.sweep({ dry_run: true, onFound: (found) => told.push(found) }), []);
-  t.match(place.last, { leftovers: 2, objects: 2, bytes: 10 });
-  t.match(told, [
+  await stores.put(...dead, 'elsewhere/of-another-app');
+  t.same(await stores.sweep({ grace_ms: 3_600_000 }), [], 'an upload that may be in progress stays');
+  const reported: unknown[] = [];
+  t.same(await stores.sweep({ dry_run: true, onFound: (found) => reported.push(found) }), []);
+  t.match(stores.last, { leftovers: 2, objects: 2, bytes: 10 });
+  t.match(reported, [
     { what: 'dataset upload', key: dead[0]?.replace('/text', ''), objects: 1, bytes: 5 },
     { what: 'model upload' },
   ]);
-  t.same(await place.sweep(), dead);
-  t.match(place.last, { skipped: null, leftovers: 2, objects: 2, bytes: 10 });
-  t.same(await place.sweep(), []);
+  t.same(await stores.sweep(), dead);
+  t.match(stores.last, { skipped: null, leftovers: 2, objects: 2, bytes: 10 });
+  t.same(await stores.sweep(), []);
 });
 
-t.test('a record alone keeps what belongs to it, as a document alone does', async (t) => {
-  const place = await Place.open(t);
+t.test('a record or a document alone keeps its folder', async (t) => {
+  const stores = await Stores.open(t);
   const old = testDataset();
-  await place.put(datasetKey(old.id));
-  await place.store.putDataset(old);
+  await stores.put(datasetKey(old.id));
+  await stores.store.putDataset(old);
   const unrecorded = testDataset();
-  await place.put(datasetKey(unrecorded.id));
-  await putDatasetDocument(place.objects, unrecorded);
-  t.same(await place.sweep(), []);
+  await stores.put(datasetKey(unrecorded.id));
+  await putDatasetDocument(stores.objects, unrecorded);
+  t.same(await stores.sweep(), []);
 });
 
 for (const state of ['failed', 'cancelled', 'succeeded'] as const) {
-  t.test(`of a job that ${state}, what never became anything is removed`, async (t) => {
-    const place = await Place.open(t);
-    const job = await place.job();
-    await place.end(job, state);
+  t.test(`uncommitted objects of a job that ${state} are removed`, async (t) => {
+    const stores = await Stores.open(t);
+    const job = await stores.job();
+    await stores.end(job, state);
     const half = `jobs/${job.id}/exports/20-ckpt_2-safetensors-bf16/config.json`;
     const last = `jobs/${job.id}/exports/100/config.json`;
     const shard = `${saveKey(job.id, 1)}/shard-00000-of-00002.safetensors`;
-    await place.put(half, last, shard);
+    await stores.put(half, last, shard);
     const gone = state === 'succeeded' ? [shard, half] : [shard, last, half];
-    t.same(await place.sweep(), gone.sort());
+    t.same(await stores.sweep(), gone.sort());
   });
 }
 
-t.test('of a job that has not ended, only saves of epochs that have', async (t) => {
-  const place = await Place.open(t);
-  const job = await place.job();
-  await place.store.claimAttempt(job.id, 1, 'w', 60_000);
-  await place.store.claimAttempt(job.id, 1, 'w', 60_000);
+t.test('of an active job, only saves of ended epochs are removed', async (t) => {
+  const stores = await Stores.open(t);
+  const job = await stores.job();
+  await stores.store.claimAttempt(job.id, 1, 'w', 60_000);
+  await stores.store.claimAttempt(job.id, 1, 'w', 60_000);
   const [old, current] = [1, 2].map((epoch) => `${saveKey(job.id, epoch)}/shard-00000-of-00001.safetensors`);
   const last = `jobs/${job.id}/exports/100/config.json`;
-  await place.put(String(old), String(current), last);
-  t.same(await place.sweep(), [old], 'a save of the epoch that runs may be on its way');
-  await place.store.releaseAttempt(job.id, executionAt(job.id, 2), { to: 'paused' });
-  t.same(await place.sweep(), [current], 'nobody has the job');
+  await stores.put(String(old), String(current), last);
+  t.same(await stores.sweep(), [old], 'a save of the current epoch may be in progress');
+  await stores.store.releaseAttempt(job.id, executionAt(job.id, 2), { to: 'paused' });
+  t.same(await stores.sweep(), [current], 'no worker has the job');
 });
 
-t.test('a job whose creation was cut off is removed, one that nobody can judge is not', async (t) => {
-  const place = await Place.open(t);
+t.test('a job whose creation was interrupted is removed, one with an unreadable spec is not', async (t) => {
+  const stores = await Stores.open(t);
   const spec = testSpec(dataset.id);
   const [cut, unreadable] = [`job_${ulid()}`, `job_${ulid()}`];
-  await putSpec(place.objects, { job_id: cut, spec, idempotency: null });
-  await place.put(specKey(unreadable));
-  t.same(await place.sweep(), [specKey(cut)]);
+  await putSpec(stores.objects, { job_id: cut, spec, idempotency: null });
+  await stores.put(specKey(unreadable));
+  t.same(await stores.sweep(), [specKey(cut)]);
 });
 
 t.test('an empty job store removes nothing', async (t) => {
-  const place = await Place.open(t);
-  const job = await place.job();
-  await place.put(`datasets/ds_${ulid()}/text`, `${saveKey(job.id, 1)}/shard-00000-of-00001.safetensors`);
-  await place.redis.forget();
-  t.same(await place.sweep(), []);
-  t.equal(place.last?.skipped, 'empty');
-  await place.store.beginRestore();
-  await place.store.putDataset(dataset);
-  t.same(await place.sweep(), []);
-  t.equal(place.last?.skipped, 'restoring', 'nor does one that is being rebuilt');
+  const stores = await Stores.open(t);
+  const job = await stores.job();
+  await stores.put(`datasets/ds_${ulid()}/text`, `${saveKey(job.id, 1)}/shard-00000-of-00001.safetensors`);
+  await stores.redis.forget();
+  t.same(await stores.sweep(), []);
+  t.equal(stores.last?.skipped, 'empty');
+  await stores.store.beginRestore();
+  await stores.store.putDataset(dataset);
+  t.same(await stores.sweep(), []);
+  t.equal(stores.last?.skipped, 'restoring', 'nor does one that is being rebuilt');
 });
 
-t.test('what was committed outlives a loss of the records that nobody noticed', async (t) => {
-  const place = await Place.open(t);
-  const job = await place.job();
+t.test('committed objects survive an unnoticed loss of the records', async (t) => {
+  const stores = await Stores.open(t);
+  const job = await stores.job();
   const shard = `${saveKey(job.id, 1)}/shard-00000-of-00001.safetensors`;
-  await place.put(shard, `jobs/${job.id}/exports/100/config.json`);
-  await place.redis.forget();
-  await place.store.putDataset(testDataset());
-  t.same(await place.sweep(), [], 'the jobs of before are not known, but they were accepted');
-  t.equal(place.last?.skipped, null);
+  await stores.put(shard, `jobs/${job.id}/exports/100/config.json`);
+  await stores.redis.forget();
+  await stores.store.putDataset(testDataset());
+  t.same(await stores.sweep(), [], 'earlier jobs are unknown, but they were accepted');
+  t.equal(stores.last?.skipped, null);
 });
 
-t.test('a loss in the middle of a sweep ends the removing', async (t) => {
-  const place = await Place.open(t);
-  await place.put(`datasets/ds_${ulid()}/text`);
+t.test('a loss during a sweep stops the removal', async (t) => {
+  const stores = await Stores.open(t);
+  await stores.put(`datasets/ds_${ulid()}/text`);
   const store = {
-    ...place.store,
+    ...stores.store,
     async getDataset(id: string) {
-      await place.redis.forget();
-      return place.store.getDataset(id);
+      await stores.redis.forget();
+      return stores.store.getDataset(id);
     },
   };
-  t.same(await place.sweep({ store }), []);
+  t.same(await stores.sweep({ store }), []);
 });
 
-t.test('what is written to, recorded or finished since it was listed is not removed', async (t) => {
-  const place = await Place.open(t);
-  const job = await place.job();
+t.test('folders that were written, recorded or finished since the listing are not removed', async (t) => {
+  const stores = await Stores.open(t);
+  const job = await stores.job();
   const created = `job_${ulid()}`;
   const spec = testSpec(dataset.id);
-  await putSpec(place.objects, { job_id: created, spec, idempotency: null });
+  await putSpec(stores.objects, { job_id: created, spec, idempotency: null });
   const uploaded = testDataset();
-  await place.put(datasetKey(uploaded.id));
+  await stores.put(datasetKey(uploaded.id));
   const half = `jobs/${job.id}/exports/20-ckpt_2-safetensors-bf16/config.json`;
-  await place.putDated(half, 'begun');
+  await stores.putDated(half, 'begun');
   let recorded = 0;
   const store = {
-    ...place.store,
+    ...stores.store,
     async getDataset(id: string) {
-      const found = await place.store.getDataset(id);
-      if (id === uploaded.id && recorded++ === 0) await place.store.putDataset(uploaded);
+      const found = await stores.store.getDataset(id);
+      if (id === uploaded.id && recorded++ === 0) await stores.store.putDataset(uploaded);
       return found;
     },
     async getJob(id: string) {
-      const found = await place.store.getJob(id);
-      // The sweep has its answer; what it was about happens now.
-      if (id === created && !found) await place.store.createJob({ id, spec });
+      const found = await stores.store.getJob(id);
+      // The job is created after the sweep has read its answer.
+      if (id === created && !found) await stores.store.createJob({ id, spec });
       return found;
     },
   };
   const list = async function* (prefix: string) {
-    // Between the two looks, with as many bytes and, by the clock, at the same time.
-    if (prefix === dirname(half)) await place.putDated(half, 'again');
-    yield* place.objects.list(prefix);
+    // Between the two listings, with the same size and time.
+    if (prefix === dirname(half)) await stores.putDated(half, 'again');
+    yield* stores.objects.list(prefix);
   };
-  const objects: ObjectStore = Object.create(place.objects, { list: { value: list } });
-  t.same(await place.sweep({ store, objects }), []);
-  t.ok(await place.objects.head(desiredKey(job.id)));
-  t.equal(recorded, 2, 'it looked again');
+  const objects: ObjectStore = Object.create(stores.objects, { list: { value: list } });
+  t.same(await stores.sweep({ store, objects }), []);
+  t.ok(await stores.objects.head(desiredKey(job.id)));
+  t.equal(recorded, 2, 'it was checked again');
 });
 
-t.test('of several servers one sweeps in each interval', async (t) => {
-  const { store } = await Place.open(t);
+t.test('one of several servers sweeps in each interval', async (t) => {
+  const { store } = await Stores.open(t);
   const turns = await Promise.all([1, 2, 3].map(() => store.takeSweepTurn(60_000)));
   t.equal(turns.filter(Boolean).length, 1);
   t.notOk(await store.takeSweepTurn(60_000));

@@ -1,6 +1,7 @@
 /**
- * Finds what no record and no committed document points to, in the whole object store, and removes it after a grace time. Each
- * leftover is looked at again right before it goes. With an empty job store, or while one is being rebuilt, nothing is touched.
+ * Finds folders in the whole object store that no record and no committed document refers to, and removes
+ * them after a grace period. Each leftover is checked again right before its removal. With an empty job
+ * store, or during a rebuild, nothing is removed.
  */
 import type { SweepGuard } from '../../state/index.js';
 import { changedAt, type Folder, foldersOf, isUnchanged, ROOTS, sameFolder } from './folders.js';
@@ -10,11 +11,11 @@ import { type ReservationStores, releaseGone } from './reservations.js';
 export interface SweepOptions {
   store: Stores['store'] & Pick<SweepGuard, 'readyForSweep'> & ReservationStores['store'];
   objects: Stores['objects'];
-  /** Longer than any upload, save or export takes: what was written to since then is left alone. */
+  /** Grace period, longer than any upload, save or export. Folders written within it stay. */
   grace_ms: number;
-  /** Nothing is removed. */
+  /** True to remove nothing. */
   dry_run?: boolean;
-  /** Ends it early. */
+  /** Stops the sweep early. */
   signal?: AbortSignal;
   /** Called with each leftover. */
   onFound?(found: FoundLeftover): void;
@@ -25,24 +26,24 @@ export interface FoundLeftover {
   key: string;
   objects: number;
   bytes: number;
-  /** When it was last written to; RFC 3339. */
+  /** Time of the last write; RFC 3339. */
   changed_at: string;
 }
 
 export interface Swept {
-  /** Why nothing was looked at; null when it was. */
+  /** Reason why the sweep was skipped; null if it was not. */
   skipped: 'empty' | 'restoring' | null;
   leftovers: number;
   objects: number;
   bytes: number;
-  /** Uploads in parts that were begun and never ended. */
+  /** Multipart uploads that were begun and never completed. */
   uploads: number;
 }
 
-/** The grace time of the server and the command. */
+/** Grace period of the server and the command. */
 export const DEFAULT_GRACE_MS = 24 * 3_600_000;
 
-/** @throws errors of the stores; what was removed until then was rightly removed */
+/** @throws errors of the stores; removals until then were correct */
 export async function sweep(options: SweepOptions): Promise<Swept> {
   const { store, objects, grace_ms, dry_run = false, signal, onFound } = options;
   const swept: Swept = { skipped: null, leftovers: 0, objects: 0, bytes: 0, uploads: 0 };
@@ -76,7 +77,7 @@ async function find(stores: Stores, folder: Folder, before: number): Promise<Fou
   return { what, key: folder.key, objects: folder.objects.length, bytes, changed_at: at };
 }
 
-/** Unless something has happened to it since it was listed, or to the records. */
+/** Removes a leftover, unless it or its records have changed since it was listed. */
 async function remove({ store, objects }: SweepOptions, folder: Folder, before: number): Promise<boolean> {
   if ((await store.readyForSweep()) !== 'ready') return false;
   const now = await sameFolder(objects, folder);

@@ -1,4 +1,4 @@
-/** Stores of a test of `recover`, filled as the api and workers fill them. */
+/** Stores for tests of `recover`, filled as the API and workers fill them. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { putAccepted, putDatasetDocument, putSpec } from '../recovery/documents.
 import { recover } from '../recovery/recover.js';
 
 export const LEASE_MS = 60_000;
-/** Of every job here. */
+/** Dataset of every job here. */
 export const dataset = testDataset();
 
 export interface Stores {
@@ -27,7 +27,7 @@ export interface Stores {
   objects: ObjectStore;
 }
 
-/** A private Redis, and a folder as the object store. */
+/** Opens a private Redis, and a folder as the object store. */
 export async function stores(t: { teardown(end: () => Promise<void>): void }): Promise<Stores> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-recover-'));
   const redis = await startTestRedis();
@@ -44,7 +44,7 @@ export async function stores(t: { teardown(end: () => Promise<void>): void }): P
   return { redis, store, objects };
 }
 
-/** As the api does it. */
+/** Creates a job as the API does. */
 export async function create({ store, objects }: Stores, changes: Partial<JobSpec> = {}): Promise<Job> {
   const id = `job_${ulid()}`;
   const spec = testSpec(dataset.id, changes);
@@ -54,13 +54,13 @@ export async function create({ store, objects }: Stores, changes: Partial<JobSpe
   return job;
 }
 
-/** As a worker does it: a manifest, then the record. */
+/** Saves a checkpoint as a worker does: a manifest, then the record. */
 export async function checkpoint(
   { store, objects }: Stores,
   job: Job,
   execution: Execution,
   step: number,
-  told = true,
+  recorded = true,
 ) {
   const prefix = checkpointKey(job.id, checkpointDirectory({ step, execution, nonce: 'abcd' }));
   const manifest = {
@@ -72,7 +72,7 @@ export async function checkpoint(
   };
   await objects.put(`${prefix}/${MANIFEST_FILE}`, encodeManifest(manifest));
   const made = checkpointOf(manifest, prefix);
-  if (told) await store.commitCheckpoint(job.id, execution, made);
+  if (recorded) await store.commitCheckpoint(job.id, execution, made);
   return made;
 }
 

@@ -1,7 +1,7 @@
 import type { Checkpoint } from '../../contracts/index.js';
 import type { Manifest } from './manifest.js';
 
-/** What the job store keeps of a checkpoint. */
+/** Returns the job store's record of a checkpoint. */
 export function checkpointOf(manifest: Manifest, prefix: string, pinned = false): Checkpoint {
   const { id, job_id, step, world_size, state_digest, shards, committed_at } = manifest;
   const bytes = shards.reduce((sum, shard) => sum + shard.bytes, 0);

@@ -3,8 +3,8 @@ const MODULUS = 2n ** 128n;
 const DIGEST = /^[0-9a-f]{32}$/;
 
 /**
- * The state digest: the sum of the ranks' shares modulo 2^128. Addition needs no order, so it does not matter
- * how many ranks there are, nor who reports first.
+ * Returns the state digest: the sum of the ranks' shares modulo 2^128. Addition is commutative, so neither
+ * the number of ranks nor the order of their reports matters.
  * @param parts 32 hexadecimal digits each
  */
 export function sumDigests(parts: readonly string[]): string {

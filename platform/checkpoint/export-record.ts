@@ -1,6 +1,6 @@
-/** EXPORT.json: the document that makes a folder an export; written once, last. */
+/** EXPORT.json, the document that commits a folder as an export; written once, last. */
 import { ZerofleetError } from '../../contracts/index.js';
-import { getIfThere } from '../object-store/common/get-if-there.js';
+import { getIfExists } from '../object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../object-store/common/port.js';
 import { Check, type Static, Type } from '../schema.js';
 
@@ -33,7 +33,7 @@ export function exportRecordKey(prefix: string): string {
 }
 
 /**
- * Puts the record unless one is there: of the same checkpoint there is only one, whoever writes it.
+ * Puts the record unless one exists. All writers of a checkpoint's export write the same record.
  * @throws errors of the object store
  */
 export async function putExportRecord(objects: ObjectStore, record: ExportRecord): Promise<void> {
@@ -46,12 +46,12 @@ export async function putExportRecord(objects: ObjectStore, record: ExportRecord
 }
 
 /**
- * Null where nothing was exported.
- * @throws ZerofleetError `export_failed` when it is no record; errors of the object store
+ * Returns null if nothing was exported.
+ * @throws ZerofleetError `export_failed` for a malformed record; errors of the object store
  */
 export async function readExportRecord(objects: ObjectStore, prefix: string): Promise<ExportRecord | null> {
   const key = exportRecordKey(prefix);
-  const bytes = await getIfThere(objects, key);
+  const bytes = await getIfExists(objects, key);
   if (bytes === null) return null;
   const value: unknown = JSON.parse(bytes.toString('utf8'));
   if (records.fits(value)) return value;

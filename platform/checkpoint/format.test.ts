@@ -82,12 +82,12 @@ t.test('a manifest reads back as it was written', async (t) => {
   t.same(parseManifest(encodeManifest({ ...lion, optimizer: 'lion' })), { ...lion, optimizer: 'lion' });
 });
 
-t.test('of a frozen parameter there is the master alone', async (t) => {
+t.test('a frozen parameter has only its master', async (t) => {
   t.same(statesOf({ frozen: true }, ['master', 'exp_avg']), ['master']);
   t.same(statesOf({ frozen: false }, ['master', 'exp_avg']), ['master', 'exp_avg']);
 });
 
-t.test('every byte of a manifest that changed is found, and every cut', async (t) => {
+t.test('every changed byte and every truncation of a manifest is detected', async (t) => {
   const good = encodeManifest(testManifest({ numels: [60, 12], ranks: 2 }));
   const refused: number[] = [];
   const cut: number[] = [];
@@ -100,7 +100,7 @@ t.test('every byte of a manifest that changed is found, and every cut', async (t
     }
   };
   for (let at = 0; at < good.length; at += 1) {
-    // Each byte in one of its bits, every bit in its turn.
+    // Flips one bit of each byte, each bit position in turn.
     const bad = Buffer.from(good);
     bad[at] = (bad[at] ?? 0) ^ (1 << (at % 8));
     if (isRefused(bad)) refused.push(at);
@@ -110,8 +110,11 @@ t.test('every byte of a manifest that changed is found, and every cut', async (t
   t.equal(cut.length, good.length);
   const other = encodeManifest({ ...testManifest({ numels: [60, 12], ranks: 2 }), seed: 2 });
   t.not(other.length, 0);
-  t.ok(isRefused(Buffer.concat([other.subarray(0, -66), good.subarray(-66)])), 'the seal of another one');
-  t.ok(isRefused(Buffer.concat([good, Buffer.from(' ')])), 'a byte too many');
+  t.ok(
+    isRefused(Buffer.concat([other.subarray(0, -66), good.subarray(-66)])),
+    'the seal of another manifest',
+  );
+  t.ok(isRefused(Buffer.concat([good, Buffer.from(' ')])), 'an extra byte');
 });
 
 t.test('the version digit cannot turn a sealed manifest into an unsealed one', async (t) => {
@@ -124,7 +127,7 @@ t.test('the version digit cannot turn a sealed manifest into an unsealed one', a
   }
 });
 
-/** A manifest whose shards, scaler or schedule is another one. */
+/** Changes the shards, scaler or schedule of a manifest. */
 const ofShards = (changes: object) => (m: Manifest) => ({
   ...m,
   shards: m.shards.map((shard) => ({ ...shard, ...changes })),
@@ -142,11 +145,11 @@ const ofSchedule = (changes: object) => (m: Manifest) => ({
   ...m,
   lr_schedule: { ...m.lr_schedule, ...changes },
 });
-t.test('a malformed manifest is refused and says where', async (t) => {
+t.test('a malformed manifest is refused with the place of the problem', async (t) => {
   const spoil: [string, (manifest: Manifest) => object | null, RegExp][] = [
     ['another version', (m) => ({ ...m, format_version: 4 }), /\/format_version/],
     ['a field is missing', ({ seed: _, ...m }) => m, /seed/],
-    ['a field too many', (m) => ({ ...m, extra: 1 }), /\/extra is unknown/],
+    ['an extra field', (m) => ({ ...m, extra: 1 }), /\/extra is unknown/],
     ['a bad digest', (m) => ({ ...m, state_digest: 'xyz' }), /\/state_digest/],
     ['an unknown optimizer', (m) => ({ ...m, optimizer: 'adamax' }), /\/optimizer/],
     ['an unknown state', (m) => ({ ...m, states: ['master', 'velocity'] }), /\/states\/1/],
@@ -156,43 +159,47 @@ t.test('a malformed manifest is refused and says where', async (t) => {
     ['no parameters', (m) => ({ ...m, params: [] }), /\/params/],
     ['no shards', (m) => ({ ...m, shards: [] }), /\/shards/],
     [
-      'a file outside',
+      'a file outside the directory',
       (m) => ({ ...m, shards: m.shards.map((s) => ({ ...s, file: '../x' })) }),
       /\/shards\/0\/file/,
     ],
     [
-      'a checksum too many',
+      'an extra checksum',
       (m) => ({ ...m, shards: m.shards.map((s) => ({ ...s, crc32c: 'e3069283'.repeat(2) })) }),
       /2 checksums/,
     ],
     ['fewer bytes', ofShards({ bytes: 72 }), /shard-0.* has 8 bytes of the 1200 that rank 0 owns/],
     ['a longer header', ofShards({ data_begin: 68 }), /has 1196 bytes of the 1200/],
     ['no header', ofShards({ data_begin: 0 }), /\/data_begin/],
-    ['a shard too many', (m) => ({ ...m, shards: [...m.shards, ...m.shards] }), /2 shards of 1 ranks/],
+    ['an extra shard', (m) => ({ ...m, shards: [...m.shards, ...m.shards] }), /2 shards of 1 ranks/],
     ['more ranks', (m) => ({ ...m, world_size: 2 ** 50 }), /1 shards of 1125899906842624 ranks/],
     ['a parameter twice', (m) => ({ ...m, params: [...m.params, ...m.params] }), /p0 is there twice/],
     ['more elements', ofParams({ numel: 101 }), /has 1200 bytes of the 1212/],
     ['another part', ofParams({ frozen: true }), /has 1200 bytes of the 400/],
-    ['a set of experts too many', ofParams({ expert_set: 1 }), /p0 is of set 1 of 1 sets of experts/],
-    ['a part of a rank', ofSharding({ expert_sets: 2 }), /1 ranks are no multiple of 2 sets/],
-    ['blocks of nothing', ofSharding({ block_elements: 0 }), /\/sharding\/block_elements/],
-    ['empty buckets', ofSharding({ bucket_blocks: 0 }), /\/sharding\/bucket_blocks/],
+    ['an expert set out of range', ofParams({ expert_set: 1 }), /p0 is of set 1 of 1 sets of experts/],
+    ['fewer ranks than expert sets', ofSharding({ expert_sets: 2 }), /1 ranks are no multiple of 2 sets/],
+    ['zero block elements', ofSharding({ block_elements: 0 }), /\/sharding\/block_elements/],
+    ['zero bucket blocks', ofSharding({ bucket_blocks: 0 }), /\/sharding\/bucket_blocks/],
     ['a fractional step', (m) => ({ ...m, step: 1.5 }), /\/step/],
-    ['a step below zero', (m) => ({ ...m, step: -1 }), /\/step/],
-    ['no ranks, no name', (m) => ({ ...m, world_size: 0, id: '' }), /\/id.*\/world_size/],
+    ['a negative step', (m) => ({ ...m, step: -1 }), /\/step/],
+    ['no ranks and no id', (m) => ({ ...m, world_size: 0, id: '' }), /\/id.*\/world_size/],
     ['another SHA-256', ofShards({ sha256: 'xyz' }), /\/shards\/0\/sha256/],
     ['another CRC', ofShards({ crc32c: 'xyz' }), /\/shards\/0\/crc32c/],
     ['half a CRC', ofShards({ crc32c: 'e306' }), /0.5 checksums/],
     ['a loss scale of zero', ofScaler({ scale: 0 }), /\/loss_scaler\/scale/],
-    ['an overflow before all', ofScaler({ last_overflow_iteration: -2 }), /\/last_overflow_iteration/],
-    ['an override below zero', (m) => ({ ...m, overrides: [{ step: 1, lr: -1 }] }), /\/overrides\/0\/lr/],
     [
-      'an override of no scale',
+      'an overflow before the first iteration',
+      ofScaler({ last_overflow_iteration: -2 }),
+      /\/last_overflow_iteration/,
+    ],
+    ['a negative override', (m) => ({ ...m, overrides: [{ step: 1, lr: -1 }] }), /\/overrides\/0\/lr/],
+    [
+      'an override with scale zero',
       (m) => ({ ...m, overrides: [{ step: 1, loss_scale: 0 }] }),
       /\/overrides\/0\/loss_scale/,
     ],
-    ['a start below zero', ofSchedule({ warmup_start_lr: -1 }), /\/lr_schedule\/warmup_start_lr/],
-    ['an end below zero', ofSchedule({ min_lr: -1 }), /\/lr_schedule\/min_lr/],
+    ['a negative start', ofSchedule({ warmup_start_lr: -1 }), /\/lr_schedule\/warmup_start_lr/],
+    ['a negative end', ofSchedule({ min_lr: -1 }), /\/lr_schedule\/min_lr/],
     ['null', () => null, /malformed/],
   ];
   for (const [name, change, message] of spoil) {

@@ -1,16 +1,16 @@
 /**
- * Where the files of a job lie in the object store:
+ * Keys of a job's objects in the object store:
  *
  *     jobs/<job>/spec.json
- *     jobs/<job>/desired.json                                        what people want of it; the first says that it was accepted
+ *     jobs/<job>/desired.json                                        desired state; the first one marks the job as accepted
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/shard-00000-of-00004.safetensors …
- *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/MANIFEST.json    makes it count; written once, last
- *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/PINNED           there while somebody keeps it
+ *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/MANIFEST.json    commits the checkpoint; written once, last
+ *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/PINNED           marker of a pinned checkpoint
  *     jobs/<job>/exports/<step>/…                                    of the finished job
- *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      asked for at a checkpoint
- *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/EXPORT.json   written once, last
+ *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      requested export of a checkpoint
+ *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/EXPORT.json   commits the export; written once, last
  *     jobs/<job>/result.json
- *     jobs/<job>/deleted.json                                        the job was deleted; says whether its files were to go as well
+ *     jobs/<job>/deleted.json                                        deletion marker; states whether artifacts are removed, too
  */
 
 import { type Execution, executionOf } from '../../contracts/execution.js';
@@ -18,22 +18,22 @@ import { type Execution, executionOf } from '../../contracts/execution.js';
 export const MANIFEST_FILE = 'MANIFEST.json';
 export const PIN_FILE = 'PINNED';
 
-/** Sorted as text, directories are sorted by step up to this many digits. */
+/** Digits up to which directories sort by step when sorted as text. */
 const STEP_DIGITS = 9;
 const SHARD_DIGITS = 5;
 const DIRECTORY = /^(\d{9,})-(\d+)-([A-Za-z0-9]+)-([A-Za-z0-9]+)$/;
 
-/** What tells one save from every other one. */
+/** Identity of one save. */
 export interface SaveId {
-  /** Steps done. */
+  /** Completed steps. */
   step: number;
-  /** Whose save it is. */
+  /** Execution that saves. */
   execution: Execution;
-  /** Letters and digits that no other generation of the execution's ranks has. */
+  /** Letters and digits unique to one generation of the execution's ranks. */
   nonce: string;
 }
 
-/** Key of a job's folder, without a slash at its end; everything that the job makes lies below it. */
+/** Returns the key of a job's folder, without a trailing slash. All objects of the job lie below it. */
 export function jobKey(jobId: string): string {
   return `jobs/${jobId}`;
 }
@@ -54,17 +54,17 @@ export function deletedKey(jobId: string): string {
   return `${jobKey(jobId)}/deleted.json`;
 }
 
-/** Prefix of a job's checkpoints, with the slash at its end. */
+/** Returns the prefix of a job's checkpoints, with a trailing slash. */
 export function checkpointsPrefix(jobId: string): string {
   return `${jobKey(jobId)}/checkpoints/`;
 }
 
-/** Name of the directory of one save. */
+/** Returns the directory name of a save. */
 export function checkpointDirectory({ step, execution, nonce }: SaveId): string {
   return `${String(step).padStart(STEP_DIGITS, '0')}-${execution}-${nonce}`;
 }
 
-/** The save that a directory's name says, or null when it is no such name. */
+/** Parses a directory name, or returns null for another name. */
 export function parseCheckpointDirectory(name: string): SaveId | null {
   const [, step, epoch, token = '', nonce] = DIRECTORY.exec(name) ?? [];
   return nonce === undefined
@@ -72,12 +72,12 @@ export function parseCheckpointDirectory(name: string): SaveId | null {
     : { step: Number(step), execution: executionOf(Number(epoch), token), nonce };
 }
 
-/** Key of the directory of a checkpoint, without a slash at its end. */
+/** Returns the key of a checkpoint's directory, without a trailing slash. */
 export function checkpointKey(jobId: string, directory: string): string {
   return `${checkpointsPrefix(jobId)}${directory}`;
 }
 
-/** Key of the mark of a pinned checkpoint. Its content says nothing. */
+/** Returns the key of the marker of a pinned checkpoint. Its content is empty. */
 export function pinKey(directory: string): string {
   return `${directory}/${PIN_FILE}`;
 }
@@ -88,7 +88,7 @@ export function shardName(rank: number, worldSize: number): string {
   return `shard-${digits(rank)}-of-${digits(worldSize)}.safetensors`;
 }
 
-/** What tells the exports of one checkpoint from each other. */
+/** Identity of an export among those of one checkpoint. */
 export interface ExportId {
   checkpoint: string;
   format: string;
@@ -99,17 +99,17 @@ export function exportName({ checkpoint, format, dtype }: ExportId): string {
   return `${checkpoint}-${format}-${dtype}`;
 }
 
-/** Key of the folder of an export that was asked for, without a slash at its end. */
+/** Returns the key of the folder of a requested export, without a trailing slash. */
 export function checkpointExportPrefix(jobId: string, step: number, id: ExportId): string {
   return `${jobKey(jobId)}/exports/${step}-${exportName(id)}`;
 }
 
-/** Prefix of a job's exports, with the slash at its end. */
+/** Returns the prefix of a job's exports, with a trailing slash. */
 export function exportsPrefix(jobId: string): string {
   return `${jobKey(jobId)}/exports/`;
 }
 
-/** Key of the folder of the model exported after `step` steps, without a slash at its end. */
+/** Returns the key of the folder of the model exported after `step` steps, without a trailing slash. */
 export function exportPrefix(jobId: string, step: number): string {
   return `${jobKey(jobId)}/exports/${step}`;
 }

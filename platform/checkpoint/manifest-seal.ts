@@ -1,6 +1,7 @@
 /**
- * The seal of a manifest's text: its last member is the SHA-256 of every byte before its own value. The schema can only find
- * what is malformed; a digit that changed in a seed, a step or a digest would still be a manifest, of another training.
+ * Seal of a manifest's text: its last member is the SHA-256 of every byte before that member's value. The
+ * schema only detects malformed documents; a changed digit in a seed, a step or a digest would still be a
+ * valid manifest of another training.
  */
 import { createHash } from 'node:crypto';
 
@@ -8,13 +9,13 @@ const LAST_MEMBER = ',"sha256":"';
 const HEX_DIGITS = 64;
 const END = '"}';
 
-/** The text of a JSON object with the seal as its last member. */
+/** Returns the text of a JSON object with the seal as its last member. */
 export function seal(value: object): Buffer {
   const head = `${JSON.stringify(value).slice(0, -1)}${LAST_MEMBER}`;
   return Buffer.from(`${head}${digestOf(Buffer.from(head))}${END}`);
 }
 
-/** Whether every byte is one that `seal` wrote. */
+/** Returns whether all bytes are as `seal` wrote them. */
 export function isSealed(bytes: Uint8Array): boolean {
   const tail_bytes = HEX_DIGITS + END.length;
   const head = bytes.subarray(0, Math.max(0, bytes.length - tail_bytes));

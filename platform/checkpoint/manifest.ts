@@ -1,6 +1,6 @@
 /**
- * MANIFEST.json: the document that makes a save a checkpoint. Everything that changes the future of the
- * training is in it; what is not in it does not change the future.
+ * MANIFEST.json, the document that commits a save as a checkpoint. It contains everything that affects the
+ * rest of the training.
  */
 import { ZerofleetError } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
@@ -8,13 +8,13 @@ import { Check, type Static, type TSchema, Type } from '../schema.js';
 import { isSealed, seal } from './manifest-seal.js';
 import { checkShards } from './shard-contents.js';
 
-/** Every state that some optimizer has, in the order in which a shard holds them. All are 32-bit floats. */
+/** States of all optimizers, in the order in which a shard holds them. All are 32-bit floats. */
 export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'] as const;
 
 export const OPTIMIZER_TYPES = ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const;
 export type OptimizerType = (typeof OPTIMIZER_TYPES)[number];
 
-/** Every shard has one CRC32C for each of these, the last one may be shorter. */
+/** Length of a chunk. A shard has one CRC32C for each chunk; the last chunk may be shorter. */
 export const CHUNK_BYTES = 4 * 1024 * 1024;
 const CRC_DIGITS = 8;
 
@@ -27,22 +27,25 @@ const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null
 
 const strict = { additionalProperties: false } as const;
 
-/** A parameter of the model; the order of the list is the canonical order. */
+/** Parameter of the model. The order of the list is the canonical order. */
 const Param = Type.Object(
   {
     name: Name,
     shape: Type.Array(Positive),
     numel: Positive,
     group: Name,
-    /** It is not trained: `master` is all that there is of it. */
+    /** True if the parameter is not trained; its only state is `master`. */
     frozen: Type.Boolean(),
-    /** The set of experts that it belongs to; null: every rank shares it. */
+    /** Expert set of the parameter; null if all ranks share it. */
     expert_set: nullable(Count),
   },
   strict,
 );
 
-/** With the parameters and `world_size` it says what each shard holds: see shard-contents.ts. */
+/**
+ * Together with the parameters and `world_size` it determines the contents of each shard: see
+ * shard-contents.ts.
+ */
 const Sharding = Type.Object(
   { block_elements: Positive, bucket_blocks: Positive, expert_sets: Positive },
   strict,
@@ -50,13 +53,13 @@ const Sharding = Type.Object(
 
 const Shard = Type.Object(
   {
-    /** In the manifest's own directory, and never outside of it. */
+    /** File name in the manifest's own directory. */
     file: Type.String({ pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*$' }),
     bytes: Positive,
-    /** Where its header ends. */
+    /** End of the header in bytes. */
     data_begin: Positive,
     sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-    /** Eight digits for each CHUNK_BYTES: one string, as a list of so many takes long to parse. */
+    /** Eight digits for each CHUNK_BYTES, in one string because a long list takes long to parse. */
     crc32c: Type.String({ pattern: '^[0-9a-f]+$' }),
   },
   strict,
@@ -66,7 +69,7 @@ export const FORMAT_VERSION = 5;
 
 const LossScaler = Type.Object(
   {
-    /** What kind of scaler it is the state of. */
+    /** Kind of the loss scaler. */
     type: oneOf(['none', 'static', 'dynamic'] as const),
     scale: Type.Number({ exclusiveMinimum: 0 }),
     iteration: Count,
@@ -84,7 +87,7 @@ const LrSchedule = Type.Object(
     warmup_type: Name,
     warmup_start_lr: Type.Number({ minimum: 0 }),
     min_lr: Type.Number({ minimum: 0 }),
-    /** Null for a schedule that has none. */
+    /** Null for a schedule without it. */
     decay_steps: nullable(Positive),
   },
   strict,
@@ -93,9 +96,9 @@ const LrSchedule = Type.Object(
 const Override = Type.Object(
   {
     step: Count,
-    /** Null: the rate of the schedule. */
+    /** Null selects the rate of the schedule. */
     lr: Type.Optional(nullable(Type.Number({ minimum: 0 }))),
-    /** Null: the scale of the loss scaler. */
+    /** Null selects the scale of the loss scaler. */
     loss_scale: Type.Optional(nullable(Type.Number({ exclusiveMinimum: 0 }))),
   },
   strict,
@@ -107,7 +110,7 @@ export const Manifest = Type.Object(
     id: Name,
     job_id: Name,
     step: Count,
-    /** Steps that changed the parameters, and those that were skipped because a gradient was not finite. */
+    /** Steps that changed the parameters, and steps skipped for a gradient that was not finite. */
     optimizer_steps: Count,
     skipped_steps: Count,
     /** Ranks that wrote it; any number may read it. */
@@ -115,10 +118,10 @@ export const Manifest = Type.Object(
     epoch: Count,
     params: Type.Array(Param, { minItems: 1 }),
     optimizer: oneOf(OPTIMIZER_TYPES),
-    /** What the optimizer keeps of each parameter that is not frozen; `master` is the first. */
+    /** Optimizer states of each trained parameter; `master` is the first. */
     states: Type.Array(State, { minItems: 1, uniqueItems: true }),
     sharding: Sharding,
-    /** In order of rank. */
+    /** By rank. */
     shards: Type.Array(Shard, { minItems: 1 }),
     state_digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
     seed: Type.Integer(),
@@ -126,16 +129,16 @@ export const Manifest = Type.Object(
     data_digest: Name,
     tokens_digest: Name,
     lr_schedule: LrSchedule,
-    /** The entries of `train.overrides` that took part in the steps. */
+    /** Entries of `train.overrides` that took part in the steps. */
     overrides: Type.Array(Override),
     loss_scaler: LossScaler,
     total_steps: Positive,
-    /** Micro-batches of a step, and the partial sums in which their gradients are added up. */
+    /** Micro-batches of a step, and the partial sums that accumulate their gradients. */
     leaves: Positive,
     lanes: Positive,
     numerics_fingerprint: Name,
     spec_hash: Name,
-    /** Id of the checkpoint before, null for the first. */
+    /** Id of the previous checkpoint, null for the first. */
     parent: Type.Union([Name, Type.Null()]),
     committed_at: Name,
     program_version: Name,
@@ -147,24 +150,25 @@ export type ManifestShard = Manifest['shards'][number];
 
 const manifests = new Check(Manifest, { every: true });
 
-/** What a list of checksums, eight hexadecimal digits each, has for a chunk. */
+/** Returns the checksum of a chunk from a list with eight hexadecimal digits each. */
 export function crcOfChunk(crc32c: string, chunk: number): string {
   return crc32c.slice(chunk * CRC_DIGITS, (chunk + 1) * CRC_DIGITS);
 }
 
-/** Eight hexadecimal digits. */
+/** Formats a CRC as eight hexadecimal digits. */
 export function hexCrc(crc: number): string {
   return crc.toString(16).padStart(CRC_DIGITS, '0');
 }
 
-/** The bytes of MANIFEST.json. A changed byte of them is found, wherever it is. */
+/** Encodes MANIFEST.json. The seal detects any changed byte. */
 export function encodeManifest(manifest: Manifest): Buffer {
   return seal(manifest);
 }
 
 /**
- * Reads a manifest and checks that its shards are those of all ranks and have the lengths that follow from it.
- * @throws ZerofleetError `manifest_invalid` naming every place that is wrong
+ * Reads a manifest and checks that it has the shards of all ranks, each with the length that follows from the
+ * manifest.
+ * @throws ZerofleetError `manifest_invalid` naming every problem
  */
 export function parseManifest(bytes: Uint8Array): Manifest {
   let value: unknown;
@@ -189,7 +193,9 @@ export function parseManifest(bytes: Uint8Array): Manifest {
   return value;
 }
 
-/** The document without its seal. @throws ZerofleetError `manifest_invalid` when the seal is broken */
+/**
+ * Returns the document without its seal. @throws ZerofleetError `manifest_invalid` when the seal is broken
+ */
 function unsealed(value: unknown, bytes: Uint8Array): unknown {
   if (!isObject(value) || value.format_version !== FORMAT_VERSION) return value;
   if (!isSealed(bytes))
@@ -205,7 +211,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a schema cannot say: sizes that must fit each other. */
+/** Checks sizes that must match each other, which a schema cannot express. */
 function checkSizes(manifest: Manifest): void {
   for (const { file, bytes, crc32c } of manifest.shards) {
     const checksums = crc32c.length / CRC_DIGITS;

@@ -14,7 +14,10 @@ import { encodeManifest, parseManifest, STATE_NAMES } from './manifest.js';
 import { type PlannedRead, planReads, type Wanted, type WantedSlice } from './read-plan.js';
 import { statesOf } from './shard-contents.js';
 
-/** Shapes of a model, states, frozen parameters and experts, how they are sharded, and where the elements are cut among those that read. */
+/**
+ * Shapes of a model with states, frozen parameters and experts, their sharding, and cuts between the reading
+ * ranks.
+ */
 const resharding = fc
   .array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 6 })
   .chain((numels) => {
@@ -35,7 +38,7 @@ const resharding = fc
     return fc.record({ numels: fc.constant(numels), ranks, sharding, states, frozen, expert_sets, readers });
   });
 
-/** What readers between the cuts will own, of every state: one list for each. */
+/** Returns the slices of every state that readers between the cuts will own, one list for each reader. */
 function wantedOf(shape: TestCheckpointShape, cuts: readonly number[]): Wanted[] {
   const { numels, states = ADAM_STATES } = shape;
   const total = numels.reduce((sum, numel) => sum + numel, 0);
@@ -53,10 +56,10 @@ function wantedOf(shape: TestCheckpointShape, cuts: readonly number[]): Wanted[]
   });
 }
 
-t.test('from any ranks to any cut, every byte of the state is read exactly once', async (t) => {
+t.test('for any ranks and any cut, every byte of the state is read exactly once', async (t) => {
   await fc.assert(
     fc.asyncProperty(resharding, async (shape) => {
-      // Checks that every shard is as long as what follows from the numbers.
+      // Checks that every shard has the length that follows from the manifest.
       const manifest = parseManifest(encodeManifest(testManifest(shape)));
       const reads: PlannedRead[] = [];
       for (const wanted of wantedOf(shape, shape.readers)) reads.push(...(await planReads(manifest, wanted)));
@@ -106,11 +109,11 @@ t.test('the bytes are those of the wanted elements', async (t) => {
   t.pass('hold');
 });
 
-t.test('reads come in the order of files and bytes', async (t) => {
+t.test('reads are ordered by file and byte', async (t) => {
   const shape = { numels: [50, 50], ranks: 3 };
   const manifest = testManifest(shape);
   const [wanted] = wantedOf(shape, []);
-  if (!wanted) throw new Error('nobody reads');
+  if (!wanted) throw new Error('no reader');
   const reads = [...(await planReads(manifest, { ...wanted, slices: [...wanted.slices].reverse() }))];
   const keys = reads.map(({ file, byte_begin }) => `${file} ${String(byte_begin).padStart(9, '0')}`);
   t.ok(keys.length > 6);
@@ -118,7 +121,7 @@ t.test('reads come in the order of files and bytes', async (t) => {
   t.same([...(await planReads(manifest, { ...wanted, slices: [] }))], []);
 });
 
-t.test('what is not stored is an error, not a guess', async (t) => {
+t.test('missing elements are an error', async (t) => {
   const whole: WantedSlice = { param: 'p0', begin: 0, end: 10 };
   const manifest = testManifest({ numels: [10], ranks: 2 });
   const plan = async (slice: WantedSlice, state: Wanted['states'][number] = 'master') => [

@@ -1,6 +1,6 @@
 /**
- * From "these elements will be mine" to "these bytes of these shards": how any number of ranks reads what any
- * number wrote.
+ * Plans reads of a checkpoint: maps elements that a rank will own to bytes of shards, for any numbers of
+ * reading and writing ranks.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { ZerofleetError } from '../../contracts/index.js';
@@ -17,23 +17,23 @@ export interface WantedSlice {
 }
 
 export interface Wanted {
-  /** Those of a parameter that there are of it. */
+  /** States to read, as far as the parameter has them. */
   states: readonly StateName[];
   slices: readonly WantedSlice[];
 }
 
-/** One run of bytes `[byte_begin, byte_end)` of a shard and the elements that it holds. */
+/** Bytes `[byte_begin, byte_end)` of a shard and the elements that they hold. */
 export interface PlannedRead {
   file: string;
   byte_begin: number;
   byte_end: number;
   state: StateName;
   param: string;
-  /** The first element. */
+  /** First element. */
   begin: number;
 }
 
-/** Elements of one parameter that lie in one shard. */
+/** Elements of one parameter in one shard. */
 interface Piece {
   /** Number of the parameter. */
   index: number;
@@ -41,14 +41,14 @@ interface Piece {
   end: number;
 }
 
-/** So many pieces are looked for until others may use the event loop. */
+/** Pieces between two yields to the event loop. */
 const PIECES_AT_ONCE = 1000;
 
 /**
- * Where the wanted elements lie: every element once, in the order of files and bytes. A large model has hundreds of thousands of
- * reads, so each is made as it is asked for.
- * @param contents of the manifest, for those who plan more than once
- * @throws ZerofleetError `checkpoint_incomplete` when the manifest lacks one
+ * Plans the reads of the wanted elements, each element once, ordered by file and byte. A large model has
+ * hundreds of thousands of reads, so they are generated lazily.
+ * @param contents of the manifest, for callers that plan more than once
+ * @throws ZerofleetError `checkpoint_incomplete` when the manifest lacks an element
  */
 export async function planReads(
   manifest: Manifest,
@@ -84,7 +84,7 @@ function* readsOf(manifest: Manifest, { states, contents, pieces }: Plan): Gener
   }
 }
 
-/** In each shard by parameter and element, as they lie there. */
+/** Collects the pieces of each shard, ordered by parameter and element as they are stored. */
 async function piecesByRank(
   contents: ShardContents,
   slices: readonly WantedSlice[],

@@ -6,8 +6,8 @@ import { MANIFEST_FILE } from './layout.js';
 const BATCH = 1000;
 
 /**
- * Removes everything below a prefix. What commits a checkpoint or an export goes first: at no moment does a manifest promise
- * shards that are gone.
+ * Removes all objects below a prefix. Commit documents go first, so that no manifest ever refers to missing
+ * shards.
  */
 export async function removeFolder(objects: ObjectStore, prefix: string): Promise<void> {
   await removeWhere(objects, prefix, (key) => isCommit(key));

@@ -1,6 +1,7 @@
 /**
- * What each shard of a checkpoint holds, and at which bytes: a function of the parameters, a few numbers and the number of ranks. So
- * a manifest lists no ranges, and its size depends on the parameters, the files and their checksums alone.
+ * Contents of each shard of a checkpoint and their byte offsets: a function of the parameters, a few numbers
+ * and the number of ranks. So a manifest lists no ranges, and its size depends only on the parameters, the
+ * files and their checksums.
  */
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ParamRecord, Sharding, ShardRecord, StateName } from '../../contracts/rank-protocol.js';
@@ -8,23 +9,23 @@ import { blocksOf, ShardLayout } from '../../contracts/shard-layout.js';
 
 export const BYTES_PER_ELEMENT = 4;
 
-/** All that decides what each shard holds. */
+/** Inputs that determine the contents of each shard. */
 export interface ShardedState {
   params: readonly Pick<ParamRecord, 'name' | 'numel' | 'frozen' | 'expert_set'>[];
-  /** Of the optimizer, in the order in which shards hold them; `master` is the first. */
+  /** States of the optimizer, in the order in which shards hold them; `master` is the first. */
   states: readonly StateName[];
   sharding: Sharding;
   world_size: number;
 }
 
-/** Elements `[begin, end)` of one parameter, which one rank owns. */
+/** Elements `[begin, end)` of one parameter that one rank owns. */
 export interface OwnedElements {
   rank: number;
   begin: number;
   end: number;
 }
 
-/** Neighbouring elements `[begin, end)` of one state of one parameter. */
+/** Adjacent elements `[begin, end)` of one state of one parameter. */
 export interface Stretch {
   state: StateName;
   /** Number of the parameter. */
@@ -33,7 +34,7 @@ export interface Stretch {
   end: number;
 }
 
-/** All that a shard holds of one state of one parameter: bytes `[begin, end)` after the header. */
+/** Elements of one state of one parameter in a shard: bytes `[begin, end)` after the header. */
 export interface ShardTensor {
   state: StateName;
   param: string;
@@ -41,37 +42,39 @@ export interface ShardTensor {
   end: number;
 }
 
-/** Parameters that are shared out among the same ranks, and alike. */
+/** Parameters that are partitioned among the same ranks with the same layout. */
 interface Part {
   layout: ShardLayout;
   first_rank: number;
-  /** From one of its ranks to the next. */
+  /** Distance between two of its ranks. */
   stride: number;
 }
 
-/** A parameter's blocks in its part. */
+/** Blocks of a parameter within its part. */
 interface Place {
   part: Part;
   first_block: number;
   num_blocks: number;
 }
 
-/** The states that there are of one parameter. */
+/** Returns the states of one parameter. */
 export function statesOf(param: { frozen: boolean }, states: readonly StateName[]): readonly StateName[] {
   return param.frozen ? ['master'] : states;
 }
 
 export class ShardContents {
   private readonly places: Place[];
-  /** Where the tensors of a shard begin, by state and number of the parameter; of the ranks that were asked for. */
+  /**
+   * Tensor offsets of a shard by state and number of the parameter, cached for the ranks that were requested.
+   */
   private readonly begins = new Map<number, ReadonlyMap<StateName, Float64Array>>();
 
-  /** @throws ZerofleetError `checkpoint_incomplete` when sets of experts do not fit the ranks */
+  /** @throws ZerofleetError `checkpoint_incomplete` when expert sets do not fit the ranks */
   constructor(readonly state: ShardedState) {
     this.places = placesOf(state);
   }
 
-  /** The owners of elements `[begin, end)` of a parameter, ascending. */
+  /** Yields the owners of elements `[begin, end)` of a parameter, ascending. */
   *owners(param: number, begin: number, end: number): Generator<OwnedElements> {
     const { part, first_block } = this.placeOf(param);
     const { block_elements } = this.state.sharding;
@@ -86,7 +89,10 @@ export class ShardContents {
     }
   }
 
-  /** How many of a parameter's elements before `element` a rank owns, which owns that one as well. */
+  /**
+   * Counts the elements of a parameter before `element` that a rank owns. The rank must own `element` as
+   * well.
+   */
   ownedBefore(rank: number, param: number, element: number): number {
     const { first_block } = this.placeOf(param);
     const { block_elements } = this.state.sharding;
@@ -94,12 +100,12 @@ export class ShardContents {
     return this.ownedBlocks(rank, param, block) * block_elements + (element % block_elements);
   }
 
-  /** The byte after the header at which what a shard holds of one state of one parameter begins. */
+  /** Returns the offset after the header of one state of one parameter in a shard. */
   tensorBegin(rank: number, state: StateName, param: number): number {
     return this.tensorBegins(rank).get(state)?.[param] ?? Number.NaN;
   }
 
-  /** What a shard holds, in the order of its bytes. */
+  /** Yields the tensors of a shard in byte order. */
   *tensors(rank: number): Generator<ShardTensor> {
     let at = 0;
     for (const state of this.state.states) {
@@ -111,7 +117,7 @@ export class ShardContents {
     }
   }
 
-  /** The same, cut wherever the next element belongs to another rank. */
+  /** Yields the tensors of a shard, split wherever the next element belongs to another rank. */
   *stretches(rank: number): Generator<Stretch> {
     const { params, states, sharding } = this.state;
     for (const state of states) {
@@ -128,7 +134,7 @@ export class ShardContents {
     }
   }
 
-  /** Bytes after the header of every rank's shard. */
+  /** Returns the bytes after the header of every rank's shard. */
   dataBytes(): number[] {
     const { params, states, sharding, world_size } = this.state;
     const { block_elements } = sharding;
@@ -182,7 +188,7 @@ export class ShardContents {
     return (owned * block_elements - padding) * BYTES_PER_ELEMENT;
   }
 
-  /** Blocks of a parameter before a block of its part that a rank owns. */
+  /** Counts the blocks of a parameter that a rank owns before a block of its part. */
   private ownedBlocks(rank: number, param: number, block: number): number {
     const { part, first_block } = this.placeOf(param);
     const { layout } = part;
@@ -198,7 +204,7 @@ export class ShardContents {
   }
 }
 
-/** Number of a rank among those of a part; null: it has none of it. */
+/** Returns the number of a rank within a part; null if it owns nothing of the part. */
 function localRank({ first_rank, stride }: Part, rank: number): number | null {
   const local = (rank - first_rank) / stride;
   return Number.isInteger(local) ? local : null;
@@ -213,7 +219,7 @@ function elementsOf(
 }
 
 /**
- * Checks that there is one shard of every rank, as long as what the rank owns.
+ * Checks that every rank has one shard, with the length of what the rank owns.
  * @throws ZerofleetError `checkpoint_incomplete`
  */
 export function checkShards(
@@ -240,7 +246,10 @@ function checkDistinct(names: readonly string[]): void {
   }
 }
 
-/** As native/zero/step/model_plan has it: with P sets of experts, set s is shared out among ranks s, s + P, s + 2P, … */
+/**
+ * Places the parameters as native/zero/step/model_plan does: with P expert sets, set s is partitioned among ranks
+ * s, s + P, s + 2P, …
+ */
 function placesOf({ params, sharding, world_size }: ShardedState): Place[] {
   const { block_elements, bucket_blocks, expert_sets } = sharding;
   if (world_size % expert_sets !== 0)

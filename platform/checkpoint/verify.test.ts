@@ -5,7 +5,7 @@ import { putTestCheckpoint } from '../testing/checkpoints.js';
 import { CHUNK_BYTES } from './manifest.js';
 import { ChunkChecksums, verifyShards } from './verify.js';
 
-t.test('every kind of damage is found and named', async (t) => {
+t.test('every kind of damage is detected and named', async (t) => {
   const objects = await openObjectStore(`file://${join(t.testdir({}), 'objects')}`, { create: true });
   // 3 states of 500,000 floats are 6 MB: two chunks in the one shard.
   const manifest = await putTestCheckpoint(objects, 'c', { numels: [500_000], ranks: 1 });
@@ -42,7 +42,7 @@ t.test('every kind of damage is found and named', async (t) => {
   await t.rejects(verifyShards(objects, 'c', manifest), { code: 'object_not_found' });
 });
 
-t.test('checksums do not depend on how the bytes are cut', async (t) => {
+t.test('checksums do not depend on how the bytes are split', async (t) => {
   const bytes = Buffer.alloc(CHUNK_BYTES * 2 + 5, 'pattern');
   const sums = (size: number) => {
     const chunks = new ChunkChecksums();

@@ -5,10 +5,10 @@ import type { ObjectStore } from '../object-store/common/port.js';
 import { CHUNK_BYTES, crcOfChunk, hexCrc, type Manifest, type ManifestShard } from './manifest.js';
 
 /**
- * Reads every shard of a checkpoint and compares it with the manifest: length, SHA-256, and CRC32C of each
- * chunk, which tells where the damage is. Needs no job and no memory to speak of.
- * @param directory key of the checkpoint's directory, without a slash at its end
- * @throws ZerofleetError `shard_corrupt` naming the first shard (and chunk) that is wrong; ObjectStoreError
+ * Reads every shard of a checkpoint and compares it with the manifest: length, SHA-256, and the CRC32C of
+ * each chunk, which locates the damage. Needs no job and little memory.
+ * @param directory key of the checkpoint's directory, without a trailing slash
+ * @throws ZerofleetError `shard_corrupt` naming the first damaged shard (and chunk); ObjectStoreError
  * `object_not_found` …
  */
 export async function verifyShards(
@@ -40,7 +40,7 @@ async function verifyShard(content: AsyncIterable<Uint8Array>, shard: ManifestSh
   if (sha256.digest('hex') !== shard.sha256) throw corrupt(shard, 'does not match its SHA-256');
 }
 
-/** CRC32C of each CHUNK_BYTES of bytes that come in pieces of any size. */
+/** Computes the CRC32C of each CHUNK_BYTES of a stream of pieces of any size. */
 export class ChunkChecksums {
   private done = '';
   private crc = 0;
@@ -56,7 +56,7 @@ export class ChunkChecksums {
     }
   }
 
-  /** Ends the last chunk and gives all of them, in order, eight hexadecimal digits each. */
+  /** Ends the last chunk and returns all checksums in order, eight hexadecimal digits each. */
   finish(): string {
     if (this.held > 0) this.closeChunk();
     return this.done;

@@ -3,7 +3,7 @@ import { poolPolicies } from './autoscale-pools.js';
 
 const type = { name: 'g5', slots: 1, max: 8 };
 
-t.test('defaults are filled in', async (t) => {
+t.test('defaults are applied', async (t) => {
   t.same(poolPolicies(JSON.stringify([{ pool: 'gpu', types: [type] }])), [
     {
       pool: 'gpu',
@@ -16,7 +16,7 @@ t.test('defaults are filled in', async (t) => {
   ]);
 });
 
-t.test('what can not be used is refused with what it must be', async (t) => {
+t.test('invalid policies are refused with the required form', async (t) => {
   const pool = { pool: 'gpu', types: [type] };
   for (const [given, message] of [
     ['{', /must be JSON such as \[{"pool"/],

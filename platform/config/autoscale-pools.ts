@@ -1,19 +1,19 @@
-/** Reader of `ZEROFLEET_AUTOSCALE_POOLS`: which pools an autoscaler looks after, and what machines each may have. */
+/** Parser of `ZEROFLEET_AUTOSCALE_POOLS`: the pools of an autoscaler and the machine types of each. */
 
 import { Check, type Static, Type } from '../schema.js';
 import { poolName } from './config-values.js';
 
-/** Machines of one kind: all of them have the same number of slots. */
+/** Machines of one type, all with the same number of slots. */
 const MachineType = Type.Object(
   {
     name: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$' }),
     /** Ranks that a machine runs at once. */
     slots: Type.Integer({ minimum: 1, maximum: 1024 }),
-    /** Machines that there may be at once. */
+    /** Maximum of machines. */
     max: Type.Integer({ minimum: 1, maximum: 100_000 }),
-    /** Of a machine, in whatever currency budgets have. */
+    /** Price of a machine, in the currency of budgets. */
     price_per_hour: Type.Number({ minimum: 0, default: 0 }),
-    /** The Auto Scaling group that has them; by default one of the type's name. */
+    /** Auto Scaling group of the machines; by default the type's name. */
     group: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
   { additionalProperties: false },
@@ -23,17 +23,22 @@ const Pool = Type.Object(
   {
     pool: Type.String(),
     types: Type.Array(MachineType, { minItems: 1, maxItems: 20 }),
-    /** Ranks that there are machines for even if nobody wants any. */
+    /** Minimum of ranks kept without demand. */
     min_ranks: Type.Integer({ minimum: 0, default: 0 }),
-    /** Ranks that there may be machines for at once; what the types add up to when absent. */
+    /** Maximum of ranks; by default the sum over the types. */
     max_ranks: Type.Optional(Type.Integer({ minimum: 1 })),
-    /** How long a machine may do nothing before it goes: by default about what it takes to have it again, which costs as much. */
+    /**
+     * Idle time after which a machine is ended. The default is about the time to launch it again, which costs
+     * as much.
+     */
     idle_seconds: Type.Number({ minimum: 0, default: 120 }),
-    /** How long a machine may take until its agent is known, before that counts as a strike; with two it is replaced. */
+    /**
+     * Time for an agent to register before the machine gets a strike; it is replaced at the second strike.
+     */
     boot_grace_seconds: Type.Number({ exclusiveMinimum: 0, default: 300 }),
-    /** How long machines that were asked for may fail to appear before another type is tried. */
+    /** Time for requested machines to appear before another type is tried. */
     launch_timeout_seconds: Type.Number({ exclusiveMinimum: 0, default: 180 }),
-    /** What machines may cost in a day (UTC). */
+    /** Maximum cost of machines in a day (UTC). */
     budget_per_day: Type.Optional(Type.Number({ minimum: 0 })),
   },
   { additionalProperties: false },
@@ -48,7 +53,7 @@ export type PoolPolicy = Static<typeof Pool>;
 
 const EXAMPLE = '[{"pool": "default", "types": [{"name": "g5", "slots": 1, "max": 8}]}]';
 
-/** Fills in the defaults. Throws an Error that says what it must be. */
+/** Parses the policies and applies defaults. Throws an Error that states the required form. */
 export function poolPolicies(text: string): readonly PoolPolicy[] {
   let given: unknown;
   try {

@@ -1,4 +1,7 @@
-/** Readers of single settings: each takes the text of a variable and throws an Error that says what it must be. */
+/**
+ * Parsers of single settings. Each takes the text of a variable and throws an Error that states the required
+ * form.
+ */
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import ipaddr from 'ipaddr.js';
@@ -39,7 +42,7 @@ export function oneOf<const T extends readonly string[]>(values: T): (text: stri
 }
 
 export function url(protocols: readonly string[]): (text: string) => string {
-  // The value itself stays out of the message: a URL may hold a password.
+  // The value stays out of the message: a URL may hold a password.
   const wanted = `must be a URL beginning with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
   return (text) => {
     if (!URL.canParse(text)) throw new Error(wanted);
@@ -82,7 +85,7 @@ export function poolName(text: string): string {
   return text;
 }
 
-/** `none`, or ranges with commas between them. */
+/** Parses `none` or a comma-separated list of ranges. */
 export function cidrList(text: string): readonly string[] {
   const ranges = text === 'none' ? [] : text.split(',').map((range) => range.trim());
   const bad = ranges.find((range) => !ipaddr.isValidCIDR(range));
@@ -93,7 +96,7 @@ export function cidrList(text: string): readonly string[] {
   return ranges;
 }
 
-/** `none`, or buckets and folders of them with commas between them. */
+/** Parses `none` or a comma-separated list of buckets and folders of buckets. */
 export function bucketList(text: string): readonly AllowedBucket[] {
   return text === 'none' ? [] : text.split(',').map((entry) => allowedBucket(entry.trim()));
 }

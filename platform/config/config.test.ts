@@ -47,7 +47,7 @@ t.test('everything has a default', async (t) => {
   t.same(loadConfig({ ZEROFLEET_PORT: '', PATH: '/bin', AWS_REGION: 'x' }), loadConfig({}), 'empty is unset');
 });
 
-t.test('values are read', async (t) => {
+t.test('values are parsed', async (t) => {
   const env = {
     ZEROFLEET_HOST: '0.0.0.0',
     ZEROFLEET_PORT: '0',
@@ -113,14 +113,14 @@ t.test('values are read', async (t) => {
   });
 });
 
-t.test('an unknown name is an error that says the nearest one', async (t) => {
+t.test('an unknown name is refused with the nearest known one', async (t) => {
   t.same(problemsOf({ ZEROFLEET_PROT: '1' }), [
     'ZEROFLEET_PROT is not a setting; the nearest is ZEROFLEET_PORT',
   ]);
   t.match(problemsOf({ ZEROFLEET_REDIS: 'x' }), [/the nearest is ZEROFLEET_REDIS_URL/]);
 });
 
-t.test('every bad value is named at once, and no secret is repeated', async (t) => {
+t.test('all bad values are reported at once, without secrets', async (t) => {
   const secret = 'redi://user:hunter2@host';
   const problems = problemsOf({
     ZEROFLEET_PORT: '65536',
@@ -145,7 +145,7 @@ t.test('every bad value is named at once, and no secret is repeated', async (t) 
   }
 });
 
-t.test('the documentation has every setting', async (t) => {
+t.test('the documentation contains every setting', async (t) => {
   const text = renderSettings();
   for (const { variable } of SETTINGS) t.match(text, `| \`${variable}\` |`);
   t.equal(text.split('\n').length, SETTINGS.length + 2);

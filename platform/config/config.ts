@@ -1,6 +1,6 @@
 /**
- * The configuration: environment variables, all optional, all checked at start. `SETTINGS` is the one table
- * of them; the parser, the error for an unknown name and the documentation are derived from it.
+ * Configuration: environment variables, all optional, all checked at start. The table `SETTINGS` defines
+ * them; the parser, the error for an unknown name and the documentation are derived from it.
  */
 import { distance } from 'fastest-levenshtein';
 import { ZerofleetError } from '../../contracts/index.js';
@@ -23,15 +23,14 @@ export {
 
 /**
  * Reads the configuration.
- * @param env the process environment; names outside `ZEROFLEET_*` are not looked at
- * @throws ZerofleetError `invalid_configuration`, naming every unknown variable and every value that cannot
- * be used
+ * @param env the process environment; only names in `ZEROFLEET_*` are read
+ * @throws ZerofleetError `invalid_configuration`, naming every unknown variable and every invalid value
  */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems = unknownVariables(env);
   const values: Record<string, unknown> = {};
   for (const { key, variable, fallback, parse } of SETTINGS) {
-    // An empty variable counts as unset: that is what `VAR= command` and most container files mean by it.
+    // An empty variable counts as unset, as `VAR= command` and most container files intend.
     const text = env[variable] || fallback;
     try {
       values[key] = text === null ? null : parse(text);
@@ -48,7 +47,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   return values as unknown as Config;
 }
 
-/** The table as Markdown, for the documentation. */
+/** Renders the table as Markdown for the documentation. */
 export function renderSettings(): string {
   const rows = SETTINGS.map(({ variable, fallback, help, ...rest }) => {
     const fallbackText =
@@ -58,7 +57,7 @@ export function renderSettings(): string {
   return ['| variable | default | what it does |', '|---|---|---|', ...rows].join('\n');
 }
 
-/** Variables of the command line, which may well be set where a program is started. */
+/** Variables of the command line client, which may be set where a program starts. */
 const OTHERS = ['ZEROFLEET_URL'];
 
 function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {

@@ -1,4 +1,4 @@
-/** The table of all environment variables, and what they are read as. */
+/** Table of all environment variables, and the configuration parsed from them. */
 import { resolve } from 'node:path';
 import type { AllowedBucket } from '../dataset-sources.js';
 import { type PoolPolicy, poolPolicies } from './autoscale-pools.js';
@@ -25,18 +25,16 @@ export type CpuIsa = (typeof CPU_ISAS)[number];
 export const DEVICES = ['auto', 'cpu', 'cuda'] as const;
 export type DeviceName = (typeof DEVICES)[number];
 
-/** Slots of an agent on CPUs that nobody told how many. */
+/** Default number of slots of an agent on CPUs. */
 export const CPU_SLOTS = 4;
 
-/** Of EC2: link-local, the same everywhere. */
+/** Link-local metadata address of EC2. */
 export const AWS_METADATA_URL = 'http://169.254.169.254';
 
 export const CAPACITIES = ['local', 'aws'] as const;
 export type CapacityName = (typeof CAPACITIES)[number];
 
-/**
- * Everything that the programs can be told from outside. Null: not set, see the table for what happens then.
- */
+/** Configuration of all programs. Null means unset; the table describes the effect. */
 export interface Config {
   host: string;
   port: number;
@@ -45,41 +43,43 @@ export interface Config {
   redis_url: string | null;
   object_store: string | null;
   s3_endpoint: string | null;
-  /** ARN of the IAM role whose sessions child processes get; null: they have what this agent has. */
+  /**
+   * ARN of the IAM role whose sessions child processes get; null if they use the credentials of this agent.
+   */
   attempt_role: string | null;
   api_key: string | null;
   pool: string;
-  /** Where workers of other machines reach this one. */
+  /** Address at which workers of other machines reach this one. */
   address: string | null;
-  /** What ranks of this agent compute on. */
+  /** Device of this agent's ranks. */
   device: DeviceName;
-  /** How many ranks this agent may run at once; null: one per GPU, else CPU_SLOTS. */
+  /** Maximum of concurrent ranks of this agent; null: one per GPU, else CPU_SLOTS. */
   slots: number | null;
   threads_per_rank: number | null;
-  /** Of the metrics of an agent or autoscaler; null serves none. */
+  /** Metrics port of an agent or autoscaler; null serves none. */
   metrics_port: number | null;
-  /** What a rank of this agent costs in an hour, in whatever currency budgets have. */
+  /** Price of a rank for one hour, in the currency of budgets. */
   price_per_rank_hour: number;
-  /** URL of the metadata service that tells of preemptions; null asks none. */
+  /** URL of the metadata service that announces preemptions; null for none. */
   preemption_source: string | null;
-  /** How long an agent that is told to go lets its jobs save. */
+  /** Time for jobs to save after an agent is told to shut down. */
   save_seconds: number;
-  /** CIDR ranges that webhooks may reach though they are not public. */
+  /** CIDR ranges that webhooks may reach although they are not public. */
   webhook_allow: readonly string[];
-  /** Buckets and folders of them from which datasets, models and tokenizers may be copied. */
+  /** Buckets and folders from which datasets, models and tokenizers may be copied. */
   dataset_buckets: readonly AllowedBucket[];
   /** Seconds between the end of the API's readiness and of its service. */
   drain_seconds: number;
-  /** Of prepared data that agents of this data directory keep. */
+  /** Maximum of cached prepared data in this data directory. */
   cache_bytes: number;
-  /** Id of the machine that this agent runs on; `aws`: what its metadata service says. */
+  /** Id of the agent's machine; `aws` reads it from the metadata service. */
   machine_id: string | null;
-  /** Where machines come from. */
+  /** Source of machines. */
   autoscale_capacity: CapacityName;
-  /** Pools that the autoscaler looks after, and their machines; null: the pool of `pool`. */
+  /** Pools of the autoscaler and their machines; null: the pool of `pool`. */
   autoscale_pools: readonly PoolPolicy[] | null;
   autoscale_interval_seconds: number;
-  /** Where the autoscaler's numbers go in CloudWatch; null: nowhere. */
+  /** CloudWatch namespace of the autoscaler's metrics; null for none. */
   cloudwatch_namespace: string | null;
   log_level: LogLevel;
   cpu_isa: CpuIsa;
@@ -88,9 +88,9 @@ export interface Config {
 interface Setting<K extends keyof Config> {
   key: K;
   variable: string;
-  /** Text as a person would write it; also the documentation of the default. Null: may stay unset. */
+  /** Default as text, also for the documentation. Null: may stay unset. */
   fallback: string | null;
-  /** What happens when it is unset, where `fallback` does not say it. */
+  /** Effect of an unset variable, where `fallback` does not state it. */
   unset?: string;
   help: string;
   secret?: boolean;
@@ -101,7 +101,7 @@ function setting<K extends keyof Config>(entry: Setting<K>): Setting<K> {
   return entry;
 }
 
-/** Every variable, in the order in which it is documented. */
+/** All variables, in the order of the documentation. */
 export const SETTINGS = [
   setting({
     key: 'host',
@@ -224,15 +224,15 @@ export const SETTINGS = [
     key: 'preemption_source',
     variable: 'ZEROFLEET_PREEMPTION_SOURCE',
     fallback: null,
-    unset: 'nobody is asked; SIGTERM always works',
-    help: 'Who tells this agent that its machine will be taken away: `aws` (instance metadata v2), or the URL of another server that answers like it.',
+    unset: 'no server is asked; SIGTERM always works',
+    help: 'Source of preemption notices for the machine of this agent: `aws` (instance metadata v2), or the URL of another server with the same interface.',
     parse: (text) => (text === 'aws' ? AWS_METADATA_URL : url(['http:'])(text)),
   }),
   setting({
     key: 'save_seconds',
     variable: 'ZEROFLEET_SAVE_SECONDS',
     fallback: '50',
-    help: 'How long this agent, told to go without being told by when, lets its jobs save before it hands them back as they were saved last. Whoever ends it must wait for longer.',
+    help: 'How long this agent, told to shut down without a deadline, lets its jobs save before it returns them to the queue as they were last saved. The grace period of its supervisor must be longer.',
     parse: integer(1, 7200),
   }),
   setting({
@@ -260,14 +260,14 @@ export const SETTINGS = [
     key: 'drain_seconds',
     variable: 'ZEROFLEET_DRAIN_SECONDS',
     fallback: '0',
-    help: 'How long the API, told to shut down, still serves while `/readyz` answers 503, so that a load balancer can take it out first.',
+    help: 'How long the API, told to shut down, still serves while `/readyz` answers 503, so that a load balancer can deregister it first.',
     parse: integer(0, 600),
   }),
   setting({
     key: 'machine_id',
     variable: 'ZEROFLEET_MACHINE_ID',
     fallback: null,
-    unset: 'none is told; a machine of an autoscaler must tell it',
+    unset: 'none is reported; a machine of an autoscaler must report it',
     help: 'The machine that this agent runs on, by its id where machines come from; `aws`: the id of the EC2 instance, from its metadata service.',
     parse: nonEmpty,
   }),
@@ -283,14 +283,14 @@ export const SETTINGS = [
     variable: 'ZEROFLEET_AUTOSCALE_POOLS',
     fallback: null,
     unset: 'with `local`, the pool of `ZEROFLEET_POOL`, up to 4 agents of `ZEROFLEET_SLOTS` slots',
-    help: 'JSON: pools that an autoscaler looks after, and which machines each may have ([autoscaling](autoscaling.md#pools)).',
+    help: 'JSON: pools of the autoscaler, and the machines that each may have ([autoscaling](autoscaling.md#pools)).',
     parse: poolPolicies,
   }),
   setting({
     key: 'autoscale_interval_seconds',
     variable: 'ZEROFLEET_AUTOSCALE_INTERVAL_SECONDS',
     fallback: '5',
-    help: 'How often an autoscaler looks.',
+    help: 'Interval between two reconciliations of an autoscaler.',
     parse: integer(1, 20),
   }),
   setting({
@@ -298,7 +298,7 @@ export const SETTINGS = [
     variable: 'ZEROFLEET_CLOUDWATCH_NAMESPACE',
     fallback: null,
     unset: 'none are sent',
-    help: 'Namespace of CloudWatch, in `AWS_REGION`, to which an autoscaler sends its numbers.',
+    help: 'Namespace of CloudWatch, in `AWS_REGION`, to which an autoscaler sends its metrics.',
     parse: nonEmpty,
   }),
   setting({

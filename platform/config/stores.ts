@@ -4,7 +4,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import type { Config } from './config.js';
 
 /**
- * The URL of Redis for a program that runs without the stack.
+ * Returns the URL of Redis for a program without the embedded stack.
  * @param program its name in the error, e.g. 'a worker'
  * @throws ZerofleetError `invalid_configuration`
  */
@@ -16,7 +16,7 @@ export function requireRedis({ redis_url: url }: Config, program: string): strin
   );
 }
 
-/** The URL of the object store: the configured one, or a directory below the data directory. */
+/** Returns the URL of the object store: the configured one, or a directory below the data directory. */
 export function objectStoreUrl({ object_store, data_dir }: Config): string {
   return object_store ?? pathToFileURL(join(data_dir, 'objects')).href;
 }

@@ -1,17 +1,19 @@
 import { badLine, MAX_LINE_BYTES } from '../../contracts/jsonl.js';
 
-/** Some whole lines of a JSONL dataset. */
+/** Whole lines of a JSONL dataset. */
 export interface LineBatch {
   bytes: Uint8Array;
-  /** Number of the first of them, from 1. */
+  /** Number of the first line, from 1. */
   first_line: number;
 }
 
-/** Large enough that handing a batch to a thread costs little beside reading it. */
+/** Large enough that passing a batch to a thread is cheap compared with reading it. */
 const WANTED_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 
-/** Gathers whole lines. How many of them come together depends on the pieces of the body; nothing may follow from it. */
+/**
+ * Collects whole lines. The batch boundaries depend on the pieces of the body; no result may depend on them.
+ */
 export class LineBatcher {
   private pieces: Uint8Array[] = [];
   private pending = 0;
@@ -20,7 +22,7 @@ export class LineBatcher {
   constructor(private readonly wanted = WANTED_BYTES) {}
 
   /**
-   * The lines that are whole, once there are enough of them.
+   * Returns the whole lines once there are enough of them.
    * @param piece is kept
    * @throws ZerofleetError `dataset_bad_line` for a line that is too long
    */
@@ -39,7 +41,7 @@ export class LineBatcher {
     return batch;
   }
 
-  /** What is left; null when nothing is. */
+  /** Returns the remaining lines; null if there are none. */
   end(): LineBatch | null {
     if (this.pending === 0) return null;
     return { bytes: Buffer.concat(this.pieces), first_line: this.first_line };
@@ -47,8 +49,8 @@ export class LineBatcher {
 }
 
 /**
- * The same for a body that is read.
- * @throws as `LineBatcher.push`; what the body throws
+ * Yields the batches of a body.
+ * @throws as `LineBatcher.push`; errors of the body
  */
 export async function* lineBatches(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -69,7 +71,7 @@ export function lineTooLong(line: number): Error {
 
 function numLines(bytes: Uint8Array): number {
   let lines = 0;
-  // A search for each newline would take long where every byte is one.
+  // Searching each newline would be slow where every byte is one.
   for (let at = 0; at < bytes.length; at++) if (bytes[at] === NEWLINE) lines++;
   return lines;
 }

@@ -21,7 +21,7 @@ t.test('one JSON object per line, with times and level names', async (t) => {
   t.match(entry.time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 });
 
-t.test('secrets do not reach a line', async (t) => {
+t.test('secrets are redacted', async (t) => {
   const { log, lines } = capture();
   log.info({ authorization: 'Bearer hunter2', api_key: 'hunter2' }, 'top');
   log.info({ req: { headers: { authorization: 'hunter2', cookie: 'hunter2' } } }, 'nested');
@@ -34,7 +34,7 @@ t.test('secrets do not reach a line', async (t) => {
   for (const line of lines) t.doesNotThrow(() => JSON.parse(line), 'still JSON');
 });
 
-t.test('a terminal gets lines for people, and nothing in them is a command to it', async (t) => {
+t.test('a terminal gets readable lines without control sequences', async (t) => {
   const lines: string[] = [];
   const destination = { isTTY: true, write: (line: string) => void lines.push(line) };
   const log = createLogger({ level: 'warn', name: 'stack', destination, env: { MY_SECRET: 'hunter22' } });
@@ -49,11 +49,11 @@ t.test('a terminal gets lines for people, and nothing in them is a command to it
   const time = '\\d\\d:\\d\\d:\\d\\d  ';
   t.match(lines[0], new RegExp(`^${time}warn   stack: the worker ended  job_id=job_1  ranks=\\[0,2\\]\n$`));
   t.match(lines[1], new RegExp(`^${time}error  api: Redis is away: no answer of redis://u:.redacted.@h\\n$`));
-  t.equal(lines[1]?.split('\n').length, 2, 'a foreseen error is one line');
+  t.equal(lines[1]?.split('\n').length, 2, 'an expected error is one line');
   t.match(
     lines[2],
     new RegExp(`^${time}error  stack: .redacted. is not a function\n +at `),
-    'another has its stack',
+    'an unexpected one has its stack',
   );
   t.match(
     lines[3],

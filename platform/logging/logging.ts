@@ -1,12 +1,12 @@
 import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogLevel } from '../config/config.js';
-import { lineForPeople } from './log-for-people.js';
+import { prettyLine } from './pretty-line.js';
 import { redactorOf } from './redact.js';
 
 export type { Logger } from 'pino';
 
-/** Fields that never reach a log line, wherever an object that holds them is logged (two levels deep). */
+/** Fields that are redacted in any logged object (two levels deep). */
 const SECRET_FIELDS = [
   'authorization',
   'cookie',
@@ -29,17 +29,17 @@ const REDACTED_PATHS = [
 
 export interface LoggerOptions {
   level: LogLevel;
-  /** Which program writes: `api`, `agent`, `rank`, … */
+  /** Program that writes: `api`, `agent`, `rank`, … */
   name: string;
-  /** Where lines go; standard output when absent. */
+  /** Destination of lines; standard output by default. */
   destination?: DestinationStream & { isTTY?: boolean };
-  /** Where the secrets are that no line may have; by default this process's environment. */
+  /** Environment whose secrets are redacted; by default this process's environment. */
   env?: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * One JSON object per line, times in RFC 3339, level names in words, secrets redacted. A terminal gets the lines as people read
- * them.
+ * Creates a logger: one JSON object per line, times in RFC 3339, level names in words, secrets redacted. A
+ * terminal gets readable lines.
  */
 export function createLogger({ level, name, destination, env = process.env }: LoggerOptions): Logger {
   const isTerminal = destination ? destination.isTTY === true : isatty(STANDARD_OUTPUT);
@@ -50,16 +50,16 @@ export function createLogger({ level, name, destination, env = process.env }: Lo
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
-    hooks: { streamWrite: isTerminal ? (line: string) => redact(lineForPeople(line)) : redact },
+    hooks: { streamWrite: isTerminal ? (line: string) => redact(prettyLine(line)) : redact },
   };
   return pino(options, destination ?? standardOutput());
 }
 
 const STANDARD_OUTPUT = 1;
-/** Of lines that nobody takes, so many bytes are kept for when somebody does. */
+/** Bytes kept while the output accepts none. */
 const MAX_HELD_BYTES = 1024 * 1024;
 
-/** A program goes on where nobody takes its log any more: a terminal that was closed, a disk that is full. */
+/** Returns standard output as a destination that survives its failure: a closed terminal, a full disk. */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: STANDARD_OUTPUT, sync: true, maxLength: MAX_HELD_BYTES });
   output.on('error', () => undefined);

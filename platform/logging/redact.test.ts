@@ -1,7 +1,7 @@
 import t from 'tap';
 import { redactorOf, redactText } from './redact.js';
 
-t.test('what looks like a credential', async (t) => {
+t.test('texts that look like credentials', async (t) => {
   const cases: [string, string][] = [
     [
       'redis://user:pw@host/0 and https://host:80/a@b',
@@ -25,7 +25,7 @@ t.test('what looks like a credential', async (t) => {
   for (const [text, expected] of cases) t.equal(redactText(text), expected);
 });
 
-t.test('all else stays', async (t) => {
+t.test('other texts stay', async (t) => {
   for (const text of [
     'unix:///run/x.sock',
     'step 12 of 300 loss=2.31 tokens_per_second=123456789 num_tokens=123456789',
@@ -37,7 +37,7 @@ t.test('all else stays', async (t) => {
     t.equal(redactText(text), text);
 });
 
-t.test('values of secret environment variables, wherever they stand', async (t) => {
+t.test('values of secret environment variables, in any position', async (t) => {
   const redact = redactorOf({
     AWS_SECRET_ACCESS_KEY: 'wJalrXUtnFEMI',
     MY_TOKEN: 'line-one-1\nline-two-2',

@@ -1,24 +1,27 @@
-/** Takes what looks like a credential out of free text: in log lines of our own programs, and in what rank processes write. */
+/**
+ * Redacts credentials in free text: in log lines of zerofleet's programs, and in the output of rank
+ * processes.
+ */
 
 const REDACTED = '[redacted]';
 
-/** Where each begins is kept, so that a reader sees what was there. */
+/** Patterns of credentials. The beginning is kept, so that a reader sees what was there. */
 const CREDENTIALS: readonly (readonly [pattern: RegExp, instead: string])[] = [
-  // A password in a URL.
+  // Password in a URL.
   [/\b([a-z][a-z0-9+.-]{0,30}:\/\/[^\s:/@]{0,200}):[^\s@/]{1,1000}@/gi, `$1:${REDACTED}@`],
   [/\b(bearer|basic)\s+[\w.~+/=-]+/gi, `$1 ${REDACTED}`],
-  // API keys of this program, secrets of its webhooks.
+  // API keys of zerofleet, and webhook secrets.
   [/\b(zf_)[\w-]{20,}/g, `$1${REDACTED}`],
   [/\b(whsec_)[\w+/=-]{8,}/g, `$1${REDACTED}`],
-  // Parameters of a URL, also of one that is encoded to be a parameter of another.
+  // Parameters of a URL, also of one that is encoded as a parameter of another.
   [
     /((?:[?&]|%3f|%26)[\w.-]{0,40}(?:token|secret|password|passwd|signature|credential|api[_-]?key)(?:=|%3d))[^&\s"'\\]+/gi,
     `$1${REDACTED}`,
   ],
-  // Ids of AWS access keys, and what signs a presigned URL.
+  // Ids of AWS access keys, and the signature parts of a presigned URL.
   [/\b(AKIA|ASIA)[A-Z0-9]{16}\b/g, `$1${REDACTED}`],
   [/\b(X-Amz-(?:Signature|Security-Token|Credential)=)[^\s&"']+/gi, `$1${REDACTED}`],
-  // Tokens of GitHub and of Hugging Face.
+  // Tokens of GitHub and Hugging Face.
   [/\b(gh[pousr]_|github_pat_|hf_)[A-Za-z0-9_]{20,}/g, `$1${REDACTED}`],
   // `password=…`, `"secret_access_key": "…"`, `AWS_SECRET_ACCESS_KEY: …`
   [
@@ -33,16 +36,16 @@ export function redactText(text: string): string {
 
 /** Names of environment variables whose values are secret. */
 const SECRET_NAME = /SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|REDIS_URL/i;
-/** A shorter value is also found where it is no secret. */
+/** Shorter values would also match text that is no secret. */
 const SHORTEST_SECRET = 8;
 
-/** `redactText`, and the values of this environment's secret variables as well, wherever they stand. */
+/** Returns `redactText` extended by the values of the environment's secret variables. */
 export function redactorOf(env: Readonly<Record<string, string | undefined>>): (text: string) => string {
   const secrets = Object.entries(env).flatMap(([name, value]) =>
     value !== undefined && SECRET_NAME.test(name) ? partsOf(value) : [],
   );
   const found = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET);
-  // The longest first: one secret may be the beginning of another.
+  // Longest first, because one secret may be the prefix of another.
   found.sort((a, b) => b.length - a.length);
   return (text) =>
     redactText(
@@ -53,11 +56,13 @@ export function redactorOf(env: Readonly<Record<string, string | undefined>>): (
     );
 }
 
-/** A value of several lines is written as several; the password of a URL may also be written alone. */
+/**
+ * Splits a value: a value of several lines is logged as several, and the password of a URL may occur alone.
+ */
 function partsOf(value: string): string[] {
   const password = URL.canParse(value) ? new URL(value).password : '';
   const parts = [...value.split(/\r?\n/), password, decoded(password)].map((part) => part.trim());
-  // In a line of JSON quotes and backslashes are escaped.
+  // Quotes and backslashes are escaped in a line of JSON.
   return parts.flatMap((part) => [part, JSON.stringify(part).slice(1, -1)]);
 }
 

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { BEGIN_MARK, END_MARK, parseChatTemplate } from './chat-template.js';
 
-t.test('tags of generation become marks, with the same control of white space', async (t) => {
+t.test('generation tags become markers with the same white space control', async (t) => {
   const source =
     '{% for m in messages %}[ {%- generation -%} {{ m.content }} {%- endgeneration %} ]{% endfor %}';
   const { template, marks } = parseChatTemplate(source);
@@ -9,13 +9,13 @@ t.test('tags of generation become marks, with the same control of white space', 
   t.equal(template.render({ messages: [{ content: 'a' }] }), `[${BEGIN_MARK}a${END_MARK} ]`);
 });
 
-t.test('a template without tags has no marks', async (t) => {
+t.test('a template without tags has no markers', async (t) => {
   const { template, marks } = parseChatTemplate('{{ messages[0].content }}');
   t.equal(marks, false);
   t.equal(template.render({ messages: [{ content: 'a' }] }), 'a');
 });
 
-t.test('what is no template is refused', async (t) => {
+t.test('invalid templates are refused', async (t) => {
   for (const source of ['{% for %}', '{{ a', '{% if a %}', '{% generation %}{% for m in messages %}'])
     t.throws(
       () => parseChatTemplate(source),

@@ -1,23 +1,31 @@
 import { Template } from '@huggingface/jinja';
 import { ZerofleetError } from '../../contracts/index.js';
 
-/** Around what a template marks as generated. Unicode keeps these from being characters of any text. */
+/**
+ * Markers around generated parts of a template. Unicode defines them as noncharacters, so no text contains
+ * them.
+ */
 export const BEGIN_MARK = '\ufdd0';
 export const END_MARK = '\ufdd1';
 
-/** The variable that has the function `strftime_now`; undefined where a template has none. */
+/** Variable with the function `strftime_now`; undefined for a template that does not use it. */
 export const DATE_FUNCTION = 'zerofleet_strftime_now';
-/** The library's own function tells the time at which it is called. The newline belongs to the tag, and no text comes of it. */
+/**
+ * The library's own function returns the time of the call. The newline belongs to the tag and adds no text.
+ */
 const OWN_DATE = `{% set strftime_now = ${DATE_FUNCTION} %}\n`;
 
 export interface ParsedTemplate {
   template: Template;
-  /** Whether it marks what the assistant generates, with `{% generation %}` tags; BEGIN_MARK and END_MARK are written for them. */
+  /**
+   * True if the template marks what the assistant generates with `{% generation %}` tags, which become
+   * BEGIN_MARK and END_MARK.
+   */
   marks: boolean;
 }
 
 /**
- * Reads a chat template as Hugging Face tokenizers have them (Jinja).
+ * Parses a chat template of a Hugging Face tokenizer (Jinja).
  * @throws ZerofleetError `chat_template_invalid`
  */
 export function parseChatTemplate(source: string): ParsedTemplate {
@@ -33,7 +41,7 @@ export function invalidTemplate(what: string): ZerofleetError {
   return new ZerofleetError('chat_template_invalid', `the chat template cannot be used: ${what}`);
 }
 
-/** The tags of generation as blocks that write the marks, with the same control of white space around them. */
+/** Replaces generation tags by blocks that write the markers, with the same white space control. */
 function withMarks(source: string): string {
   return source.replace(
     /\{%(-?)\s*(end)?generation\s*(-?)%\}/g,

@@ -1,4 +1,4 @@
-/** The files of a Hugging Face model's folder that are not weights. */
+/** Files of a Hugging Face model folder other than weights. */
 
 export const CONFIG_FILE = 'config.json';
 export const INDEX_FILE = 'model.safetensors.index.json';
@@ -7,7 +7,7 @@ export const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json';
 export const SPECIAL_TOKENS_FILE = 'special_tokens_map.json';
 export const CHAT_TEMPLATE_FILE = 'chat_template.jinja';
 
-/** Vocabularies that programs of Hugging Face make a `tokenizer.json` of. They are kept, and not read. */
+/** Vocabularies from which Hugging Face programs create a `tokenizer.json`. They are kept but not read. */
 export const UNREAD_TOKENIZER_FILES = [
   'tokenizer.model',
   'tokenizer.model.v3',
@@ -19,7 +19,7 @@ export const UNREAD_TOKENIZER_FILES = [
   'qwen.tiktoken',
 ] as const;
 
-/** What a tokenizer consists of. */
+/** Files of a tokenizer. */
 export const TOKENIZER_FILES = [
   TOKENIZER_FILE,
   TOKENIZER_CONFIG_FILE,
@@ -30,11 +30,14 @@ export const TOKENIZER_FILES = [
   'added_tokens.json',
 ] as const;
 
-/** The vocabularies among the files of a model, where no tokenizer of it can be read. */
+/** Returns the vocabularies among the files of a model that has no readable tokenizer. */
 export function unreadTokenizer(names: readonly string[]): string[] {
   if (names.includes(TOKENIZER_FILE)) return [];
   return UNREAD_TOKENIZER_FILES.filter((name) => names.includes(name));
 }
 
-/** What belongs to a model whatever its weights are: an export of a model that began with it has the same. */
+/**
+ * Files that belong to a model independently of its weights; an export of a model initialized from it has the
+ * same.
+ */
 export const COMPANION_FILES = [...TOKENIZER_FILES, 'generation_config.json'] as const;

@@ -1,9 +1,9 @@
-/** How the text files of a model are read: by the API, which checks them, and by the workers, which use them. */
+/** Reader of a model's text files, shared by the API, which checks them, and the workers, which use them. */
 import { type ErrorCode, ZerofleetError } from '../../contracts/index.js';
 
 /**
- * The text of a file in UTF-8. A byte order mark is refused: programs of Hugging Face can't read JSON that begins with one, and would
- * take it for a character of a template.
+ * Decodes a file as UTF-8. A byte order mark is refused: Hugging Face programs can't read JSON that begins
+ * with one, and would treat it as a character of a template.
  * @throws ZerofleetError `code`
  */
 export function documentText(name: string, bytes: Uint8Array, code: ErrorCode): string {
@@ -18,7 +18,7 @@ export function documentText(name: string, bytes: Uint8Array, code: ErrorCode): 
   return text;
 }
 
-/** The JSON object of such a text. @throws ZerofleetError `code` */
+/** Parses such a text as a JSON object. @throws ZerofleetError `code` */
 export function jsonObject(name: string, text: string, code: ErrorCode): Record<string, unknown> {
   let value: unknown;
   try {

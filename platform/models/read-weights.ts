@@ -1,4 +1,4 @@
-/** From "these elements will be mine" to "these bytes of these files", for the weights of an uploaded model. */
+/** Plans reads of an uploaded model's weights: maps elements that a rank will own to bytes of files. */
 import { ZerofleetError } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
 import type { ObjectStore } from '../object-store/common/port.js';
@@ -20,7 +20,7 @@ export interface WantedElements {
   end: number;
 }
 
-/** One run of bytes `[byte_begin, byte_end)` of a file and the elements that it holds. */
+/** Bytes `[byte_begin, byte_end)` of a file and the elements that they hold. */
 export interface WeightRead {
   file: string;
   byte_begin: number;
@@ -28,7 +28,7 @@ export interface WeightRead {
   dtype: WeightDtype;
   state: StateName;
   param: string;
-  /** The first element. */
+  /** First element. */
   begin: number;
 }
 
@@ -41,8 +41,8 @@ export async function readWeights(objects: ObjectStore, directory: string): Prom
 }
 
 /**
- * Checks that a model has just these parameters.
- * @throws ZerofleetError `model_corrupt`: it was checked when it was uploaded, and when the job was created
+ * Checks that a model has exactly these parameters.
+ * @throws ZerofleetError `model_corrupt`; the same was checked at the upload and when the job was created
  */
 export function checkParams(
   { files }: ModelWeights,
@@ -57,11 +57,14 @@ export function checkParams(
       throw corrupt(`${name} has shape [${shape}] here and ${there ? `[${there}]` : 'is missing'} there`);
     shapes.delete(name);
   }
-  const [stranger] = shapes.keys();
-  if (stranger !== undefined) throw corrupt(`its ${stranger} does not exist here`);
+  const [unexpected] = shapes.keys();
+  if (unexpected !== undefined) throw corrupt(`its ${unexpected} does not exist here`);
 }
 
-/** Where the wanted elements lie: every element once, in the order of files and bytes. @throws ZerofleetError `model_corrupt` */
+/**
+ * Plans the reads of the wanted elements, each element once, ordered by file and byte. @throws ZerofleetError
+ * `model_corrupt`
+ */
 export function planWeightReads({ files }: ModelWeights, wanted: readonly WantedElements[]): WeightRead[] {
   const runs = new Map<string, Run[]>();
   for (const { file, tensors } of files) {
@@ -80,7 +83,7 @@ export function planWeightReads({ files }: ModelWeights, wanted: readonly Wanted
   return reads.sort((a, b) => (a.file === b.file ? a.byte_begin - b.byte_begin : a.file < b.file ? -1 : 1));
 }
 
-/** A tensor of a file with the elements that it has. */
+/** Tensor of a file with its elements. */
 interface Run {
   file: string;
   tensor: WeightTensor;

@@ -2,7 +2,7 @@ import t from 'tap';
 import { TINY_TOKENIZER } from '../testing/models.js';
 import { chatTemplateOf, vocabSizeOf } from './tokenizer.js';
 
-t.test('the size of a vocabulary is one more than its largest id', async (t) => {
+t.test('the vocabulary size is the largest id plus one', async (t) => {
   t.equal(vocabSizeOf(TINY_TOKENIZER), 27);
   t.equal(vocabSizeOf({ model: { vocab: { a: 0, b: 9 } } }), 10);
   const unigram = [
@@ -19,11 +19,11 @@ const BAD: [string, Record<string, unknown>, RegExp][] = [
   ['another kind of model', { model: { type: 'WordLevel', vocab: { a: 0 } } }, /BPE, WordPiece and Unigram/],
   ['no vocabulary', { model: { type: 'BPE' } }, /its model has no vocab/],
   ['an empty vocabulary', { model: { vocab: {} } }, /it has no tokens/],
-  ['an id that is a text', { model: { vocab: { a: '0' } } }, /token "a" has the id "0"/],
-  ['an id below zero', { model: { vocab: { a: -1 } } }, /has the id -1/],
-  ['an id that is no integer', { model: { vocab: { a: 1.5 } } }, /has the id 1.5/],
-  ['an id of which no table can be made', { model: { vocab: { a: 4e9 } } }, /from 0 to 16777215/],
-  ['added tokens that are no list', { model: { vocab: { a: 0 } }, added_tokens: {} }, /are no list/],
+  ['a text as id', { model: { vocab: { a: '0' } } }, /token "a" has the id "0"/],
+  ['a negative id', { model: { vocab: { a: -1 } } }, /has the id -1/],
+  ['a fractional id', { model: { vocab: { a: 1.5 } } }, /has the id 1.5/],
+  ['an id too large for a table', { model: { vocab: { a: 4e9 } } }, /from 0 to 16777215/],
+  ['added tokens that are not a list', { model: { vocab: { a: 0 } }, added_tokens: {} }, /are no list/],
   [
     'an added token without an id',
     { model: { vocab: { a: 0 } }, added_tokens: [null] },

@@ -1,15 +1,19 @@
-/** What the files of a Hugging Face tokenizer say about it, read from the files alone. */
+/** Properties of a Hugging Face tokenizer, read from its files. */
 import { ZerofleetError } from '../../contracts/index.js';
 import type { Tokenizer } from '../tokenizer/tokenizer.js';
 
-/** Largest vocabularies have some hundred thousand tokens; readers have tables that are as long as the largest id. */
+/**
+ * The largest vocabularies have some hundred thousand tokens; readers allocate tables as long as the largest
+ * id.
+ */
 const MAX_VOCAB_SIZE = 1 << 24;
 
-/** Old files do not say which one theirs is. */
+/** Old files have no model type. */
 const MODEL_TYPES: readonly unknown[] = ['BPE', 'WordPiece', 'Unigram', undefined];
 
 /**
- * One more than the largest id of a `tokenizer.json`, added tokens included; it need not be the number of tokens.
+ * Returns the largest id of a `tokenizer.json` plus one, added tokens included; it need not equal the number
+ * of tokens.
  * @throws ZerofleetError `tokenizer_invalid`
  */
 export function vocabSizeOf({ model, added_tokens = [] }: Readonly<Record<string, unknown>>): number {
@@ -25,7 +29,7 @@ export function vocabSizeOf({ model, added_tokens = [] }: Readonly<Record<string
       );
     size = Math.max(size, id + 1);
   };
-  // Of a Unigram model: a list of tokens with their scores, and the id is the place in it.
+  // A Unigram vocabulary is a list of tokens with scores, indexed by id.
   if (Array.isArray(vocab)) size = vocab.length;
   else if (typeof vocab === 'object' && vocab !== null)
     for (const [token, id] of Object.entries(vocab)) add(id, token);
@@ -40,9 +44,9 @@ export function vocabSizeOf({ model, added_tokens = [] }: Readonly<Record<string
 }
 
 /**
- * The chat template of a model, null when it has none.
+ * Returns the chat template of a model, or null.
  * @param config `tokenizer_config.json`, where the template is a text or one of several with names
- * @param file `chat_template.jinja`, which takes its place
+ * @param file `chat_template.jinja`, which takes precedence
  */
 export function chatTemplateOf(config: Readonly<Record<string, unknown>>, file?: string): string | null {
   const { chat_template: found } = config;
@@ -55,8 +59,9 @@ export function chatTemplateOf(config: Readonly<Record<string, unknown>>, file?:
 const NAMED_TOKENS = ['bos_token', 'eos_token', 'pad_token', 'unk_token'] as const;
 
 /**
- * Special tokens by name. What `tokenizer_config.json` says of one counts, null included; else what `special_tokens_map.json` says.
- * Where neither names the tokens that begin and end a text, they are the single ones that the post-processor puts around it.
+ * Returns special tokens by name. Entries of `tokenizer_config.json`, including null, take precedence over
+ * `special_tokens_map.json`. If neither names the tokens that begin and end a text, they are the single ones
+ * that the post-processor adds.
  */
 export function specialTokensOf(
   config: Readonly<Record<string, unknown>>,
@@ -76,7 +81,7 @@ export function specialTokensOf(
   );
 }
 
-/** A special token is its text, or an object with its text. */
+/** Returns the text of a special token, which is a text or an object with its text. */
 function contentOf(token: unknown): string | null {
   if (typeof token === 'string') return token;
   const content = (token as { content?: unknown } | null | undefined)?.content;

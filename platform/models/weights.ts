@@ -1,5 +1,5 @@
 /**
- * Where the weights of an uploaded model lie, as it was found when the model was checked:
+ * Index of the weights of an uploaded model, written when the model was checked:
  *
  *     models/<model>/config.json, tokenizer.json …      as they came
  *     models/<model>/model-00001-of-00002.safetensors   as they came
@@ -13,7 +13,7 @@ import { Check, type Static, Type } from '../schema.js';
 
 export const WEIGHTS_FILE = 'WEIGHTS.json';
 
-/** Dtypes that weights may be stored in; each of their values is an fp32 value. */
+/** Dtypes that weights may be stored in; each of their values is representable in fp32. */
 export const WEIGHT_DTYPES = ['F32', 'BF16', 'F16'] as const;
 export type WeightDtype = (typeof WEIGHT_DTYPES)[number];
 
@@ -24,16 +24,16 @@ export function isWeightDtype(dtype: string): dtype is WeightDtype {
 const strict = { additionalProperties: false };
 const Count = Type.Integer({ minimum: 0 });
 
-/** A parameter, or a run of its elements, at bytes `[byte_begin, byte_end)` of the file (absolute), row-major. */
+/** Parameter or run of its elements at bytes `[byte_begin, byte_end)` of the file (absolute), row-major. */
 const Tensor = Type.Object(
   {
     param: Type.String({ minLength: 1 }),
-    /** `master` where it is not said. */
+    /** `master` by default. */
     state: Type.Optional(Type.Union(STATE_NAMES.map((state) => Type.Literal(state)))),
     dtype: Type.Union(WEIGHT_DTYPES.map((dtype) => Type.Literal(dtype))),
-    /** Of the whole parameter. */
+    /** Shape of the whole parameter. */
     shape: Type.Array(Count),
-    /** First element of a run; without it the whole parameter is there. */
+    /** First element of a run; absent if the tensor is the whole parameter. */
     begin: Type.Optional(Count),
     byte_begin: Count,
     byte_end: Count,
@@ -43,7 +43,7 @@ const Tensor = Type.Object(
 
 const File = Type.Object(
   {
-    /** In the model's own folder, and never outside of it. */
+    /** File name in the model's own folder. */
     file: Type.String({ pattern: '^([A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*$' }),
     bytes: Count,
     /** Eight digits for each CHUNK_BYTES of the file. */
@@ -56,7 +56,7 @@ const File = Type.Object(
 export const ModelWeights = Type.Object(
   {
     format_version: Type.Literal(1),
-    /** Updates that the state of the optimizer has seen; only where there is a state. */
+    /** Optimizer updates; only with an optimizer state. */
     optimizer_steps: Type.Optional(Count),
     files: Type.Array(File),
   },
@@ -67,7 +67,10 @@ const documents = new Check(ModelWeights);
 export type WeightsFile = Static<typeof File>;
 export type WeightTensor = Static<typeof Tensor>;
 
-/** Which elements of its parameter a file has, `[begin, end)`, of how many. */
+/**
+ * Returns the elements `[begin, end)` of the parameter that a file has, and the parameter's number of
+ * elements.
+ */
 export function elementsOf({ param, dtype, shape, begin = 0, byte_begin, byte_end }: WeightTensor) {
   const numel = shape.reduce((product, size) => product * size, 1);
   return { param, begin, end: begin + (byte_end - byte_begin) / ELEMENT_BYTES[dtype], numel };
@@ -77,13 +80,13 @@ export function modelFileKey(modelId: string, file: string): string {
   return `${modelKey(modelId)}/${file}`;
 }
 
-/** @param optimizer_steps null: there is no state of an optimizer */
+/** @param optimizer_steps null without an optimizer state */
 export function encodeWeights(files: readonly WeightsFile[], optimizer_steps: number | null = null): Buffer {
   const steps = optimizer_steps === null ? {} : { optimizer_steps };
   return Buffer.from(`${JSON.stringify({ format_version: 1, ...steps, files })}\n`);
 }
 
-/** @throws ZerofleetError `model_corrupt` when it is not what `encodeWeights` wrote */
+/** @throws ZerofleetError `model_corrupt` when it was not written by `encodeWeights` */
 export function parseWeights(bytes: Uint8Array): ModelWeights {
   let value: unknown;
   try {

@@ -7,19 +7,19 @@ import { FileStore } from './file/store.js';
 import { s3Server } from './s3/server.js';
 
 export interface OpenObjectStoreOptions {
-  /** Server that is not AWS (`ZEROFLEET_S3_ENDPOINT`); ignored for directories. */
+  /** Endpoint of an S3-compatible server (`ZEROFLEET_S3_ENDPOINT`); ignored for directories. */
   s3Endpoint?: string | null;
-  /** Make a missing directory; ignored for S3. */
+  /** Creates a missing directory; ignored for S3. */
   create?: boolean;
-  /** The newest credentials, asked for before each request; null: the usual `AWS_*` places. */
+  /** Returns the current credentials, called before each request; null: the usual `AWS_*` sources. */
   credentials?: (() => SessionCredentials) | null;
 }
 
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
 /**
- * Opens the store that a URL names: `file:///directory` or `s3://bucket/prefix`. Credentials for S3 come from
- * the usual `AWS_*` places unless given. It is not contacted yet; `check()` does that.
+ * Opens the store of a URL: `file:///directory` or `s3://bucket/prefix`. Credentials for S3 come from the
+ * usual `AWS_*` sources unless given. It is not contacted yet; `check()` does that.
  * @throws ZerofleetError `invalid_configuration`; ObjectStoreError when a directory cannot be used
  */
 export async function openObjectStore(
@@ -34,7 +34,7 @@ export async function openObjectStore(
     const bucket = parsed.hostname;
     const prefix = parsed.pathname.replace(/^\/+|\/+$/g, '');
     if (BUCKET.test(bucket) && (prefix === '' || isKey(prefix))) {
-      // The SDK is large; programs that keep their objects in a directory start without it.
+      // The SDK is large; programs with objects in a directory do not load it.
       const { S3Store } = await import('./s3/store.js');
       const given = credentials ? { credentials: async () => sdkCredentials(credentials()) } : {};
       return new S3Store({ bucket, prefix, ...s3Server(s3Endpoint), ...given });
@@ -46,7 +46,10 @@ export async function openObjectStore(
   );
 }
 
-/** As the SDK wants them. What has expired long ago it asks for before each request, whatever clocks say. */
+/**
+ * Converts credentials for the SDK. An expiry in the distant past makes the SDK ask before each request,
+ * regardless of clocks.
+ */
 function sdkCredentials(given: SessionCredentials) {
   return {
     accessKeyId: given.access_key_id,

@@ -20,12 +20,12 @@ function open(t: Test, endpoint: string): S3Store {
   return store;
 }
 
-t.test('a store that refuses to create what is there', async (t) => {
+t.test('a store that refuses to overwrite', async (t) => {
   const bucket = new S3StandIn();
   const door = await bucket.open();
   t.teardown(() => door.close());
   t.equal(await keepsCreateOnly(open(t, door.endpoint)), true);
-  t.equal(bucket.objects.size, 0, 'nothing is left');
+  t.equal(bucket.objects.size, 0, 'the probe object is removed');
   const files = await FileStore.open(t.testdir(), {});
   t.equal(await keepsCreateOnly(files), true);
 });

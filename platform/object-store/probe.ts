@@ -2,12 +2,12 @@ import { newUlid } from '../random.js';
 import { ObjectStoreError } from './common/errors.js';
 import type { ObjectStore } from './common/port.js';
 
-/** Below a root that the sweep looks at, should the process end before the object is removed. */
+/** Below a root of the sweep, for the case that the process dies before it removes the object. */
 const FOLDER = 'uploads/_probe';
 
 /**
- * Whether a store refuses a create-only write to a key that is there. Servers that don't know `If-None-Match` overwrite it without a
- * word, and then two workers may commit the same checkpoint.
+ * Checks that a store refuses a create-only write to an existing key. Servers without `If-None-Match` support
+ * overwrite it silently, and two workers might commit the same checkpoint.
  * @throws errors of the object store
  */
 export async function keepsCreateOnly(objects: ObjectStore): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { InstructionSet } from '../../contracts/index.js';
 
-/** What each path of instructions needs of the machine, best first: the names of /proc/cpuinfo. */
+/** CPU flags in /proc/cpuinfo that each instruction set requires, best first. */
 const NEEDED: readonly [InstructionSet, readonly string[]][] = [
   ['avx512bf16', ['avx2', 'fma', 'f16c', 'avx512f', 'avx512bw', 'avx512dq', 'avx512vl', 'avx512_bf16']],
   ['avx512', ['avx2', 'fma', 'f16c', 'avx512f', 'avx512bw', 'avx512dq', 'avx512vl']],
@@ -9,8 +9,8 @@ const NEEDED: readonly [InstructionSet, readonly string[]][] = [
 ];
 
 /**
- * The best path of instructions of this machine, as the native core would choose it; `generic` where the machine does not
- * say. This room may not load the native core.
+ * Returns the best instruction set of this machine, with the same choice as the native core; `generic` if
+ * unknown. This folder may not load the native core.
  */
 export function bestInstructionSet(cpuInfo = readCpuInfo()): InstructionSet {
   const flags = new Set(/^flags\s*:(.*)$/m.exec(cpuInfo)?.[1]?.split(' '));

@@ -4,7 +4,7 @@ import { serveMetrics } from './metrics-server.js';
 const host = '127.0.0.1';
 const metrics = { scrape: async () => ({ type: 'text/plain; version=0.0.4', text: 'slots{pool="p"} 2\n' }) };
 
-t.test('metrics are served as Prometheus reads them, and nothing else is', async (t) => {
+t.test('metrics are served in Prometheus format, and nothing else', async (t) => {
   const server = await serveMetrics({ host, port: 0, metrics });
   t.teardown(() => server.close());
   const reply = await fetch(`${server.url}/metrics`);
@@ -19,7 +19,7 @@ t.test('metrics are served as Prometheus reads them, and nothing else is', async
   await t.rejects(fetch(server.url));
 });
 
-t.test('a scrape that fails is an error of the server', async (t) => {
+t.test('a scrape that fails is a server error', async (t) => {
   const scrape = async () => Promise.reject(new Error('broken'));
   const server = await serveMetrics({ host, port: 0, metrics: { scrape } });
   t.teardown(() => server.close());

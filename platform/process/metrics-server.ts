@@ -12,16 +12,16 @@ export interface MetricsServer {
 
 export interface MetricsServerOptions {
   host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   port: number;
   metrics: { scrape(): Promise<{ type: string; text: string }> };
-  /** False while the program does not do its work; true when absent. */
+  /** Returns false while the program does not do its work; true by default. */
   isHealthy?(): boolean;
 }
 
 /**
- * Serves `/metrics` to Prometheus and `/healthz` to whoever restarts a program that is stuck: 200, or 503 when it is not healthy.
- * @throws ZerofleetError `invalid_configuration` when it can't listen there
+ * Serves `/metrics` to Prometheus and `/healthz` as a liveness probe: 200, or 503 when unhealthy.
+ * @throws ZerofleetError `invalid_configuration` when it can't listen
  */
 export async function serveMetrics(options: MetricsServerOptions): Promise<MetricsServer> {
   const { host, port } = options;
@@ -39,7 +39,7 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
       `metrics can't be served on ${host}:${port} (${String(error)}); set ZEROFLEET_METRICS_PORT to a free port, or leave it unset`,
     );
   }
-  // A TCP server has an address of this kind from `listening` on.
+  // A listening TCP server has an address of this kind.
   const { port: actual } = server.address() as AddressInfo;
   let closed: Promise<void> | null = null;
   const close = async () => {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { Periodic } from './periodic.js';
 
-t.test('work is done again after a failure, which is told', async (t) => {
+t.test('work is repeated after a failure, which is reported', async (t) => {
   const told: unknown[] = [];
   let times = 0;
   await new Promise<void>((resolve) => {
@@ -16,10 +16,10 @@ t.test('work is done again after a failure, which is told', async (t) => {
     );
   });
   t.match(told, [{ message: 'once' }]);
-  t.equal(times, 2, 'and not again once it is closed');
+  t.equal(times, 2, 'but not after close');
 });
 
-t.test('closing waits for the work that is under way, and ends the pause', async (t) => {
+t.test('close waits for the work in progress, and ends the pause', async (t) => {
   let finish: () => void = () => undefined;
   let done = false;
   const periodic = new Periodic(

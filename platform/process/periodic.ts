@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Work that is done at once and then again and again, with a pause between. A failure is told, and the next time comes. */
+/**
+ * Work that runs at once and then repeatedly, with a pause in between. A failure is reported and does not end
+ * the repetition.
+ */
 export class Periodic {
   private readonly stopping = new AbortController();
   private readonly loop: Promise<void>;
@@ -13,7 +16,7 @@ export class Periodic {
     this.loop = this.run();
   }
 
-  /** Waits for the work that is under way. Idempotent. */
+  /** Waits for the work in progress. Idempotent. */
   async close(): Promise<void> {
     this.stopping.abort();
     await this.loop;

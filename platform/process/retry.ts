@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RetryPolicy } from '../../contracts/rank-protocol.js';
 
 export interface RetryOptions {
-  /** Whether another try can help; others are thrown on at once. */
+  /** Returns whether an error is transient; other errors are thrown at once. */
   retryable(error: unknown): boolean;
   /** Ends the waiting; the last error is thrown. */
   signal?: AbortSignal;
@@ -10,8 +10,9 @@ export interface RetryOptions {
 }
 
 /**
- * The pause before try `attempt + 1`, in milliseconds: twice as long each time, and of that between a half and all, so that those
- * who failed together do not come back together. When something is tried is all that chance decides here.
+ * Returns the delay before attempt `attempt + 1`, in milliseconds: exponential backoff with jitter between
+ * half and all of it, so that callers that failed together do not retry together. Randomness affects only the
+ * time of a retry.
  * @param random between 0 and 1
  */
 export function backoffMs(policy: RetryPolicy, attempt: number, random: () => number = Math.random): number {
@@ -19,7 +20,9 @@ export function backoffMs(policy: RetryPolicy, attempt: number, random: () => nu
   return (most / 2) * (1 + random());
 }
 
-/** Runs `operation` until it succeeds, another try can't help, the tries are used up or `signal` is aborted. */
+/**
+ * Runs `operation` until it succeeds, fails permanently, the attempts are exhausted or `signal` is aborted.
+ */
 export async function retry<T>(
   operation: () => Promise<T>,
   policy: RetryPolicy,

@@ -6,8 +6,9 @@ const PACKAGE_NAME = 'zerofleet';
 let cached: string | undefined;
 
 /**
- * The directory of the project's package.json. Compiled files lie at another depth than their sources, so
- * assets (`openapi.yaml`, Lua scripts, the addon) are found from here and not relative to the importing file.
+ * Returns the directory of the project's package.json. Compiled files lie at another depth than their
+ * sources, so assets (`openapi.yaml`, Lua scripts, the addon) are found from here and not relative to the
+ * importing file.
  */
 export function projectRoot(): string {
   cached ??= findRoot(dirname(fileURLToPath(import.meta.url)));

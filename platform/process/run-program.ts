@@ -11,12 +11,13 @@ export interface ProgramInput {
   log: Logger;
 }
 
-/** Time for what is still being written, the log for one. */
+/** Time for pending writes, such as the log. */
 const LINGER_MS = 1_000;
 
 /**
- * Runs a program until SIGTERM, SIGINT, or the end of a parent that started it with a channel; that one is told `{kind: 'ready'}`.
- * The configuration comes from the environment. An error of the start goes to standard error, and the exit code is 1.
+ * Runs a program until SIGTERM, SIGINT, or the exit of a parent that started it with an IPC channel; the
+ * parent gets `{kind: 'ready'}`. The configuration comes from the environment. An error at the start goes to
+ * standard error, with exit code 1.
  * @param name the name in the log
  */
 export async function runProgram(
@@ -49,10 +50,13 @@ async function end(running: Running, log: Logger, why: string): Promise<void> {
   }
 }
 
-/** Ends the process when nothing is left to do, and soon in any case: a connection that was cut off is open until TCP gives it up. */
+/**
+ * Lets the process end when it is idle, and forces it soon: a broken connection stays open until its TCP
+ * timeout.
+ */
 function exitSoon(code: number): void {
   process.exitCode = code;
-  // A parent's channel would keep this process alive.
+  // The parent's channel would keep this process alive.
   if (process.connected) process.disconnect();
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }

@@ -10,7 +10,7 @@ function groups(t: Test, own: string, files: Folder) {
   return { own: join(dir, 'own'), root: join(dir, 'root') };
 }
 
-t.test('version 2: the least of a group and those around it, in whole cores', async (t) => {
+t.test('version 2: the minimum over a group and its ancestors, in whole cores', async (t) => {
   const files = (inner: string, outer = 'max 100000\n') => ({
     pod: { 'cpu.max': outer, job: { 'cpu.max': inner } },
   });
@@ -20,8 +20,8 @@ t.test('version 2: the least of a group and those around it, in whole cores', as
   t.equal(of('250000 100000\n'), 2);
   t.equal(of('50000 100000\n'), 1);
   t.equal(of('max 100000\n'), 64);
-  t.equal(of('max 100000\n', '300000 100000\n'), 3, 'a limit of the group around it');
-  t.equal(of('9900000 100000\n'), 64, 'more than there is');
+  t.equal(of('max 100000\n', '300000 100000\n'), 3, 'a limit of the parent group');
+  t.equal(of('9900000 100000\n'), 64, 'more than the machine has');
 });
 
 t.test('version 1, in a container whose own path is that of the host', async (t) => {
@@ -32,7 +32,7 @@ t.test('version 1, in a container whose own path is that of the host', async (t)
   t.equal(usableCores(64, groups(t, own, { cpu: free })), 64);
 });
 
-t.test('where nothing is said all cores count', async (t) => {
+t.test('without limits all cores count', async (t) => {
   t.equal(usableCores(64, groups(t, '', {})), 64);
   t.equal(usableCores(64, { own: '/nowhere', root: '/nowhere' }), 64);
   t.ok(usableCores() >= 1);

@@ -2,31 +2,35 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** Where Linux tells of control groups; tests have files of their own. */
+/** Paths of control groups on Linux; tests have their own. */
 const LINUX = { own: '/proc/self/cgroup', root: '/sys/fs/cgroup' };
 
 /**
- * Processor cores that this process may use: those of its affinity, but no more than the processor time that its control group and all
- * groups around it leave (`docker run --cpus`, a limit of Kubernetes), of which Node.js 20 knows nothing. At least 1.
+ * Returns the number of cores that this process may use: those of its affinity, limited by the CPU quota of
+ * its control group and all ancestors (`docker run --cpus`, a Kubernetes limit), which Node.js 20 ignores. At
+ * least 1.
  */
 export function usableCores(cores = availableParallelism(), linux = LINUX): number {
   return Math.max(1, Math.min(cores, Math.floor(quota(linux))));
 }
 
-/** Cores' worth of processor time; Infinity without a limit. */
+/** Returns the CPU quota in cores; Infinity without a limit. */
 function quota({ own, root }: typeof LINUX): number {
   const groups = read(own)
     .split('\n')
     .map((line) => line.match(/^(\d+):([^:]*):(\/.*)$/) ?? [])
     .flatMap(([, id, controllers = '', path = '/']) => {
-      // Version 2 is the line `0::PATH`; in version 1 each controller has a hierarchy of its own.
+      // The line `0::PATH` is version 2; in version 1 each controller has its own hierarchy.
       if (id === '0') return around(root, path).map(quotaOfV2);
       return controllers.split(',').includes('cpu') ? around(join(root, 'cpu'), path).map(quotaOfV1) : [];
     });
   return Math.min(Number.POSITIVE_INFINITY, ...groups);
 }
 
-/** The folder of a group and those of all groups around it. In a container the path may be one of the host, which is not there. */
+/**
+ * Returns the folder of a group and those of its ancestors. In a container the path may be one of the host
+ * and not exist.
+ */
 function around(root: string, path: string): string[] {
   const folders = [join(root, path)];
   for (let at = path; at !== '/'; at = dirname(at)) folders.push(join(root, dirname(at)));

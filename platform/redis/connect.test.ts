@@ -2,7 +2,7 @@ import t from 'tap';
 import { startTestRedis } from '../testing/redis.js';
 import { connectRedis, disconnectRedis, redisError } from './connect.js';
 
-t.test('a connection to a server that is no primary any more is made anew', async (t) => {
+t.test('a connection to a server that is no longer the primary is reopened', async (t) => {
   const server = await startTestRedis();
   const [redis, admin] = [
     await connectRedis(server.url, 'commands'),
@@ -15,7 +15,7 @@ t.test('a connection to a server that is no primary any more is made anew', asyn
   });
   const before = await redis.client('ID');
   t.equal(await redis.client('ID'), before);
-  // A replica of nobody who is there.
+  // A replica of a missing primary.
   await admin.call('REPLICAOF', '127.0.0.1', '1');
   const error = await redis.set('a', 'b').then(
     () => null,
@@ -27,7 +27,7 @@ t.test('a connection to a server that is no primary any more is made anew', asyn
   t.not(await redis.client('ID'), before, 'over another connection');
 });
 
-t.test('another error leaves the connection as it is', async (t) => {
+t.test('other errors keep the connection', async (t) => {
   const server = await startTestRedis();
   const redis = await connectRedis(server.url, 'commands');
   t.teardown(async () => {

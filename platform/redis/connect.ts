@@ -3,10 +3,10 @@ import { ZerofleetError } from '../../contracts/index.js';
 import type { Logger } from '../logging/logging.js';
 
 /**
- * What a connection is for, which decides how it behaves while Redis is away:
+ * Purpose of a connection, which decides its behaviour while Redis is unavailable:
  * - `commands`: each command fails within seconds, so that its caller can answer or retry;
- * - `subscriber`: reconnects for ever, its subscriptions are renewed by their owner;
- * - `queue`: as BullMQ needs it, commands wait until Redis is back.
+ * - `subscriber`: reconnects for ever, its owner renews the subscriptions;
+ * - `queue`: as BullMQ needs it, commands wait until Redis is available.
  */
 export type RedisPurpose = 'commands' | 'subscriber' | 'queue';
 
@@ -18,8 +18,8 @@ const BY_PURPOSE: Readonly<Record<RedisPurpose, RedisOptions>> = {
   commands: {
     commandTimeout: COMMAND_TIMEOUT_MS,
     maxRetriesPerRequest: 2,
-    // A command whose reply was lost may have been done. Its caller knows whether it may be repeated, ioredis
-    // does not.
+    // A command whose reply was lost may have been executed. Its caller knows whether it may be repeated,
+    // ioredis does not.
     autoResendUnfulfilledCommands: false,
   },
   subscriber: { commandTimeout: COMMAND_TIMEOUT_MS, maxRetriesPerRequest: null, autoResubscribe: false },
@@ -27,7 +27,7 @@ const BY_PURPOSE: Readonly<Record<RedisPurpose, RedisOptions>> = {
 };
 
 /**
- * Connection options for `redis://`, `rediss://` and `unix:///path` URLs.
+ * Returns connection options for `redis://`, `rediss://` and `unix:///path` URLs.
  * @throws ZerofleetError `invalid_configuration`
  */
 export function redisOptions(url: string, purpose: RedisPurpose): RedisOptions {
@@ -35,7 +35,8 @@ export function redisOptions(url: string, purpose: RedisPurpose): RedisOptions {
     ...address(url),
     connectTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: (tries) => Math.min(50 * tries, MAX_RECONNECT_DELAY_MS),
-    // What was the primary until a fail-over goes on answering reads; the name leads to the new one by now. The command fails.
+    // After a fail-over the old primary still answers reads, while the name resolves to the new one. The
+    // command fails.
     reconnectOnError: ({ message }) => (message.startsWith('READONLY') ? 1 : false),
     ...BY_PURPOSE[purpose],
   };
@@ -58,17 +59,17 @@ export async function connectRedis(url: string, purpose: RedisPurpose, log?: Log
   }
 }
 
-/** Closes a connection, politely while it is up. Idempotent. */
+/** Closes a connection, gracefully while it is up. Idempotent. */
 export async function disconnectRedis(redis: Redis): Promise<void> {
   if (redis.status === 'ready') await redis.quit().catch(() => undefined);
   redis.disconnect();
 }
 
-/** Replies by which a server that runs says that it cannot serve now, or not to us. */
+/** Replies of a running server that cannot serve now, or refuses this client. */
 const NOT_SERVING =
   /^(OOM|MISCONF|EXECABORT|READONLY|LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM)\b/;
 
-/** An error of ioredis as a typed one; a typed one is returned as it is. */
+/** Converts an error of ioredis; returns a typed one unchanged. */
 export function redisError(error: unknown): ZerofleetError {
   if (error instanceof ZerofleetError) return error;
   const { name, message } = error as Error;

@@ -7,7 +7,7 @@ import { until } from '../testing/waiting.js';
 import { connectRedis, disconnectRedis, redisError, redisOptions } from './connect.js';
 import { startEmbeddedRedis } from './embedded.js';
 import { findRedisServer } from './server-program.js';
-import { placeForSocket } from './socket-place.js';
+import { socketPath } from './socket-path.js';
 
 t.test('serves on a private socket and keeps its data', async (t) => {
   const dir = join(t.testdir({}), 'redis');
@@ -35,7 +35,7 @@ t.test('serves on a private socket and keeps its data', async (t) => {
   await second.stop();
   const third = await startEmbeddedRedis({ dir });
   const last = await connectRedis(third.url, 'commands');
-  t.equal(await last.get('key'), 'acknowledged', 'even after a kill');
+  t.equal(await last.get('key'), 'acknowledged', 'even after SIGKILL');
   await disconnectRedis(last);
   await third.stop();
 });
@@ -48,17 +48,17 @@ t.test('a directory that is in use', async (t) => {
     message: new RegExp(`is used by process ${process.pid}`),
   });
   const redis = await connectRedis(server.url, 'commands');
-  t.equal(await redis.ping(), 'PONG', 'the first one is left alone');
+  t.equal(await redis.ping(), 'PONG', 'the first server keeps running');
   await disconnectRedis(redis);
   await server.stop();
 });
 
-t.test('a server that outlived its owner is ended, and its data used', async (t) => {
+t.test('an orphaned server is stopped, and its data used', async (t) => {
   const dir = join(t.testdir({}), 'redis');
   const orphan = await startEmbeddedRedis({ dir });
   const redis = await connectRedis(orphan.url, 'commands');
   await redis.set('key', 'value');
-  // A process that is certainly gone takes the place of this one as the owner.
+  // The recorded owner is replaced by a process that has surely exited.
   const dead = spawn('true');
   await once(dead, 'exit');
   await writeFile(
@@ -74,7 +74,7 @@ t.test('a server that outlived its owner is ended, and its data used', async (t)
   await heir.stop();
 });
 
-t.test('it ends with its parent, also when that is killed with its whole process group', async (t) => {
+t.test('the server ends with its parent, even if the whole process group is killed', async (t) => {
   const dir = join(t.testdir({}), 'redis');
   const module = new URL('./embedded.js', import.meta.url).href;
   const script = `const { startEmbeddedRedis } = await import(${JSON.stringify(module)});
@@ -101,7 +101,7 @@ t.test('it ends with its parent, also when that is killed with its whole process
   await heir.stop();
 });
 
-t.test('a stranger that has the process id of a server that is gone is left alone', async (t) => {
+t.test('an unrelated process that reuses the process id of a server is not killed', async (t) => {
   const root = t.testdir({});
   const dir = join(root, 'redis');
   const other = await startEmbeddedRedis({ dir: join(root, 'other') });
@@ -120,22 +120,22 @@ t.test('a stranger that has the process id of a server that is gone is left alon
 t.test('a long path', async (t) => {
   const dir = join(t.testdir({}), 'x'.repeat(90), 'y'.repeat(90));
   const server = await startEmbeddedRedis({ dir });
-  t.ok(new URL(server.url).pathname.length < 104, 'the socket lies where its name fits');
+  t.ok(new URL(server.url).pathname.length < 104, 'the socket lies where its path fits');
   const redis = await connectRedis(server.url, 'commands');
   await redis.set('key', 'value');
   await disconnectRedis(redis);
   await server.stop();
-  t.ok((await readdir(dir)).length > 0, 'the data lies where it was asked for');
+  t.ok((await readdir(dir)).length > 0, 'the data lies in the given directory');
 
   const short = dirname(new URL(server.url).pathname);
-  await t.rejects(stat(short), { code: 'ENOENT' }, 'nothing is left elsewhere');
-  t.equal(dirname(await placeForSocket(dir)), short, 'the same place each time');
+  await t.rejects(stat(short), { code: 'ENOENT' }, 'no directory is left elsewhere');
+  t.equal(dirname(await socketPath(dir)), short, 'the same directory each time');
   t.teardown(() => rm(short, { recursive: true, force: true }));
   await chmod(short, 0o755);
-  await t.rejects(placeForSocket(dir), { code: 'invalid_configuration', message: /not a private directory/ });
+  await t.rejects(socketPath(dir), { code: 'invalid_configuration', message: /not a private directory/ });
 });
 
-t.test('a server that cannot start says why', async (t) => {
+t.test('a server that cannot start reports the reason', async (t) => {
   const dir = t.testdir({ appendonlydir: 'not a directory' });
   await t.rejects(startEmbeddedRedis({ dir }), {
     code: 'job_store_unavailable',
@@ -147,7 +147,7 @@ t.test('finding the program', async (t) => {
   const make = (name: string) => ({ bin: { [name]: '#!/bin/sh\n' } });
   const dir = join(t.testdir(make('redis-server')), 'bin');
   const notExecutable = findRedisServer(dir);
-  t.not(notExecutable.path, join(dir, 'redis-server'), 'a file that cannot be run is passed over');
+  t.not(notExecutable.path, join(dir, 'redis-server'), 'a file that is not executable is skipped');
   t.equal(findRedisServer().argv0, 'redis-server');
 });
 

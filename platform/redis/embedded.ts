@@ -1,6 +1,7 @@
 /**
- * The embedded default's Redis: a private child process on a unix socket that only this user can open, with
- * an append-only file, so that what was acknowledged survives a kill of everything. It ends with its parent, however that dies.
+ * Redis of the embedded stack: a private child process on a unix socket that only this user can open, with an
+ * append-only file, so that acknowledged writes survive SIGKILL of all processes. It ends with its parent in
+ * all cases.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +13,7 @@ import type { Logger } from '../logging/logging.js';
 import { connectRedis, disconnectRedis } from './connect.js';
 import { endWithParent } from './end-with-parent.js';
 import { findRedisServer } from './server-program.js';
-import { leaveSocketPlace, placeForSocket } from './socket-place.js';
+import { removeSocketDirectory, socketPath } from './socket-path.js';
 
 const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 10_000;
@@ -20,11 +21,12 @@ const POLL_MS = 10;
 const OWNER_FILE = 'owner.json';
 
 export interface EmbeddedRedisOptions {
-  /** Directory of its files; made when missing. One server at a time may use it. */
+  /** Directory of its files; created if missing. One server at a time may use it. */
   dir: string;
   /**
-   * `always` (the default): what was acknowledged survives the death of the machine. `no`: that of every process. (With
-   * Redis' `everysec` not even that: while a sync goes on slowly, it answers before it has written.)
+   * `always` (the default): acknowledged writes survive a crash of the machine. `no`: they survive a crash of
+   * all processes. (Redis' `everysec` does not guarantee even that: during a slow sync it acknowledges before
+   * it has written.)
    */
   fsync?: 'always' | 'no';
   log?: Logger;
@@ -34,13 +36,13 @@ export interface EmbeddedRedis {
   /** `unix:///…` for `connectRedis` and `openJobStore`. */
   readonly url: string;
   readonly pid: number;
-  /** Resolves when the process has ended, for whatever reason. */
+  /** Resolves when the process has exited for any reason. */
   readonly exited: Promise<void>;
-  /** Writes everything out and ends the process. Idempotent. */
+  /** Flushes all data and ends the process. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** Who started the server in a directory; kept there while it runs. */
+/** Owner of a server, recorded in its directory while it runs. */
 interface Owner {
   pid: number;
   redis_pid: number;
@@ -49,23 +51,23 @@ interface Owner {
 
 /**
  * Starts the server and waits until it serves.
- * @throws ZerofleetError `redis_server_missing`, `job_store_unavailable` (it did not come up),
- * `invalid_configuration` (the directory is used by a living process)
+ * @throws ZerofleetError `redis_server_missing`, `job_store_unavailable` (it did not start),
+ * `invalid_configuration` (the directory is used by a live process)
  */
 export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise<EmbeddedRedis> {
   const program = findRedisServer();
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
-  // The name by which the server knows it, whatever links led here.
+  // The path that the server reports, without symbolic links.
   const dir = await realpath(options.dir);
   await takeOver(dir);
-  const socket = await placeForSocket(dir);
+  const socket = await socketPath(dir);
   await rm(socket, { force: true });
 
   const child = spawn(program.path, serverArguments(dir, socket, options.fsync ?? 'always'), {
     argv0: program.argv0,
     cwd: dir,
-    // A process group of its own: Ctrl-C in a terminal ends the parent, which still needs Redis while it
-    // shuts down.
+    // A separate process group: Ctrl-C in a terminal ends the parent, which still needs Redis during its
+    // shutdown.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -84,7 +86,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   } catch (error) {
     child.kill('SIGKILL');
     await exited;
-    await leave(dir, pid, socket);
+    await removeOwnerFiles(dir, pid, socket);
     throw error;
   }
   options.log?.info({ pid, socket: socket }, 'redis started');
@@ -95,7 +97,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
     pid,
     exited,
     stop: () => {
-      stopping ??= stopChild(child, exited).then(() => leave(dir, pid, socket));
+      stopping ??= stopChild(child, exited).then(() => removeOwnerFiles(dir, pid, socket));
       return stopping;
     },
   };
@@ -109,7 +111,7 @@ function serverArguments(dir: string, socket: string, fsync: string): string[] {
     dir,
     appendonly: 'yes',
     appendfsync: fsync,
-    // Silently dropping keys would lose jobs; a full memory must be an error instead.
+    // Evicting keys would lose jobs; exhausted memory must be an error instead.
     'maxmemory-policy': 'noeviction',
     save: '',
     daemonize: 'no',
@@ -118,8 +120,8 @@ function serverArguments(dir: string, socket: string, fsync: string): string[] {
 }
 
 /**
- * Two servers on one append-only file would destroy it. A living owner is an error; a server that outlived
- * its owner (which was killed) is ended first.
+ * Takes over a directory. Two servers on one append-only file would destroy it: a live owner is an error; an
+ * orphaned server, whose owner was killed, is stopped first.
  */
 async function takeOver(dir: string): Promise<void> {
   const owner = await readOwner(dir);
@@ -138,25 +140,25 @@ async function takeOver(dir: string): Promise<void> {
   }
 }
 
-/** Takes away what only a running server needs, unless another one has taken over meanwhile. */
-async function leave(dir: string, redisPid: number, socket: string): Promise<void> {
+/** Removes the files of a running server, unless another owner has taken over. */
+async function removeOwnerFiles(dir: string, redisPid: number, socket: string): Promise<void> {
   if ((await readOwner(dir))?.redis_pid !== redisPid) return;
   await rm(join(dir, OWNER_FILE), { force: true });
-  await leaveSocketPlace(socket, dir);
+  await removeSocketDirectory(socket, dir);
 }
 
 async function readOwner(dir: string): Promise<Owner | null> {
   try {
     return JSON.parse(await readFile(join(dir, OWNER_FILE), 'utf8')) as Owner;
   } catch {
-    // None, or one whose writer was cut short: it had not begun to serve.
+    // No owner, or one whose writer was interrupted before its server started.
     return null;
   }
 }
 
 /**
- * Whether the server that `owner` started still runs on `dir`. It is asked itself: process ids are used
- * again, and a stranger must never be ended for having the same one.
+ * Returns whether the server that `owner` started still runs on `dir`. The server itself is asked, because
+ * process ids are reused and an unrelated process must never be killed.
  */
 async function isServing(owner: Owner, dir: string): Promise<boolean> {
   if (!isAlive(owner.redis_pid)) return false;

@@ -1,20 +1,20 @@
 import { spawn } from 'node:child_process';
 
-/** Waits for the end of its input, which only this process holds open, and asks the other process to end. */
+/** Waits for the end of its input, which only this process holds open, then sends SIGTERM to the child. */
 const WATCHER = 'read -r _; kill -TERM "$1"';
 
 /**
- * Has a child process asked to end (SIGTERM) when this process dies, however that happens. A shell in a process group of its own waits
- * for it, so that what kills this process with its group does not kill the shell.
+ * Sends SIGTERM to a child process when this process exits in any way. A shell in its own process group waits
+ * for that, so that a kill of this process group does not kill the shell.
  * @param pid of the child
- * @param exited resolves when the child has ended; its id may then be another process's
+ * @param exited resolves when the child has exited; its id may be reused afterwards
  */
 export function endWithParent(pid: number, exited: Promise<void>): void {
   const shell = spawn('/bin/sh', ['-c', WATCHER, 'sh', String(pid)], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  // Without a shell the child outlives this process, and the next start ends it.
+  // Without a shell the child may be orphaned; the next start stops it.
   shell.on('error', () => undefined);
   void exited.then(() => shell.kill('SIGKILL'));
 }

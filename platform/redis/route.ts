@@ -6,9 +6,9 @@ import { redisOptions } from './connect.js';
 const LOOPBACK = '127.0.0.1';
 
 /**
- * The address of this machine on the way to Redis: where other machines that use the same Redis can reach it, too. Loopback
- * when Redis is on this machine. Nothing is sent.
- * @throws ZerofleetError `invalid_configuration` when there is no way to that host
+ * Returns the address of this machine on the route to Redis, at which other machines with the same Redis can
+ * reach it; loopback when Redis is on this machine. Sends nothing.
+ * @throws ZerofleetError `invalid_configuration` when there is no route
  */
 export async function addressTowards(redisUrl: string): Promise<string> {
   const { path, host, port } = redisOptions(redisUrl, 'commands');
@@ -23,7 +23,7 @@ export async function addressTowards(redisUrl: string): Promise<string> {
   );
 }
 
-/** To connect a datagram socket only asks the routing table. */
+/** Connecting a datagram socket only consults the routing table. */
 async function localAddress(family: 'udp4' | 'udp6', host: string, port: number): Promise<string | null> {
   const socket = createSocket(family);
   try {

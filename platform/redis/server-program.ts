@@ -2,15 +2,15 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { ZerofleetError } from '../../contracts/index.js';
 
-/** A program that is a Redis server when it is called by the name `argv0`. */
+/** Program that acts as a Redis server when it is called with the name `argv0`. */
 export interface ServerProgram {
   path: string;
   argv0: string;
 }
 
-// Redis is one binary under several names and decides by its argv[0] what to be. Debian's small package
-// redis-tools has it as redis-check-rdb only, which saves the service that the package redis-server would
-// start on the whole machine.
+// Redis is one binary under several names and chooses its function by argv[0]. Debian's small package
+// redis-tools has it as redis-check-rdb only, which avoids the system service that the package redis-server
+// would start.
 const NAMES = ['redis-server', 'valkey-server', 'redis-check-rdb', 'valkey-check-rdb'];
 const FALLBACK_DIRS = ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'];
 

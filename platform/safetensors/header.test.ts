@@ -10,7 +10,7 @@ import {
 } from './header.js';
 import { parseSafetensorsHeader, safetensorsHeaderBytes } from './read-header.js';
 
-/** A file of the format's description, not of our own writer. */
+/** Builds a file from the format's description, not with our own writer. */
 function fileOf(json: string, data_bytes = 0): Buffer {
   const text = Buffer.from(json);
   const file = Buffer.alloc(8 + text.length + data_bytes);
@@ -22,7 +22,7 @@ function fileOf(json: string, data_bytes = 0): Buffer {
 const entry = (dtype: string, shape: unknown, offsets: unknown) =>
   JSON.stringify({ dtype, shape, data_offsets: offsets });
 
-t.test('what is written is what is read', async (t) => {
+t.test('a written header can be read', async (t) => {
   const tensors = [
     { name: 'a.weight', dtype: 'F32' as const, shape: [2, 3], begin: 0, end: 24 },
     { name: 'b', dtype: 'BF16' as const, shape: [5], begin: 24, end: 34 },
@@ -43,18 +43,14 @@ t.test('what is written is what is read', async (t) => {
     { name: 'x', dtype: 'BF16', shape: [1], begin: 0, end: 2 },
   ]);
   const gap = [{ name: 'x', dtype: 'F32' as const, shape: [1], begin: 4, end: 8 }];
-  t.throws(() => safetensorsHeader(gap, {}), { code: 'safetensors_invalid' }, 'a hole is never written');
+  t.throws(() => safetensorsHeader(gap, {}), { code: 'safetensors_invalid' }, 'a gap is never written');
 });
 
-t.test('every way to lie is refused by file and tensor', async (t) => {
+t.test('every invalid header is refused with file and tensor', async (t) => {
   const one = entry('F32', [1], [0, 4]);
   const bad: [string, Buffer, RegExp][] = [
     ['no length', Buffer.alloc(3), /^f: ends after 3 bytes/],
-    [
-      'a length beyond all bounds',
-      Buffer.alloc(8, 0xff),
-      /^f: says that its header has 18446744073709551615/,
-    ],
+    ['an excessive length', Buffer.alloc(8, 0xff), /^f: says that its header has 18446744073709551615/],
     ['a length beyond the file', fileOf(`{"x":${one}}`).subarray(0, 20), /but ends after 20 bytes in all/],
     ['a list', fileOf('[]'), /no JSON object/],
     ['leading space', fileOf(' {}'), /no JSON object/],
@@ -85,7 +81,7 @@ t.test('every way to lie is refused by file and tensor', async (t) => {
       fileOf(`{"x":${entry('F32', [1], [4, 0])}}`, 4),
       /"x" ends at byte 0, before it begins at 4/,
     ],
-    ['a hole', fileOf(`{"x":${entry('F32', [1], [4, 8])}}`, 8), /"x" begins at byte 4, after a hole from 0/],
+    ['a gap', fileOf(`{"x":${entry('F32', [1], [4, 8])}}`, 8), /"x" begins at byte 4, after a hole from 0/],
     [
       'an overlap',
       fileOf(`{"x":${one},"y":${entry('F32', [1], [2, 6])}}`, 6),
@@ -96,8 +92,8 @@ t.test('every way to lie is refused by file and tensor', async (t) => {
     ['a name twice, once escaped', fileOf(`{"x":${one},"\\u0078":${one}}`, 4), /tensor "x" is there twice/],
     ['a field twice', fileOf(`{"x":{"dtype":"F32",${one.slice(1)}}`, 4), /"x" has the field dtype twice/],
     ['metadata of numbers', fileOf('{"__metadata__":{"a":1}}'), /__metadata__/],
-    ['data that is cut off', fileOf(`{"x":${one}}`, 3), /"x" ends at byte 66 of the file, but only 65/],
-    ['bytes of nobody', fileOf(`{"x":${one}}`, 5), /has 1 bytes after its last tensor/],
+    ['truncated data', fileOf(`{"x":${one}}`, 3), /"x" ends at byte 66 of the file, but only 65/],
+    ['unused bytes', fileOf(`{"x":${one}}`, 5), /has 1 bytes after its last tensor/],
   ];
   for (const [name, bytes, message] of bad) {
     const read = () => parseSafetensorsHeader(bytes, { name: 'f', bytes: bytes.length });
@@ -163,7 +159,7 @@ function mutated(file: Buffer, { at, what, byte }: Mutation): Buffer {
   return Buffer.concat([file.subarray(0, place), what === 'drop' ? Buffer.alloc(0) : Buffer.of(byte), after]);
 }
 
-/** Whether header and tensors fill a file of `bytes` bytes, one after the other. */
+/** Returns whether header and tensors fill a file of `bytes` bytes without gaps. */
 function fills({ bytes: header_bytes, tensors }: SafetensorsHeader, bytes: number): boolean {
   let position = 0;
   for (const { dtype, shape, begin, end } of tensors) {
@@ -174,7 +170,7 @@ function fills({ bytes: header_bytes, tensors }: SafetensorsHeader, bytes: numbe
   return header_bytes + position === bytes;
 }
 
-t.test('property: a mutated header is refused, or is one of a file without holes and overlaps', async (t) => {
+t.test('property: a mutated header is refused, or describes a file without gaps and overlaps', async (t) => {
   let refused = 0;
   fc.assert(
     fc.property(anyTensors, fc.array(mutation, { minLength: 1, maxLength: 4 }), (tensors, mutations) => {

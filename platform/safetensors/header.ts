@@ -1,10 +1,10 @@
 /**
- * The header of the safetensors format (https://github.com/huggingface/safetensors#format): the length of the
- * JSON as 64-bit little-endian, the JSON, then the data. No tensor is ever held here.
+ * Header of the safetensors format (https://github.com/huggingface/safetensors#format): the length of the
+ * JSON as 64-bit little-endian, the JSON, then the data. Tensor data is never held here.
  */
 import { ZerofleetError } from '../../contracts/index.js';
 
-/** Bytes of one element of every dtype that a file may have. */
+/** Bytes of one element by dtype. */
 export const ELEMENT_BYTES = {
   BOOL: 1,
   U8: 1,
@@ -25,7 +25,7 @@ export const ELEMENT_BYTES = {
 
 export type SafetensorsDtype = keyof typeof ELEMENT_BYTES;
 
-/** A tensor of a safetensors file. */
+/** Tensor of a safetensors file. */
 export interface HeaderTensor {
   name: string;
   dtype: SafetensorsDtype;
@@ -44,17 +44,17 @@ export interface SafetensorsHeader {
 }
 
 export const LENGTH_BYTES = 8;
-/** Several times what a file of 100,000 tensors has; the reference implementation accepts 100 MB. */
+/** Several times the JSON of a file with 100,000 tensors; the reference implementation accepts 100 MB. */
 export const MAX_JSON_BYTES = 32 * 1024 * 1024;
 /** Readers map the file into memory; data that begins at a multiple of this needs no copy. */
 const ALIGNMENT_BYTES = 8;
-/** Names are anyone's text; only so much of one is repeated. */
+/** Names are untrusted text, so messages truncate them. */
 const SHOWN_NAME = 200;
 
 /**
- * Length and JSON of a file.
+ * Encodes length and JSON of a file.
  * @param tensors in the order of their data, without gaps
- * @param alignment_bytes the data begins at a multiple of it, which is one of 8
+ * @param alignment_bytes multiple of 8 at a multiple of which the data begins
  * @throws ZerofleetError `safetensors_invalid`
  */
 export function safetensorsHeader(
@@ -76,7 +76,8 @@ export function safetensorsHeader(
 }
 
 /**
- * The format's own rules: every tensor as long as its shape says, one after the other without a hole, no name twice.
+ * Checks the rules of the format: every tensor has the length of its shape, tensors are contiguous, names are
+ * unique.
  * @param tensors sorted by their first byte
  * @throws ZerofleetError `safetensors_invalid`
  */
@@ -97,7 +98,7 @@ export function checkTensors(tensors: readonly HeaderTensor[], file: string): vo
   }
 }
 
-/** @param tensor whose the problem is; without one it is the whole file's */
+/** @param tensor name of the malformed tensor; absent for a problem of the whole file */
 export function malformed(file: string, problem: string, tensor?: string): ZerofleetError {
   const subject = tensor === undefined ? '' : `tensor ${JSON.stringify(tensor.slice(0, SHOWN_NAME))} `;
   return new ZerofleetError('safetensors_invalid', `${file}: ${subject}${problem}`, {

@@ -1,18 +1,18 @@
 /**
- * `JSON.parse` keeps the last of two equal keys without a word, and other readers keep the first: a document that has a key
- * twice means two things. This finds such a key.
+ * Detects duplicate keys. `JSON.parse` silently keeps the last of two equal keys, other readers keep the
+ * first, so such a document is ambiguous.
  */
 
 const QUOTE = '"';
 
 /**
- * The path of the first key that an object of the text has twice, or null.
+ * Returns the path of the first duplicate key, or null.
  * @param text valid JSON
  */
 export function repeatedKey(text: string): string[] | null {
-  /** One set of keys for each object that is open; null for an array. */
+  /** Set of keys for each open object; null for an array. */
   const open: (Set<string> | null)[] = [];
-  /** The key that each open object or array is the value of. */
+  /** Key of each open object or array. */
   const path: string[] = [];
   let key = '';
   for (let at = 0; at < text.length; at++) {
@@ -37,14 +37,14 @@ export function repeatedKey(text: string): string[] | null {
   return null;
 }
 
-/** Where the string that begins at `at` is over: the place after its closing quote. */
+/** Returns the position after the closing quote of the string at `at`. */
 function stringEnd(text: string, at: number): number {
   let end = at + 1;
   while (text[end] !== QUOTE) end += text[end] === '\\' ? 2 : 1;
   return end + 1;
 }
 
-/** Whether a colon follows: in JSON that makes a string a key. */
+/** Returns whether a colon follows, which makes a JSON string a key. */
 function isKey(text: string, at: number): boolean {
   let next = at;
   while (' \t\r\n'.includes(text[next] as string)) next++;

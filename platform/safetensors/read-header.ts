@@ -1,4 +1,4 @@
-/** Reads headers of safetensors files that anyone may have written: nothing in them is believed. */
+/** Reads headers of untrusted safetensors files. */
 
 import { type JsonLimits, jsonExcess } from '../json-limits.js';
 import {
@@ -13,23 +13,23 @@ import {
 } from './header.js';
 import { repeatedKey } from './json-keys.js';
 
-/** What is known of the file that a header stands in. */
+/** Known properties of the file. */
 export interface SafetensorsFile {
-  /** For messages. */
+  /** Name in messages. */
   name: string;
-  /** Its whole size; when it is given, header and data must fill it exactly. */
+  /** Size of the whole file; if given, header and data must fill it exactly. */
   bytes?: number;
 }
 
-/** Name, dtype, shape and place of a tensor are some eight values. */
+/** A tensor's name, dtype, shape and offsets are some eight values. */
 const JSON_LIMITS: JsonLimits = { depth: 8, values: 2_500_000 };
 
 const SOME_FILE: SafetensorsFile = { name: 'safetensors' };
 
 /**
- * How many bytes `parseSafetensorsHeader` needs.
- * @param start at least the first 8 bytes of a file, or all that it has
- * @throws ZerofleetError `safetensors_invalid` when there cannot be so long a header
+ * Returns the number of bytes that `parseSafetensorsHeader` needs.
+ * @param start at least the first 8 bytes of a file, or the whole file
+ * @throws ZerofleetError `safetensors_invalid` for an invalid length
  */
 export function safetensorsHeaderBytes(start: Uint8Array, file = SOME_FILE): number {
   if (start.length < LENGTH_BYTES)
@@ -67,7 +67,7 @@ export function parseSafetensorsHeader(start: Uint8Array, file = SOME_FILE): Saf
 }
 
 function parseJson(json: Uint8Array, file: string): Record<string, unknown> {
-  // The format asks for it, so that whatever else is in a file's first bytes is not taken for a header.
+  // Required by the format, so that other files are not mistaken for a header.
   if (json[0] !== '{'.charCodeAt(0)) throw malformed(file, 'has a header that is no JSON object');
   const excess = jsonExcess(json, JSON_LIMITS);
   if (excess !== null) throw malformed(file, `has a header that ${excess}`);
@@ -110,7 +110,7 @@ function metadataOf(metadata: unknown, file: string): Record<string, string> {
   return metadata as Record<string, string>;
 }
 
-/** Data that is not all there, or that no tensor has, is damage or a place to hide something. */
+/** Checks the file size: missing data is damage, and unused bytes could hide content. */
 function checkSize(file: SafetensorsFile, header_bytes: number, last: HeaderTensor | undefined): void {
   if (file.bytes === undefined) return;
   const end = header_bytes + (last?.end ?? 0);

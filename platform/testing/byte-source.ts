@@ -1,6 +1,6 @@
 import type { ByteSource } from '../torch-file/byte-source.js';
 
-/** A file in memory, handed out in short pieces so that records lie across their borders. */
+/** In-memory file that is read in short pieces, so that records span their borders. */
 export function memorySource(content: Buffer, name = 'test.pt', piece_bytes = 37): ByteSource {
   return {
     name,

@@ -12,32 +12,32 @@ import { statesOf } from '../checkpoint/shard-contents.js';
 import { ChunkChecksums } from '../checkpoint/verify.js';
 import type { ObjectStore } from '../object-store/common/port.js';
 
-/** Any header does: what reads a checkpoint goes by the manifest. */
+/** Length of a dummy header: readers of a checkpoint use the manifest only. */
 const HEADER_BYTES = 64;
 
 export interface TestCheckpointShape {
   /** Elements of each parameter `p0`, `p1`, … */
   numels: readonly number[];
-  /** That wrote it. */
+  /** Number of writing ranks. */
   ranks: number;
   sharding?: Sharding;
-  /** Of the optimizer; AdamW's unless given. */
+  /** States of the optimizer; AdamW's by default. */
   states?: readonly StateName[];
-  /** Numbers of the parameters that are not trained. */
+  /** Numbers of the frozen parameters. */
   frozen?: readonly number[];
-  /** The value of an element; its own number unless given. */
+  /** Value of an element; its own number by default. */
   value?: (state: StateName, param: number, element: number) => number;
-  /** Sets of experts of the parameters that not all ranks share, by number. */
+  /** Expert sets by number of the parameter, for parameters not shared by all ranks. */
   expert_sets?: Readonly<Record<number, number>>;
 }
 
 /** Small enough that a rank owns several stretches of a parameter. */
 const SHARDING: Sharding = { block_elements: 4, bucket_blocks: 7, expert_sets: 1 };
 
-/** What AdamW, Adam and LAMB keep. */
+/** States of AdamW, Adam and LAMB. */
 export const ADAM_STATES: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq'];
 
-/** The parameters of such a checkpoint. */
+/** Returns the parameters of such a checkpoint. */
 export function testParams({
   numels,
   frozen = [],
@@ -53,7 +53,7 @@ export function testParams({
   }));
 }
 
-/** A consistent manifest of a checkpoint in which the value of every element is its own number. */
+/** Returns a consistent manifest of a checkpoint in which the value of every element is its own number. */
 export function testManifest(shape: TestCheckpointShape): Manifest {
   const shards = testShards(shape).map(({ shard }) => shard);
   return {
@@ -119,7 +119,9 @@ export async function putTestCheckpoint(
   return manifest;
 }
 
-/** The value of an element: its place among all states that there may be (state, then parameter, then element). */
+/**
+ * Returns the value of an element: its index among all possible states (state, then parameter, then element).
+ */
 export function elementValue(
   numels: readonly number[],
   state: StateName,
@@ -142,7 +144,7 @@ function testShards(shape: TestCheckpointShape): { shard: ManifestShard; content
   );
 }
 
-/** Elements `[begin, end)` of a parameter that are one block. */
+/** Elements `[begin, end)` of a parameter in one block. */
 interface OwnedBlock {
   param: number;
   begin: number;
@@ -150,7 +152,10 @@ interface OwnedBlock {
   rank: number;
 }
 
-/** Every block in its order and who owns it, dealt out one by one as native/zero describes it: nothing of what reads it is used here. */
+/**
+ * Returns every block in order with its owner, assigned one by one as native/zero describes it, independently
+ * of the readers' code.
+ */
 function ownedBlocks(shape: TestCheckpointShape): OwnedBlock[] {
   const { ranks, sharding = SHARDING } = shape;
   const { block_elements, bucket_blocks, expert_sets } = sharding;
@@ -187,7 +192,7 @@ function ownedBlocks(shape: TestCheckpointShape): OwnedBlock[] {
   return blocks;
 }
 
-/** What one rank owns, of every state that there is of it. */
+/** Builds the shard of one rank with all its states. */
 function buildShard(shape: TestCheckpointShape, blocks: readonly OwnedBlock[], file: string) {
   const { numels, states = ADAM_STATES, value } = shape;
   const params = testParams(shape);

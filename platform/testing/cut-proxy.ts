@@ -8,13 +8,13 @@ export interface CutProxy {
   /** `http://127.0.0.1:PORT` */
   readonly endpoint: string;
   /**
-   * From now on, when `afterBytes` bytes have gone in `direction`, the connection is reset in mid-stream;
-   * then the counting starts again, `times` times in all. The bytes up to there still arrive.
+   * Resets the connection in mid-stream after `afterBytes` bytes in `direction`; then the counting restarts,
+   * `times` times in all. The bytes before the reset still arrive.
    */
   cut(direction: CutDirection, afterBytes: number, times: number): void;
-  /** From now on the byte behind the next `afterBytes` of the client arrives with another bit, once. */
+  /** Flips one bit of the byte after the next `afterBytes` of the client, once. */
   flip(afterBytes: number): void;
-  /** How many connections were reset. */
+  /** Number of reset connections. */
   readonly cuts: number;
   close(): Promise<void>;
 }
@@ -26,7 +26,7 @@ interface Plan {
   timesLeft: number;
 }
 
-/** Changes one bit of a stream. */
+/** Flips one bit of a stream. */
 class BitFlip {
   private after: number | null = null;
 
@@ -34,7 +34,7 @@ class BitFlip {
     this.after = afterBytes;
   }
 
-  /** Changes the bytes in place when the one that is meant is among them. */
+  /** Flips the bit in place if the bytes contain its position. */
   apply(bytes: Buffer): void {
     if (this.after === null) return;
     const byte = bytes[this.after];
@@ -43,7 +43,7 @@ class BitFlip {
   }
 }
 
-/** A TCP proxy to `host:port` that can break connections, or change what goes through them, at a chosen byte. */
+/** Starts a TCP proxy to `host:port` that can break connections, or flip bits, at a chosen byte. */
 export async function startCutProxy(host: string, port: number): Promise<CutProxy> {
   const sockets = new Set<Socket>();
   let plan: Plan | null = null;
@@ -68,7 +68,7 @@ export async function startCutProxy(host: string, port: number): Promise<CutProx
       active.passed = 0;
       active.timesLeft -= 1;
       cuts += 1;
-      // The client sees a reset, not an orderly end.
+      // The client sees a reset, not an orderly close.
       (direction === 'up' ? from : to).resetAndDestroy();
       (direction === 'up' ? to : from).destroySoon();
     });
@@ -76,7 +76,7 @@ export async function startCutProxy(host: string, port: number): Promise<CutProx
 
   const server = createServer((client) => {
     const upstream = connect(port, host);
-    // Before the listener that hands the same bytes on.
+    // Registered before the listener that forwards the same bytes.
     client.on('data', (bytes: Buffer) => flips.apply(bytes));
     forward(client, upstream, 'up');
     forward(upstream, client, 'down');

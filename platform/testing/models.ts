@@ -38,7 +38,7 @@ export const TINY_CONFIG = {
   torch_dtype: 'float32',
 };
 
-/** A token for each letter. */
+/** Tokenizer with a token for each letter. */
 export const TINY_TOKENIZER = {
   version: '1.0',
   truncation: null,
@@ -57,7 +57,7 @@ export const TINY_TOKENIZER = {
 
 const CJK = 0x4e00;
 
-/** It has more tokens than a model that reads bytes. */
+/** Tokenizer with more tokens than a byte-level model. */
 export const LARGE_TOKENIZER = {
   ...TINY_TOKENIZER,
   added_tokens: [{ id: 256, content: '</s>', special: true }],
@@ -67,7 +67,7 @@ export const LARGE_TOKENIZER = {
   },
 };
 
-/** A tensor as a file has it. */
+/** Tensor of a file. */
 export interface TestTensor {
   name: string;
   dtype: 'F32' | 'BF16' | 'F16';
@@ -75,7 +75,7 @@ export interface TestTensor {
   data: Buffer;
 }
 
-/** All files of a folder that is accepted. */
+/** Returns all files of a valid folder. */
 export function modelFolder({
   config = TINY_CONFIG,
   dtype = 'BF16',
@@ -115,7 +115,7 @@ export function safetensorsFile(tensors: readonly TestTensor[]): Buffer {
   return Buffer.concat([safetensorsHeader(entries, { format: 'pt' }), ...tensors.map(({ data }) => data)]);
 }
 
-/** Finite values between -2 and 2, other ones for every name. */
+/** Returns finite values between -2 and 2 that depend on the name. */
 export function testData(name: string, shape: readonly number[], dtype: TestTensor['dtype']): Buffer {
   const numel = shape.reduce((product, size) => product * size, 1);
   let state = createHash('sha256').update(name).digest().readUInt32LE(0);
@@ -125,7 +125,7 @@ export function testData(name: string, shape: readonly number[], dtype: TestTens
   });
   if (dtype === 'F32') return Buffer.from(Float32Array.from(values).buffer);
   const words = new Uint32Array(Float32Array.from(values).buffer);
-  // The upper half of an fp32 is a bf16. As an fp16, with one bit of the exponent less, it is some finite number, too.
+  // The upper half of an fp32 is a bf16. With one bit of the exponent cleared, it is a finite fp16, too.
   const halves = Uint16Array.from(words, (word) => (word >>> 16) & (dtype === 'F16' ? 0xbbff : 0xffff));
   return Buffer.from(halves.buffer);
 }
@@ -136,7 +136,7 @@ function paramsOf(document: Record<string, unknown>) {
   return modelParams(architectureOf(config));
 }
 
-/** @param folder put before every name, e.g. `./` */
+/** @param folder prefix of every name, e.g. `./` */
 export async function tarOf(files: Iterable<readonly [string, Uint8Array]>, folder = ''): Promise<Buffer> {
   const pack = tar.pack();
   for (const [name, content] of files) pack.entry({ name: folder + name }, Buffer.from(content));
@@ -146,7 +146,7 @@ export async function tarOf(files: Iterable<readonly [string, Uint8Array]>, fold
   return Buffer.concat(pieces);
 }
 
-/** A model record; `storeModel` puts its files where they belong. */
+/** Returns a model record; `storeModel` stores its files. */
 export function testModel(id: string): Model {
   return {
     id,
@@ -167,7 +167,7 @@ export function testModel(id: string): Model {
   };
 }
 
-/** Puts a folder where an upload would have put it. */
+/** Stores a folder as an upload does. */
 export async function storeModel(
   objects: ObjectStore,
   id: string,

@@ -1,4 +1,4 @@
-/** What tests of object stores put and how they look at what they get. */
+/** Contents and assertions for tests of object stores. */
 import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
 import { type ObjectStore, ObjectStoreError } from '../object-store/index.js';
@@ -20,21 +20,21 @@ export async function rejectsWith(
   return error;
 }
 
-/** Bytes that differ from place to place, so that a swapped or repeated piece shows. */
+/** Returns bytes that depend on their position, so that swapped or repeated pieces are detected. */
 export function pattern(bytes: number): Buffer {
   const out = Buffer.allocUnsafe(bytes);
   for (let i = 0; i < bytes; i += 1) out[i] = (i * 31 + (i >> 8) * 7 + (i >> 16)) & 0xff;
   return out;
 }
 
-/** A stream of pieces of a size, empty ones at its ends. */
+/** Streams pieces of a size, with empty ones at both ends. */
 export async function* pieces(content: Buffer, size: number): AsyncGenerator<Uint8Array> {
   yield new Uint8Array();
   for (let i = 0; i < content.length; i += size) yield content.subarray(i, i + size);
   yield new Uint8Array();
 }
 
-/** Pieces of a size, empty ones between them. */
+/** Returns pieces of a size, with empty ones in between. */
 export function cut(content: Buffer, size: number): Buffer[] {
   const list: Buffer[] = [];
   for (let at = 0; at < content.length; at += size)

@@ -1,13 +1,13 @@
-/** What the object store port promises, as tests that run on every implementation. */
+/** Conformance tests of the object store port for every implementation. */
 import type { Test } from 'tap';
 import type { ByteRange, ObjectStore } from '../object-store/common/port.js';
 import { CREATE_ONLY_MAX_BYTES } from '../object-store/index.js';
 import { collect, cut, digest, names, pattern, pieces, rejectsWith } from './object-store-checks.js';
 
 export interface ConformanceSubject {
-  /** An empty store. */
+  /** Opens an empty store. */
   open(): Promise<ObjectStore>;
-  /** A length that the implementation does not store in one piece. */
+  /** Length that the implementation does not store in one piece. */
   longBytes: number;
 }
 
@@ -42,7 +42,7 @@ async function wholeObjects(t: Test, subject: ConformanceSubject): Promise<void>
   const age = Math.abs(Date.parse(info?.last_modified ?? '') - before);
   t.ok(age < 60_000, 'the time is that of the last put');
 
-  t.equal(await store.abandonUploads('a/'), 0, 'a finished put is no upload that was abandoned');
+  t.equal(await store.abandonUploads('a/'), 0, 'a finished put is not an abandoned upload');
   t.equal(String(await store.get('a/b')), 'second, longer');
 
   t.same(await store.put('empty', new Uint8Array()), { bytes: 0 });
@@ -63,21 +63,21 @@ async function versions(t: Test, subject: ConformanceSubject): Promise<void> {
   for (const content of ['first', 'other', 'third'].map((text) => Buffer.from(text))) {
     await store.put('v', content);
     const now = await etag();
-    t.not(now, before, 'another version of as many bytes, at once');
+    t.not(now, before, 'another version of the same size, immediately');
     before = now;
   }
   await store.get('v');
   await rejectsWith(t, store.put('v', Buffer.from('fifth'), { createOnly: true }), 'precondition_failed');
   await store.put('w', Buffer.from('beside it'));
-  t.equal(await etag(), before, 'nothing was written to it');
+  t.equal(await etag(), before, 'other keys are unaffected');
   await store.put('v', pieces(pattern(subject.longBytes * 2), 70_001));
-  t.not(await etag(), before, 'one that was not stored in one piece');
+  t.not(await etag(), before, 'for a version not stored in one piece');
   await store.close();
 }
 
 async function streams(t: Test, subject: ConformanceSubject): Promise<void> {
   const store = await subject.open();
-  // Pieces of odd sizes, empty ones among them: their borders must leave no trace.
+  // Pieces of odd sizes, empty ones among them: their borders must not matter.
   for (const bytes of [0, 1, 100_003, subject.longBytes, subject.longBytes * 2 + 12_345]) {
     const content = pattern(bytes);
     t.same(await store.put('long', pieces(content, 70_001)), { bytes }, `${bytes} bytes as a stream`);
@@ -93,7 +93,7 @@ async function streams(t: Test, subject: ConformanceSubject): Promise<void> {
   t.equal(
     digest(await store.get('long')),
     digest(pattern(5_000)),
-    'more pieces than one call of the system takes',
+    'more pieces than one system call accepts',
   );
   await store.put('long', pattern(subject.longBytes * 2 + 12_345));
 
@@ -102,7 +102,7 @@ async function streams(t: Test, subject: ConformanceSubject): Promise<void> {
     t.ok(piece.length > 0);
     break;
   }
-  t.equal((await store.get('long')).length, subject.longBytes * 2 + 12_345, 'a reader may leave early');
+  t.equal((await store.get('long')).length, subject.longBytes * 2 + 12_345, 'a reader may stop early');
   await store.close();
 }
 
@@ -139,11 +139,11 @@ async function readsIntoMemory(t: Test, store: ObjectStore, content: Buffer): Pr
   const range = { begin: 10, end: 40_010 };
   const bytes = await store.get('r', range, memory);
   t.ok(bytes.equals(content.subarray(10, 40_010)));
-  t.equal(bytes.buffer, memory.buffer, 'the result lies in the memory that was given');
+  t.equal(bytes.buffer, memory.buffer, 'the result lies in the given memory');
   t.equal(bytes.byteOffset, memory.byteOffset);
-  t.ok(memory.subarray(40_000).equals(Buffer.alloc(10_000, 0xee)), 'nothing behind it is touched');
+  t.ok(memory.subarray(40_000).equals(Buffer.alloc(10_000, 0xee)), 'the memory after it is unchanged');
   const short = await store.get('r', range, memory.subarray(0, 39_999));
-  t.ok(short.equals(content.subarray(10, 40_010)), 'memory that is too short is left alone');
+  t.ok(short.equals(content.subarray(10, 40_010)), 'memory that is too short is not used');
   t.not(short.buffer, memory.buffer);
 }
 
@@ -178,16 +178,16 @@ async function createOnly(t: Test, subject: ConformanceSubject): Promise<void> {
 
 async function listing(t: Test, subject: ConformanceSubject): Promise<void> {
   const store = await subject.open();
-  t.same(await names(store, ''), [], 'nothing at first');
+  t.same(await names(store, ''), [], 'empty at first');
   const all = ['a', 'b-1', 'b/1', 'b/1x', 'b/2/c', 'b0', 'jobs/x/1', 'jobs/x/10', 'jobs/x/9', 'z.json'];
   for (const key of [...all].reverse()) await store.put(key, Buffer.from(key));
-  t.same(await names(store, ''), all, 'everything, in order of the keys and not of directories');
+  t.same(await names(store, ''), all, 'all keys, in order of the keys and not of directories');
   t.same(await names(store, 'b'), ['b-1', 'b/1', 'b/1x', 'b/2/c', 'b0']);
   t.same(await names(store, 'b/'), ['b/1', 'b/1x', 'b/2/c']);
   t.same(await names(store, 'b/1'), ['b/1', 'b/1x'], 'a prefix may end inside a name');
   t.same(await names(store, 'jobs/x/1'), ['jobs/x/1', 'jobs/x/10']);
   t.same(await names(store, 'none/'), []);
-  t.same(await names(store, 'a/'), [], 'an object is no directory');
+  t.same(await names(store, 'a/'), [], 'an object is not a directory');
   for await (const info of store.list('b/2/')) t.match(info, { key: 'b/2/c', bytes: 5 });
 
   const many = Array.from({ length: 1010 }, (_, i) => `many/${String(i).padStart(5, '0')}`);
@@ -210,7 +210,7 @@ async function deleting(t: Test, subject: ConformanceSubject): Promise<void> {
   await store.put('d/sub/3', Buffer.from('again'));
   t.equal(String(await store.get('d/sub/3')), 'again');
 
-  // A delete may take away the place that a put of a neighbour is about to use.
+  // A delete may remove the directory that a put of a neighbour is about to use.
   await Promise.all(
     Array.from({ length: 40 }, (_, i) => [
       store.put(`churn/dir/${i}`, Buffer.from('x')).then(() => store.delete([`churn/dir/${i}`])),
@@ -283,7 +283,7 @@ async function failingBody(t: Test, subject: ConformanceSubject): Promise<void> 
   }
   t.equal(freed, 9, 'every producer could clean up');
   t.equal(String(await store.get('kept')), 'before');
-  t.same(await names(store, ''), ['kept'], 'nothing half-written is visible');
+  t.same(await names(store, ''), ['kept'], 'no partial object is visible');
   await store.close();
 }
 

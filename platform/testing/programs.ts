@@ -6,16 +6,16 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const INSTALL_TIMEOUT_MS = 480_000;
 
-/** Names from `programs` that are not on the PATH. */
+/** Returns the names from `programs` that are not on the PATH. */
 export function missingPrograms(programs: readonly string[]): string[] {
   const dirs = (process.env.PATH ?? '').split(delimiter);
   return programs.filter((program) => !dirs.some((dir) => isExecutable(join(dir, program))));
 }
 
 /**
- * Makes sure that programs are there, installing Debian packages where that is possible without asking
- * anybody (as root).
- * @returns null when they are there, else one sentence why not
+ * Makes sure that programs exist, installing Debian packages where that is possible without a prompt (as
+ * root).
+ * @returns null when they exist, else the reason in one sentence
  */
 export async function ensurePrograms(
   programs: readonly string[],

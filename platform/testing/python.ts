@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 
-/** A Python for tests that compare with other programs: ZEROFLEET_TEST_PYTHON, or the one on the PATH. */
+/** Python for tests that compare with other programs: ZEROFLEET_TEST_PYTHON, or the one on the PATH. */
 export interface TestPython {
   program: string;
-  /** Why it cannot be used; null when it has all packages. */
+  /** Reason why it cannot be used; null when it has all packages. */
   missing: string | null;
 }
 

@@ -1,7 +1,6 @@
 /**
- * A real S3 server for tests: Ceph's radosgw with one monitor and one storage daemon that keeps everything in
- * memory. All of it runs as the present user in one temporary directory, on loopback, without authentication
- * inside the cluster.
+ * Real S3 server for tests: Ceph's radosgw with one monitor and one in-memory storage daemon. All of it runs
+ * as the current user in one temporary directory, on loopback, without authentication inside the cluster.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -21,7 +20,7 @@ const PROGRAMS = ['ceph', 'ceph-mon', 'ceph-osd', 'monmaptool', 'radosgw', 'rado
 const PACKAGES = ['ceph-common', 'ceph-mon', 'ceph-osd', 'radosgw'];
 const COMMAND_TIMEOUT_MS = 60_000;
 const START_ATTEMPTS = 3;
-/** The storage daemon holds so much; a full one lets writes wait for ever. */
+/** Capacity of the storage daemon; writes to a full one wait for ever. */
 const MEMORY_BYTES = 1024 ** 3;
 
 export interface TestS3 {
@@ -32,16 +31,19 @@ export interface TestS3 {
   readonly region: string;
   readonly credentials: { accessKeyId: string; secretAccessKey: string };
   createBucket(name: string): Promise<void>;
-  /** A role that the user of `credentials` may assume, at the same endpoint. @param policy of IAM. @returns its ARN */
+  /**
+   * Creates a role that the user of `credentials` may assume, at the same endpoint. @param policy IAM policy.
+   * @returns its ARN
+   */
   createRole(name: string, policy: object): Promise<string>;
-  /** Frees the memory of what was deleted or replaced, which the server does by itself only after hours. */
+  /** Frees the memory of deleted and replaced objects, which the server itself does only after hours. */
   collectGarbage(): Promise<void>;
   /** Ends all its processes and removes its files. Idempotent. */
   stop(): Promise<void>;
 }
 
 /**
- * Null when radosgw can be started here (installing it first as root), else why not: the text of a test's
+ * Returns null when radosgw can be started here (installing it first as root), else the reason for a test's
  * `skip`.
  */
 export function whyNoRadosgw(): Promise<string | null> {
@@ -49,9 +51,9 @@ export function whyNoRadosgw(): Promise<string | null> {
 }
 
 /**
- * Starts a fresh server; takes about ten seconds. Its programs are not those that the tests are about: what one of them
- * refuses at the start (a port that somebody took in between, a monitor that is not ready) is tried again.
- * @param memory_bytes how much it holds
+ * Starts a fresh server; takes about ten seconds. Its start is retried after transient failures (a port taken
+ * meanwhile, a monitor that is not ready), which are not the subject of the tests.
+ * @param memory_bytes capacity
  */
 export async function startRadosgw(memory_bytes = MEMORY_BYTES): Promise<TestS3> {
   for (let attempt = 1; ; attempt++) {
@@ -92,7 +94,7 @@ class Cluster {
   }
 
   async start(): Promise<TestS3> {
-    // Without this a test that is killed by its time limit would leave three daemons behind.
+    // Otherwise a test killed by its timeout would leave three daemons behind.
     process.once('exit', this.onExit);
     for (const part of ['mon', 'osd', 'rgw']) await mkdir(join(this.dir, part));
     await writeFile(this.config, this.configText());
@@ -126,7 +128,7 @@ class Cluster {
 
   private async startStorage(): Promise<void> {
     const id = randomUUID();
-    // A monitor that has just begun refuses commands until it has read its own map. These may be repeated.
+    // A new monitor refuses commands until it has read its own map. These may be repeated.
     await untilDone(() => this.command('ceph', ['osd', 'new', id]));
     await untilDone(() =>
       this.command('ceph', ['osd', 'crush', 'add', '0', '1', 'root=default', 'host=localhost']),
@@ -140,7 +142,7 @@ class Cluster {
     const endpoint = `http://${host}:${this.rgwPort}`;
     const credentials = { accessKeyId: `test${randomUUID()}`, secretAccessKey: randomUUID() };
     const region = 'us-east-1';
-    // Making the user also makes the pools, which waits until the storage daemon is up.
+    // Creating the user also creates the pools, which waits until the storage daemon is up.
     const user = ['--uid=test', '--display-name=test', `--access-key=${credentials.accessKeyId}`];
     await this.command('radosgw-admin', [
       ...['-n', 'client.rgw', 'user', 'create', ...user],

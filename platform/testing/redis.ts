@@ -8,18 +8,18 @@ export interface TestRedis {
   /** `unix:///…` */
   readonly url: string;
   readonly pid: number;
-  /** Ends it at once, as a crash would (SIGKILL); `start` brings it back with what it had made durable. */
+  /** Kills it like a crash (SIGKILL); `start` restores its durable data. */
   kill(): Promise<void>;
   /** Starts it again on the same socket and files after `kill`. */
   start(): Promise<void>;
   /**
-   * Loses everything at once, as a server does that comes back with an empty disk; connections stay.
-   * @param options `but` keys in whose names this text is
+   * Loses all data at once, like a server that restarts with an empty disk; connections stay.
+   * @param options `but`: text in the names of keys to keep
    */
   forget(options?: { but?: string }): Promise<void>;
   /**
-   * Has a replica that hears nothing of what is written from now on.
-   * @returns fails over to it, with the same address; connections stay
+   * Adds a replica that misses all later writes.
+   * @returns a function that fails over to it, with the same address; connections stay
    */
   leaveReplicaBehind(): Promise<() => Promise<void>>;
   /** Ends it and removes its files. Idempotent. */
@@ -31,11 +31,11 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   if not key:find(ARGV[1], 1, true) then redis.call('DEL', key) end
 end`;
 
-/** A private Redis in a temporary directory, for the tests of any room. */
+/** Starts a private Redis in a temporary directory. */
 export async function startTestRedis(): Promise<TestRedis> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-test-'));
-  // The kernel's cache survives kill(), so syncs would only make the tests slower. Not even one each second: while one goes on
-  // slowly, Redis answers before it has written.
+  // The kernel's cache survives kill(), so syncs would only slow the tests down. `everysec` is no
+  // alternative: during a slow sync Redis acknowledges before it has written.
   let server = await startEmbeddedRedis({ dir, fsync: 'no' });
   return {
     url: server.url,

@@ -1,7 +1,8 @@
 /**
- * As much of an S3 server as an object store of ours asks for, in this process and in memory, for tests that break requests one by
- * one. What a real server does is tested with one (radosgw.ts). As a bucket of AWS with Object Lock it refuses bytes that come without
- * a checksum. Who may do what is up to `refuse`. Not here: signatures, conditions other than `If-None-Match: *` when it writes and `If-Match` when it reads, pages.
+ * In-memory stand-in for the S3 calls of our object store, for tests that break individual requests. A real
+ * server is tested with radosgw.ts. Like an AWS bucket with Object Lock it refuses bytes without a checksum.
+ * `refuse` decides on permissions. Excluded: signatures, conditions other than `If-None-Match: *` on writes
+ * and `If-Match` on reads, pages.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,22 +10,24 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { crc32 } from '@node-rs/crc32';
 
-/** What becomes of a request. `cut`: its connection is reset before it has any effect, `mute`: when it is done. */
+/**
+ * Outcome of a request. `cut`: its connection is reset before it has any effect, `mute`: after its effect.
+ */
 export type Fate = 'served' | 'cut' | 'mute';
 
-export interface StandInDoor {
+export interface StandInServer {
   /** `http://127.0.0.1:PORT` */
   readonly endpoint: string;
   close(): void;
 }
 
-/** Who asks, and for what. */
+/** Request with its sender. */
 export interface StandInRequest {
   access_key_id: string;
   session_token: string | null;
-  /** As IAM calls it. */
+  /** IAM action. */
   action: string;
-  /** Without the bucket; of a list, its prefix. */
+  /** Key without the bucket; the prefix of a list. */
   key: string;
 }
 
@@ -35,7 +38,7 @@ interface Upload {
 
 interface Call {
   method: string;
-  /** Without the bucket. */
+  /** Key without the bucket. */
   key: string;
   query: URLSearchParams;
   headers: IncomingMessage['headers'];
@@ -48,18 +51,18 @@ interface Reply {
   body?: Buffer | string;
 }
 
-/** What is stored outlives every door to it. */
+/** Storage that is shared by all servers opened on it. */
 export class S3StandIn {
   readonly objects = new Map<string, Buffer>();
   readonly uploads = new Map<string, Upload>();
-  /** The code of S3 with which a request is refused; null: it is not. */
+  /** Returns the S3 error code that refuses a request; null to serve it. */
   refuse: (request: StandInRequest) => string | null = () => null;
-  /** Whether writes overwrite in spite of `If-None-Match: *`, as those of older servers do. */
+  /** True to overwrite in spite of `If-None-Match: *`, like older servers. */
   overwrites = false;
   private begun = 0;
 
-  /** Serves on loopback. @param fate asked with the name of each request, in their order */
-  async open(fate: (name: string) => Fate = () => 'served'): Promise<StandInDoor> {
+  /** Serves on loopback. @param fate called with the name of each request, in order */
+  async open(fate: (name: string) => Fate = () => 'served'): Promise<StandInServer> {
     const server = createServer((request, response) => {
       const url = new URL(request.url ?? '', 'http://localhost');
       const key = decodeURIComponent(url.pathname.split('/').slice(2).join('/'));
@@ -159,7 +162,7 @@ export class S3StandIn {
     return xml(`<ListMultipartUploadsResult>${uploads.join('')}${rest}</ListMultipartUploadsResult>`);
   }
 
-  /** A part, the end or the abortion of an upload. An upload that has ended is unknown. */
+  /** Handles a part, the completion or the abortion of an upload. An upload that has ended is unknown. */
   private inUpload({ method, query, body }: Call, id: string): Reply {
     const upload = this.uploads.get(id);
     if (!upload) return failure(404, 'NoSuchUpload');
@@ -181,7 +184,7 @@ export class S3StandIn {
   }
 }
 
-/** As S3's documentation names the operation, with the last part of the key. */
+/** Returns the S3 operation name, with the last part of the key. */
 function nameOf(method: string, key: string, query: URLSearchParams): string {
   const file = key.split('/').at(-1) ?? '';
   if (query.has('uploads'))
@@ -214,7 +217,7 @@ function requestOf({ method, key, query, headers }: Call): StandInRequest {
   };
 }
 
-/** As a bucket of AWS with a default retention wants it; and it must be right. */
+/** Checks for a correct checksum, as an AWS bucket with a default retention requires. */
 function hasChecksum({ headers, body }: Call): boolean {
   const four = Buffer.alloc(4);
   four.writeUInt32BE(crc32(body));

@@ -1,7 +1,7 @@
 /**
- * As much of AWS STS as an agent asks for, over its own protocol (AWS Query: a form goes in, XML comes out), in this process and in
- * memory; and the judgement of IAM about what a session's own policy allows. It throttles, refuses and is away when it is told to, and
- * its sessions last as long as it is told. Not here: signatures, and the policies of roles.
+ * In-memory stand-in for the STS calls of an agent, over the AWS Query protocol (form in, XML out), with IAM
+ * evaluation of a session's own policy. Throttling, refusals, outages and the duration of sessions are
+ * configurable. Excluded: signatures, and the policies of roles.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -27,19 +27,22 @@ export interface StandInSession {
 export type StsMood = 'well' | 'throttling' | 'refusing' | 'away';
 
 export class StsStandIn {
-  /** By id of the access key, in the order in which they were given out. */
+  /** By access key id, in order of creation. */
   readonly sessions = new Map<string, StandInSession>();
   mood: StsMood = 'well';
-  /** How long sessions last. */
+  /** Duration of sessions. */
   life_ms = 3_600_000;
-  /** Requests, answered or not. */
+  /** Number of requests, answered or not. */
   asked = 0;
   private close_server: () => Promise<void> = async () => undefined;
 
-  /** @param bucket the only one that there is */
+  /** @param bucket the only existing bucket */
   constructor(private readonly bucket: string) {}
 
-  /** @returns the endpoint */
+  /**
+   * Starts the server.
+   * @returns the endpoint
+   */
   async listen(): Promise<string> {
     const server = createServer((request, response) => {
       this.asked += 1;
@@ -66,7 +69,10 @@ export class StsStandIn {
     return this.close_server();
   }
 
-  /** What S3 says of a request that a session makes: null, or the code of an error. For keys that are none of a session's, null. */
+  /**
+   * Returns the error code of S3 for a session's request, or null to allow it. Keys of other credentials are
+   * allowed.
+   */
   judge({ access_key_id, session_token, action, key }: StandInRequest): string | null {
     const session = this.sessions.get(access_key_id);
     if (!session) return null;
@@ -129,7 +135,7 @@ function tagsOf(form: URLSearchParams): Record<string, string> {
   return tags;
 }
 
-/** Patterns of IAM: a star is any number of characters. */
+/** Matches IAM patterns: a star is any number of characters. */
 function isLike(text: string, pattern: string): boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[.\\+?^${}()|[\]]/g, '\\$&'));
   return new RegExp(`^${parts.join('.*')}$`).test(text);

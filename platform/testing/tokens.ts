@@ -4,7 +4,7 @@ import {
   tokenFileLayout,
 } from '../../contracts/token-file.js';
 
-/** A token file of one document in which nothing is learned. */
+/** Returns a token file with one document without learned tokens. */
 export function tokenFile(tokens: number[]): Buffer {
   const header = { token_bytes: 4, num_tokens: tokens.length, num_documents: 1 } as const;
   const whole = { ...header, num_sequences: 0, sequence_length: 0 };

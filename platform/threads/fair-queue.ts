@@ -1,6 +1,6 @@
-/** What waits, by owner: the owners take turns, whatever one of them has put in. What one owner has put in keeps its order. */
+/** Queue with round robin between owners. Items of one owner keep their order. */
 export class FairQueue<T> {
-  /** Of owners that have something waiting; the next one to have its turn is the first. */
+  /** Items by owner, in the order of turns. */
   private readonly waiting = new Map<string, T[]>();
 
   get isEmpty(): boolean {

@@ -1,20 +1,20 @@
-/** What a thread pool and its threads say to each other. */
+/** Messages between a thread pool and its threads. */
 import { type FieldError, isErrorCode, ZerofleetError } from '../../contracts/index.js';
 
-/** From the pool: a task, or the bytes that a task asked for. */
+/** Message of the pool: a task, or bytes that a task requested. */
 export type ToThread =
   | { kind: 'task'; name: string; input: unknown }
   | { kind: 'bytes'; read: number; bytes: Uint8Array }
   | { kind: 'failed'; read: number; error: SentError };
 
-/** From a thread: that it has begun a task, that the task wants bytes, or how it ended. */
+/** Message of a thread: a task has started, requests bytes, or has ended. */
 export type FromThread =
   | { kind: 'begun' }
   | { kind: 'read'; read: number; begin: number; end: number }
   | { kind: 'done'; value: unknown }
   | { kind: 'error'; error: SentError };
 
-/** An error on its way between threads. */
+/** Serialized error. */
 export interface SentError {
   code: string | null;
   message: string;
@@ -41,7 +41,10 @@ export function receivedError({ code, message, fields, details, stack }: SentErr
   return error;
 }
 
-/** The memory of typed arrays among a message's own fields that is theirs alone: it moves to the other thread instead of being copied. */
+/**
+ * Returns the buffers owned exclusively by typed arrays among a message's fields, which are transferred
+ * instead of copied.
+ */
 export function ownBuffers(message: unknown): ArrayBuffer[] {
   if (typeof message !== 'object' || message === null) return [];
   return Object.values(message).flatMap((field: unknown) =>

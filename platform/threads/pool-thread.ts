@@ -5,21 +5,24 @@ import type { ReadBytes } from './serve-tasks.js';
 export type Limit = 'memory' | 'time';
 
 export interface ThreadOptions {
-  /** The main module of the threads, which calls serveTasks(). */
+  /** Main module of the threads, which calls serveTasks(). */
   module: URL;
-  /** What every thread has as its `workerData`. */
+  /** `workerData` of every thread. */
   setup?: unknown;
-  /** JavaScript objects of one thread; bytes of files count elsewhere. */
+  /** JavaScript heap of one thread; file contents count elsewhere. */
   heap_mb: number;
-  /** How long one task may compute. What it waits for bytes doesn't count, so a busy machine has to be very busy to matter. */
+  /**
+   * Maximum compute time of one task. Time waiting for bytes does not count, so the load of the machine
+   * hardly matters.
+   */
   task_ms: number;
-  /** A thread without a task for this long ends, and its memory is free. */
+  /** Idle time after which a thread ends and frees its memory. */
   idle_ms: number;
-  /** The error of a task that went beyond a limit. */
+  /** Returns the error of a task that exceeded a limit. */
   limited(limit: Limit, task: string): Error;
 }
 
-/** A task and who waits for it. */
+/** Task with its promise. */
 export interface Task {
   name: string;
   input: unknown;
@@ -29,20 +32,20 @@ export interface Task {
   reject(error: Error): void;
 }
 
-/** One thread of a pool and what it is doing. */
+/** Thread of a pool with its current task. */
 export class PoolThread {
   private readonly worker: Worker;
   private task: { given: Task; done(): void } | null = null;
   private timer: NodeJS.Timeout | undefined;
   private ended = false;
 
-  /** @param onEnd called once, when no task can be given to it any more */
+  /** @param onEnd called once, when the thread accepts no more tasks */
   constructor(
     private readonly options: ThreadOptions,
     private readonly onEnd: () => void,
   ) {
     const { module, setup, heap_mb } = options;
-    // Settings of the process, such as a test runner's loaders, would be carried out again in every thread.
+    // Process settings, such as a test runner's loaders, must not run again in every thread.
     this.worker = new Worker(module, {
       workerData: setup,
       env: {},
@@ -64,7 +67,7 @@ export class PoolThread {
     return this.task !== null;
   }
 
-  /** Settles the task; resolves when the thread is free, or gone. */
+  /** Runs the task; resolves when the thread is free, or gone. */
   run(given: Task): Promise<void> {
     clearTimeout(this.timer);
     return new Promise((done) => {
@@ -73,13 +76,16 @@ export class PoolThread {
     });
   }
 
-  /** Ends it at once; a task under way fails with the error. */
+  /** Ends the thread at once; a task in progress fails with the error. */
   async end(error: Error): Promise<void> {
     this.fail(error);
     await this.worker.terminate();
   }
 
-  /** Looks again when the time of the task would be over if it computed without a pause. */
+  /**
+   * Schedules the next check for the time at which the task would exceed its limit if it computed
+   * continuously.
+   */
   private watch(begun_ms: number): void {
     const { task_ms, limited } = this.options;
     if (this.task === null) return;
@@ -88,7 +94,7 @@ export class PoolThread {
     else void this.end(limited('time', this.task.given.name));
   }
 
-  /** How long the thread has computed. */
+  /** Returns the compute time of the thread. */
   private busyMs(): number {
     return this.worker.performance.eventLoopUtilization().active;
   }
@@ -105,7 +111,7 @@ export class PoolThread {
       const from = this.task?.given.read;
       if (from === undefined) throw new Error('the task was given nothing to read');
       const found = await from(begin, end);
-      // Small buffers may lie in memory that others have, too; these are copied on the way.
+      // Small buffers may share memory with others; these are copied.
       const message = { kind: 'bytes', read, bytes: found } as const;
       this.say(message, ownBuffers(message));
     } catch (error) {

@@ -1,14 +1,16 @@
-/** The side of a thread in a thread pool. */
+/** Thread side of a thread pool. */
 import { parentPort } from 'node:worker_threads';
 import { type FromThread, ownBuffers, receivedError, sentError, type ToThread } from './messages.js';
 
-/** Reads bytes `[begin, end)` of what the task is about; who gave the task has them. */
+/** Reads bytes `[begin, end)` of the task's content from the caller. */
 export type ReadBytes = (begin: number, end: number) => Promise<Buffer>;
 
-/** What threads can do, by name. Inputs and results are copied between threads; a result's own typed arrays move. */
+/**
+ * Tasks by name. Inputs and results are copied between threads; a result's own typed arrays are transferred.
+ */
 export type TaskTable = Readonly<Record<string, (input: never, read: ReadBytes) => unknown>>;
 
-/** Answers tasks one after the other, for as long as the pool lets this thread live. */
+/** Serves tasks sequentially until the pool ends this thread. */
 export function serveTasks(tasks: TaskTable): void {
   const reads = new Map<number, { resolve(bytes: Buffer): void; reject(error: Error): void }>();
   let count = 0;

@@ -19,12 +19,12 @@ function poolOf(t: Test, changes: Partial<ThreadPoolOptions> = {}) {
   return pool;
 }
 
-t.test('results, errors and bytes go from thread to thread', async (t) => {
+t.test('results, errors and bytes pass between threads', async (t) => {
   const pool = poolOf(t);
   const bytes = new Uint8Array([1, 2, 3]);
   const { bytes: reversed } = await pool.run('reverse', { bytes });
   t.strictSame([...reversed], [3, 2, 1]);
-  t.equal(bytes.length, 0, 'they moved');
+  t.equal(bytes.length, 0, 'transferred');
   const error = await pool.run('refuse', { line: 7 }).catch((thrown: unknown) => thrown);
   t.ok(error instanceof ZerofleetError);
   t.match(error, { code: 'dataset_bad_line', message: 'line 7', details: { line: 7 } });
@@ -36,7 +36,7 @@ t.test('results, errors and bytes go from thread to thread', async (t) => {
   await t.rejects(pool.run('sum', { count: 5 }, { read: gone }), { code: 'object_store_unavailable' });
 });
 
-t.test('a task that goes beyond a limit ends alone', async (t) => {
+t.test('a task that exceeds a limit fails alone', async (t) => {
   const quick = poolOf(t, { task_ms: 100 });
   const text = `${'a'.repeat(60)}!`;
   const slow = [quick.run('spin', undefined), quick.run('backtrack', { text })];
@@ -53,7 +53,7 @@ t.test('a task that goes beyond a limit ends alone', async (t) => {
   t.equal((await Promise.all(others)).length, 20);
 });
 
-t.test('what a task waits for its bytes is none of its time', async (t) => {
+t.test('waiting for bytes does not count as compute time', async (t) => {
   const task_ms = 1000;
   const pool = poolOf(t, { task_ms, threads: 1 });
   const read = async () => {
@@ -73,7 +73,7 @@ t.test('one owner leaves a thread to the others', async (t) => {
   await Promise.all(endless);
 });
 
-t.test('a thread that has nothing to do ends, and the next task gets a new one', async (t) => {
+t.test('an idle thread ends, and the next task gets a new one', async (t) => {
   const pool = poolOf(t, { idle_ms: 1, threads: 1 });
   const first = await pool.run('thread', undefined);
   let next = first;
@@ -84,7 +84,7 @@ t.test('a thread that has nothing to do ends, and the next task gets a new one',
   t.not(next, first);
 });
 
-t.test('closing ends what runs and what waits', async (t) => {
+t.test('close ends running and waiting tasks', async (t) => {
   const pool = poolOf(t, { threads: 1 });
   const tasks = ['spin', 'thread'] as const;
   const settled = Promise.allSettled(tasks.map((name) => pool.run(name, undefined)));

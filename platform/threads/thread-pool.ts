@@ -5,16 +5,16 @@ import { PoolThread, type Task, type ThreadOptions } from './pool-thread.js';
 import type { ReadBytes, TaskTable } from './serve-tasks.js';
 
 export interface ThreadPoolOptions extends ThreadOptions {
-  /** Most threads at once. They begin when there is something to do. */
+  /** Maximum of threads. They start on demand. */
   threads: number;
 }
 
 export interface TaskOptions {
-  /** Owners take turns; one of them can have all threads but one. */
+  /** Owners take turns; one of them can use all threads but one. */
   owner?: string;
-  /** Answers what the task reads. */
+  /** Reads bytes for the task. */
   read?: ReadBytes;
-  /** The memory that moves to the thread; by default that of the input's own fields. */
+  /** Memory to transfer to the thread; by default that of the input's own fields. */
   transfer?: ArrayBuffer[];
 }
 
@@ -22,8 +22,8 @@ type Input<F> = F extends (input: infer I, ...rest: never[]) => unknown ? I : ne
 type Output<F> = F extends (...args: never[]) => infer R ? Awaited<R> : never;
 
 /**
- * Threads that do the tasks of a table, one at a time each, within limits of memory and time. A task that goes beyond one ends with its
- * thread, and nothing else does: another thread takes its place.
+ * Pool of threads that run the tasks of a table, one at a time each, within limits of memory and time. A task
+ * that exceeds one ends together with its thread, which is replaced; other tasks continue.
  */
 export class ThreadPool<Tasks extends TaskTable> {
   private readonly waiting = new FairQueue<Task>();
@@ -34,8 +34,9 @@ export class ThreadPool<Tasks extends TaskTable> {
   constructor(private readonly options: ThreadPoolOptions) {}
 
   /**
-   * Typed arrays among the fields of the input that fill their memory move to the thread: the caller has them no more.
-   * @throws what the task throws; what `options.limited` makes of a limit; ZerofleetError `shutting_down`
+   * Runs a task. Typed arrays among the fields of the input that fill their memory are transferred to the
+   * thread and unusable afterwards.
+   * @throws errors of the task; `options.limited` for a limit; ZerofleetError `shutting_down`
    */
   run<Name extends keyof Tasks & string>(
     name: Name,
@@ -49,7 +50,7 @@ export class ThreadPool<Tasks extends TaskTable> {
     });
   }
 
-  /** Ends the threads, whatever they are doing. Idempotent. */
+  /** Ends the threads, even if they are busy. Idempotent. */
   async close(): Promise<void> {
     this.closed = true;
     this.dispatch();
@@ -72,7 +73,7 @@ export class ThreadPool<Tasks extends TaskTable> {
     this.dispatch();
   }
 
-  /** A thread without a task; a new one is made where there may be more. */
+  /** Returns an idle thread, or starts one below the maximum. */
   private free(): PoolThread | null {
     if (this.waiting.isEmpty) return null;
     for (const thread of this.threads) if (!thread.isBusy) return thread;

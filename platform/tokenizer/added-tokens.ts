@@ -3,7 +3,7 @@ import { type Component, refused } from './fields.js';
 import type { Normalizer } from './normalizers.js';
 import type { Vocabulary } from './vocabulary.js';
 
-/** A token that is found in a text before the model sees it. */
+/** Token that is matched in a text before the model is applied. */
 export interface AddedToken {
   id: number;
   content: string;
@@ -11,18 +11,18 @@ export interface AddedToken {
   single_word: boolean;
   lstrip: boolean;
   rstrip: boolean;
-  /** What stands for it in the normalized text; null: it is looked for before the text is normalized. */
+  /** Its form in the normalized text; null if it is matched before normalization. */
   normalized: string | null;
 }
 
-/** A part of a text: a token, or what is between tokens. */
+/** Part of a text: a token, or text between tokens. */
 export interface Section {
   begin: number;
   end: number;
   token: AddedToken | null;
 }
 
-/** Whether a special token may stand at a range of a text. */
+/** Returns whether a special token may occur at a range of a text. */
 export type MaySpecial = (begin: number, end: number) => boolean;
 
 /** @throws ZerofleetError `tokenizer_invalid` */
@@ -38,7 +38,7 @@ export function addedTokensOf(
     const content = component.string('content');
     if (content === '') continue;
     const id = found.get(content)?.id ?? vocabulary.id(content) ?? next_id;
-    // The library of Hugging Face numbers tokens itself, and so must what reads the files of a model elsewhere.
+    // The Hugging Face library assigns ids itself, and so do other readers of the file.
     if (component.count('id', 0) !== id)
       throw component.unread(
         `the id ${component.count('id', 0)} for ${JSON.stringify(content)}, which follows as ${id},`,
@@ -59,9 +59,9 @@ export function addedTokensOf(
   return [...found.values()];
 }
 
-/** Finds tokens in a text: the leftmost first, and of those the longest. */
+/** Matches tokens in a text: leftmost first, then longest. */
 export class TokenFinder {
-  /** The texts of tokens by their first unit, the longest first. */
+  /** Token texts by their first unit, longest first. */
   private readonly by_first = new Map<string, { text: string; token: AddedToken }[]>();
 
   /** @throws ZerofleetError `tokenizer_invalid` */
@@ -80,7 +80,7 @@ export class TokenFinder {
     for (const entries of this.by_first.values()) entries.sort((a, b) => b.text.length - a.text.length);
   }
 
-  /** The whole text, in order. A token that may not stand where it is found is left to the model. */
+  /** Splits the whole text, in order. A token in a forbidden place is left to the model. */
   sections(text: string, maySpecial: MaySpecial): Section[] {
     const found: Section[] = [];
     let place = 0;

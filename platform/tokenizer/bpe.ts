@@ -3,26 +3,26 @@ import { MergeQueue } from './merge-queue.js';
 import type { TokenModel } from './token-model.js';
 import { Vocabulary } from './vocabulary.js';
 
-/** Pairs are one number: ids are below it. */
+/** Upper bound of ids; a pair is encoded as one number. */
 const PAIR_BASE = 2 ** 24;
-/** Pieces whose tokens are kept, and units of the longest of them. */
+/** Number of cached pieces, and the longest cached piece in units. */
 const CACHE_PIECES = 10_000;
 const CACHE_UNITS = 256;
 
 interface Symbols {
   ids: Int32Array;
-  /** Places of the neighbours; -1: none. */
+  /** Positions of the neighbours; -1: none. */
   previous: Int32Array;
   next: Int32Array;
   length: number;
 }
 
-/** A token for each character, then neighbours are merged, the pair with the lowest rank first and of those the leftmost. */
+/** BPE: one token for each character, then neighbours are merged, lowest rank first, then leftmost. */
 export class Bpe implements TokenModel {
   readonly vocabulary: Vocabulary;
   /** Ranks of pairs. */
   private readonly ranks = new Map<number, number>();
-  /** What comes of the merge with a rank. */
+  /** Result of the merge by rank. */
   private readonly merged: number[] = [];
   private readonly unknown: string | null;
   private readonly prefix: string;
@@ -69,7 +69,7 @@ export class Bpe implements TokenModel {
 
   private characters(piece: string): number[] {
     const found: number[] = [];
-    // The token of an unknown character waits for the next one that is not read as bytes.
+    // The token of an unknown character waits for the next character that is not read as bytes.
     let waiting = false;
     for (const text of this.symbolsOf(piece)) {
       const id = this.vocabulary.id(text);
@@ -88,7 +88,7 @@ export class Bpe implements TokenModel {
     return found;
   }
 
-  /** The characters of a piece as the vocabulary writes them. */
+  /** Returns the characters of a piece as the vocabulary writes them. */
   private symbolsOf(piece: string): string[] {
     const characters = [...piece];
     const last = characters.length - 1;
@@ -113,7 +113,7 @@ export class Bpe implements TokenModel {
     for (let place = 0; place < length; place++) this.propose(symbols, queue, place);
     for (let top = queue.pop(); top !== null; top = queue.pop()) {
       const { rank, place } = top;
-      // The pair may be another one by now; what it becomes decides, not its rank.
+      // The pair may have changed; its result decides, not its rank.
       const current = this.rankAt(symbols, place);
       if (current === undefined || this.merged[current] !== this.merged[rank]) continue;
       this.join(symbols, place, this.merged[rank] as number);

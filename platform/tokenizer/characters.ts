@@ -1,4 +1,4 @@
-/** Classes of characters as Rust and its crates `regex` and `unicode_categories` define them. */
+/** Character classes of Rust and its crates `regex` and `unicode_categories`. */
 
 export const WHITE_SPACE = /\p{White_Space}/u;
 export const NUMERIC = /\p{N}/u;
@@ -7,7 +7,7 @@ export const PUNCTUATION = /[!-/:-@[-`{-~\p{P}]/u;
 const WORD = '\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}';
 export const STARTS_WITH_WORD = new RegExp(`^[${WORD}]`, 'u');
 export const ENDS_WITH_WORD = new RegExp(`[${WORD}]$`, 'u');
-/** Runs of word characters, and of what is neither a word nor white space. */
+/** Runs of word characters, and of characters that are neither word nor white space. */
 export const WORDS = new RegExp(`[${WORD}]+|[^${WORD}\\p{White_Space}]+`, 'gu');
 
 const LEADING_SPACE = /^\p{White_Space}+/u;
@@ -24,12 +24,15 @@ export function trimEnd(text: string): string {
   return text.slice(0, end);
 }
 
-/** Units of UTF-16 that the character at a place has. */
+/** Returns the number of UTF-16 units of the character at a position. */
 export function unitsAt(text: string, at: number): number {
   return (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
 }
 
-/** The characters by which byte-level vocabularies write bytes: printable Latin-1 as it is, the others from U+0100 on. */
+/**
+ * Characters that represent bytes in byte-level vocabularies: printable Latin-1 unchanged, the others from
+ * U+0100 on.
+ */
 export const BYTE_CHARACTERS: readonly string[] = byteCharacters();
 export const BYTE_OF_CHARACTER: ReadonlyMap<string, number> = new Map(
   BYTE_CHARACTERS.map((character, byte) => [character, byte]),
@@ -41,7 +44,7 @@ export function toByteLevel(text: string): string {
   return out;
 }
 
-/** The token by which vocabularies with a byte fallback write a byte. */
+/** Returns the token of a byte in vocabularies with a byte fallback. */
 export function byteToken(byte: number): string {
   return `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
 }

@@ -3,7 +3,7 @@ import type { Component } from './fields.js';
 import { replace } from './normalizers.js';
 import { prependScheme } from './pre-tokenizers.js';
 
-/** Turns tokens into the parts of a text. */
+/** Function from tokens to parts of a text. */
 export type Decoder = (tokens: readonly string[]) => string[];
 
 /** @throws ZerofleetError `tokenizer_invalid` */
@@ -65,7 +65,7 @@ function strip(component: Component): Decoder {
 
 const BYTE_TOKEN = /^<0x([0-9A-Fa-f]{2})>$/;
 
-/** Bytes in a row that are no UTF-8 become as many replacement characters. */
+/** Consecutive bytes that are not UTF-8 become as many replacement characters. */
 function byteFallback(tokens: readonly string[]): string[] {
   const found: string[] = [];
   let bytes: number[] = [];
@@ -95,7 +95,7 @@ function texts(bytes: readonly number[]): string[] {
   }
 }
 
-/** A token with another character than those that stand for bytes is a text. */
+/** A token with any character that represents no byte is text. */
 function byteLevel(tokens: readonly string[]): string[] {
   const bytes = tokens.flatMap((token) => {
     const found = Array.from(token, (character) => BYTE_OF_CHARACTER.get(character));

@@ -5,7 +5,7 @@ export function refused(what: string): ZerofleetError {
   return new ZerofleetError('tokenizer_invalid', `tokenizer.json can't be used: ${what}`);
 }
 
-/** A JSON object of a `tokenizer.json`. Fields that nobody asks for are passed over, as the library of Hugging Face does. */
+/** JSON object of a `tokenizer.json`. Unknown fields are ignored, as in the Hugging Face library. */
 export class Component {
   private readonly fields: Readonly<Record<string, unknown>>;
 
@@ -38,12 +38,12 @@ export class Component {
     return this.read(name, missing, (value) => typeof value === 'string');
   }
 
-  /** A number of things, at least `least`. */
+  /** Reads an integer of at least `least`. */
   count(name: string, least: number, missing?: number): number {
     return this.read(name, missing, (value) => Number.isSafeInteger(value) && (value as number) >= least);
   }
 
-  /** Exactly one character. */
+  /** Reads exactly one character. */
   character(name: string, missing?: string): string {
     const text = this.string(name, missing);
     if ([...text].length !== 1) throw this.bad(name);
@@ -54,7 +54,7 @@ export class Component {
     return this.read(name, missing, (value) => (values as readonly unknown[]).includes(value));
   }
 
-  /** The components of a list. */
+  /** Reads a list of components. */
   components(name: string): Component[] {
     return this.list(name).map((value, index) => new Component(value, `${this.place}.${name}[${index}]`));
   }
@@ -67,12 +67,12 @@ export class Component {
     return new Component(this.value(name), `${this.place}.${name}`);
   }
 
-  /** A component that may be missing. */
+  /** Reads an optional component. */
   optional(name: string): Component | null {
     return this.value(name) === null ? null : this.component(name);
   }
 
-  /** For a component, or an option of it, that is not read. */
+  /** Returns the error for an unsupported component or option. */
   unread(what: string): ZerofleetError {
     return refused(`${this.place}: ${what} is not supported`);
   }

@@ -1,13 +1,13 @@
 export interface Merge {
   rank: number;
-  /** Of the left one of a pair. */
+  /** Position of the left symbol of a pair. */
   place: number;
 }
 
-/** Places are below it. */
+/** Upper bound of positions. */
 const PLACE_BASE = 2 ** 26;
 
-/** The merge with the lowest rank first, and of those the leftmost: a binary heap. */
+/** Binary heap of merges: lowest rank first, then leftmost. */
 export class MergeQueue {
   private readonly heap: number[] = [];
 

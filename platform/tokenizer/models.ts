@@ -18,7 +18,7 @@ export function modelOf(component: Component): TokenModel {
   }
 }
 
-/** Old files don't say which one theirs is. */
+/** Old files have no model type. */
 function typeOf(component: Component): string {
   if (component.value('type') !== null) return component.type;
   if (component.value('merges') !== null) return 'BPE';

@@ -48,7 +48,7 @@ const KINDS: Readonly<Record<string, (component: Component) => Normalizer>> = {
 const NMT_REMOVED = /[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]/g;
 const NMT_SPACES = /[\t\n\f\r\u1680\u200b-\u200f\u2028\u2029\u2581\ufeff\ufffd]/g;
 
-/** Each character on its own: a sigma at the end of a word is as any other. */
+/** Lower-cases each character alone, without the special case of a final sigma. */
 function lowercase(text: string): string {
   const lower = text.toLowerCase();
   if (!lower.includes('\u03c2')) return lower;

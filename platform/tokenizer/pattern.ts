@@ -1,7 +1,7 @@
 import { toRegExp } from 'oniguruma-to-es';
 import { type Component, refused } from './fields.js';
 
-/** A range of a text, and whether a pattern matches it. The ranges of a text are in order and cover it. */
+/** Range of a text, and whether a pattern matches it. The ranges of a text are ordered and cover it. */
 export interface Range {
   begin: number;
   end: number;
@@ -10,7 +10,10 @@ export interface Range {
 
 export type Pattern = (text: string) => Range[];
 
-/** A `pattern` field: a text, or a regular expression of Oniguruma, which is what the library of Hugging Face uses. */
+/**
+ * Compiles a `pattern` field: a text, or a regular expression of Oniguruma, which the Hugging Face library
+ * uses.
+ */
 export function patternOf(component: Component): Pattern {
   const pattern = component.component('pattern');
   const text = pattern.value('String');
@@ -23,7 +26,7 @@ export function regexPattern(regex: RegExp): Pattern {
   return (inside) => ranges(inside, matchesOf(regex, inside));
 }
 
-/** Each character of a class alone. */
+/** Matches each character of a class alone. */
 export function characterPattern(regex: RegExp): Pattern {
   const each = new RegExp(regex.source, 'gu');
   return regexPattern(each);
@@ -43,7 +46,10 @@ function compiled(source: string, place: string): RegExp {
 
 const WORD = '\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}';
 const WORD_CLASS = `[${WORD}²³¹¼-¾]`;
-/** What Oniguruma takes for word characters, which the translation of its syntax takes for others; in a class some are none. */
+/**
+ * Word characters of Oniguruma, which the translation of its syntax defines differently; some are excluded
+ * within a class.
+ */
 const WORD_ESCAPES: Readonly<Record<string, { alone: string; in_class: string }>> = {
   w: { alone: WORD_CLASS, in_class: `[${WORD}]` },
   W: { alone: `[^${WORD_CLASS.slice(1)}`, in_class: `[^${WORD}]` },
@@ -76,7 +82,7 @@ function* literal(inside: string, text: string): Generator<Match> {
     yield [at, at + text.length];
 }
 
-/** An empty match right behind a match is none, and the search goes on behind the next character. */
+/** An empty match right after a match does not count, and the search continues after the next character. */
 function* matchesOf(regex: RegExp, inside: string): Generator<Match> {
   let from = 0;
   let last_end: number | null = null;

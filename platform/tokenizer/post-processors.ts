@@ -1,6 +1,6 @@
 import type { Component } from './fields.js';
 
-/** What is put around the tokens of a text. */
+/** Tokens added around a text. */
 export interface Around {
   before: number[];
   after: number[];
@@ -31,7 +31,7 @@ function sequence(component: Component): Around {
     .components('processors')
     .map(aroundOf)
     .filter(({ before, after }) => before.length + after.length > 0);
-  // The second one would put its tokens around each part that the first one has made.
+  // The second one would add its tokens around each part of the first one.
   if (adding.length > 1) throw component.unread('a second processor that adds tokens');
   return adding[0] ?? NOTHING;
 }

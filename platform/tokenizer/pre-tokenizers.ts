@@ -3,7 +3,7 @@ import type { Component } from './fields.js';
 import { characterPattern, inverted, type Pattern, patternOf, regexPattern } from './pattern.js';
 import { BEHAVIORS, type Behavior, type Piece, splitPiece } from './split.js';
 
-/** Divides pieces of a normalized text; the pieces that a model takes are never empty. */
+/** Function that splits pieces of a normalized text. Pieces passed to a model are never empty. */
 export type PreTokenizer = (pieces: readonly Piece[]) => Piece[];
 
 const GPT2_WORDS =
@@ -66,7 +66,7 @@ function chain(parts: readonly PreTokenizer[]): PreTokenizer {
 function sequence(component: Component): PreTokenizer {
   const parts = flattened(component);
   for (const [index, part] of parts.entries()) {
-    // Whether a piece begins the text can't be told once something was put before it.
+    // The start of the text is unknown once a prefix was added.
     const follows = parts.slice(0, index).some(({ type }) => type === 'Metaspace' || type === 'ByteLevel');
     if (follows && part.type === 'Metaspace' && prependScheme(part) === 'first')
       throw part.unread('prepend_scheme "first" behind Metaspace or ByteLevel');

@@ -1,9 +1,10 @@
 import type { Component } from './fields.js';
 
 /**
- * The normalizer `Precompiled`: a table of SentencePiece, base64: u32 bytes of a double-array trie (Darts), the trie, and the
- * replacements, each ended by a zero byte. Graphemes shorter than 6 bytes are looked up whole, then each character. A look-up
- * takes the shortest entry that begins the key, and replaces the whole key by it, as the library of Hugging Face does.
+ * Normalizer `Precompiled`: a table of SentencePiece, base64: u32 bytes of a double-array trie (Darts), the
+ * trie, and the zero-terminated replacements. Graphemes shorter than 6 bytes are looked up whole, then each
+ * character. A look-up takes the shortest entry that is a prefix of the key, and replaces the whole key, as
+ * the Hugging Face library does.
  */
 export function precompiled(component: Component): (text: string) => string {
   const blob = Buffer.from(component.string('precompiled_charsmap'), 'base64');

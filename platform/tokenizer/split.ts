@@ -1,6 +1,6 @@
 import type { Pattern, Range } from './pattern.js';
 
-/** What becomes of the matches of a pattern. */
+/** Treatment of the matches of a pattern. */
 export const BEHAVIORS = [
   'Removed',
   'Isolated',
@@ -10,10 +10,10 @@ export const BEHAVIORS = [
 ] as const;
 export type Behavior = (typeof BEHAVIORS)[number];
 
-/** A part of a text. */
+/** Part of a text. */
 export interface Piece {
   text: string;
-  /** Whether it begins the text that came to the tokenizer. */
+  /** True if it begins the text passed to the tokenizer. */
   first: boolean;
 }
 
@@ -42,7 +42,7 @@ function joined(ranges: readonly Range[], behavior: Behavior): readonly Range[] 
   }
 }
 
-/** Joins a range to the one before it where `joins` says so. */
+/** Joins a range to the previous one if `joins` returns true. */
 function folded(
   ranges: readonly Range[],
   joins: (range: Range, previous_matched: boolean) => boolean,

@@ -1,8 +1,11 @@
 import type { Vocabulary } from './vocabulary.js';
 
-/** Turns the pieces of a normalized text into tokens. */
+/** Model that converts pieces of a normalized text to tokens. */
 export interface TokenModel {
   readonly vocabulary: Vocabulary;
-  /** @throws ZerofleetError `tokenizer_invalid` for a character that the model has no token for, unknown or not */
+  /**
+   * @throws ZerofleetError `tokenizer_invalid` for a character without a token if the model has no unknown
+   * token
+   */
   encode(piece: string): readonly number[];
 }

@@ -1,4 +1,5 @@
-// Components of a tokenizer.json against what the Rust library of Hugging Face makes of them (golden/make_golden_tokenizers.py).
+// Compares components of a tokenizer.json with the results of the Hugging Face library in Rust
+// (golden/make_golden_tokenizers.py).
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -33,7 +34,7 @@ const golden: Golden = JSON.parse(
   readFileSync(join(projectRoot(), 'platform', 'tokenizer', 'golden', 'tokenizers.json'), 'utf8'),
 );
 
-/** What the library reads and this reader refuses by name. */
+/** Components that the library reads and this reader refuses by name. */
 const REFUSED: readonly RegExp[] = [
   /pre-tokenizer UnicodeScripts is not supported/,
   /model WordLevel is not supported/,
@@ -113,7 +114,7 @@ t.test('added tokens and post-processors', async (t) => {
         t.strictSame(tokenizer.encode(text, 'parsed'), ids, what);
         t.strictSame(tokenizer.encode(text, 'text'), as_text, `${what}, special tokens as text`);
         t.strictSame([...before, ...tokenizer.encode(text, 'parsed'), ...after], whole, `${what}, whole`);
-        // The library shows special tokens that a normalizer changes; here no special token is part of a text.
+        // The library shows special tokens changed by a normalizer; here no special token is part of a text.
         if (!changesSpecial(tokenizer)) t.equal(tokenizer.decode(ids), decoded, `${what}, decoded`);
       }
   }

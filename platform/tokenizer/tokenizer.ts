@@ -1,7 +1,8 @@
 /**
- * A Hugging Face `tokenizer.json`, read as their library in Rust reads it: added tokens are found, the text between them is
- * normalized, divided and turned into tokens by the model. What would be read differently is refused by name. Truncation and
- * padding, which the file may have too, are for batches and do not apply to texts.
+ * Reader of a Hugging Face `tokenizer.json` with the results of their Rust library: added tokens are matched,
+ * the text between them is normalized, split and tokenized by the model. Components that would give other
+ * results are refused by name. Truncation and padding, which the file may contain, are for batches and do not
+ * apply to texts.
  */
 import {
   type AddedToken,
@@ -19,13 +20,13 @@ import { type PreTokenizer, prependScheme, preTokenizerOf } from './pre-tokenize
 import type { TokenModel } from './token-model.js';
 
 /**
- * Where special tokens are read from a text: everywhere, nowhere, or wherever none of these places (ascending, UTF-16 units) is
- * inside of their text.
+ * Places of a text where special tokens are recognized: everywhere, nowhere, or wherever none of these
+ * positions (ascending, UTF-16 units) lies inside of their text.
  */
 export type SpecialTokens = 'parsed' | 'text' | readonly number[];
 
 export class Tokenizer {
-  /** What the post-processor puts around a text. */
+  /** Tokens that the post-processor adds around a text. */
   readonly around: Around;
   readonly added: readonly AddedToken[];
   private readonly added_by_id: ReadonlyMap<number, AddedToken>;
@@ -37,7 +38,7 @@ export class Tokenizer {
   private readonly decoder: Decoder | null;
 
   /**
-   * @param file `tokenizer.json`, of which `vocabSizeOf` has checked the ids
+   * @param file `tokenizer.json` with ids checked by `vocabSizeOf`
    * @throws ZerofleetError `tokenizer_invalid`
    */
   constructor(file: Readonly<Record<string, unknown>>) {
@@ -63,7 +64,7 @@ export class Tokenizer {
     this.normalized = new TokenFinder(later, ({ normalized, content }) => normalized ?? content);
   }
 
-  /** The tokens of a text, without what the post-processor puts around it. */
+  /** Returns the tokens of a text, without those of the post-processor. */
   encode(text: string, special: SpecialTokens): number[] {
     const maySpecial = rule(special);
     const ids: number[] = [];
@@ -74,7 +75,7 @@ export class Tokenizer {
     return ids;
   }
 
-  /** The text of tokens; special ones have none, and ids without a token have none. */
+  /** Returns the text of tokens. Special tokens and unknown ids have none. */
   decode(ids: readonly number[]): string {
     const tokens = ids.flatMap((id) => {
       const added = this.added_by_id.get(id);
@@ -88,7 +89,7 @@ export class Tokenizer {
     return this.added.find(({ content }) => content === token)?.id ?? this.model.vocabulary.id(token) ?? null;
   }
 
-  /** How a token is written, and whether it is an added one. */
+  /** Returns the text of a token and whether it is an added one. */
   token(id: number): { content: string; added: boolean } | null {
     const added = this.added_by_id.get(id);
     if (added) return { content: added.content, added: true };
@@ -96,7 +97,7 @@ export class Tokenizer {
     return content === undefined ? null : { content, added: false };
   }
 
-  /** Finds the texts of special tokens, the longest first; null when there are none. */
+  /** Returns a pattern of the special tokens' texts, longest first; null when there are none. */
   specialTexts(): RegExp | null {
     const contents = this.added.filter(({ special }) => special).map(({ content }) => content);
     if (contents.length === 0) return null;
@@ -122,7 +123,7 @@ export class Tokenizer {
     }
   }
 
-  /** Where the places of a section are in its normalized text. */
+  /** Maps positions of a section to its normalized text. */
   private normalizedPlaces(raw: string, begin: number, special: SpecialTokens): SpecialTokens {
     if (typeof special === 'string') return special;
     return special
@@ -130,7 +131,10 @@ export class Tokenizer {
       .map((place) => this.normalize(raw.slice(0, place - begin)).length);
   }
 
-  /** Whether the first character of a text is something when normalized: where it is dropped, what follows is not first. */
+  /**
+   * Returns whether the first character of a text survives normalization; otherwise the following text is not
+   * first.
+   */
   private keepsBegin(raw: string): boolean {
     const first = String.fromCodePoint(raw.codePointAt(0) ?? 0);
     return this.normalize(first) !== '';
@@ -143,12 +147,15 @@ function rule(special: SpecialTokens): MaySpecial {
   return (begin, end) => !special.some((place) => begin < place && place < end);
 }
 
-/** A piece may have more tokens than a call can have arguments. */
+/** Appends in a loop, because a piece may have more tokens than a call can have arguments. */
 function push(ids: number[], more: readonly number[]): void {
   for (const id of more) ids.push(id);
 }
 
-/** Whether a text's beginning is kept can be told of normalizers that look at one character at a time. */
+/**
+ * Checks the normalizers: survival of a text's first character is only defined for those that map one
+ * character at a time.
+ */
 function checkFirst(normalizer: Component | null, pre_tokenizer: Component | null): void {
   const parts = [normalizer].flatMap((part) =>
     part?.type === 'Sequence' ? part.components('normalizers') : (part ?? []),

@@ -3,7 +3,7 @@ import { type Component, refused } from './fields.js';
 import type { TokenModel } from './token-model.js';
 import { Vocabulary } from './vocabulary.js';
 
-/** How much worse than the worst token an unknown character is. */
+/** Distance of an unknown character's score below the worst token. */
 const UNKNOWN_PENALTY = 10;
 
 interface Node {
@@ -12,14 +12,16 @@ interface Node {
   score: number;
 }
 
-/** The tokens with the largest sum of scores; unknown characters in a row are one token. */
+/**
+ * Unigram: chooses the tokens with the largest sum of scores; consecutive unknown characters are one token.
+ */
 export class Unigram implements TokenModel {
   readonly vocabulary: Vocabulary;
   private readonly scores: readonly number[];
   private readonly unknown: number | null;
   private readonly unknown_score: number;
   private readonly byte_fallback: boolean;
-  /** Units of the longest token that begins with a unit of UTF-16. */
+  /** Units of the longest token by its first UTF-16 unit. */
   private readonly longest = new Map<string, number>();
 
   constructor(component: Component) {
@@ -83,7 +85,7 @@ export class Unigram implements TokenModel {
     return best;
   }
 
-  /** A run of unknown characters that spells a token is that token. */
+  /** A run of unknown characters that equals a token becomes that token. */
   private unknownTokens(text: string): readonly number[] {
     const id = this.vocabulary.id(text);
     if (id !== undefined) return [id];

@@ -1,7 +1,7 @@
 import { byteToken } from './characters.js';
 import { type Component, refused } from './fields.js';
 
-/** The tokens of a model. */
+/** Tokens of a model. */
 export class Vocabulary {
   private readonly tokens = new Map<number, string>();
 
@@ -9,7 +9,7 @@ export class Vocabulary {
     for (const [token, id] of ids) this.tokens.set(id, token);
   }
 
-  /** `vocab`, an object. Ids were checked before. */
+  /** Reads the object `vocab`, with ids that were checked before. */
   static of(component: Component): Vocabulary {
     return new Vocabulary(new Map(Object.entries(component.value('vocab') as Record<string, number>)));
   }
@@ -22,14 +22,14 @@ export class Vocabulary {
     return this.tokens.get(id);
   }
 
-  /** The id of a token that the model names. */
+  /** Returns the id of a token that the model names. */
   named(token: string, place: string): number {
     const id = this.ids.get(token);
     if (id === undefined) throw refused(`${place} is ${JSON.stringify(token)}, which is no token`);
     return id;
   }
 
-  /** The tokens of the bytes of a text; null where one is missing. */
+  /** Returns the tokens of a text's bytes; null if one is missing. */
   bytes(text: string): number[] | null {
     const found: number[] = [];
     for (const byte of Buffer.from(text)) {

@@ -2,7 +2,10 @@ import type { Component } from './fields.js';
 import type { TokenModel } from './token-model.js';
 import { Vocabulary } from './vocabulary.js';
 
-/** The longest token that begins the rest of a word, again and again; a word that has such none is unknown as a whole. */
+/**
+ * WordPiece: repeatedly takes the longest token that is a prefix of the rest of a word; without one the whole
+ * word is unknown.
+ */
 export class WordPiece implements TokenModel {
   readonly vocabulary: Vocabulary;
   private readonly unknown: string;

@@ -1,4 +1,6 @@
-/** The only globals that a pickle may name, and what calling each of them makes. None of them is ever run. */
+/**
+ * Allowlist of globals that a pickle may name, with an interpretation of calls. No global is ever executed.
+ */
 import {
   Global,
   PyRecord,
@@ -10,10 +12,10 @@ import {
   type TorchValue,
 } from './values.js';
 
-/** Refuses; the message goes on after "its pickle". */
+/** Creates the refusal; the message continues "its pickle". */
 export type Refuse = (problem: string) => Error;
 
-/** What a call makes of its arguments; undefined where it does not take them. */
+/** Interpretation of a call; undefined for invalid arguments. */
 type Call = (args: readonly TorchValue[], refuse: Refuse) => TorchValue | undefined;
 
 const firstTensor: Call = ([tensor]) => (tensor instanceof TorchTensor ? tensor : undefined);
@@ -31,7 +33,7 @@ const CALLS: Readonly<Record<string, Call>> = {
 
 const ZERO_STAGE = 'deepspeed.runtime.zero.config.ZeroStageEnum';
 
-/** Classes and functions that make what is kept as a record: DeepSpeed's, and of other modules what it pickles with them. */
+/** Classes and functions that become records: DeepSpeed's, and those of other modules that it pickles. */
 const RECORDS: readonly string[] = [
   ZERO_STAGE,
   'deepspeed.runtime.fp16.loss_scaler.LossScaler',
@@ -41,14 +43,14 @@ const RECORDS: readonly string[] = [
   'torch.device',
   '__builtin__.set',
   'builtins.set',
-  // Numbers of NumPy, as learning rates may be. Bytes come as a text and its encoding.
+  // NumPy numbers, such as learning rates. Bytes are pickled as a text and its encoding.
   'numpy.core.multiarray.scalar',
   'numpy._core.multiarray.scalar',
   'numpy.dtype',
   '_codecs.encode',
 ];
 
-/** What stands for itself and is never called. */
+/** Constants, which are never called. */
 const CONSTANTS: readonly string[] = [
   ...Object.keys(STORAGE_DTYPES),
   ...['Tensor', 'nn.parameter.Parameter'],
@@ -57,7 +59,7 @@ const CONSTANTS: readonly string[] = [
 
 const ALLOWED: ReadonlySet<string> = new Set([...Object.keys(CALLS), ...RECORDS, ...CONSTANTS]);
 
-/** `torch.save` gives a tensor no more dimensions. */
+/** Maximum of dimensions in `torch.save`. */
 const MAX_DIMENSIONS = 64;
 
 export function allowedGlobal(name: string, refuse: Refuse): Global {
@@ -66,7 +68,7 @@ export function allowedGlobal(name: string, refuse: Refuse): Global {
   return new Global(name);
 }
 
-/** The class that a storage's global names. */
+/** Returns the storage class that a global names. */
 export function storageClass(value: TorchValue | undefined): StorageClass | null {
   const name = value instanceof Global ? value.name.slice('torch.'.length) : '';
   return isStorageClass(name) ? name : null;
@@ -76,7 +78,7 @@ function isStorageClass(name: string): name is StorageClass {
   return Object.hasOwn(STORAGE_DTYPES, name);
 }
 
-/** What REDUCE would have Python call. */
+/** Interprets a call by REDUCE. */
 export function reduce(
   callee: TorchValue | undefined,
   args: TorchValue | undefined,
@@ -90,7 +92,7 @@ export function reduce(
   return made;
 }
 
-/** What NEWOBJ would have Python make. */
+/** Interprets an object created by NEWOBJ. */
 export function newObject(
   type: TorchValue | undefined,
   args: TorchValue | undefined,
@@ -117,7 +119,10 @@ function rebuildTensor(args: readonly TorchValue[], refuse: Refuse): TorchTensor
   return new TorchTensor(STORAGE_DTYPES[storage.type], sizes, storage.key, offset, storage.numel, steps);
 }
 
-/** A tensor with attributes of its own, which are left out. Arguments: function, class, the function's arguments, attributes. */
+/**
+ * Tensor with custom attributes, which are dropped. Arguments: function, class, the function's arguments,
+ * attributes.
+ */
 function rebuildFromType(
   [callee, type, args]: readonly TorchValue[],
   refuse: Refuse,

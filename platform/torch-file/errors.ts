@@ -1,6 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
 
-/** Names are anyone's text; only so much of one is repeated. */
+/** Names are untrusted text, so messages truncate them. */
 const SHOWN = 200;
 
 /** @param file names the file in the message */
@@ -8,7 +8,9 @@ export function malformed(file: string, problem: string): ZerofleetError {
   return new ZerofleetError('torch_file_invalid', `${file}: ${problem}`, { details: { file } });
 }
 
-/** A pickle that asks for more than tensors and plain values are made of. Nothing of it was executed. */
+/**
+ * Returns the error for a pickle that needs more than tensors and plain values. Nothing of it was executed.
+ */
 export function unsafe(file: string, problem: string): ZerofleetError {
   return new ZerofleetError(
     'torch_file_unsafe',

@@ -1,4 +1,4 @@
-/** Names of the opcodes that are refused, for messages (Python's `pickletools`). */
+/** Names of refused opcodes for messages (Python's `pickletools`). */
 const NAMES: Readonly<Record<number, string>> = {
   48: 'POP',
   49: 'POP_MARK',

@@ -1,4 +1,7 @@
-/** Writes the pickles of tensor files: protocol 2, as `torch.save` does, so that every PyTorch since 1.6 reads them. */
+/**
+ * Writes the pickles of tensor files: protocol 2, like `torch.save`, so that every PyTorch since 1.6 reads
+ * them.
+ */
 import {
   Global,
   PyFloat,
@@ -19,7 +22,7 @@ export function pickle(value: TorchValue): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Depth is that of our own documents, so plain recursion will do. */
+/** Plain recursion suffices, because only our own documents are written. */
 function write(value: TorchValue, parts: Buffer[]): void {
   if (value === null) parts.push(opcode('N'));
   else if (typeof value === 'boolean') parts.push(Buffer.from([value ? 0x88 : 0x89]));
@@ -64,7 +67,7 @@ function writeDict(dict: ReadonlyMap<string | number, TorchValue>, parts: Buffer
   parts.push(opcode('u'));
 }
 
-/** A call of `_rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, hooks)`. */
+/** Writes a call of `_rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, hooks)`. */
 function writeTensor(tensor: TorchTensor, parts: Buffer[]): void {
   const { dtype, storage, storage_numel, offset, shape, strides } = tensor;
   parts.push(global('torch._utils', '_rebuild_tensor_v2'), opcode('('));
@@ -111,7 +114,7 @@ function float(value: number): Buffer {
   return bytes;
 }
 
-/** BININT, or LONG1 where 32 bits are too few. */
+/** Writes BININT, or LONG1 where 32 bits are too few. */
 function integer(value: number): Buffer {
   if (!Number.isSafeInteger(value)) throw new TypeError(`${value} is no whole number; use PyFloat`);
   const isShort = value === (value | 0);

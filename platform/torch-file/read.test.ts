@@ -1,4 +1,4 @@
-/** Files that the real torch.save wrote: golden/make_golden.py. */
+/** Files written by the real torch.save: golden/make_golden.py. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -17,7 +17,7 @@ const itemOf = (value: TorchValue, key: string) => (value instanceof Map ? value
 
 for (const [name, tensors] of Object.entries(golden)) {
   if (name === 'strided') continue;
-  t.test(`what torch.save wrote: ${name}`, async (t) => {
+  t.test(`a file of torch.save: ${name}`, async (t) => {
     const file = await open(name);
     for (const [key, { shape, hex }] of Object.entries(tensors)) {
       const tensor = itemOf(file.value, key);
@@ -51,7 +51,7 @@ t.test('plain values are those of Python', async (t) => {
   t.equal(numberOf('1.5'), null);
 });
 
-t.test('counters come as tensors or as numbers', async (t) => {
+t.test('counters are tensors or numbers', async (t) => {
   for (const [name, expected] of [
     ['scalar_float', 7],
     ['scalar_long', 123456789012],
@@ -60,11 +60,11 @@ t.test('counters come as tensors or as numbers', async (t) => {
     t.equal(scalarOf(file, file.value), expected);
   }
   const file = await open('bare');
-  t.equal(scalarOf(file, file.value), null, 'a tensor of several elements is none');
+  t.equal(scalarOf(file, file.value), null, 'a tensor of several elements is not a scalar');
   t.equal(scalarOf(file, 5), 5);
 });
 
-t.test('the state of a module comes with its shapes; what BUILD sets beside it is left out', async (t) => {
+t.test('the state of a module has its shapes; attributes set by BUILD are dropped', async (t) => {
   const { value } = await open('state_dict');
   const state = itemOf(value, 'module');
   t.same(state instanceof Map && [...state.keys()], ['weight', 'bias']);
@@ -72,13 +72,13 @@ t.test('the state of a module comes with its shapes; what BUILD sets beside it i
   t.same(Array.isArray(shapes) && shapes[0], new Map([['w', new PyTuple([2, 3])]]));
 });
 
-t.test('a tensor with gaps is refused when it is wanted', async (t) => {
+t.test('a tensor with gaps is refused on access', async (t) => {
   const file = await open('strided');
   const tensor = itemOf(file.value, 'param');
   t.throws(() => file.place(tensor as TorchTensor), { code: 'torch_file_invalid', message: /contiguous/ });
 });
 
-t.test('bytes are read as what Python would have to call, and left at that', async (t) => {
+t.test('bytes are read as the call that Python would make, without making it', async (t) => {
   const { value } = await open('hostile_bytes');
   t.strictSame(itemOf(value, 'x'), new PyRecord('_codecs.encode', ['bytes', 'latin1']));
 });
@@ -92,7 +92,7 @@ const HOSTILE: [string, string, RegExp][] = [
   ['legacy', 'torch_file_invalid', /does not end as a zip file does/],
 ];
 for (const [name, code, message] of HOSTILE)
-  t.test(`hostile, as Python wrote it: ${name}`, async (t) => {
+  t.test(`hostile, as written by Python: ${name}`, async (t) => {
     await t.rejects(open(`hostile_${name}`), { code, message });
     t.notOk(existsSync('ZEROFLEET_WAS_HERE'));
   });

@@ -6,36 +6,36 @@ import { unpickle } from './unpickle.js';
 import { PyFloat, TorchTensor, type TorchValue } from './values.js';
 import { type ScannedEntry, scanZip } from './zip-scan.js';
 
-/** Where the elements of a tensor lie in its file, row-major and without gaps. */
+/** Location of a tensor's elements in its file, row-major and without gaps. */
 export interface TensorPlace {
   byte_begin: number;
   byte_end: number;
-  /** The bytes themselves, where they are few. */
+  /** Content of small tensors. */
   content: Buffer | null;
 }
 
 export interface TorchFile {
   value: TorchValue;
-  /** @throws ZerofleetError `torch_file_invalid` when the file does not hold the tensor as it says */
+  /** @throws ZerofleetError `torch_file_invalid` when the tensor does not fit its storage */
   place(tensor: TorchTensor): TensorPlace;
 }
 
-/** Models of a hundred thousand tensors have a pickle of some megabytes. */
+/** The pickle of a model with a hundred thousand tensors has some megabytes. */
 const MAX_PICKLE_BYTES = 16 * 1024 * 1024;
-/** Counters and marks. */
+/** Size of counters and flags. */
 const SMALL_BYTES = 64;
 const PICKLE = 'data.pkl';
 const FORMAT_VERSION = '3';
 
 /**
- * Reads and checks a whole file once, in pieces: the archive with its checksums, the pickle without running it, and that every
- * tensor lies where its storage is.
+ * Reads and checks a whole file once, in pieces: the archive with its checksums, the pickle without executing
+ * it, and that every tensor lies within its storage.
  * @throws ZerofleetError `torch_file_invalid`, `torch_file_unsafe`; errors of the source
  */
 export async function readTorchFile(source: ByteSource): Promise<TorchFile> {
   const { name: file } = source;
   let kept: string | null = null;
-  // One pickle alone: an archive may have any number of entries that are called so.
+  // Keeps one pickle only: an archive may have any number of entries with that name.
   const entries = await scanZip(source, (name) => {
     kept ??= `${name.split('/', 1)[0]}/${PICKLE}`;
     return name === kept ? MAX_PICKLE_BYTES : SMALL_BYTES;
@@ -61,7 +61,7 @@ export async function readTorchFile(source: ByteSource): Promise<TorchFile> {
   return { value, place: (tensor) => placeOf(tensor, records, file) };
 }
 
-/** All entries lie in one folder, whatever its name is. */
+/** Checks that all entries lie in one folder, which may have any name. */
 function recordsOf(
   entries: readonly ScannedEntry[],
   file: string,
@@ -99,7 +99,7 @@ function placeOf(tensor: TorchTensor, records: ReadonlyMap<string, ScannedEntry>
   };
 }
 
-/** The stride of a dimension of one element says nothing. */
+/** Strides of dimensions with one element are ignored. */
 function isRowMajor({ shape, strides, numel }: TorchTensor): boolean {
   if (numel === 0) return true;
   let expected = 1;
@@ -111,7 +111,7 @@ function isRowMajor({ shape, strides, numel }: TorchTensor): boolean {
   return true;
 }
 
-/** A number that a file has as such or as a tensor of one element; null when it is neither. */
+/** Returns a number stored as such or as a tensor of one element; null for other values. */
 export function scalarOf(file: TorchFile, value: TorchValue | undefined): number | null {
   if (value instanceof PyFloat) return value.value;
   if (typeof value === 'number') return value;

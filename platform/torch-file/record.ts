@@ -1,4 +1,4 @@
-/** What was read of a file of `torch.save`, as JSON: another thread goes on with it. */
+/** JSON form of a parsed file of `torch.save`, for another thread. */
 import { type ErrorCode, ZerofleetError } from '../../contracts/index.js';
 import { malformed } from './errors.js';
 import type { TensorPlace, TorchFile } from './read.js';
@@ -14,7 +14,7 @@ import {
   type TorchValue,
 } from './values.js';
 
-/** Plain values stand for themselves. */
+/** Plain values represent themselves. */
 export type TorchFileRecord =
   | null
   | boolean
@@ -28,15 +28,18 @@ export type TorchFileRecord =
   | { global: string }
   | { tensor: TorchDtype; shape: readonly number[]; place: PlaceRecord };
 
-/** Where a tensor is, or why it can not be read: most checkpoints have tensors that nobody reads. */
+/** Location of a tensor, or the error of reading it: most checkpoints have tensors that are never read. */
 type PlaceRecord =
   | { begin: number; end: number; content: string | null }
   | { code: ErrorCode; problem: string };
 
-/** More than any checkpoint has: a pickle may name the same thing again and again, and here each time it is written. */
+/**
+ * More than any checkpoint has: a pickle may refer to the same value repeatedly, and here each reference is
+ * written out.
+ */
 const MAX_VALUES = 2_000_000;
 
-/** @throws ZerofleetError `torch_file_invalid` for what has too many values */
+/** @throws ZerofleetError `torch_file_invalid` for too many values */
 export function encodeTorchFile(name: string, file: TorchFile): TorchFileRecord {
   let left = MAX_VALUES;
   const entries = (dict: TorchDict): [DictKey, TorchFileRecord][] =>
@@ -52,13 +55,13 @@ export function encodeTorchFile(name: string, file: TorchFile): TorchFileRecord 
     if (value instanceof PyRecord)
       return { record: value.name, args: value.args.map(encode), attributes: entries(value.attributes) };
     if (value instanceof Global) return { global: value.name };
-    if (!(value instanceof TorchTensor)) return null; // a storage without a tensor says nothing
+    if (!(value instanceof TorchTensor)) return null; // a storage without a tensor has no meaning
     return { tensor: value.dtype, shape: value.shape, place: placeOf(file, value) };
   };
   return encode(file.value);
 }
 
-/** JSON has no numbers that are not finite. */
+/** JSON has only finite numbers. */
 function floatOf({ value }: PyFloat): { float: number | string } {
   return { float: Number.isFinite(value) ? value : String(value) };
 }

@@ -15,80 +15,69 @@ const NUMPY = 'cnumpy.core.multiarray\nscalar\ncnumpy\ndtype\n';
 const LATIN = 'c_codecs\nencode\n';
 const STAGE = 'cdeepspeed.runtime.zero.config\nZeroStageEnum\n';
 
-t.test(
-  'what DeepSpeed and PyTorch pickle beside tensors is a record, and nothing is made of it',
-  async (t) => {
-    const record = (name: string, args: TorchValue[], attributes: TorchDict = new Map()) =>
-      Object.assign(new PyRecord(name, args), { attributes });
-    const scaler = 'deepspeed.runtime.fp16.loss_scaler.DynamicLossScaler';
-    const fragment = 'deepspeed.utils.tensor_fragment.fragment_address';
-    const cases: [string, (string | number[])[], TorchValue][] = [
+t.test('objects that DeepSpeed and PyTorch pickle beside tensors are records, never instances', async (t) => {
+  const record = (name: string, args: TorchValue[], attributes: TorchDict = new Map()) =>
+    Object.assign(new PyRecord(name, args), { attributes });
+  const scaler = 'deepspeed.runtime.fp16.loss_scaler.DynamicLossScaler';
+  const fragment = 'deepspeed.utils.tensor_fragment.fragment_address';
+  const cases: [string, (string | number[])[], TorchValue][] = [
+    [
+      'a loss scaler',
       [
-        'a loss scaler',
-        [
-          ...['cdeepspeed.runtime.fp16.loss_scaler\nDynamicLossScaler\n)', [0x81], '}('],
-          ...[text('cur_scale'), 'K', [8], text('dtype'), 'ctorch\nfloat16\nub.'],
-        ],
-        record(
-          scaler,
-          [],
-          new Map<string, TorchValue>([
-            ['cur_scale', 8],
-            ['dtype', new Global('torch.float16')],
-          ]),
-        ),
+        ...['cdeepspeed.runtime.fp16.loss_scaler\nDynamicLossScaler\n)', [0x81], '}('],
+        ...[text('cur_scale'), 'K', [8], text('dtype'), 'ctorch\nfloat16\nub.'],
       ],
-      ['a stage by its number', [STAGE, 'K', [2, 0x85], 'R.'], record(`${ZERO}ZeroStageEnum`, [2])],
-      [
-        'a stage by its name, as Python 3.11 had it',
-        ['c__builtin__\ngetattr\n', STAGE, text('gradients'), [0x86], 'R.'],
-        record(`${ZERO}ZeroStageEnum`, ['gradients']),
-      ],
-      [
-        'an address',
-        [
-          'cdeepspeed.utils.tensor_fragment\nfragment_address\n)',
-          [0x81],
-          '}',
-          text('numel'),
-          'K',
-          [4],
-          'sb.',
-        ],
-        record(fragment, [], new Map([['numel', 4]])),
-      ],
-      [
-        'a device',
-        ['ctorch\ndevice\n', text('cuda'), 'K', [0, 0x86], 'R.'],
-        record('torch.device', ['cuda', 0]),
-      ],
-      ['a set', ['c__builtin__\nset\n]', [0x85], 'R.'], record('__builtin__.set', [[]])],
-      [
-        'a number of NumPy',
-        [
-          NUMPY,
-          text('f8'),
-          [0x89, 0x88, 0x87],
-          'R(K',
-          [3],
-          text('<'),
-          'tb',
-          LATIN,
-          text('x'),
-          text('latin1'),
-          ...[[0x86], 'R', [0x86], 'R.'],
-        ],
-        record('numpy.core.multiarray.scalar', [
-          record('numpy.dtype', ['f8', false, true]),
-          record('_codecs.encode', ['x', 'latin1']),
+      record(
+        scaler,
+        [],
+        new Map<string, TorchValue>([
+          ['cur_scale', 8],
+          ['dtype', new Global('torch.float16')],
         ]),
+      ),
+    ],
+    ['a stage by its number', [STAGE, 'K', [2, 0x85], 'R.'], record(`${ZERO}ZeroStageEnum`, [2])],
+    [
+      'a stage by its name, as Python 3.11 had it',
+      ['c__builtin__\ngetattr\n', STAGE, text('gradients'), [0x86], 'R.'],
+      record(`${ZERO}ZeroStageEnum`, ['gradients']),
+    ],
+    [
+      'an address',
+      ['cdeepspeed.utils.tensor_fragment\nfragment_address\n)', [0x81], '}', text('numel'), 'K', [4], 'sb.'],
+      record(fragment, [], new Map([['numel', 4]])),
+    ],
+    [
+      'a device',
+      ['ctorch\ndevice\n', text('cuda'), 'K', [0, 0x86], 'R.'],
+      record('torch.device', ['cuda', 0]),
+    ],
+    ['a set', ['c__builtin__\nset\n]', [0x85], 'R.'], record('__builtin__.set', [[]])],
+    [
+      'a number of NumPy',
+      [
+        NUMPY,
+        text('f8'),
+        [0x89, 0x88, 0x87],
+        'R(K',
+        [3],
+        text('<'),
+        'tb',
+        LATIN,
+        text('x'),
+        text('latin1'),
+        ...[[0x86], 'R', [0x86], 'R.'],
       ],
-    ];
-    for (const [name, parts, expected] of cases) t.strictSame(read(...parts), expected, name);
-  },
-);
+      record('numpy.core.multiarray.scalar', [
+        record('numpy.dtype', ['f8', false, true]),
+        record('_codecs.encode', ['x', 'latin1']),
+      ]),
+    ],
+  ];
+  for (const [name, parts, expected] of cases) t.strictSame(read(...parts), expected, name);
+});
 
-t.test('a tensor with attributes of its own is that tensor', async (t) => {
+t.test('a tensor with custom attributes is that tensor', async (t) => {
   const storage = ['(', text('storage'), 'ctorch\nFloatStorage\n', text('0'), text('cpu'), 'K', [6], 'tQ'];
   const args = [
     '(',
@@ -132,8 +121,8 @@ t.test('a tensor with attributes of its own is that tensor', async (t) => {
 const REFUSED: [string, (string | number[])[], RegExp][] = [
   ['INST', ['(', text('ls'), 'ios\nsystem\n.'], /opcode INST \(0x69\)/],
   ['OBJ', ['(cos\nsystem\n', text('ls'), 'o.'], /names "os.system"/],
-  ['OBJ of what may be named', ['(ctorch\nSize\n', 'o.'], /opcode OBJ/],
-  ['NEWOBJ of what is no class of ours', ['ctorch\nSize\n)', [0x81], '.'], /unknown class \(NEWOBJ\)/],
+  ['OBJ of an allowed global', ['(ctorch\nSize\n', 'o.'], /opcode OBJ/],
+  ['NEWOBJ of an unknown class', ['ctorch\nSize\n)', [0x81], '.'], /unknown class \(NEWOBJ\)/],
   ['NEWOBJ_EX', ['ctorch\nSize\n)}', [0x92], '.'], /opcode NEWOBJ_EX/],
   ['BUILD of a list', [']}b.'], /state of an object \(BUILD\)/],
   ['BUILD of a tensor class', ['ctorch\nFloatStorage\n}b.'], /\(BUILD\)/],
@@ -144,18 +133,18 @@ const REFUSED: [string, (string | number[])[], RegExp][] = [
     /does not take/,
   ],
   [
-    'getattr of anything else',
+    'getattr of another object',
     ['c__builtin__\ngetattr\n', text('a'), text('upper'), [0x86], 'R.'],
     /does not take/,
   ],
   [
-    'getattr of what is no enumeration',
+    'getattr of a class that is not an enumeration',
     ['cbuiltins\ngetattr\nctorch\nTensor\n', text('to'), [0x86], 'R.'],
     /does not take/,
   ],
-  ['a class that is not called', ['ctorch\nTensor\n)R.'], /does not take/],
+  ['a class that can not be called', ['ctorch\nTensor\n)R.'], /does not take/],
   [
-    'a tensor of more dimensions than there are',
+    'a tensor with too many dimensions',
     [
       'ctorch._utils\n_rebuild_tensor_v2\n((',
       text('storage'),
@@ -177,7 +166,11 @@ const REFUSED: [string, (string | number[])[], RegExp][] = [
     /describes a tensor wrongly/,
   ],
   ['REDUCE of a storage class', ['ctorch\nFloatStorage\n)R.'], /does not take/],
-  ['_rebuild_tensor_v2 of nothing', ['ctorch._utils\n_rebuild_tensor_v2\n)R.'], /describes a tensor wrongly/],
+  [
+    '_rebuild_tensor_v2 without arguments',
+    ['ctorch._utils\n_rebuild_tensor_v2\n)R.'],
+    /describes a tensor wrongly/,
+  ],
   ['a global across two lines', ['cos\nsystem\n.'], /names "os.system"/],
   ['STACK_GLOBAL', [text('os'), text('system'), [0x93], '.'], /names "os.system"/],
   ['STACK_GLOBAL of numbers', ['K', [1], 'K', [1], [0x93], '.'], /names no global/],
@@ -190,17 +183,17 @@ const REFUSED: [string, (string | number[])[], RegExp][] = [
   ['values left over', ['NN.'], /leaves values over/],
   ['something after the end', ['N.N'], /goes on after its end/],
   ['an early end', ['X', [10, 0, 0, 0], 'abc'], /ends early/],
-  ['a length that lies', ['X', [0xff, 0xff, 0xff, 0xff], 'abc.'], /ends early/],
-  ['a line without an end', ['cos'], /ends early/],
-  ['a mark that is not there', ['t.'], /no mark/],
+  ['a false length', ['X', [0xff, 0xff, 0xff, 0xff], 'abc.'], /ends early/],
+  ['an unterminated line', ['cos'], /ends early/],
+  ['a missing mark', ['t.'], /no mark/],
   ['a mark as a value', ['(.'], /empty stack/],
-  ['a memo that is not there', ['h', [7], '.'], /never remembered/],
+  ['a missing memo', ['h', [7], '.'], /never remembered/],
   ['an item of a list', [']NNs.'], /what is no dict/],
   ['an append to a dict', ['}Na.'], /what is no list/],
   ['a key twice', ['}(', text('a'), 'N', text('a'), 'Nu.'], /key "a" twice/],
   ['a key that is a list', ['}(]Nu.'], /neither text nor number/],
   ['an odd number of items', ['}(', text('a'), 'u.'], /what is no dict/],
-  ['a number without end', [[0x8a, 9], '\xff\xff\xff\xff\xff\xff\xff\xff\x01', '.'], /53 bits/],
+  ['an unbounded number', [[0x8a, 9], '\xff\xff\xff\xff\xff\xff\xff\xff\x01', '.'], /53 bits/],
   ['a text that is not UTF-8', ['X', [1, 0, 0, 0, 0xff], '.'], /not UTF-8/],
 ];
 for (const [name, parts, message] of REFUSED)
@@ -225,8 +218,8 @@ t.test('every truncation of a pickle is refused', async (t) => {
     t.throws(() => unpickle(whole.subarray(0, bytes), 'x.pt'), { code: 'torch_file_unsafe' });
 });
 
-t.test('what is named again and again is there once', async (t) => {
-  // Each list has the one before it twice: written out there would be 2^60 values.
+t.test('a value with several references exists once', async (t) => {
+  // Each list contains the previous one twice: written out there would be 2^60 values.
   const doubled: (string | number[])[] = ['](', ']', 'q', [0]];
   for (let i = 1; i <= 60; i++) doubled.push('](', 'h', [i - 1], 'h', [i - 1], 'e', 'q', [i]);
   let value = read(...doubled, 'e.');

@@ -1,14 +1,18 @@
 /**
- * Reads the pickles of tensor files and nothing else. A pickle is a program for a stack machine, and Python's own reader lets it call
- * any function. This one knows the opcodes that `torch.save` writes for tensors and plain values; globals stay names, out of a
- * closed list, and "calls" of them are looked at, not made. Everything else is refused by name before anything after it is read.
+ * Restricted reader of tensor files' pickles. A pickle is a program for a stack machine, and Python's own
+ * reader lets it call any function. This one knows the opcodes that `torch.save` writes for tensors and plain
+ * values; globals stay names from an allowlist, and their calls are interpreted, not executed. Everything
+ * else is refused by name before anything after it is read.
  */
 import { allowedGlobal, isCount, newObject, reduce, storageClass } from './allowed.js';
 import { unsafe } from './errors.js';
 import { opcodeName } from './opcodes.js';
 import { type DictKey, PyFloat, PyRecord, PyTuple, Storage, type TorchValue } from './values.js';
 
-/** What a pickle may hold at once; each costs it a byte at least. torch.save puts things into their dict a thousand at a time. */
+/**
+ * Maximum of values on the stack; each takes a byte of the pickle at least. torch.save adds items to their
+ * dict a thousand at a time.
+ */
 const MAX_VALUES = 1_000_000;
 
 class Mark {}
@@ -83,7 +87,7 @@ class Machine {
     return value;
   }
 
-  /** What was pushed since the last mark, which is gone, too. */
+  /** Removes and returns the values since the last mark, and the mark. */
   sinceMark(): TorchValue[] {
     const at = this.stack.lastIndexOf(MARK);
     if (at < 0) throw this.refuse('has no mark');
@@ -147,7 +151,7 @@ const tuple =
     machine.push(new PyTuple(items));
   };
 
-/** PyTorch's persistent ids: ('storage', class, key, device, number of elements). */
+/** Reads PyTorch's persistent ids: ('storage', class, key, device, number of elements). */
 function persistentId(machine: Machine): void {
   const id = machine.pop();
   const items: readonly TorchValue[] = id instanceof PyTuple ? id.items : [];
@@ -169,7 +173,7 @@ function protocol(machine: Machine): void {
   if (version < 2 || version > 5) throw machine.refuse(`is of protocol ${version}`);
 }
 
-/** A whole number of up to 8 bytes. */
+/** Reads an integer of up to 8 bytes. */
 function long(machine: Machine): void {
   const bytes = machine.bytes(1).readUInt8(0);
   let value = 0n;
@@ -185,11 +189,11 @@ function stackGlobal(machine: Machine): void {
   machine.push(allowedGlobal(`${module}.${name}`, machine.refuse));
 }
 
-/** Sets the attributes of a record. What an OrderedDict has beside its items is left out. */
+/** Sets the attributes of a record. Attributes of an OrderedDict are dropped. */
 function build(machine: Machine): void {
   const state = machine.pop();
   const target = machine.top();
-  // The dict itself and no copy: a pickle may set the same large one again and again.
+  // No copy: a pickle may set the same large dict repeatedly.
   if (target instanceof PyRecord && state instanceof Map) target.attributes = state;
   else if (!(target instanceof PyRecord || target instanceof Map))
     throw machine.refuse('sets the state of an object (BUILD)');
@@ -202,7 +206,7 @@ const swapped =
     machine.push(make(machine.pop(), args, machine.refuse));
   };
 
-/** By their numbers in Python's `pickletools`. */
+/** Operations by their opcodes in Python's `pickletools`. */
 const OPERATIONS: ReadonlyMap<number, Operation> = new Map<number, Operation>([
   [0x80, protocol],
   // FRAME: a length that only helps to read ahead

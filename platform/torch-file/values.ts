@@ -1,6 +1,6 @@
-/** What a file of `torch.save` may be made of. A Python list is an array, a dict (of whatever order) a Map. */
+/** Values of a file of `torch.save`. A Python list is an array, a dict (of any kind) a Map. */
 
-/** Dtypes of tensors, by the storage class that a file names. */
+/** Dtypes of tensors by storage class. */
 export const STORAGE_DTYPES = {
   FloatStorage: 'F32',
   HalfStorage: 'F16',
@@ -21,12 +21,12 @@ export class PyTuple {
   constructor(readonly items: readonly TorchValue[]) {}
 }
 
-/** A function or class that a pickle names; it is never looked up. */
+/** Function or class that a pickle names; it is never looked up. */
 export class Global {
   constructor(readonly name: string) {}
 }
 
-/** A storage that a tensor is made of. */
+/** Storage of a tensor. */
 export class Storage {
   constructor(
     readonly type: StorageClass,
@@ -35,19 +35,19 @@ export class Storage {
   ) {}
 }
 
-/** A float that may have no fraction: Python tells 1.0 from 1. */
+/** Float that may have no fraction: Python distinguishes 1.0 from 1. */
 export class PyFloat {
   constructor(readonly value: number) {}
 }
 
-/** A tensor's description; its elements lie in an entry of the archive. */
+/** Tensor description; its elements lie in an entry of the archive. */
 export class TorchTensor {
   constructor(
     readonly dtype: TorchDtype,
     readonly shape: readonly number[],
     /** Key of its storage: the entry `data/<key>`. */
     readonly storage: string,
-    /** First element in the storage, and how many the storage has. */
+    /** First element in the storage, and the number of elements in the storage. */
     readonly offset: number,
     readonly storage_numel: number,
     /** In elements, one for each dimension. */
@@ -59,9 +59,11 @@ export class TorchTensor {
   }
 }
 
-/** What a pickle says of an object that is neither tensor nor plain value. Nothing is made of it: its class stays a name. */
+/**
+ * Pickled object that is neither tensor nor plain value. It is never instantiated: its class stays a name.
+ */
 export class PyRecord {
-  /** Its `__dict__`; empty where the pickle sets none, or another kind of state. */
+  /** Its `__dict__`; empty if the pickle sets none, or another kind of state. */
   attributes: TorchDict = new Map();
 
   constructor(
@@ -87,7 +89,7 @@ export type TorchValue =
 export type DictKey = string | number;
 export type TorchDict = Map<DictKey, TorchValue>;
 
-/** A number, however Python had it; null for what is none. */
+/** Returns a number of any Python type; null for other values. */
 export function numberOf(value: TorchValue | undefined): number | null {
   if (value instanceof PyFloat) return value.value;
   return typeof value === 'number' ? value : null;

@@ -11,7 +11,7 @@ import { inMemory, TorchFileWriter } from './write.js';
 const WEIGHTS = Float32Array.from({ length: 15 }, (_, i) => i / 7 - 1);
 const bytesOf = (values: Float32Array) => new Uint8Array(values.buffer);
 
-/** One of everything that we write. */
+/** Returns one value of every supported kind. */
 function everything(): { writer: TorchFileWriter; value: TorchValue } {
   const writer = new TorchFileWriter();
   const half = Buffer.from(Uint16Array.of(0x3c00, 0xc000).buffer);
@@ -29,7 +29,7 @@ function everything(): { writer: TorchFileWriter; value: TorchValue } {
   return { writer, value };
 }
 
-t.test('what is written is read', async (t) => {
+t.test('a written file can be read', async (t) => {
   const { writer, value } = everything();
   const bytes = await collect(writer.file(value));
   const file = await readTorchFile(memorySource(bytes));
@@ -39,7 +39,7 @@ t.test('what is written is read', async (t) => {
   const { byte_begin, byte_end } = file.place(tensor);
   t.equal(byte_begin % 64, 0, 'aligned, so that PyTorch may map it');
   t.ok(bytes.subarray(byte_begin, byte_end).equals(Buffer.from(bytesOf(WEIGHTS))));
-  t.ok(bytes.equals(await collect(writer.file(value))), 'the same bytes every time');
+  t.ok(bytes.equals(await collect(writer.file(value))), 'deterministic');
 });
 
 t.test('a tensor with too many or too few bytes is not written', async (t) => {
@@ -62,7 +62,7 @@ print(json.dumps({
 `;
 
 t.test(
-  'torch.load(weights_only=True) reads what is written',
+  'torch.load(weights_only=True) reads a written file',
   python.missing ? { skip: python.missing } : {},
   async (t) => {
     const { writer, value } = everything();

@@ -6,14 +6,17 @@ import { type NewEntry, zipArchive } from './zip-write.js';
 /** Elements of a tensor in pieces, little-endian and row-major. */
 export type TensorContent = () => AsyncIterable<Uint8Array>;
 
-/** Any name will do; `torch.save` takes this one where it does not know the file's. */
+/** Default folder name of `torch.save`; any name is valid. */
 const FOLDER = 'archive';
 
-/** Builds one file of `torch.save`: describe its tensors first, then put the descriptions into a value and write that. */
+/**
+ * Builds one file of `torch.save`: describe its tensors first, then include the descriptions in a value and
+ * write that.
+ */
 export class TorchFileWriter {
   private readonly storages: { bytes: number; content: TensorContent }[] = [];
 
-  /** A tensor with a storage of its own, for use in the value. */
+  /** Returns a tensor with its own storage, for use in the value. */
   tensor(dtype: TorchDtype, shape: readonly number[], content: TensorContent): TorchTensor {
     const strides: number[] = [];
     let numel = 1;
@@ -26,7 +29,7 @@ export class TorchFileWriter {
     return new TorchTensor(dtype, shape, key, 0, numel, strides);
   }
 
-  /** The file's bytes, while the tensors' come; may be called again. */
+  /** Streams the file's bytes together with those of the tensors; may be called again. */
   file(value: TorchValue): AsyncGenerator<Uint8Array> {
     return zipArchive(this.entries(value));
   }
@@ -45,7 +48,7 @@ export class TorchFileWriter {
   }
 }
 
-/** A tensor whose bytes are there already. */
+/** Returns the content of a tensor in memory. */
 export function inMemory(bytes: Uint8Array): TensorContent {
   return async function* () {
     yield bytes;

@@ -1,10 +1,10 @@
 /**
- * The directory of a zip file as `torch.save` writes one, read strictly.
+ * Strict reader of a zip file's central directory as written by `torch.save`.
  *
- * Libraries for zip read what many programs wrote: they look for the directory, leave out what they do not know, and open
- * one entry at a time. Here nothing may be left over: every byte of the file belongs to one entry or to the directory, nothing
- * is compressed, and an entry must be found at a byte of the file, because ranks read tensors from there. That takes less code than
- * a library's wrapper would.
+ * General zip libraries search for the directory, ignore unknown parts, and open one entry at a time. Here no
+ * byte may be unaccounted for: every byte of the file belongs to one entry or to the directory, nothing is
+ * compressed, and an entry has a known offset, because ranks read tensors from there. That takes less code
+ * than a library's wrapper would.
  */
 import type { ByteSource } from './byte-source.js';
 import { malformed, shown } from './errors.js';
@@ -21,22 +21,22 @@ import {
   readSize,
 } from './zip-records.js';
 
-/** An entry as the directory describes it. */
+/** Entry as described by the directory. */
 export interface ZipEntry {
   name: string;
-  /** Where its local header begins. */
+  /** Offset of its local header. */
   offset: number;
-  /** Of its data. */
+  /** Length of its data. */
   bytes: number;
   crc32: number;
-  /** Whether a data descriptor follows the data. */
+  /** True if a data descriptor follows the data. */
   descriptor: boolean;
 }
 
 export interface ZipDirectory {
   /** In the order of the file. */
   entries: ZipEntry[];
-  /** Where the entries end and the directory begins. */
+  /** End of the entries and begin of the directory. */
   begin: number;
 }
 
@@ -75,7 +75,9 @@ interface DirectoryPlace {
   end: number;
 }
 
-/** The directory must end where the records at the end of the file begin, and these must end with the file. */
+/**
+ * Finds the directory, which must end where the end records of the file begin; these must end with the file.
+ */
 async function findDirectory(source: ByteSource): Promise<DirectoryPlace> {
   const { name: file, bytes } = source;
   const tail_bytes = Math.min(bytes, END_OF_DIRECTORY.bytes + END64_LOCATOR.bytes + END64.bytes);
@@ -107,7 +109,7 @@ async function findDirectory(source: ByteSource): Promise<DirectoryPlace> {
   return large;
 }
 
-/** The place as the zip64 records before the end record say it; null where there are none. */
+/** Reads the directory's location from the zip64 records before the end record; null when there are none. */
 function findZip64({ name: file, bytes }: ByteSource, tail: Buffer): DirectoryPlace | null {
   if (tail.length < END_OF_DIRECTORY.bytes + END64_LOCATOR.bytes + END64.bytes) return null;
   const locator = tail.subarray(END64.bytes);
@@ -148,7 +150,7 @@ function parseEntry(directory: Buffer, at: number, file: string): { entry: ZipEn
     const value = header.readUInt32LE(place);
     return value === IN_ZIP64_32 ? wide() : value;
   };
-  // The order of these is that of the fields in the zip64 record.
+  // In the order of the fields in the zip64 record.
   const [bytes, stored, offset] = [field(24), field(20), field(42)];
   if (bytes === null || stored === null || offset === null) throw fail('has no size');
   if (bytes !== stored) throw fail('has two sizes');
@@ -170,7 +172,7 @@ function decodeName(bytes: Buffer, file: string): string {
   }
 }
 
-/** Gives the 64-bit fields of an entry one after the other; null when there are no more. */
+/** Yields the 64-bit fields of an entry; null after the last. */
 function zip64Fields(extra: Buffer): () => number | null {
   let fields: Buffer = Buffer.alloc(0);
   for (let at = 0; at + 4 <= extra.length; ) {

@@ -12,20 +12,20 @@ import {
   readSize,
 } from './zip-records.js';
 
-/** An entry that was read and found to be what its checksum says. */
+/** Entry whose checksum was verified. */
 export interface ScannedEntry {
   name: string;
   /** Its data, in bytes of the file. */
   begin: number;
   end: number;
-  /** The data itself, where it was to be kept. */
+  /** Its data, if it was to be kept. */
   content: Buffer | null;
 }
 
 /**
- * Reads an archive once from its first to its last byte: the entries must lie one after the other without a gap, each as the
- * directory describes it and with its checksum.
- * @param keep how many bytes of an entry are wanted in memory, by its name; a longer one is not kept
+ * Reads an archive once from its first to its last byte: entries must be contiguous, and each must match the
+ * directory and its checksum.
+ * @param keep returns the maximum of bytes to keep of an entry, by its name; a longer one is not kept
  * @throws ZerofleetError `torch_file_invalid`; errors of the source
  */
 export async function scanZip(source: ByteSource, keep: (name: string) => number): Promise<ScannedEntry[]> {
@@ -80,7 +80,7 @@ async function scanEntry(
   return { name: entry.name, begin, end: begin + entry.bytes, content: kept && Buffer.concat(kept) };
 }
 
-/** Nothing but the padding and the sizes may hide there. */
+/** Allows only padding and sizes in the extra fields. */
 function checkExtra(extra: Buffer, fail: (problem: string) => Error): void {
   for (let at = 0; at < extra.length; ) {
     const id = at + 4 <= extra.length ? extra.readUInt16LE(at) : null;
@@ -102,7 +102,7 @@ function checkDescriptor(descriptor: Buffer, entry: ZipEntry, fail: (problem: st
   if (!right) throw fail('is described in two ways');
 }
 
-/** Hands out a stream in the portions that a reader asks for; holds one piece of it. */
+/** Reader of a stream in chunks of requested size; holds one piece of it. */
 class Cursor {
   position = 0;
   private piece: Uint8Array = new Uint8Array(0);
@@ -115,7 +115,7 @@ class Cursor {
     this.iterator = stream[Symbol.asyncIterator]();
   }
 
-  /** Exactly so many bytes; for records, which are short. */
+  /** Reads exactly `bytes` bytes; for records, which are short. */
   async take(bytes: number): Promise<Buffer> {
     const { piece } = this;
     if (bytes <= piece.length) {

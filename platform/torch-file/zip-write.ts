@@ -16,7 +16,7 @@ import {
   LOCAL_HEADER,
 } from './zip-records.js';
 
-/** An entry to write; its content comes in pieces and must have just so many bytes. */
+/** Entry to write; its content comes in pieces and must have exactly `bytes` bytes. */
 export interface NewEntry {
   name: string;
   bytes: number;
@@ -34,7 +34,10 @@ interface Written {
   crc: number;
 }
 
-/** An archive as `torch.save` writes one: nothing compressed, checksums after the data, every entry's data aligned. */
+/**
+ * Writes an archive as `torch.save` does: nothing compressed, checksums after the data, every entry's data
+ * aligned.
+ */
 export async function* zipArchive(entries: Iterable<NewEntry>): AsyncGenerator<Uint8Array> {
   const written: Written[] = [];
   let position = 0;
@@ -66,7 +69,7 @@ function isLarge({ bytes, offset }: Pick<Written, 'bytes' | 'offset'>): boolean 
   return bytes >= IN_ZIP64_32 || offset >= IN_ZIP64_32;
 }
 
-/** Readers that follow these headers learn from the zip64 field that the descriptor has 64-bit sizes. */
+/** Builds a local header. Its zip64 field tells streaming readers that the descriptor has 64-bit sizes. */
 function localHeader(name: Buffer, offset: number, bytes: number): Buffer {
   const large = isLarge({ bytes, offset }) ? extraField(EXTRA_ZIP64, Buffer.alloc(16)) : Buffer.alloc(0);
   const before = offset + LOCAL_HEADER.bytes + name.length + large.length + 4;
@@ -118,7 +121,7 @@ function centralHeader(record: Written): Buffer {
   return Buffer.concat([header, name, extra]);
 }
 
-/** With the zip64 records always, as PyTorch does. */
+/** Builds the end records, always with zip64 records, as PyTorch does. */
 function endOfDirectory(count: number, bytes: number, begin: number): Buffer {
   const large = Buffer.alloc(END64.bytes);
   large.writeUInt32LE(END64.signature, 0);

@@ -18,29 +18,29 @@ const PICKLE = Buffer.from('\x80\x02N.', 'latin1');
 const archive = (...more: NewEntry[]) =>
   collect(zipArchive([entry('a/data.pkl', PICKLE), ...more, entry('a/version', '3\n')]));
 
-/** The place of the directory's entry with this name. */
+/** Returns the offset of an entry in the directory. */
 function central(bytes: Buffer, name: string): number {
   const at = bytes.lastIndexOf(name);
   return at - 46;
 }
 
-/** A copy with one change. */
+/** Returns a copy with one change. */
 function changed(bytes: Buffer, change: (copy: Buffer) => void): Buffer {
   const copy = Buffer.from(bytes);
   change(copy);
   return copy;
 }
 
-t.test('what is written is read', async (t) => {
+t.test('a written archive can be read', async (t) => {
   t.equal((await read(await archive())).value, null);
 });
 
-t.test('every byte that is flipped or cut is found out', async (t) => {
+t.test('every flipped or missing byte is detected', async (t) => {
   const { value } = await read(TORCH);
   for (let at = 0; at < TORCH.length; at++) {
     const flipped = changed(TORCH, (copy) => copy.writeUInt8(copy.readUInt8(at) ^ 0x10, at));
     const found = await read(flipped).catch((error: { code?: string }) => error.code);
-    // Times, versions and padding mean nothing; whatever else is passed must have the same content.
+    // Times, versions and padding have no meaning; other accepted changes must keep the content.
     if (typeof found === 'object') t.same(found.value, value);
     else t.match(found, /^torch_file_(invalid|unsafe)$/);
   }
@@ -48,7 +48,7 @@ t.test('every byte that is flipped or cut is found out', async (t) => {
     await t.rejects(read(TORCH.subarray(0, bytes)), { code: 'torch_file_invalid' });
 });
 
-t.test('an archive that is no tensor file', async (t) => {
+t.test('an archive that is not a tensor file', async (t) => {
   const cases: [string, Buffer, RegExp][] = [
     ['nothing', Buffer.alloc(0), /only 0 bytes/],
     ['no entries', await collect(zipArchive([])), /without entries/],
@@ -78,7 +78,7 @@ t.test('an archive that is no tensor file', async (t) => {
   });
 });
 
-t.test('an archive that lies', async (t) => {
+t.test('inconsistent archives', async (t) => {
   const whole = await archive(entry('a/data/0', Buffer.alloc(100, 7)));
   const data = central(whole, 'a/data/0');
   const version = central(whole, 'a/version');
@@ -103,7 +103,7 @@ t.test('an archive that lies', async (t) => {
       /has 9999 bytes/,
     ],
     [
-      'a size that no memory has',
+      'an excessive size',
       changed(whole, (c) => {
         c.writeUInt32LE(0xfffffffe, data + 20);
         c.writeUInt32LE(0xfffffffe, data + 24);
@@ -158,7 +158,7 @@ t.test('an entry of more than 4 GiB, which is never in memory', async (t) => {
       for (let i = 0; i < pieces; i++) yield piece;
     })(),
   };
-  // Zeros are not kept: a source of pieces that repeats them has the whole file.
+  // Zeros are not stored: a source of repeated pieces provides the whole file.
   const parts: Uint8Array[] = [];
   for await (const part of zipArchive([entry('a/data.pkl', PICKLE), zeros, entry('a/version', '3\n')]))
     parts.push(part);
@@ -166,7 +166,7 @@ t.test('an entry of more than 4 GiB, which is never in memory', async (t) => {
   t.equal(file.value, null);
 });
 
-/** Parts one after the other, many of which are the same memory. */
+/** Returns a source of consecutive parts, many of which share memory. */
 function partsSource(parts: readonly Uint8Array[]) {
   const ends: number[] = [];
   for (const { length } of parts) ends.push((ends.at(-1) ?? 0) + length);

@@ -1,4 +1,4 @@
-/** Pools for tests of the scheduler: made up, and drawn at random. */
+/** Pools for tests of the scheduler: constructed and random ones. */
 import fc from 'fast-check';
 import type { Demand, RunningJob, SchedulerWorker, Snapshot, WaitingJob } from '../types.js';
 
@@ -88,7 +88,7 @@ const waiting = fc.uniqueArray(
   { selector: ({ id }) => id, maxLength: 20 },
 );
 
-/** Snapshots of pools where nothing runs yet. */
+/** Snapshots of pools without running jobs. */
 export const emptyPools: fc.Arbitrary<Snapshot> = fc
   .record({ workers, waiting })
   .map((fields) => snapshotOf(fields));

@@ -1,11 +1,13 @@
-/** A pool on a virtual clock: jobs come, run for as long as they say, and do what the scheduler decides. */
+/**
+ * Simulated pool on a virtual clock: jobs arrive, run for a given time, and follow the scheduler's decisions.
+ */
 import { countRanks } from '../order.js';
 import { place } from '../place.js';
 import type { Decision, Placement, RunningJob, SchedulerWorker, WaitingJob } from '../types.js';
 import { NOW, snapshotOf } from './pool.js';
 
 export interface WorldJob extends WaitingJob {
-  /** How long it runs, on however many ranks. */
+  /** Run time, independent of the number of ranks. */
   runs_ms: number;
 }
 
@@ -17,7 +19,7 @@ interface Started {
 
 export class World {
   now = NOW;
-  /** When each job first began. */
+  /** Time of the first start of each job. */
   readonly began = new Map<string, number>();
   private readonly waiting = new Map<string, WorldJob>();
   private readonly started = new Map<string, Started>();
@@ -29,7 +31,7 @@ export class World {
     this.waiting.set(job.id, { ...job, avoid: [] });
   }
 
-  /** Ranks by project. */
+  /** Returns the ranks held by each project. */
   usage(): Record<string, number> {
     const usage: Record<string, number> = {};
     for (const { running } of this.started.values())
@@ -37,7 +39,7 @@ export class World {
     return usage;
   }
 
-  /** Lets time pass, then decides. */
+  /** Advances time, then decides. */
   step(ms: number): Decision {
     this.now += ms;
     for (const [id, { job, running, ends_at }] of this.started) {

@@ -1,6 +1,6 @@
 import type { FieldError, FieldErrorCode } from '../../contracts/index.js';
 
-/** One broken rule. `suggestion`: what would be accepted, when there is something to say. */
+/** Returns the error of a broken rule. `suggestion`: an accepted value, if there is one. */
 export function fieldError(
   pointer: string,
   code: FieldErrorCode,
@@ -10,7 +10,7 @@ export function fieldError(
   return { pointer, code, message, ...(suggestion === undefined ? {} : { suggestion }) };
 }
 
-/** The fields of `given` that mean nothing, each as an error that says why. */
+/** Returns an error for each field of `given` without effect, with the reason. */
 export function withoutEffect(
   at: string,
   given: object | undefined,

@@ -1,7 +1,7 @@
 /**
- * DeepSpeed's three batch sizes: train_batch_size = train_micro_batch_size_per_gpu × gradient_accumulation_steps × GPUs.
- * Two of them give the third. `resources.ranks.preferred` stands for the number of GPUs; the result is one pair of sizes,
- * with which the job trains on any number of ranks.
+ * DeepSpeed's three batch sizes: train_batch_size = train_micro_batch_size_per_gpu ×
+ * gradient_accumulation_steps × GPUs. Two of them determine the third. `resources.ranks.preferred` stands for
+ * the number of GPUs; the result is one pair of sizes, with which the job trains on any number of ranks.
  */
 import { keyError, type Setting, type Source, type Translated } from './settings.js';
 
@@ -14,7 +14,7 @@ export function translateBatch(source: Source): Translated {
   const low = given.find((key) => (source.get<number>(key) ?? 1) < 1);
   if (low !== undefined) return { settings: [], errors: [keyError(low, 'out_of_range', 'must be >= 1')] };
   const [first] = given;
-  // Nothing is said here: the document's own sizes count, or their defaults.
+  // Without any of the keys the document's own sizes apply, or their defaults.
   if (first === undefined) return { settings: [], errors: [] };
 
   const sizes = solve(source);
@@ -29,7 +29,7 @@ export function translateBatch(source: Source): Translated {
   return { settings, errors: [] };
 }
 
-/** The three sizes; what follows from the others is a fraction when they do not fit. */
+/** Computes the three sizes; a derived size is a fraction when they do not fit. */
 function solve(source: Source): { total: number; micro: number; steps: number } {
   const { own, ranks } = source;
   const total = source.get<number>(TOTAL) ?? own.train?.global_batch_size;

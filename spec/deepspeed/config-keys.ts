@@ -76,7 +76,7 @@ const CHECKPOINTS: Keys = {
   ...named(['nebula', 'datastates_ckpt'], ignored('any', STORE)),
 };
 
-/** Techniques that are not here. */
+/** Techniques that are not implemented. */
 const REFUSED: Keys = {
   amp: off('mixed precision is fp16 or bf16 with fp32 master weights: write fp16 or bf16'),
   torch_autocast: off('whole models are trained in one precision: write fp16 or bf16', [
@@ -109,7 +109,7 @@ const REFUSED: Keys = {
   aio: AIO,
 };
 
-/** Every key of the top level. `optimizer` and `scheduler` have tables for each of their types. */
+/** All keys of the top level. `optimizer` and `scheduler` have tables for each of their types. */
 export const CONFIG_KEYS: Keys = {
   ...BATCH,
   optimizer: section({

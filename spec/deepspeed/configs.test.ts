@@ -1,7 +1,7 @@
 import t from 'tap';
 import { resolved } from '../testing/deepspeed.js';
 
-/** What every resolved document of these tests has besides. */
+/** Additional fields of every resolved document of these tests. */
 const PLAIN_TRAIN = {
   sequence_length: 128,
   seed: 1,
@@ -21,7 +21,7 @@ const PLAIN_ZERO = {
   expert_parallel_size: 1,
 };
 
-/** As the documentation of Hugging Face Transformers shows it for ZeRO-2. */
+/** From the documentation of Hugging Face Transformers for ZeRO-2. */
 const HF_ZERO2 = {
   fp16: {
     enabled: 'auto',
@@ -54,7 +54,7 @@ const HF_ZERO2 = {
   wall_clock_breakdown: false,
 };
 
-t.test('ZeRO-2 with everything "auto": the document decides, and its defaults', async (t) => {
+t.test('ZeRO-2 with everything "auto": the document and its defaults decide', async (t) => {
   const bare = resolved(HF_ZERO2, { train: { steps: 50 } });
   t.same(bare.train, {
     ...PLAIN_TRAIN,
@@ -69,7 +69,7 @@ t.test('ZeRO-2 with everything "auto": the document decides, and its defaults', 
       eps: 1e-8,
       param_groups: [],
     },
-    // An absent warmup_type is DeepSpeed's log.
+    // DeepSpeed's default warmup_type is log.
     lr_schedule: { type: 'constant', warmup_steps: 0, warmup_type: 'log', warmup_start_lr: 0, min_lr: 0 },
     gradient_clipping: 1,
     precision: 'bf16',
@@ -253,7 +253,7 @@ t.test('a static scale, fp16 masters and gradients, and the old names', async (t
 });
 
 t.test(
-  'the dynamic loss scale without ZeRO has no hysteresis and never fails, as DeepSpeed has it',
+  'the dynamic loss scale without ZeRO has no hysteresis and never fails, as in DeepSpeed',
   async (t) => {
     const scale = (stage: number | undefined, own: object = {}) =>
       resolved(
@@ -270,7 +270,7 @@ t.test(
   },
 );
 
-t.test('an empty configuration is what DeepSpeed does without a word', async (t) => {
+t.test('an empty configuration has DeepSpeed’s defaults', async (t) => {
   const { train, zero } = resolved({}, { train: { steps: 1 } });
   t.match(train, { precision: 'fp32', gradient_clipping: 0, lr_schedule: { type: 'constant' } });
   t.match(zero, { stage: 1, reduce_dtype: 'fp32', lanes: 2 });
@@ -292,7 +292,7 @@ t.test('every optimizer, with the defaults of DeepSpeed', async (t) => {
   const adam = { lr: 1e-3, weight_decay: 0, betas: [0.9, 0.999], eps: 1e-8 };
   t.same(optimizer('Adam'), { type: 'adamw', ...adam });
   t.same(optimizer('adam', { adam_w_mode: false, torch_adam: true }), { type: 'adam', ...adam });
-  t.same(optimizer('AdamW', { adam_w_mode: false }), { type: 'adamw', ...adam }, 'as DeepSpeed does it');
+  t.same(optimizer('AdamW', { adam_w_mode: false }), { type: 'adamw', ...adam }, 'as in DeepSpeed');
   const lamb = { type: 'lamb', ...adam, min_coeff: 0.01, max_coeff: 10 };
   t.same(optimizer('Lamb'), { ...lamb, bias_correction: 'step_size' });
   t.same(optimizer('Lamb', { bias_correction: true }), { ...lamb, bias_correction: 'step_size' });

@@ -6,8 +6,9 @@ import { REFUSED_SCHEDULERS, SCHEDULERS } from './scheduler-keys.js';
 import { walk } from './walk.js';
 
 /**
- * Every key that DeepSpeed's configuration reference (docs/_pages/config-json.md) and the classes that read the file
- * (runtime/config.py, constants.py, precision_config.py, zero/config.py, zero/offload_config.py) name, section by section.
+ * All keys by section that DeepSpeed's configuration reference (docs/_pages/config-json.md) and the classes
+ * that read the file (runtime/config.py, constants.py, precision_config.py, zero/config.py,
+ * zero/offload_config.py) name.
  */
 const DOCUMENTED: Readonly<Record<string, string>> = {
   '': `train_batch_size train_micro_batch_size_per_gpu gradient_accumulation_steps managed_gradient_accumulation
@@ -58,7 +59,7 @@ const DOCUMENTED: Readonly<Record<string, string>> = {
   torch_autocast: 'enabled dtype lower_precision_safe_modules',
 };
 
-/** A value that the key's type accepts. */
+/** Returns a value that the key's type accepts. */
 function sampleOf(key: Key | undefined): unknown {
   if (key?.kind === 'section') return {};
   if (key?.kind === 'off') return { enabled: false };
@@ -89,7 +90,7 @@ t.test('every documented key is mapped, holds, or is refused with a reason', asy
   }
 });
 
-t.test('a key that is left out of the list above is not in the tables either', async (t) => {
+t.test('keys missing from the list above are not in the tables either', async (t) => {
   const known = new Set(
     Object.entries(DOCUMENTED).flatMap(([section, names]) =>
       names.split(/\s+/).map((name) => (section === '' ? name : `${section}.${name}`)),
@@ -100,14 +101,14 @@ t.test('a key that is left out of the list above is not in the tables either', a
       at + name,
       ...(key.kind === 'section' ? all(key.keys, `${at}${name}.`) : []),
     ]);
-  // Older names of the same things, which no page documents any more.
+  // Older names, which are not documented any more.
   const old =
     /^(bfloat16\.|zero_optimization\.cpu_offload_params$|zero_optimization\.offload_optimizer\.pipeline$)/;
   const undocumented = all(CONFIG_KEYS).filter((path) => !known.has(path) && !old.test(path));
   t.same(undocumented, ['checkpoint.writer', 'tensor_parallel.tp_size', 'tensor_parallel.tp']);
 });
 
-t.test('every optimizer and scheduler of DeepSpeed is here or refused', async (t) => {
+t.test('every optimizer and scheduler of DeepSpeed is supported or refused', async (t) => {
   const optimizers =
     'adagrad adam adamw lamb onebitadam zerooneadam onebitlamb muadam muadamw musgd lion muon';
   for (const name of optimizers.split(' ')) t.ok(name in OPTIMIZERS !== name in REFUSED_OPTIMIZERS, name);
@@ -115,7 +116,7 @@ t.test('every optimizer and scheduler of DeepSpeed is here or refused', async (t
     t.ok(name in SCHEDULERS !== name in REFUSED_SCHEDULERS, name);
 });
 
-t.test('parameters that are documented for a scheduler', async (t) => {
+t.test('documented parameters of schedulers', async (t) => {
   const documented = {
     WarmupLR: 'warmup_min_lr warmup_max_lr warmup_num_steps warmup_type last_batch_iteration',
     WarmupDecayLR:

@@ -5,7 +5,9 @@ import { importDeepspeed } from './import.js';
 
 const STEPS = { train: { steps: 100 } };
 
-/** The errors of a configuration: pointer below /deepspeed_config (or the whole), code, suggestion. */
+/**
+ * Returns the errors of a configuration: pointer below /deepspeed_config (or the whole), code, suggestion.
+ */
 function errorsOf(config: Record<string, unknown>, own: Partial<JobSpec> = STEPS): string[] {
   const spec: JobSpec = {
     model: { preset: 'llama-tiny' },
@@ -31,15 +33,11 @@ const REFUSED: [string, Record<string, unknown>, string][] = [
   ],
   ['1-bit Adam', { optimizer: { type: 'OneBitAdam' } }, 'optimizer/type key_unsupported'],
   ['Muon', { optimizer: { type: 'Muon' } }, 'optimizer/type key_unsupported'],
-  ['an optimizer that nobody has', { optimizer: { type: 'AdamX' } }, 'optimizer/type unknown_value Adam'],
+  ['an unknown optimizer', { optimizer: { type: 'AdamX' } }, 'optimizer/type unknown_value Adam'],
   ['an optimizer without a type', { optimizer: { params: { lr: 1 } } }, 'optimizer/type missing_field'],
   ['a cycle', { scheduler: { type: 'OneCycle', params: {} } }, 'scheduler/type key_unsupported'],
   ['a range test', { scheduler: { type: 'LRRangeTest' } }, 'scheduler/type key_unsupported'],
-  [
-    'a scheduler that nobody has',
-    { scheduler: { type: 'WarmUpLR' } },
-    'scheduler/type unknown_value WarmupLR',
-  ],
+  ['an unknown scheduler', { scheduler: { type: 'WarmUpLR' } }, 'scheduler/type unknown_value WarmupLR'],
   [
     'AMSGrad',
     { optimizer: { type: 'Adam', params: { amsgrad: true } } },
@@ -104,8 +102,8 @@ const REFUSED: [string, Record<string, unknown>, string][] = [
   ],
   ['a comment inside of a section', { fp16: { _comment: 'x' } }, 'fp16/_comment key_unknown'],
   ['a wrong type', { gradient_clipping: '1.0' }, 'gradient_clipping wrong_type'],
-  ['a section that is none', { fp16: true }, 'fp16 wrong_type'],
-  ['a batch of nothing', { train_batch_size: 0 }, 'train_batch_size out_of_range'],
+  ['a section that is not an object', { fp16: true }, 'fp16 wrong_type'],
+  ['an empty batch', { train_batch_size: 0 }, 'train_batch_size out_of_range'],
   ['a negative scale', { fp16: { enabled: true, loss_scale: -1 } }, 'fp16/loss_scale out_of_range'],
   ['an unknown format', { communication_data_type: 'fp8' }, 'communication_data_type unknown_value fp32'],
 ];
@@ -116,7 +114,7 @@ for (const [name, config, wanted] of REFUSED) {
   });
 }
 
-t.test('an error says why and what to do', async (t) => {
+t.test('an error has a reason and a remedy', async (t) => {
   const { errors } = resolveSpec(
     {
       model: { preset: 'llama-tiny' },
@@ -138,7 +136,7 @@ t.test('all errors at once', async (t) => {
   t.equal(errorsOf(config).length, 3);
 });
 
-t.test('switched off is not there', async (t) => {
+t.test('a disabled section has no effect', async (t) => {
   const config = {
     amp: { enabled: false },
     flops_profiler: {
@@ -165,7 +163,7 @@ t.test('switched off is not there', async (t) => {
   t.same(errorsOf(config), []);
 });
 
-t.test('the same thing in two places', async (t) => {
+t.test('conflicting values in two places', async (t) => {
   const adam = { optimizer: { type: 'AdamW', params: { lr: 0.01 } } };
   const own = (train: JobSpec['train'], zero?: JobSpec['zero']) => ({
     train: { steps: 100, ...train },
@@ -186,7 +184,7 @@ t.test('the same thing in two places', async (t) => {
   t.same(errorsOf(decay, own({})), ['scheduler/params/total_num_steps conflict']);
 });
 
-t.test("the document's own rules point at the key that a value came from", async (t) => {
+t.test("errors of the document's own rules point at the key that a value came from", async (t) => {
   const decay = {
     scheduler: { type: 'WarmupDecayLR', params: { total_num_steps: 200, warmup_num_steps: 300 } },
   };
@@ -198,7 +196,7 @@ t.test("the document's own rules point at the key that a value came from", async
   ]);
 });
 
-t.test('the number of steps must be somewhere', async (t) => {
+t.test('the number of steps is required', async (t) => {
   t.same(errorsOf({}, {}), ['/train/steps missing_field']);
   t.same(
     errorsOf(
@@ -209,7 +207,7 @@ t.test('the number of steps must be somewhere', async (t) => {
   );
 });
 
-t.test('the rate of the scheduler goes before that of the optimizer, its default as well', async (t) => {
+t.test('the rate of the scheduler, including its default, overrides that of the optimizer', async (t) => {
   const rate = (params: object) => {
     const document: JobSpec = {
       model: { preset: 'llama-tiny' },

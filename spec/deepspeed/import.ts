@@ -1,11 +1,12 @@
 /**
- * From an existing DeepSpeed configuration to the fields of `train` and `zero`. The tables (`*-keys.ts`) say what each key
- * means here; `walk` holds a configuration against them; each part of the translation turns what was read into settings
- * of fields; `merge` writes these into the document. Nothing here is lenient: what can't be done here is an error that
- * names the key, so that a job that is accepted trains as the configuration says.
+ * Translation of a DeepSpeed configuration to the fields of `train` and `zero`. The tables (`*-keys.ts`)
+ * define the meaning of each key; `walk` checks a configuration against them; each part of the translation
+ * converts the values to settings of fields; `merge` writes these into the document. The translation is
+ * strict: anything unsupported is an error that names the key, so that an accepted job trains as the
+ * configuration says.
  *
- * Source of the format: docs/_pages/config-json.md and deepspeed/runtime/config.py, zero/config.py, precision_config.py and
- * lr_schedules.py of DeepSpeed.
+ * Source of the format: docs/_pages/config-json.md and deepspeed/runtime/config.py, zero/config.py,
+ * precision_config.py and lr_schedules.py of DeepSpeed.
  */
 import type { FieldError, JobSpec, Warning } from '../../contracts/index.js';
 import { initFromOf } from '../resolve/given-init.js';
@@ -20,11 +21,13 @@ import { walk } from './walk.js';
 import { translateZero } from './zero.js';
 
 export interface Imported {
-  /** The document without `deepspeed_config`, with what that says in its own fields. */
+  /** The document without `deepspeed_config`, whose values are in its own fields. */
   spec: JobSpec;
   errors: FieldError[];
   warnings: Warning[];
-  /** For the pointer of a field, the pointer of the key that it came from; other pointers stay as they are. */
+  /**
+   * Maps the pointer of a field to the pointer of the key that it came from; other pointers are unchanged.
+   */
   origin(pointer: string): string;
 }
 
@@ -57,13 +60,13 @@ function ranksOf({ resources, zero }: JobSpec): number {
   return resolveResources(resources, zero?.expert_parallel_size).ranks.preferred;
 }
 
-/** A key may have to say how much of it is taken over. */
+/** Converts `init_from` to an object, because a key may set its `restore`. */
 function withInitObject(own: JobSpec): JobSpec {
   const init_from = initFromOf(own.model);
   return init_from === undefined ? own : { ...own, model: { ...own.model, init_from } };
 }
 
-/** The oldest form of the section is a switch: true is stage 1. */
+/** Converts the oldest form of the section, a boolean: true is stage 1. */
 function withStage(config: Record<string, unknown>): Record<string, unknown> {
   const zero = config.zero_optimization;
   return typeof zero === 'boolean' ? { ...config, zero_optimization: { stage: zero ? 1 : 0 } } : config;

@@ -1,19 +1,19 @@
 /**
- * What can be said of a key of a DeepSpeed configuration. The tables of this room give each key one of these; the
- * translation, the errors and the tables of docs/deepspeed.md all come from them.
+ * Meaning of a key of a DeepSpeed configuration. The tables of this folder give each key one meaning; the
+ * translation, the errors and the tables of docs/deepspeed.md are derived from them.
  */
 export type ValueType = 'boolean' | 'integer' | 'number' | 'string' | 'list' | 'any';
 
 export type Key =
-  /** It becomes a field of the job document; `to` names it for people. */
+  /** The key becomes the field of the job document that `to` describes. */
   | { kind: 'mapped'; type: ValueType; to: string }
-  /** Whatever its value, nothing has to be done for it here; `why` says why. */
+  /** Any value is accepted without an action; `why` has the reason. */
   | { kind: 'holds'; type: ValueType; why: string }
-  /** It is taken, and nothing comes of it: a warning says `why`, unless it is switched off. */
+  /** The key is accepted without effect: a warning has the reason `why`, unless it is disabled. */
   | { kind: 'ignored'; type: ValueType; why: string }
-  /** Only these values have a meaning here; `why` says what stands in the way of the others, and what to do. */
+  /** Only these values are accepted; `why` has the reason and the remedy for others. */
   | { kind: 'only'; values: readonly unknown[]; why: string }
-  /** A section that may be there as long as it is not enabled. `keys`: what it may hold, null for anything. */
+  /** A section that is accepted while it is disabled. `keys`: its allowed keys, null for any. */
   | { kind: 'off'; keys: readonly string[] | null; why: string }
   | { kind: 'refused'; why: string }
   | { kind: 'section'; keys: Keys };
@@ -28,7 +28,7 @@ export const off = (why: string, keys: readonly string[] | null = null): Key => 
 export const refused = (why: string): Key => ({ kind: 'refused', why });
 export const section = (keys: Keys): Key => ({ kind: 'section', keys });
 
-/** The same key under several names. */
+/** Assigns one key to several names. */
 export function named(names: readonly string[], key: Key): Keys {
   return Object.fromEntries(names.map((name) => [name, key]));
 }

@@ -3,7 +3,7 @@ import { isObject } from './key.js';
 import { keyError, type Setting } from './settings.js';
 import { pointerTo } from './walk.js';
 
-/** The document with the settings in it, and where each field came from. */
+/** Returns the document with the settings, and the origin of each field. */
 export function merge(
   own: JobSpec,
   settings: readonly Setting[],
@@ -11,7 +11,7 @@ export function merge(
   const spec = structuredClone(own);
   const origins = new Map<string, string>();
   const errors: FieldError[] = [];
-  // What a key says goes before what DeepSpeed does without one.
+  // Explicit keys take precedence over DeepSpeed's defaults.
   for (const setting of [...settings.filter(({ from }) => from), ...settings.filter(({ from }) => !from)]) {
     const { field, value, from } = setting;
     const present = read(spec, field);
@@ -23,7 +23,7 @@ export function merge(
     }
   }
   const origin = (pointer: string) => {
-    // An element of a list came with the list.
+    // An element of a list has the origin of the list.
     const from = origins.get(pointer) ?? origins.get(pointer.replace(/\/\d+$/, ''));
     return from === undefined ? pointer : pointerTo(from);
   };

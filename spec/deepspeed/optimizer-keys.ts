@@ -1,13 +1,13 @@
 import type { OptimizerType } from '../resolve/optimizer.js';
 import { holds, type Keys, mapped, named, only, refused } from './key.js';
 
-/** An optimizer of DeepSpeed: which one it is here, its keys, and what it does with a key that is absent. */
+/** DeepSpeed optimizer: its type here, its keys, and DeepSpeed's defaults. */
 export interface OptimizerImport {
   type: OptimizerType;
   params: Keys;
   /** Fields of `train.optimizer`. */
   defaults: Readonly<Record<string, unknown>>;
-  /** Fields whose values are called otherwise here. */
+  /** Conversions of values with another name here. */
   convert?: Readonly<Record<string, (value: unknown) => unknown>>;
 }
 
@@ -18,7 +18,7 @@ const eps = mapped('number', 'train.optimizer.eps');
 const max_grad_norm = refused('DeepSpeed refuses it as well: write gradient_clipping');
 const amsgrad = only([false], 'there is no AMSGrad');
 
-/** What says how the update is computed and not what it is. */
+/** Options of the implementation that do not change the update. */
 const IMPLEMENTATION: Keys = named(
   ['fused', 'foreach', 'capturable', 'differentiable', 'set_grad_none', 'torch_adam'],
   holds('boolean', 'it does not change the update'),
@@ -41,7 +41,7 @@ const ADAM: Keys = {
 };
 const ADAM_DEFAULTS = { lr: 1e-3, weight_decay: 0, betas: [0.9, 0.999], eps: 1e-8 };
 
-/** By name in lower case: DeepSpeed does not tell `AdamW` from `adamw`. */
+/** By name in lower case: DeepSpeed does not distinguish `AdamW` from `adamw`. */
 export const OPTIMIZERS: Readonly<Record<string, OptimizerImport>> = {
   adam: { type: 'adamw', params: ADAM, defaults: ADAM_DEFAULTS },
   adamw: { type: 'adamw', params: ADAM, defaults: ADAM_DEFAULTS },
@@ -96,7 +96,7 @@ const MU_P =
   'the widths of maximal update parametrization are not known here: write Adam, AdamW or SGD, and the rates of ' +
   'groups of parameters in train.optimizer.param_groups';
 
-/** Optimizers that DeepSpeed has and that are not here, with what to do. */
+/** DeepSpeed's optimizers that are not supported, with the remedy. */
 export const REFUSED_OPTIMIZERS: Readonly<Record<string, string>> = {
   onebitadam: ONE_BIT,
   onebitlamb: ONE_BIT,

@@ -8,11 +8,11 @@ import { pointerTo, walk } from './walk.js';
 
 const NOTHING: Translated = { settings: [], errors: [] };
 
-/** The optimizer, and what of it the scheduler decides. */
+/** Translates the optimizer together with the scheduler, which overrides its rate. */
 export function translateOptimizer(source: Source, config: Record<string, unknown>): Translated {
   const optimizer = readOptimizer(source, config);
   const scheduler = readScheduler(source, config);
-  // Both may say the rate; DeepSpeed's scheduler sets it anew at each step, so that it is the one that counts.
+  // DeepSpeed's scheduler sets the rate at each step, so its rate overrides that of the optimizer.
   const scheduled = scheduler.settings.find(isRate);
   const kept = optimizer.settings.filter((setting) => scheduled === undefined || !isRate(setting));
   return {
@@ -26,7 +26,7 @@ export function translateOptimizer(source: Source, config: Record<string, unknow
   };
 }
 
-/** A rate that the configuration says, and that DeepSpeed does not train with. */
+/** Returns a warning for an explicit rate that the scheduler overrides. */
 function overruled(said: Setting | undefined, scheduled: Setting | undefined): Warning[] {
   if (said?.from === undefined || scheduled === undefined || said.value === scheduled.value) return [];
   const why =
@@ -64,7 +64,7 @@ function readOptimizerParams(
   const at = 'optimizer.params';
   const { readings, errors, warnings } = walk(params, keys, at);
   const inner = new Source(readings, source.own, source.ranks);
-  // Only the type Adam can switch the decoupled decay off; AdamW stays what its name says.
+  // Only the type Adam can disable the decoupled decay; AdamW is always decoupled.
   const isPlainAdam = name === 'adam' && inner.get(`${at}.adam_w_mode`) === false;
   const settings: Setting[] = [
     { field: '/train/optimizer/type', value: isPlainAdam ? 'adam' : type, from: 'optimizer.type' },
@@ -105,7 +105,10 @@ function readSchedulerParams(
   const given = isObject(config.scheduler) ? (config.scheduler.params ?? {}) : {};
   const { readings, errors, warnings } = walk(given, keys, at);
   const inner = new Source(readings, source.own, source.ranks);
-  /** What a parameter says: as a setting with its origin, or DeepSpeed's default; null when it is left to the document. */
+  /**
+   * Returns the setting of a parameter with its origin, or DeepSpeed's default; none if it is left to the
+   * document.
+   */
   const setting = (name: string, field: string, convert: (value: never) => unknown = (v) => v): Setting[] => {
     const from = `${at}.${name}`;
     const said = inner.get(from);
@@ -121,7 +124,7 @@ function readSchedulerParams(
     ...setting('warmup_min_lr', '/train/lr_schedule/warmup_start_lr'),
     ...setting('warmup_min_ratio', '/train/lr_schedule/warmup_start_lr', (ratio: number) => ratio * lr),
     ...setting('cos_min_ratio', '/train/lr_schedule/min_lr', (ratio: number) => ratio * lr),
-    // DeepSpeed takes 1 for 2; 0, which it refuses, is how its users switch the warm-up off.
+    // DeepSpeed treats 1 as 2; 0, which it refuses, is how users disable the warm-up.
     ...setting('warmup_num_steps', '/train/lr_schedule/warmup_steps', (steps: number) =>
       steps === 0 ? 0 : Math.max(2, steps),
     ),
@@ -130,7 +133,7 @@ function readSchedulerParams(
   return { settings, errors, warnings };
 }
 
-/** The rate that the ratios of a scheduler refer to: the optimizer's. */
+/** Returns the optimizer's rate, to which the ratios of a scheduler refer. */
 function peakRate(source: Source, config: Record<string, unknown>): number {
   const { settings } = readOptimizer(source, config);
   const said = settings.find(isRate);

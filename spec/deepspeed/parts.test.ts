@@ -3,7 +3,7 @@ import type { JobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 import { document, resolved } from '../testing/deepspeed.js';
 
-t.test('any two of the three batch sizes give the third', async (t) => {
+t.test('any two of the three batch sizes determine the third', async (t) => {
   const sizes = (config: Record<string, unknown>, own?: JobSpec['train']) => {
     const { global_batch_size, micro_batch_size } = resolved(config, { train: { steps: 1, ...own } }).train;
     return [global_batch_size, micro_batch_size];
@@ -33,7 +33,7 @@ t.test('any two of the three batch sizes give the third', async (t) => {
   }
 });
 
-t.test('what a checkpoint is loaded with', async (t) => {
+t.test('state that is restored from a checkpoint', async (t) => {
   const restore = (load_from_fp32_weights: boolean, own?: 'full' | 'a text') => {
     const checkpoint = `ckpt_${'0'.repeat(26)}`;
     const object = { checkpoint, ...(own === 'full' && { restore: own }) };

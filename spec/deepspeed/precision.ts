@@ -2,10 +2,10 @@ import type { Precision } from '../../contracts/index.js';
 import { keyError, type Setting, type Source, type Translated, unknownName } from './settings.js';
 
 const FORMATS: readonly string[] = ['fp32', 'fp16', 'bf16'];
-/** The section of bf16; its first name is the new one. */
+/** Names of the bf16 section, the new one first. */
 const BF16_SECTIONS = ['bf16', 'bfloat16'];
 
-/** The format that the job trains in: as the configuration says, or as the document itself does. */
+/** Returns the training precision of the configuration, or else of the document. */
 export function precisionOf(source: Source): Precision {
   const { own } = source;
   const wanted = enabledFormats(source)[0]?.format;
@@ -13,7 +13,7 @@ export function precisionOf(source: Source): Precision {
   if (own.train?.precision !== undefined) return own.train.precision;
   const bf16IsAuto = BF16_SECTIONS.some((name) => source.isAuto(`${name}.enabled`));
   const bf16IsOff = BF16_SECTIONS.some((name) => source.get(`${name}.enabled`) === false);
-  // Left to the document ("auto"), which leaves it to its default; without a word DeepSpeed computes in fp32.
+  // "auto" selects the document's default; without any key DeepSpeed computes in fp32.
   return bf16IsAuto || (source.isAuto('fp16.enabled') && !bf16IsOff) ? 'bf16' : 'fp32';
 }
 
@@ -50,13 +50,13 @@ export function translatePrecision(source: Source): Translated {
   };
 }
 
-/** The key that says that the format is not to be used. */
+/** Returns the key that disables the format. */
 function switchedOff(source: Source, precision: Precision): string | undefined {
   const names = precision === 'bf16' ? BF16_SECTIONS : precision === 'fp16' ? ['fp16'] : [];
   return names.map((name) => `${name}.enabled`).find((path) => source.get(path) === false);
 }
 
-/** Formats in which gradients travel and are summed. */
+/** Formats of the exchange and the sums of gradients. */
 function translateFormats(source: Source): Translated {
   const pairs = [
     ['communication_data_type', '/zero/reduce_dtype'],
@@ -73,7 +73,7 @@ function translateFormats(source: Source): Translated {
   };
 }
 
-/** The rest of the section `fp16`, which DeepSpeed reads only when it is enabled. */
+/** Translates the rest of the section `fp16`, which DeepSpeed reads only when it is enabled. */
 function translateFp16(source: Source): Translated {
   const scale = source.get<number>('fp16.loss_scale');
   const settings: Setting[] = [];
@@ -108,7 +108,7 @@ function translateFp16(source: Source): Translated {
   return { settings, errors: [] };
 }
 
-/** Without ZeRO, DeepSpeed's scaler has no hysteresis, whatever the keys say, and never refuses to go on. */
+/** Without ZeRO, DeepSpeed's scaler has no hysteresis in spite of the keys, and never fails. */
 function translateHysteresis(source: Source): Setting[] {
   const at = 'zero_optimization.stage';
   const stage = source.get(at) ?? source.own.zero?.stage ?? (source.isAuto(at) ? 1 : 0);

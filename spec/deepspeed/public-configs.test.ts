@@ -1,6 +1,6 @@
 /**
- * DeepSpeed documents of public repositories: accepted, or refused for a reason that is true. Each was compared with the file that
- * its `source` names, key by key.
+ * DeepSpeed documents of public repositories: accepted, or refused for a correct reason. Each was compared
+ * with the file of its `source`, key by key.
  */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
@@ -11,7 +11,7 @@ import { importDeepspeed } from './import.js';
 
 const AT = '/deepspeed_config/';
 
-/** A job with a configuration, and as many steps as that says or as its warm-up needs. */
+/** Returns a job with a configuration, and with the steps of the configuration or its warm-up. */
 function job(config: Record<string, unknown>) {
   const isSaid = JSON.stringify(config).match(/"total_num_steps":\d/) !== null;
   return document(config, isSaid ? {} : { train: { steps: 2000 } });
@@ -57,7 +57,7 @@ const WITHOUT_EFFECT = {
   },
 };
 
-t.test('keys without effect are taken, with a warning and no other result', async (t) => {
+t.test('keys without effect are accepted with a warning and the same result', async (t) => {
   const config = { train_batch_size: 2, ...WITHOUT_EFFECT };
   const { zero_optimization, activation_checkpointing, ...rest } = WITHOUT_EFFECT;
   const { spec, errors, warnings } = importDeepspeed(job(config));
@@ -73,7 +73,7 @@ t.test('keys without effect are taken, with a warning and no other result', asyn
   );
 });
 
-t.test('what is switched off has no warning', async (t) => {
+t.test('disabled keys have no warning', async (t) => {
   const config = {
     train_batch_size: 2,
     wall_clock_breakdown: false,

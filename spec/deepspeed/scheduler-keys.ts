@@ -1,6 +1,6 @@
 import { type Keys, mapped, only } from './key.js';
 
-/** A scheduler of DeepSpeed: what it is here, its keys, and what it does with a key that is absent. */
+/** DeepSpeed scheduler: its type here, its keys, and DeepSpeed's defaults. */
 export interface SchedulerImport {
   type: 'constant' | 'linear' | 'cosine';
   params: Keys;
@@ -25,7 +25,7 @@ const RATES: Keys = {
 const RATE_DEFAULTS = { warmup_min_lr: 0, warmup_max_lr: 0.001 };
 const total_num_steps = mapped('integer', 'train.steps');
 
-/** By name as DeepSpeed has it. */
+/** By DeepSpeed's name. */
 export const SCHEDULERS: Readonly<Record<string, SchedulerImport>> = {
   WarmupLR: {
     type: 'constant',
@@ -49,7 +49,7 @@ export const SCHEDULERS: Readonly<Record<string, SchedulerImport>> = {
   },
 };
 
-/** Schedulers that DeepSpeed has and that are not here, with what to do. */
+/** DeepSpeed's schedulers that are not supported, with the remedy. */
 export const REFUSED_SCHEDULERS: Readonly<Record<string, string>> = {
   OneCycle:
     'rates and momenta do not cycle here: write WarmupDecayLR or WarmupCosineLR, or no scheduler and a ' +

@@ -4,33 +4,33 @@ import { fieldError } from '../common/field-error.js';
 import { AUTO } from './key.js';
 import { pointerTo, type Readings } from './walk.js';
 
-/** A field of the job document and the value that the configuration gives it. */
+/** Field of the job document with its value from the configuration. */
 export interface Setting {
   /** JSON pointer into the job document. */
   field: string;
   value: unknown;
-  /** The key that says it. Undefined: what DeepSpeed does without one; the document's own field goes before it. */
+  /** Key of the value. Undefined for DeepSpeed's default, which the document's own field overrides. */
   from?: string;
 }
 
-/** What one part of the translation finds. */
+/** Result of one part of the translation. */
 export interface Translated {
   settings: Setting[];
   errors: FieldError[];
   warnings?: Warning[];
 }
 
-/** The configuration and the document around it, as each part of the translation reads them. */
+/** Configuration and surrounding document, as read by each part of the translation. */
 export class Source {
   constructor(
     private readonly readings: Readings,
-    /** The document as it was sent. */
+    /** The document as sent. */
     readonly own: JobSpec,
     /** Ranks that stand for DeepSpeed's number of GPUs: `resources.ranks.preferred`. */
     readonly ranks: number,
   ) {}
 
-  /** What a key says; undefined when it is absent or says "auto". */
+  /** Returns the value of a key; undefined when it is absent or "auto". */
   get<T>(path: string): T | undefined {
     const value = this.readings.get(path);
     return value === AUTO ? undefined : (value as T | undefined);
@@ -44,7 +44,7 @@ export class Source {
     return this.readings.has(path);
   }
 
-  /** The settings of keys that become fields one to one; those that are absent or "auto" become none. */
+  /** Returns the settings of keys that map to fields one to one, without absent and "auto" ones. */
   direct(pairs: readonly (readonly [path: string, field: string])[]): Setting[] {
     return pairs.flatMap(([path, field]) => {
       const value = this.get(path);
@@ -53,7 +53,7 @@ export class Source {
   }
 }
 
-/** An error about the value of a key. */
+/** Returns an error about the value of a key. */
 export function keyError(
   path: string,
   code: FieldErrorCode,
@@ -63,7 +63,7 @@ export function keyError(
   return fieldError(pointerTo(path), code, message, suggestion);
 }
 
-/** A name that is none of those that are known. */
+/** Returns the error of an unknown name. */
 export function unknownName(path: string, name: string, known: readonly string[]): FieldError {
   return keyError(path, 'unknown_value', `must be one of ${known.join(', ')}`, nearestName(name, known));
 }

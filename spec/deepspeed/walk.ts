@@ -4,25 +4,26 @@ import { fieldError } from '../common/field-error.js';
 import { ignoredField } from '../common/warning.js';
 import { AUTO, ignored, isObject, type Key, type Keys, type ValueType } from './key.js';
 
-/** What a configuration says, by the names on the way, as `fp16.enabled`. A key that is absent or null is not in it. */
+/** Values of a configuration by path, such as `fp16.enabled`, without absent and null ones. */
 export type Readings = Map<string, unknown>;
 
 export interface Walked {
   readings: Readings;
   errors: FieldError[];
-  /** Of keys that have no effect. */
+  /** Warnings of keys without effect. */
   warnings: Warning[];
 }
 
-/** JSON pointer of a key, for its names on the way with dots between them. */
+/** Returns the JSON pointer of a key from its dotted path. */
 export function pointerTo(path: string): string {
   return ['/deepspeed_config', ...path.split('.').filter(Boolean)].join('/');
 }
 
 /**
- * Holds a part of a configuration against a table: every key must be known, of the right type and of a meaning here.
+ * Checks a part of a configuration against a table: every key must be known, have the right type and be
+ * supported.
  *
- * @param at the names on the way to the part; empty for the whole
+ * @param at dotted path of the part; empty for the whole
  */
 export function walk(config: unknown, keys: Keys, at = ''): Walked {
   const readings: Readings = new Map();
@@ -39,7 +40,7 @@ export function walk(config: unknown, keys: Keys, at = ''): Walked {
   return walked;
 }
 
-/** DeepSpeed passes over names at the top that it does not know, and none of its own begins with a line. */
+/** DeepSpeed ignores unknown names at the top level, and none of its own begins with an underscore. */
 function commentAt(at: string, name: string): Key | undefined {
   return at === '' && name.startsWith('_') ? ignored('any', 'it is a comment') : undefined;
 }
@@ -81,13 +82,13 @@ function readKey({ path, name, value, key }: Found, { readings, errors, warnings
   }
 }
 
-/** Whether a key or a section is switched on; a section without a switch is, by being there. */
+/** Returns whether a key or a section is enabled; a section without a switch is enabled by its presence. */
 function isOn(value: unknown): boolean {
   if (!isObject(value)) return value !== false;
   return 'enabled' in value ? value.enabled !== false : Object.keys(value).length > 0;
 }
 
-/** A section may stay where it is as long as nothing in it is switched on. */
+/** Checks a section that is accepted as long as nothing in it is enabled. */
 function readSwitchedOff(
   path: string,
   name: string,
@@ -99,8 +100,8 @@ function readSwitchedOff(
   const errors = isOn(value) ? [unsupported(path, name, why)] : [];
   if (keys === null) return errors;
   const known = ['enabled', ...keys];
-  const strangers = Object.keys(value).filter((inner) => !known.includes(inner));
-  return [...errors, ...strangers.map((inner) => unknownKey(`${path}.${inner}`, inner, known))];
+  const unexpected = Object.keys(value).filter((inner) => !known.includes(inner));
+  return [...errors, ...unexpected.map((inner) => unknownKey(`${path}.${inner}`, inner, known))];
 }
 
 const ARTICLES: Readonly<Record<ValueType, string>> = {

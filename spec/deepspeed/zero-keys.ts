@@ -3,7 +3,7 @@ import { holds, ignored, type Key, type Keys, mapped, named, only, refused, sect
 const STAGE_3 = 'only ZeRO stage 3 reads it, and that is refused by itself';
 const NVME = 'it configures NVMe, which is refused by itself';
 
-/** What only ZeRO stage 3 and its relatives read. */
+/** Keys that only ZeRO stage 3 and its variants read. */
 const STAGE_3_KEYS: Keys = named(
   [
     'stage3_max_live_parameters',

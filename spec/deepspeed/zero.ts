@@ -3,7 +3,10 @@ import { keyError, type Setting, type Source, type Translated, unknownName } fro
 
 const AT = 'zero_optimization';
 const BYTES = { fp32: 4, fp16: 2, bf16: 2 } as const;
-/** Bounds of `zero.bucket_bytes`. The size of buckets does not change the result, so one beyond them is moved to them. */
+/**
+ * Bounds of `zero.bucket_bytes`. The size of buckets does not change the result, so values outside are
+ * clamped.
+ */
 const [MIN_BUCKET_BYTES, MAX_BUCKET_BYTES] = [16_384, 2 ** 30];
 
 export function translateZero(source: Source): Translated {
@@ -11,7 +14,7 @@ export function translateZero(source: Source): Translated {
   const settings = [
     ...bucketBytes(source),
     ...clipping(source),
-    // It is about loading a checkpoint, and without one it says nothing.
+    // The key concerns the loading of a checkpoint and has no meaning without one.
     ...(source.own.model.init_from === undefined
       ? []
       : choice(source, 'load_from_fp32_weights', '/model/init_from/restore', ['weights', 'weights_16bit'])),
@@ -23,8 +26,9 @@ export function translateZero(source: Source): Translated {
 }
 
 /**
- * Stage 0 keeps everything everywhere and exchanges sums once per step. Stage 1 does the same exchange and shards the
- * optimizer on top of that, which changes no result: there is no reason to keep a copy of it on every rank.
+ * Translates the stage. Stage 0 replicates all state and exchanges sums once per step. Stage 1 makes the same
+ * exchange and shards the optimizer as well, which changes no result: there is no reason to replicate it on
+ * every rank.
  */
 function stage(source: Source): Translated {
   const from = `${AT}.stage`;
@@ -57,7 +61,7 @@ function offload(source: Source): Translated {
   return { settings, errors: [] };
 }
 
-/** DeepSpeed divides by the number of GPUs before the exchange when it prescales, and then knows no other factor. */
+/** Translates the factors. With prescaling DeepSpeed divides by the number of GPUs before the exchange and ignores others. */
 function predivide(source: Source): Translated {
   const [prescale, factor] = ['prescale_gradients', 'gradient_predivide_factor'];
   const field = '/zero/gradient_predivide_factor';

@@ -23,7 +23,7 @@ function resolved(changes: Partial<JobSpec> = {}) {
   return spec;
 }
 
-t.test('bf16 with AdamW: 2 bytes for each parameter, and 16 that are shared out', async (t) => {
+t.test('bf16 with AdamW: 2 bytes for each parameter, and 16 that are sharded', async (t) => {
   const spec = resolved();
   const psi = numParams(architectureOf(spec.model.config));
   t.equal(psi, 56_369_664);
@@ -62,7 +62,7 @@ t.test('the total is the sum of the parts', async (t) => {
   t.ok(Object.values(parts).every(Number.isInteger));
 });
 
-t.test('what each setting changes', async (t) => {
+t.test('the effect of each setting', async (t) => {
   const train = { steps: 1, global_batch_size: 64 };
   const base = estimateRank(resolved(), 4, 0, MACHINE);
   const of = (changes: Partial<JobSpec>) => estimateRank(resolved({ train, ...changes }), 4, 0, MACHINE);
@@ -111,7 +111,7 @@ t.test('experts in sets: each rank holds its set, and all ranks together own eve
         whole[part],
         `${part} of ${worldSize} in ${sets}`,
       );
-    // Four experts of three matrices of 256 x 512 in each of four layers, in two bytes.
+    // Four experts with three matrices of 256 x 512 in each of four layers, in two bytes.
     const experts = 4 * 4 * 3 * 256 * 512 * 2;
     t.ok(ranks.every(({ params }) => params === whole.params - experts + experts / sets));
   }

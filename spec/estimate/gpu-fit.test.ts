@@ -32,16 +32,16 @@ t.test('a GPU has the tensors of a CPU and no packed operands', async (t) => {
     t.equal(packed_weights, 0);
     t.match(onCpu, zero, 'the ZeRO core is the same');
     t.ok(activations < onCpu.activations && activations > onCpu.activations / 2, preset);
-    t.equal(total, estimateRank(spec, 2, 0, { ...CUDA, threads: 64 }).total, 'threads count for nothing');
+    t.equal(total, estimateRank(spec, 2, 0, { ...CUDA, threads: 64 }).total, 'threads do not matter');
   }
 });
 
-t.test('what is offloaded does not lie on the GPU', async (t) => {
+t.test('offloaded state is not on the GPU', async (t) => {
   const spec = resolved({ zero: { offload: 'cpu' } });
   const none = estimateRank(resolved(), 2, 0, CUDA);
   const { total, ...parts } = estimateRank(spec, 2, 0, CUDA);
   t.strictSame(parts, { ...parts, grad_shard: 0, master: 0, moments: 0 });
-  t.ok(parts.host > none.grad_shard + none.master + none.moments, 'but in the memory of its host');
+  t.ok(parts.host > none.grad_shard + none.master + none.moments, 'but in host memory');
   t.equal(none.host, 0);
   t.equal(none.total - total, none.grad_shard + none.master + none.moments);
   t.strictSame(
@@ -51,7 +51,7 @@ t.test('what is offloaded does not lie on the GPU', async (t) => {
   );
 });
 
-t.test('the bytes of a rank are those of the one that needs the most, and a reserve', async (t) => {
+t.test('the bytes of a rank are the maximum over the ranks plus a reserve', async (t) => {
   for (const zero of [{}, { stage: 1 as const, lanes: 6 }]) {
     const spec = resolved({ zero });
     for (const [size, bytes] of gpuBytesBySize(spec))
@@ -59,24 +59,20 @@ t.test('the bytes of a rank are those of the one that needs the most, and a rese
   }
 });
 
-t.test('a job fits where one of its numbers of ranks does', async (t) => {
+t.test('a job fits if one of its numbers of ranks does', async (t) => {
   const spec = resolved();
   const [one, two, four] = [1, 2, 4].map((size) => gpuRankBytes(spec, size)) as [number, number, number];
-  t.ok(one > two && two > four, 'the more ranks the less each needs');
-  t.equal(gpuMisfit(spec, []), null, 'nothing is known');
+  t.ok(one > two && two > four, 'more ranks need less memory each');
+  t.equal(gpuMisfit(spec, []), null, 'unknown without GPUs');
   t.equal(gpuMisfit(spec, [one]), null);
   t.equal(gpuMisfit(spec, just(four)), null);
-  t.equal(gpuMisfit(spec, [four]), null, 'more of them may come');
+  t.equal(gpuMisfit(spec, [four]), null, 'more GPUs may be added');
   t.match(gpuMisfit(spec, just(four - 1)), { world_size: 4, bytes: four, gpu_memory_bytes: four - 1 });
-  t.match(
-    gpuMisfit(spec, [two, ...just(four - 1)]),
-    { gpu_memory_bytes: two },
-    'one that is large is too few',
-  );
+  t.match(gpuMisfit(spec, [two, ...just(four - 1)]), { gpu_memory_bytes: two }, 'one large GPU is too few');
   t.equal(gpuMisfit(spec, [two, two, ...just(four - 1)]), null);
 });
 
-t.test('what is advised makes it fit', async (t) => {
+t.test('the remedies make the job fit', async (t) => {
   const spec = resolved({
     train: { steps: 1, sequence_length: 1024, global_batch_size: 64, micro_batch_size: 16 },
     resources: { ranks: { min: 1, max: 2 } },
@@ -101,6 +97,6 @@ t.test('what is advised makes it fit', async (t) => {
   };
   const all = gpuMisfit(spec, just(gpuRankBytes(smallest, 2)))?.remedies;
   t.match(all, ['train.activation_checkpointing: true, zero.offload: cpu, train.micro_batch_size: 1']);
-  t.equal(all?.length, 1, 'together, since none alone is enough');
-  t.strictSame(gpuMisfit(spec, just(2 ** 20))?.remedies, [], 'nothing helps');
+  t.equal(all?.length, 1, 'together, since none alone suffices');
+  t.strictSame(gpuMisfit(spec, just(2 ** 20))?.remedies, [], 'no remedy');
 });

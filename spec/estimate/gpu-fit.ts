@@ -1,41 +1,46 @@
-/** Whether a job fits into the memory of GPUs, one rank on each; if not, how far it is from that, and what would help. */
+/** Check that a job fits into GPU memory with one rank on each GPU, and remedies if not. */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { estimateRank, feasibleWorldSizes, maxWorldSize } from './rank-memory.js';
 import { offloadedBytes } from './zero-memory.js';
 
 /**
- * What of a GPU's memory is not for the parts of an estimate: the CUDA context with the code of all kernels and of cuBLASLt, the
- * buffers of NCCL, and what is lost because memory is given in whole pages of 2 MiB. Not measured; meant to be enough.
+ * Reserve of GPU memory beyond the estimate: the CUDA context with the code of all kernels and of cuBLASLt,
+ * the buffers of NCCL, and the rounding of allocations to pages of 2 MiB. Not measured; meant to suffice.
  */
 export const GPU_RESERVE_BYTES = 2 ** 30;
 
 const MACHINE = { device: 'cuda', threads: 1, instruction_set: 'generic' } as const;
 
 export interface GpuMisfit {
-  /** The number of ranks, of those that the job allows, on which each needs the least. */
+  /** Allowed number of ranks with the least memory per rank. */
   world_size: number;
-  /** What each of them needs, with the reserve. */
+  /** Bytes of each of these ranks, with the reserve. */
   bytes: number;
-  /** Of the largest GPU. */
+  /** Memory of the largest GPU. */
   gpu_memory_bytes: number;
-  /** Changes of the document of which each alone would be enough; one entry with several where it takes all of them. */
+  /**
+   * Changes of the document, each sufficient alone; a single entry with several if all of them are needed.
+   */
   remedies: string[];
 }
 
-/** Memory that a GPU must have for any rank of so many. */
+/** Returns the memory that a GPU must have for any rank of a world size. */
 export function gpuRankBytes(spec: ResolvedJobSpec, worldSize: number): number {
   // The first rank owns the most.
   return estimateRank(spec, worldSize, 0, MACHINE).total + GPU_RESERVE_BYTES;
 }
 
-/** The same for each number of ranks that the job allows, as `[ranks, bytes]`; between two of them the first one's holds. */
+/**
+ * Returns `[ranks, bytes]` for each number of ranks that the job allows; the bytes apply up to the next
+ * number.
+ */
 export function gpuBytesBySize(spec: ResolvedJobSpec): [ranks: number, bytes: number][] {
   return feasibleWorldSizes(spec).map((size) => [size, gpuRankBytes(spec, size)]);
 }
 
 /**
- * @param memories bytes of the GPUs that are there; more may come, but no larger ones are hoped for
- * @returns null when the job fits on some number of ranks that it allows
+ * @param memories bytes of the present GPUs; more may be added, but no larger ones are assumed
+ * @returns null when the job fits on some allowed number of ranks
  */
 export function gpuMisfit(spec: ResolvedJobSpec, memories: readonly number[]): GpuMisfit | null {
   if (memories.length === 0 || fits(spec, memories)) return null;
@@ -44,7 +49,7 @@ export function gpuMisfit(spec: ResolvedJobSpec, memories: readonly number[]): G
   return { world_size, bytes, gpu_memory_bytes: Math.max(...memories), remedies: remediesOf(spec, memories) };
 }
 
-/** A host with GPUs. */
+/** Host with GPUs. */
 export interface GpuHost {
   /** Ranks that it can run at once. */
   slots: number;
@@ -52,17 +57,17 @@ export interface GpuHost {
 }
 
 export interface HostMisfit {
-  /** On so many ranks it would need the least of each host. */
+  /** Number of ranks with the least memory per host. */
   world_size: number;
-  /** What each of them keeps in host memory. */
+  /** Bytes of each of these ranks in host memory. */
   bytes: number;
-  /** Of the largest host. */
+  /** Memory of the largest host. */
   host_memory_bytes: number;
 }
 
 /**
- * @param hosts those that are there
- * @returns null when the memory of the hosts has room for what the ranks of some number offload
+ * @param hosts the present hosts
+ * @returns null when the offloaded state of some number of ranks fits into host memory
  */
 export function hostMisfit(spec: ResolvedJobSpec, hosts: readonly GpuHost[]): HostMisfit | null {
   if (hosts.length === 0 || spec.zero.offload === 'none') return null;
@@ -97,7 +102,7 @@ function remediesOf(spec: ResolvedJobSpec, memories: readonly number[]): string[
   const helps = (remedy: Remedy) => fits(remedy.spec, memories);
   const found = [ranks, checkpointing, offload, microBatches].flatMap((of) => of(spec).find(helps) ?? []);
   if (found.length > 0) return found.map(({ text }) => text);
-  // The last of each is the one that saves the most. Fewer tokens at once make for more leaves, and these for more ranks.
+  // The last step of each saves the most. Smaller micro-batches give more leaves, and these allow more ranks.
   const all = [checkpointing, offload, microBatches, ranks].reduce<Remedy>(
     (before, of) => {
       const last = of(before.spec).at(-1);
@@ -108,7 +113,7 @@ function remediesOf(spec: ResolvedJobSpec, memories: readonly number[]): string[
   return all.text !== '' && helps(all) ? [all.text] : [];
 }
 
-/** More of them than are allowed now, as far as the job's arithmetic goes. */
+/** Returns larger numbers of ranks than allowed now, up to the limit of the job's arithmetic. */
 function ranks(spec: ResolvedJobSpec): Remedy[] {
   const step = spec.zero.expert_parallel_size;
   const { ranks: allowed } = spec.resources;
@@ -136,7 +141,7 @@ function offload(spec: ResolvedJobSpec): Remedy[] {
   return [{ text: 'zero.offload: cpu', spec: { ...spec, zero: { ...spec.zero, offload: 'cpu' } } }];
 }
 
-/** Smaller ones, the largest first. */
+/** Returns smaller micro-batches, the largest first. */
 function microBatches(spec: ResolvedJobSpec): Remedy[] {
   const { micro_batch_size: now } = spec.train;
   const smaller = Array.from({ length: now - 1 }, (_, index) => now - 1 - index);

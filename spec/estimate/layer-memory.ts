@@ -1,9 +1,9 @@
-/** What one layer allocates: the formulas of native/model/transformer/layer.cc, and of attention.cc, qk_norm.cc and the norms beside linear.cc. */
+/** Memory of one layer: the formulas of native/model/transformer/layer.cc, attention.cc, qk_norm.cc and the norms. */
 import { gradientOperand, type Linear, type PartMemory, weightGradients } from './linear-memory.js';
 import { mlpMemory } from './mlp-memory.js';
 import type { Sizes } from './sizes.js';
 
-/** `kept` is without the layer's input. */
+/** `kept` excludes the layer's input. */
 export function layerMemory(sizes: Sizes): PartMemory {
   const { hidden, model } = sizes;
   const qkv = qkvOf(sizes);
@@ -18,7 +18,7 @@ export function layerMemory(sizes: Sizes): PartMemory {
   };
 }
 
-/** What a norm leaves for its backward pass: a deviation for each row, and with LayerNorm a mean. */
+/** Returns what a norm keeps for its backward pass: a deviation for each row, and a mean with LayerNorm. */
 export function normKept({ rows, model }: Sizes): number {
   return (model.norm === 'layer' ? 8 : 4) * rows;
 }
@@ -44,7 +44,7 @@ function attentionMemory(sizes: Sizes, qkv: Linear): Omit<PartMemory, 'weights'>
   };
 }
 
-/** Queries and keys before they are normed, and a deviation of each head. */
+/** Returns the bytes of queries and keys before the norm, and a deviation of each head. */
 function keptByQkNorm(sizes: Sizes): number {
   const { query, keyValue, rows, model } = sizes;
   if (!model.qk_norm) return 0;

@@ -1,21 +1,21 @@
 /** Matrix products with weights: the formulas of native/model/layers/linear.cc. */
 import type { Sizes } from './sizes.js';
 
-/** One matrix product, or several from the same input. */
+/** Matrix product, or several of the same input. */
 export interface Linear {
   from: number;
-  /** Columns that come out of each. */
+  /** Output columns of each. */
   to: readonly number[];
   bias: boolean;
 }
 
-/** What a part of a layer allocates. */
+/** Memory of a part of a layer. */
 export interface PartMemory {
   /** Packed copies of weights, forward and backward; only experts have them, for products of few rows. */
   weights: number;
-  /** What the forward pass leaves for the backward pass. */
+  /** Tensors kept for the backward pass. */
   kept: number;
-  /** Work space of the backward pass; one for all layers. */
+  /** Workspace of the backward pass, shared by all layers. */
   work: number;
 }
 
@@ -28,12 +28,14 @@ export function weightGradients({ from, to, bias }: Linear): number {
   return 4 * columnsOut(to) * (from + (bias ? 1 : 0));
 }
 
-/** What is packed for the gradient of the weights: the input, or for (in, out) weights the gradient of the output. */
+/**
+ * Returns the packed operand of the weight gradient: the input, or for (in, out) weights the output gradient.
+ */
 export function gradientOperand(sizes: Sizes, linear: Linear, rows = sizes.rows): number {
   return sizes.packed(rows, operandColumns(sizes, linear));
 }
 
-/** The same, where it may lie in the operand of an earlier product; it does when both are of the same size. */
+/** Returns the same, or 0 if it can reuse the operand of an earlier product of the same size. */
 export function sharedOperand(sizes: Sizes, linear: Linear, earlier: Linear): number {
   const isShared = operandColumns(sizes, linear) === operandColumns(sizes, earlier);
   return isShared ? 0 : gradientOperand(sizes, linear);

@@ -9,7 +9,7 @@ import {
 } from './linear-memory.js';
 import type { Sizes } from './sizes.js';
 
-/** @param earlier a product whose operand the MLP may use, too */
+/** @param earlier a product whose operand the MLP may reuse */
 export function mlpMemory(sizes: Sizes, earlier: Linear): PartMemory {
   return sizes.model.num_experts > 0 ? expertsMemory(sizes, earlier) : denseMemory(sizes, earlier);
 }
@@ -22,7 +22,7 @@ function linearsOf({ hidden, inner, widened, model }: Sizes): { to: Linear; back
   };
 }
 
-/** GELU's gradient takes the place of what comes in; a gate has a tensor more. */
+/** GELU's gradient is computed in place; a gate has one more tensor. */
 function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const { to, back } = linearsOf(sizes);
   const [widened, inner] = [sizes.tensor(sizes.widened), sizes.tensor(sizes.inner)];
@@ -39,10 +39,10 @@ function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
 }
 
 /**
- * Each token has a row for each expert that it is sent to. The operands of an expert are as large as its rows are many,
- * which the tokens decide: counted is the most, every token. Of experts that are spread over ranks each rank is counted
- * with an even share of all rows. Of what says which rows are whose, a GPU takes half in a layer, and in the backward pass no
- * more than the other half once; where experts are spread it also keeps two orders of their rows.
+ * Each token has a row for each of its experts. The operands of an expert grow with its rows, which depend on
+ * the tokens; the maximum, every token, is counted. Experts that are spread over ranks are counted with an
+ * even share of all rows for each rank. Of the row indices a GPU keeps half in a layer, and in the backward
+ * pass at most the other half once; with spread experts it also keeps two orders of their rows.
  */
 function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const { hidden, rows, expertRows, model, expertSets } = sizes;

@@ -1,6 +1,7 @@
 /**
- * What the model of one rank keeps besides its parameters: the formulas beside native/model's allocations (linear.cc,
- * attention.cc, qk_norm.cc, dense_mlp.cc, row_exchange.cc, layer.cc, layer_stack.cc, token_embedding.cc, loss_head.cc, transformer.cc).
+ * Memory of one rank's model besides its parameters: the formulas of native/model's allocations (linear.cc,
+ * attention.cc, qk_norm.cc, dense_mlp.cc, row_exchange.cc, layer.cc, layer_stack.cc, token_embedding.cc,
+ * loss_head.cc, transformer.cc).
  */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { kernelMemory } from './kernel-memory.js';
@@ -8,35 +9,37 @@ import { layerMemory, normKept } from './layer-memory.js';
 import { CACHE_LINE, type Machine, PANEL, roundUp, Sizes } from './sizes.js';
 
 export interface ModelMemory {
-  /** Activations, gradients on their way, and work space of kernels. */
+  /** Activations, activation gradients, and workspace of kernels. */
   activations: number;
-  /** Copies of weights in the order in which matrix products of few rows read them: of the head's and of experts'. */
+  /**
+   * Copies of the head's and experts' weights in the order in which matrix products of few rows read them.
+   */
   packed_weights: number;
 }
 
-/** Logits in fp32 that exist at once. */
+/** Maximum of fp32 logits that exist at once. */
 const MAX_LOGITS_BYTES = 16 * 1024 * 1024;
-/** Gradients of logits that exist at once. */
+/** Maximum of logit gradients that exist at once. */
 const MAX_LOGIT_GRADIENT_BYTES = 64 * 1024 * 1024;
-/** Rows of both are made in multiples of this. */
+/** Rows of both are a multiple of this. */
 const LOGIT_ROWS = 64;
-/** Query rows of a block of attention, and its blocks that one thread works on at once. */
+/** Query rows of an attention block, and blocks that one thread processes at once. */
 const QUERY_ROWS = 64;
 const STEP_BLOCKS = 2;
-/** Keys of its blocks. */
+/** Keys of a block. */
 const KEY_ROWS = 256;
 /** Tokens of long heads, per thread, whose operands attention holds at once. */
 const TOKENS_PER_THREAD = 1024;
-/** Work space of a matrix product, per thread. */
+/** Workspace of a matrix product, per thread. */
 const GEMM_SCRATCH = 1_454_080;
 
-/** Bytes of one rank, from its first backward pass on. */
+/** Returns the bytes of one rank, from its first backward pass on. */
 export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemory {
   const sizes = new Sizes(spec, machine);
   const { num_hidden_layers: layers, vocab_size: vocab } = sizes.model;
   const { hidden } = sizes;
   const layer = layerMemory(sizes);
-  // With checkpoints a layer keeps its input only; the rest is made again, for one layer at a time.
+  // With checkpoints a layer keeps only its input; the rest is recomputed, for one layer at a time.
   const numKept = spec.train.activation_checkpointing ? 1 : layers;
   return {
     packed_weights: layers * layer.weights + sizes.packed(hidden, vocab),
@@ -66,7 +69,7 @@ function lossHead(sizes: Sizes): number {
   );
 }
 
-/** What stands before and after the layers, positions, and the gradients of the embeddings. */
+/** Returns the tensors before and after the layers, positions, and the gradients of the embeddings. */
 function aroundLayers(sizes: Sizes): number {
   const { hidden, rows, spec, model } = sizes;
   const { head_dim, vocab_size, max_position_embeddings } = model;
@@ -74,13 +77,16 @@ function aroundLayers(sizes: Sizes): number {
     model.positions === 'rope'
       ? 4 * spec.train.sequence_length * head_dim
       : 4 * rows + 4 * max_position_embeddings * hidden;
-  // Rows on their way to experts on other ranks, and the rows of the own ones.
+  // Rows sent to experts on other ranks, and the rows of the rank's own experts.
   const counts = sizes.onGpu ? 8 * model.num_experts : 0;
   const routed = sizes.expertSets === 1 ? 0 : 2 * sizes.expertRows * sizes.row(hidden) + counts;
   return 3 * sizes.tensor(hidden) + normKept(sizes) + positions + 4 * vocab_size * hidden + routed;
 }
 
-/** One kernel works at a time; the operands of attention's heads are shared by all threads. */
+/**
+ * Returns the maximum over kernels, which run one at a time; the operands of attention's heads are shared by
+ * all threads.
+ */
 function kernelScratch(sizes: Sizes, threads: number): number {
   const { micro_batch_size, sequence_length } = sizes.spec.train;
   const heads = Math.min(
@@ -93,7 +99,7 @@ function kernelScratch(sizes: Sizes, threads: number): number {
 
 const inLines = (words: number[]) => words.reduce((sum, count) => sum + roundUp(4 * count, CACHE_LINE), 0);
 
-/** What the backward pass of attention holds of a key/value head. */
+/** Returns the memory of a key/value head in attention's backward pass. */
 function attentionHead(sizes: Sizes): number {
   const length = sizes.spec.train.sequence_length;
   const dim = sizes.model.head_dim;
@@ -108,7 +114,7 @@ function attentionHead(sizes: Sizes): number {
   ]);
 }
 
-/** Work space of the backward pass of attention, per thread. */
+/** Returns the workspace of attention's backward pass, per thread. */
 function attentionRows(sizes: Sizes): number {
   const length = sizes.spec.train.sequence_length;
   const dim = sizes.model.head_dim;

@@ -1,4 +1,4 @@
-/** Bytes that the ranks of a job need, computed from its document alone; nothing is allocated and no worker is asked. */
+/** Memory of a job's ranks, computed from its document alone, without allocations or workers. */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { leafCount } from '../model/leaves.js';
 import { type ModelMemory, modelMemory } from './model-memory.js';
@@ -8,22 +8,25 @@ import { offloadedBytes, ranksToCompare, type ZeroMemory, zeroMemory } from './z
 /** Bytes of one rank, by part. */
 export type RankMemory = ZeroMemory &
   ModelMemory & {
-    /** All parts above, where the rank computes. */
+    /** Sum of the parts above on the device of the rank. */
     total: number;
-    /** In the memory of the host besides, with `offload` on a GPU. */
+    /** Additional bytes in host memory, with `offload` on a GPU. */
     host: number;
   };
 
 export interface WorldEstimate {
   world_size: number;
-  /** Of the rank that needs the most. Ranks differ by a block of 4096 elements at most, in each bucket on its way. */
+  /**
+   * Bytes of the rank that needs the most. Ranks differ by a block of 4096 elements at most, in each bucket
+   * in transfer.
+   */
   bytes: RankMemory;
 }
 
-/** The most sizes that a list without `world_sizes` has. */
+/** Maximum length of a list without `world_sizes`. */
 const MAX_WORLD_SIZES = 64;
 
-/** Bytes of one rank of a world. */
+/** Returns the bytes of one rank of a world. */
 export function estimateRank(
   spec: ResolvedJobSpec,
   worldSize: number,
@@ -40,12 +43,15 @@ export function estimateWorld(spec: ResolvedJobSpec, worldSize: number, machine:
   return { world_size: worldSize, bytes };
 }
 
-/** The most ranks that the job's arithmetic allows, whatever its `resources` ask for. */
+/** Returns the maximum of ranks that the job's arithmetic allows, regardless of its `resources`. */
 export function maxWorldSize({ zero, train }: ResolvedJobSpec): number {
   return zero.stage === 1 ? (zero.lanes ?? 1) : leafCount(train);
 }
 
-/** The world sizes that a job may run on; of very many the ends, the preferred one and the powers of two. */
+/**
+ * Returns the world sizes that a job may run on; of very many, the ends, the preferred one and the powers of
+ * two.
+ */
 export function feasibleWorldSizes({ resources: { ranks }, zero }: ResolvedJobSpec): number[] {
   const step = zero.expert_parallel_size;
   const all = Array.from(

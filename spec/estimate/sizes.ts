@@ -2,20 +2,20 @@ import type { InstructionSet, ResolvedJobSpec } from '../../contracts/index.js';
 import type { Architecture } from '../model/architecture.js';
 import { architectureOf } from '../model/families/families.js';
 
-/** What a rank computes on. */
+/** Device of a rank. */
 export type EstimateDevice = 'cpu' | 'cuda';
 
-/** What the sizes depend on besides the job. */
+/** Inputs of the sizes besides the job. */
 export interface Machine {
-  /** With `cuda` it is the memory of its GPU that is meant, and the rest below counts for nothing. */
+  /** Device of the rank. With `cuda` the sizes are those of GPU memory, and the fields below have no effect. */
   device: EstimateDevice;
   /** Threads of a rank. */
   threads: number;
-  /** Path of instructions. The one that multiplies bf16 packs operands in half the space. */
+  /** Instruction set. The one with bf16 products packs operands in half the space. */
   instruction_set: InstructionSet;
 }
 
-/** Columns that operands are packed in. */
+/** Columns of a packed operand panel. */
 export const PANEL = 32;
 /** Rows of a padded tensor never lie a multiple of this apart. */
 const ROW_PERIOD = 2048;
@@ -42,12 +42,12 @@ export class Sizes {
   /** Ranks that the experts are spread over. */
   readonly expertSets: number;
   /**
-   * Rows of all experts of a rank, of those of a layer. Where they are spread over ranks it is an even share of all rows, on
-   * which the auxiliary loss works; at the worst all rows come to one rank, expertSets times as many. A GPU's memory for
-   * them grows by an eighth more than it must (row_exchange.cc).
+   * Rows of all experts of a rank in one layer. With spread experts it is an even share of all rows, which
+   * the auxiliary loss aims at; in the worst case all rows go to one rank, expertSets times as many. A GPU's
+   * memory for them grows by an eighth more than necessary (row_exchange.cc).
    */
   readonly expertRows: number;
-  /** Whether weights are stored as (in, out). */
+  /** True if weights are stored as (in, out). */
   readonly inFirst: boolean;
 
   constructor(
@@ -73,23 +73,25 @@ export class Sizes {
     this.expertRows = this.onGpu && this.expertSets > 1 ? share + Math.floor(share / 8) : share;
   }
 
-  /** Bytes of a tensor of the training precision, for each token of a micro-batch. */
+  /** Returns the bytes of a tensor in the training precision for a micro-batch. */
   tensor(columns: number): number {
     return this.rows * this.row(columns);
   }
 
-  /** Bytes of one row of a tensor. */
+  /** Returns the bytes of one row of a tensor. */
   row(columns: number, element = this.element): number {
     const bytes = columns * element;
     return bytes + (bytes % ROW_PERIOD === 0 ? CACHE_LINE : 0);
   }
 
-  /** Words of depth. */
+  /** Returns the words of a depth. */
   steps(depth: number): number {
     return this.pairs ? Math.ceil(depth / 2) : depth;
   }
 
-  /** Bytes of an operand (depth, columns) of a matrix product. GPUs read operands as they lie. */
+  /**
+   * Returns the bytes of a packed operand (depth, columns) of a matrix product. GPUs read operands unpacked.
+   */
   packed(depth: number, columns: number): number {
     if (this.onGpu) return 0;
     return 4 * this.steps(depth) * roundUp(columns, PANEL);

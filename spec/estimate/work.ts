@@ -3,10 +3,10 @@ import { architectureOf } from '../model/families/families.js';
 import { countOf, paramKinds } from '../model/params.js';
 import { sequencesOf } from '../resolve/data.js';
 
-/** Of the forward pass; the backward pass computes the gradients of inputs and of weights, each for as much. */
+/** Forward pass, plus the backward pass for the gradients of inputs and of weights at the same cost each. */
 const PASSES = 3;
 
-/** Multiplications and additions that training costs for each token. */
+/** Returns the FLOPs of training for each token. */
 export function flopsPerToken({ model, train }: ResolvedJobSpec): number {
   const architecture = architectureOf(model.config);
   const { hidden_size, num_attention_heads, head_dim, vocab_size, layer_windows } = architecture;
@@ -15,15 +15,18 @@ export function flopsPerToken({ model, train }: ResolvedJobSpec): number {
     const all = countOf(kind) * kind.numel;
     return sum + (kind.experts === null ? all : (all * experts_per_token) / num_experts);
   }, 0);
-  // Embeddings of inputs are looked up, and not multiplied with.
+  // Input embeddings are looked up, not multiplied.
   const multiplied = met - (tie_word_embeddings ? 0 : vocab_size * hidden_size);
   const seen = layer_windows.map((window) => Math.min(window || Infinity, train.sequence_length / 2));
-  // Scores, and the values that they weigh.
+  // Scores, and the weighted values.
   const attention = seen.reduce((sum, tokens) => sum + 4 * num_attention_heads * head_dim * tokens, 0);
   return PASSES * (2 * multiplied + attention);
 }
 
-/** Sequences of an epoch, as far as the document and the size of the dataset tell; null where its tokens decide. */
+/**
+ * Returns the sequences of an epoch if the document and the size of the dataset determine them; null if they
+ * depend on the tokens.
+ */
 export function sequencesPerEpoch(dataset: Dataset | null, { data, train }: ResolvedJobSpec): number | null {
   const all = dataset === null ? null : sequencesOf(dataset, data, train.sequence_length);
   if (all === null || data.validation_fraction === 0) return all;

@@ -1,4 +1,4 @@
-/** What the ZeRO core of one rank keeps: native/zero's allocations, part by part. */
+/** Memory of one rank's ZeRO core: native/zero's allocations, part by part. */
 
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import {
@@ -18,21 +18,21 @@ import type { EstimateDevice } from './sizes.js';
 export interface ZeroMemory {
   /** All parameters, in the training precision. */
   params: number;
-  /** Owned and trained: sums of gradients. */
+  /** Gradient sums of owned, trained parameters. */
   grad_shard: number;
-  /** Owned: master weights, those of frozen parameters included. */
+  /** Master weights of owned parameters, including frozen ones. */
   master: number;
-  /** Owned and trained: all other states of the optimizer. */
+  /** Other optimizer states of owned, trained parameters. */
   moments: number;
-  /** All trained parameters, where a lane has several leaves. */
+  /** All trained parameters, if a lane has several leaves. */
   lane_accumulator: number;
-  /** Buckets on their way out, and pieces that arrive. */
+  /** Outgoing buckets and received pieces. */
   staging: number;
 }
 
 /**
- * Bytes that a rank on a GPU has in the memory of its host with `zero.offload: cpu`: what it owns, the pieces of gradients that are
- * added there, and two windows through which parameters go back.
+ * Returns the host memory of a GPU rank with `zero.offload: cpu`: its owned state, the gradient pieces that
+ * are accumulated there, and two windows through which parameters return.
  */
 export function offloadedBytes(spec: ResolvedJobSpec, worldSize: number, rank: number): number {
   const { train, zero } = spec;
@@ -45,10 +45,13 @@ export function offloadedBytes(spec: ResolvedJobSpec, worldSize: number, rank: n
   return grad_shard + master + moments + pieces + 2 * owned * BYTES_OF_ELEMENT[train.precision];
 }
 
-/** Buckets in memory at once: one fills while the other travels. */
+/** Buckets in memory at once: one fills during the transfer of the other. */
 const BUCKETS_AT_ONCE = 2;
 
-/** Bytes of one rank, where it computes. With `offload` a GPU has no part of what is owned: it lies in the host's memory. */
+/**
+ * Returns the bytes of one rank on its device. With `offload` the owned state of a GPU rank is in host
+ * memory.
+ */
 export function zeroMemory(
   spec: ResolvedJobSpec,
   worldSize: number,
@@ -73,14 +76,16 @@ export function zeroMemory(
   };
 }
 
-/** Parameters that a rank holds, and which shard of them it owns. */
+/** Parameters that a rank holds, and the shard of them that it owns. */
 interface Part {
   frozen: boolean;
   layout: ShardLayout;
   shard: number;
 }
 
-/** What one rank holds, as native/zero/step/model_plan has it: with P sets of experts it is set `rank mod P` of them. */
+/**
+ * Returns the parts of one rank like native/zero/step/model_plan: with P expert sets it holds set `rank mod P`.
+ */
 function partsOf(spec: ResolvedJobSpec, worldSize: number, rank: number): Part[] {
   const { zero } = spec;
   const numSets = zero.expert_parallel_size;
@@ -99,11 +104,11 @@ function partsOf(spec: ResolvedJobSpec, worldSize: number, rank: number): Part[]
   return [trained, frozen].flatMap((blocks) => sets.map((set) => part(blocks, set)));
 }
 
-/** Blocks of parameters. */
+/** Numbers of parameter blocks. */
 interface HeldBlocks {
-  /** Of those that all ranks hold. */
+  /** Blocks held by all ranks. */
   byAll: number;
-  /** Of each set of experts, where there are several. */
+  /** Blocks of each expert set, if there are several. */
   bySet: number[];
 }
 
@@ -112,7 +117,7 @@ interface Held {
   frozen: HeldBlocks;
 }
 
-/** The last ones of a document's parameters: each rank of each world asks for them. */
+/** Cache of the last document's blocks, which are requested for each rank of each world. */
 const lastHeld = new WeakMap<readonly SplitKind[], { numSets: number; held: Held }>();
 
 function heldBlocks({ model, train, zero }: ResolvedJobSpec): Held {
@@ -146,8 +151,8 @@ function countBlocks(kinds: readonly SplitKind[], numSets: number): Held {
 }
 
 /**
- * Ranks of which one needs the most of all ranks of any world. Of the ranks with the same set of experts that is the first one, which owns
- * the most, and sets with as many blocks need as much.
+ * Returns ranks that include one with the maximal need in any world: the first rank of each expert set owns
+ * the most of its set, and sets with equal numbers of blocks need the same.
  */
 export function ranksToCompare(spec: ResolvedJobSpec): number[] {
   const { trained, frozen } = heldBlocks(spec);
@@ -159,7 +164,7 @@ export function ranksToCompare(spec: ResolvedJobSpec): number[] {
   return [...firstOf.values()];
 }
 
-/** Whether a rank sums the gradients of several leaves before it sends them. */
+/** Returns whether a rank accumulates the gradients of several leaves before it sends them. */
 function addsLeaves({ train, zero }: ResolvedJobSpec): boolean {
   return zero.stage === 1 && (zero.lanes ?? 1) < leafCount(train);
 }
@@ -173,7 +178,7 @@ function staging(spec: ResolvedJobSpec, parts: readonly Part[]): number {
     Math.max(...parts.map(bucketOf)) *
     BYTES_OF_ELEMENT[zero.reduce_dtype];
   return parts.reduce((sum, part) => {
-    // Sums in 16 bits are widened on their way into a bucket.
+    // 16-bit sums are widened when they are copied to a bucket.
     const widened = addsLeaves(spec) && zero.grad_accum_dtype !== 'fp32' ? bucketOf(part) * 4 : 0;
     return sum + widened + received(spec, part);
   }, sent);

@@ -6,20 +6,23 @@ export interface RopeScalingParams {
   high_freq_factor: number;
   /** `llama3`, `yarn`: tokens that the frequencies were trained for. */
   original_max_position_embeddings: number;
-  /** `yarn`: rotations within these tokens, between which dimensions are scaled in part. */
+  /** `yarn`: dimensions between these numbers of rotations are scaled in part. */
   beta_fast: number;
   beta_slow: number;
-  /** `yarn`: what cosines and sines are multiplied with. 0: computed from `factor`, and from both of `mscale` where they are above 0. */
+  /**
+   * `yarn`: factor of cosines and sines. 0: computed from `factor`, and from both `mscale` fields if they are
+   * positive.
+   */
   attention_factor: number;
   mscale: number;
   mscale_all_dim: number;
-  /** `yarn`: whether the dimensions where scaling begins and ends are rounded to whole ones. */
+  /** `yarn`: true if the bounds of the scaled dimensions are rounded to integers. */
   truncate: boolean;
 }
 
 /**
- * A decoder as the native core knows it, whatever family its configuration is of. The only form that the table of
- * parameters, the estimate and the ranks compute from; the fields are those of native/model/config/model_config.h.
+ * Decoder architecture of the native core, for all model families. The parameter table, the estimate and the
+ * ranks use only this form; the fields are those of native/model/config/model_config.h.
  */
 export interface Architecture {
   /** Names and layout of the parameters. */
@@ -42,13 +45,13 @@ export interface Architecture {
   mlp_bias: boolean;
   /** RMSNorm over the `head_dim` values of each query and key head, before the rotation. */
   qk_norm: boolean;
-  /** Per layer: 0 for full causal attention, else how many tokens a query sees, itself included. */
+  /** Per layer: 0 for full causal attention, else the number of tokens that a query sees, itself included. */
   layer_windows: number[];
   mlp: 'swiglu' | 'gelu' | 'gelu_tanh';
   /** 0: dense. */
   num_experts: number;
   experts_per_token: number;
-  /** 0: the auxiliary loss is no part of the loss. */
+  /** 0 excludes the auxiliary loss. */
   router_aux_loss_coef: number;
   tie_word_embeddings: boolean;
   embedding_dropout: number;

@@ -1,4 +1,4 @@
-/** Configurations and tables of parameters as transformers writes them (spec/testing/hf/make.py). */
+/** Configurations and parameter tables written by transformers (spec/testing/hf/make.py). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -36,13 +36,13 @@ for (const [name, { config: document, tensors }] of Object.entries(SAVED)) {
     }
   });
 
-  t.test(`${name}: a configuration with every field is read as it is`, async (t) => {
+  t.test(`${name}: a configuration with every field is unchanged`, async (t) => {
     const { config } = importConfig(document);
     t.strictSame(importConfig(config!), { config, errors: [], warnings: [] });
   });
 }
 
-t.test('parameters stand in about the order of the forward pass', async (t) => {
+t.test('parameters are about in the order of the forward pass', async (t) => {
   const names = (name: string) =>
     modelParams(architectureOf(importConfig(SAVED[name]!.config).config!)).map((param) =>
       param.name.replace(/^model\.layers\.0\.|^transformer\.h\.0\./, ''),

@@ -1,7 +1,7 @@
-/** Fields of any `config.json` that say nothing about what this service computes. */
+/** Fields of any `config.json` that do not affect the computation. */
 import type { ConfigReader } from './reader.js';
 
-/** Where the file came from, and what the programs that wrote it noted down for themselves. */
+/** Origin of the file, and notes of the programs that wrote it. */
 const OF_THE_FILE = [
   'name_or_path',
   'transformers_version',
@@ -15,7 +15,7 @@ const OF_THE_FILE = [
   'is_llama_config',
 ];
 
-/** How a program lays the model out, which of its kernels it takes, and what it returns; the model is the same. */
+/** Memory layout, kernels and outputs of a program; the model is the same. */
 const OF_RUNNING = [
   'use_cache',
   'return_dict',
@@ -34,7 +34,7 @@ const OF_RUNNING = [
   'expert_parallel_axis',
 ];
 
-/** Of models with another task. */
+/** Fields of models for other tasks. */
 const OF_TASKS = [
   'finetuning_task',
   'id2label',
@@ -51,7 +51,7 @@ const OF_TASKS = [
   'decoder_start_token_id',
 ];
 
-/** Of sampling; transformers 4 wrote them into this file. */
+/** Sampling fields, which transformers 4 wrote to this file. */
 const OF_SAMPLING = [
   'max_length',
   'min_length',
@@ -80,7 +80,7 @@ const OF_SAMPLING = [
   'begin_suppress_tokens',
 ];
 
-/** What sets other models apart: such a field may only say that this one is not so. */
+/** Fields of other models, accepted only with values that do not apply. */
 const OF_OTHER_MODELS: readonly (readonly [name: string, values: readonly unknown[], why: string])[] = [
   ['per_layer_config', [], 'all layers have the same sizes'],
   ['pruned_heads', [{}], 'no head is left out'],
@@ -91,17 +91,24 @@ const OF_OTHER_MODELS: readonly (readonly [name: string, values: readonly unknow
 ];
 
 /**
- * Passes what changes nothing, and refuses what every family would have to be computed otherwise for.
+ * Ignores harmless fields, and refuses fields that would change the computation in every family.
  *
- * @param causalLm the class of transformers that is trained, whichever `architectures` names
+ * @param causalLm the transformers class that is trained, regardless of `architectures`
  */
 export function readCommon(reader: ConfigReader, causalLm: string): void {
   reader.ignore(['model_type', ...OF_THE_FILE, ...OF_RUNNING]);
-  reader.ignoreAloud(['architectures'], `the model that is trained is ${causalLm}`, [[causalLm]]);
-  reader.ignoreAloud(['max_sequence_length'], 'max_position_embeddings says how long a sequence may be');
-  reader.ignoreAloud(['pretraining_tp'], 'matrix products are computed whole, which is the same sum', [1]);
-  reader.ignoreAloud(OF_TASKS, 'models here only learn to continue texts');
-  reader.ignoreAloud(
+  reader.ignoreWithWarning(['architectures'], `the model that is trained is ${causalLm}`, [[causalLm]]);
+  reader.ignoreWithWarning(
+    ['max_sequence_length'],
+    'max_position_embeddings says how long a sequence may be',
+  );
+  reader.ignoreWithWarning(
+    ['pretraining_tp'],
+    'matrix products are computed whole, which is the same sum',
+    [1],
+  );
+  reader.ignoreWithWarning(OF_TASKS, 'models here only learn to continue texts');
+  reader.ignoreWithWarning(
     OF_SAMPLING,
     'it says how texts are sampled, which is what generation_config.json is for',
   );

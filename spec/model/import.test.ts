@@ -5,7 +5,7 @@ import type { Architecture } from './architecture.js';
 import { architectureOf } from './families/families.js';
 import { importConfig } from './import.js';
 
-/** An architecture that is read without errors, as far as it differs from that of a plain Llama. */
+/** Returns the differences of a valid architecture from a plain Llama. */
 function architecture(document: Record<string, unknown>): Architecture {
   const { config, errors } = importConfig(document);
   t.strictSame(errors, []);
@@ -34,7 +34,7 @@ const PLAIN = {
   residual_initializer_range: 0.02,
 };
 
-/** What some of the published configurations mean. */
+/** Meaning of some published configurations. */
 const WANTED: Record<string, object> = {
   gpt2: {
     naming: 'gpt2',
@@ -189,7 +189,7 @@ t.test('defaults of each family', async (t) => {
   });
 });
 
-t.test('null is as if the field were absent, but no window is no window', async (t) => {
+t.test('null equals an absent field, except for a window', async (t) => {
   const mistral = { ...SMALL, model_type: 'mistral', num_key_value_heads: null, head_dim: null };
   t.match(architecture({ ...mistral, rope_scaling: null, sliding_window: null }), {
     num_key_value_heads: 4,
@@ -208,7 +208,7 @@ t.test('both spellings of rotary positions', async (t) => {
     rope_theta: 5e5,
     rope_scaling: { type: 'none' },
   });
-  // The ranks compute the default of the attention factor, from what is given here.
+  // The ranks compute the default of the attention factor from these fields.
   const yarn = { rope_type: 'yarn', factor: 4 };
   const given = (rope_scaling: object) => architecture({ ...llama, rope_scaling }).rope_scaling;
   t.match(given(yarn), { attention_factor: 0, mscale: 0, mscale_all_dim: 0 });

@@ -1,9 +1,9 @@
 /**
- * From a Hugging Face `config.json` to the configuration with every field that the family has. Nothing here is lenient: a
- * field that would change the mathematics, and that nothing here computes, is an error that names it.
+ * Resolution of a Hugging Face `config.json` to a configuration with every field of its family. The import is
+ * strict: a field that would change the mathematics, and is not supported, is an error that names it.
  *
- * Source of names and defaults: models/<family>/configuration_<family>.py and modeling_rope_utils.py of transformers 5.18,
- * and what transformers 4 wrote.
+ * Source of names and defaults: models/<family>/configuration_<family>.py and modeling_rope_utils.py of
+ * transformers 5.18, and the output of transformers 4.
  */
 import type {
   FieldError,
@@ -20,15 +20,15 @@ import { ConfigReader, type FieldFact } from './reader.js';
 import { checkShapes } from './shape-rules.js';
 
 export interface ImportedConfig {
-  /** Null when a field could not be read; with other errors, what the fields that could be read say. */
+  /** Null when a field could not be read; with other errors, the configuration of the readable fields. */
   config: ResolvedModelConfig | null;
-  /** Every bad field; pointers begin at the configuration. */
+  /** All bad fields; pointers begin at the configuration. */
   errors: FieldError[];
-  /** Of fields that have no effect. */
+  /** Warnings of fields without effect. */
   warnings: Warning[];
 }
 
-/** What is wrong with one field only. */
+/** Codes of errors that affect one field only. */
 const LEAVES_SOUND: ReadonlySet<string> = new Set<FieldErrorCode>([
   'unknown_field',
   'model_field_unsupported',
@@ -44,26 +44,26 @@ export function importConfig(document: ModelConfig | Readonly<Record<string, unk
   const config = withTokenIds(read, reader);
   reader.finish();
   const { errors, warnings } = reader;
-  // A bad number would only make its neighbours look wrong.
+  // A bad number would cause misleading errors of related fields.
   if (!errors.every(({ code }) => LEAVES_SOUND.has(code))) return { config: null, errors, warnings };
   return { config, errors: [...errors, ...checkShapes(config)], warnings };
 }
 
-/** The fields that a family's `config.json` may have, for docs/models.md. */
+/** Returns the fields of a family's `config.json`, for docs/models.md. */
 export function fieldsOf(type: ModelType): FieldFact[] {
   const reader = new ConfigReader({});
   FAMILIES[type].read(reader);
   return reader.facts;
 }
 
-/** The fields of a configuration that are no integers by their type, with dots between the names on the way. */
+/** Returns the dotted paths of a configuration's fields that are not integers by type. */
 export function floatFields(config: ResolvedModelConfig): Set<string> {
   const reader = new ConfigReader({ ...config });
   familyOf(config).read(reader);
   return new Set(reader.facts.filter(({ type }) => type.startsWith('number')).map(({ name }) => name));
 }
 
-/** The class of transformers that loads the weights of such a model. */
+/** Returns the transformers class that loads the weights of such a model. */
 export function causalLmClass(config: ResolvedModelConfig): string {
   return familyOf(config).causalLm;
 }

@@ -1,27 +1,30 @@
 import type { Architecture } from './architecture.js';
 
-/** A parameter of a model, as the native core names and orders them. */
+/** Parameter of a model, with the native core's name and order. */
 export interface ModelParam {
   name: string;
   shape: number[];
   numel: number;
-  /** Whether `weight_decay` of the optimizer applies to it; norms and biases have none. */
+  /** True if `weight_decay` of the optimizer applies to it; not for norms and biases. */
   decays: boolean;
-  /** Number of the expert that it belongs to; null: all tokens share it. */
+  /** Number of its expert; null if all tokens share it. */
   expert: number | null;
 }
 
-/** A parameter for each layer, or for each expert of each layer; `{}` in the name stands for the number of one, then of the other. */
+/**
+ * Parameters for each layer, or for each expert of each layer; `{}` in the name stands for the number of one,
+ * then of the other.
+ */
 export interface ParamKind extends Omit<ModelParam, 'expert'> {
   /** 1 for a parameter outside of the layers. */
   layers: number;
-  /** Null: all tokens share it. */
+  /** Null if all tokens share it. */
   experts: number | null;
 }
 
 /**
- * The parameters of a model by kind. A model may have 200,000 parameters and has some 20 kinds, so whatever only counts parameters
- * counts by kind.
+ * Returns the parameters of a model by kind. A model may have 200,000 parameters of some 20 kinds, so
+ * counting is done by kind.
  */
 export function paramKinds(architecture: Architecture): ParamKind[] {
   const { num_hidden_layers: layers, num_experts } = architecture;
@@ -34,22 +37,25 @@ export function paramKinds(architecture: Architecture): ParamKind[] {
   ];
 }
 
-/** Number of the parameters of a kind. */
+/** Returns the number of parameters of a kind. */
 export function countOf({ layers, experts }: ParamKind): number {
   return layers * (experts ?? 1);
 }
 
-/** Elements of all parameters. */
+/** Returns the number of elements of all parameters. */
 export function numParams(architecture: Architecture): number {
   return paramKinds(architecture).reduce((sum, kind) => sum + countOf(kind) * kind.numel, 0);
 }
 
-/** The name of one parameter of a kind. */
+/** Returns the name of one parameter of a kind. */
 export function paramName({ name }: Pick<ParamKind, 'name'>, layer: number, expert: number): string {
   return name.replace('{}', String(layer)).replace('{}', String(expert));
 }
 
-/** All parameters of a model in canonical order, about that of the forward: the table of native/model/config/param_specs.cc. */
+/**
+ * Returns all parameters of a model in canonical order, about that of the forward pass: the table of
+ * native/model/config/param_specs.cc.
+ */
 export function modelParams(architecture: Architecture): ModelParam[] {
   const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
   const param = (shape: ParamShape, at = 0, of: number | null = null): ModelParam => ({
@@ -69,9 +75,9 @@ type ParamShape = Omit<ModelParam, 'expert'>;
 
 interface Table {
   before: ParamShape[];
-  /** Of each layer, before those of its experts. */
+  /** Parameters of each layer, before those of its experts. */
   layer: ParamShape[];
-  /** Of each expert of each layer. */
+  /** Parameters of each expert of each layer. */
   expert: ParamShape[];
   after: ParamShape[];
 }
@@ -82,7 +88,7 @@ const NAMINGS: Readonly<Record<Architecture['naming'], (architecture: Architectu
   mixtral: (architecture) => decoderTable(architecture, [router(architecture)], experts(architecture)),
 };
 
-/** GPT-2 has weights as (in, out), and queries, keys and values in one matrix. */
+/** Table of GPT-2, which has weights as (in, out), and queries, keys and values in one matrix. */
 function gpt2Table(architecture: Architecture): Table {
   const { hidden_size: hidden, intermediate_size: inner, vocab_size: vocab } = architecture;
   const affine = (name: string, from: number, to: number) => [
@@ -153,7 +159,7 @@ function router({ hidden_size, num_experts }: Architecture): ParamShape {
   return matrix(`${MOE}gate.weight`, num_experts, hidden_size);
 }
 
-/** Each expert is a gated MLP: w1 is its gate, w3 goes up, w2 goes down. */
+/** Parameters of an expert, a gated MLP: w1 is its gate, w3 goes up, w2 goes down. */
 function experts({ hidden_size: hidden, intermediate_size: inner }: Architecture): ParamShape[] {
   return [
     matrix(`${MOE}experts.{}.w1.weight`, inner, hidden),

@@ -1,7 +1,7 @@
 /**
- * Published `config.json` of the families here and of others: accepted, or refused with the errors of the table. Each was compared
- * with the file that its `source` names, field by field. These are copies in public repositories, some of them of tuned models;
- * none was read from Hugging Face itself.
+ * Published `config.json` files of these and other families: accepted, or refused with the errors of the
+ * table. Each was compared with the file of its `source`, field by field. These are copies in public
+ * repositories, some of them of tuned models; none was read from Hugging Face itself.
  */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
@@ -18,7 +18,7 @@ for (const [name, { source, config, errors }] of Object.entries(TABLE))
     t.strictSame(errorsOf(config), errors);
   });
 
-t.test('the table has some of every family, and of others', async (t) => {
+t.test('the table has configurations of every family, and of others', async (t) => {
   const accepted = Object.values(TABLE).filter(({ errors }) => errors.length === 0);
   t.ok(accepted.length >= 40);
   const families = new Set(accepted.map(({ config }) => config.model_type));
@@ -39,7 +39,7 @@ const imported = (fields: object) => {
   return { config, warned: warnings.map(({ pointer, code }) => `${pointer} ${code}`) };
 };
 
-t.test('names of transformers own begin with a line and mean nothing', async (t) => {
+t.test('private fields of transformers begin with an underscore and have no meaning', async (t) => {
   const own = {
     _attn_implementation_internal: 'sdpa',
     _flash_attn_2_enabled: true,
@@ -48,7 +48,7 @@ t.test('names of transformers own begin with a line and mean nothing', async (t)
   t.strictSame(imported(own), imported({}));
 });
 
-t.test('where a file came from, and how a program runs the model, is nothing to warn of', async (t) => {
+t.test('fields about the origin or the execution cause no warning', async (t) => {
   const fields = {
     architectures: ['LlamaForCausalLM'],
     unsloth_version: '2026.4.5',
@@ -63,7 +63,7 @@ t.test('where a file came from, and how a program runs the model, is nothing to 
   t.strictSame(imported(fields), imported({}));
 });
 
-t.test('a warning says what has no effect, and one could expect something of', async (t) => {
+t.test('a warning names fields that have no effect although one could expect it', async (t) => {
   const fields = {
     architectures: ['LlamaForSequenceClassification'],
     pretraining_tp: 2,

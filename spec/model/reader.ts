@@ -4,18 +4,18 @@ import { nearestName } from '../../contracts/nearest-name.js';
 import { fieldError } from '../common/field-error.js';
 import { ignoredField } from '../common/warning.js';
 
-/** What a reader was asked for: the tables of docs/models.md. */
+/** Documentation of a field: a row of the tables of docs/models.md. */
 export interface FieldFact {
-  /** The names on the way, with dots between them. */
+  /** Dotted path. */
   name: string;
   aliases: readonly string[];
-  /** Type and range, for people. */
+  /** Type and range as text. */
   type: string;
-  /** What is taken when the field is absent; null: nothing, it has to be there. */
+  /** Default of an absent field; null for a required one. */
   fallback: string | null;
 }
 
-/** `fallbackText` says in words what `fallback` was computed from. */
+/** `fallbackText` describes how `fallback` was computed. */
 interface Options<T> {
   aliases?: readonly string[];
   fallback?: T;
@@ -25,28 +25,28 @@ interface Options<T> {
 export interface Range {
   min?: number;
   max?: number;
-  /** Bounds that are not part of the range. */
+  /** Exclusive bounds. */
   above?: number;
   below?: number;
 }
 
 type Numeric<T> = Options<T> & Range;
 
-/** Nobody reads more, and to look for what each unknown name may mean takes time. */
+/** More errors help no client, and the search for similar names of unknown fields takes time. */
 const MAX_ERRORS = 100;
 
 /**
- * Reads the fields of one object of a `config.json`. Each call names a field, says what it may be, and answers with its
- * value; a bad value becomes an error, and something harmless stands in for it so that reading goes on. `null` is as if
- * the field were absent, unless the call says otherwise. `finish` refuses what nobody asked for.
+ * Reads the fields of one object of a `config.json`. Each call names a field and its constraints, and returns
+ * its value; a bad value becomes an error, and a harmless value is returned so that reading continues. `null`
+ * equals an absent field, unless a call states otherwise. `finish` refuses fields that were not read.
  */
 export class ConfigReader {
   private readonly known = new Set<string>();
 
   /**
    * @param at JSON pointer of the object
-   * @param errors where bad fields go, in the order in which they were read
-   * @param facts where everything goes that was asked for
+   * @param errors receives bad fields in the order of reading
+   * @param facts receives the documentation of all fields read
    */
   constructor(
     private readonly given: Readonly<Record<string, unknown>>,
@@ -64,7 +64,7 @@ export class ConfigReader {
     return this.numeric(name, options, 'number', Number.isFinite) as number;
   }
 
-  /** `null` is a value of its own here, and an absent field is `fallback`. */
+  /** Reads an integer or `null`, which is a value of its own here; an absent field is `fallback`. */
   integerOrNull(name: string, options: Numeric<number | null>): number | null {
     if (this.given[name] === null) {
       this.learn(name, options, rangeText('integer or null', options));
@@ -73,7 +73,7 @@ export class ConfigReader {
     return this.numeric(name, options, 'integer or null', Number.isInteger);
   }
 
-  /** Undefined when it is absent. */
+  /** Returns undefined for an absent field. */
   optionalNumber(name: string, range: Range): number | undefined {
     if (this.has(name)) return this.number(name, { ...range, fallbackText: 'computed' });
     this.learn(name, { fallbackText: 'computed' }, rangeText('number', range));
@@ -88,7 +88,7 @@ export class ConfigReader {
     return fallback;
   }
 
-  /** @param values what the field may say, with what each means here; `why` says why there are no others */
+  /** @param values accepted texts with their meanings; `why` has the reason for the restriction */
   choice<T>(
     name: string,
     options: Options<string> & { values: Readonly<Record<string, T>>; why: string },
@@ -111,7 +111,7 @@ export class ConfigReader {
     return standIn;
   }
 
-  /** A field that may say only what holds here anyway. */
+  /** Checks a field that may only have values that always hold here. */
   only(name: string, values: readonly unknown[], why: string): void {
     this.known.add(name);
     const value = this.value(name);
@@ -125,7 +125,7 @@ export class ConfigReader {
     );
   }
 
-  /** Each entry one of `values`; undefined when the list is absent. */
+  /** Reads a list with entries out of `values`; undefined when it is absent. */
   list(name: string, values: readonly string[], why: string): string[] | undefined {
     this.learn(name, { fallbackText: 'computed' }, `list of ${values.map((one) => `\`${one}\``).join(', ')}`);
     const value = this.value(name);
@@ -143,7 +143,7 @@ export class ConfigReader {
     return value;
   }
 
-  /** The id of a token, several or none: kept for the exported model when it is there. */
+  /** Reads token ids: one, several or none. They are kept for the exported model. */
   tokenId(name: string): number | number[] | null | undefined {
     this.known.add(name);
     const value = this.given[name];
@@ -154,7 +154,7 @@ export class ConfigReader {
     return undefined;
   }
 
-  /** The reader of an inner object, or null when it is absent. */
+  /** Returns the reader of an inner object, or null when it is absent. */
   section(name: string, aliases: readonly string[] = []): ConfigReader | null {
     const value = this.value(name, aliases);
     if (value === undefined) return null;
@@ -165,17 +165,17 @@ export class ConfigReader {
     return null;
   }
 
-  /** Fields that change nothing here. */
+  /** Accepts fields without effect. */
   ignore(names: readonly string[]): void {
     for (const name of names) this.known.add(name);
   }
 
   /**
-   * Those that people could expect something of: a warning says that nothing comes of them.
+   * Accepts fields that users could expect an effect of, with a warning.
    *
-   * @param holding values that hold here anyway, and need no warning
+   * @param holding values that always hold here, and need no warning
    */
-  ignoreAloud(names: readonly string[], why: string, holding: readonly unknown[] = []): void {
+  ignoreWithWarning(names: readonly string[], why: string, holding: readonly unknown[] = []): void {
     this.ignore(names);
     for (const name of names)
       if (this.has(name) && !holding.some((one) => isDeepStrictEqual(one, this.given[name])))
@@ -186,7 +186,7 @@ export class ConfigReader {
     return this.given[name] !== undefined && this.given[name] !== null;
   }
 
-  /** Whether nothing is wrong with these fields so far. */
+  /** Returns whether these fields have no errors so far. */
   isSound(...names: string[]): boolean {
     return !this.errors.some(({ pointer }) => names.some((name) => pointer === `${this.at}/${name}`));
   }
@@ -195,10 +195,10 @@ export class ConfigReader {
     this.errors.push(fieldError(`${this.at}/${name}`, code, message, suggestion));
   }
 
-  /** Refuses what was not asked for: nobody can say that it changes nothing. */
+  /** Refuses fields that were not read, because they might change the mathematics. */
   finish(): void {
     for (const name of Object.keys(this.given)) {
-      // Names with a line before them are transformers' own: how it runs the model, and where it came from.
+      // Names with a leading underscore are private to transformers: execution and origin of the model.
       if (this.known.has(name) || name.startsWith('_')) continue;
       if (this.errors.length >= MAX_ERRORS) return;
       const message = `${name} is not a known field; a field may change the mathematics, so it is not ignored`;
@@ -229,7 +229,7 @@ export class ConfigReader {
     return standIn;
   }
 
-  /** What stands under a name or one of its other spellings; undefined for null. */
+  /** Returns the value of a name or its aliases; undefined for null. */
   private value(name: string, aliases: readonly string[] = []): unknown {
     const names = [name, ...aliases];
     this.ignore(names);

@@ -26,7 +26,7 @@ const REFUSED: Refusal[] = [
   [{ model_type: 'qwen4' }, 'unknown_value', '/model_type', 'qwen2'],
   [{ model_type: 'bert' }, 'unknown_value', '/model_type'],
   [{ model_type: 3 }, 'unknown_value', '/model_type'],
-  // what changes the mathematics
+  // fields that change the mathematics
   [{ ...GPT2, scale_attn_weights: false }, 'model_field_unsupported', '/scale_attn_weights', 'true'],
   [
     { ...GPT2, scale_attn_by_inverse_layer_idx: true },
@@ -73,7 +73,7 @@ const REFUSED: Refusal[] = [
   [{ ...LLAMA, rope_scaling: { type: 'linear', factor: 0.5 } }, 'out_of_range', '/rope_scaling/factor'],
   [{ ...LLAMA, rope_scaling: 'linear' }, 'wrong_type', '/rope_scaling'],
   [{ ...LLAMA, rope_scaling: [] }, 'wrong_type', '/rope_scaling'],
-  // Cosines and sines of 0 are no positions.
+  // Cosines and sines scaled by 0 are no positions.
   [
     { ...LLAMA, rope_scaling: { rope_type: 'yarn', factor: 4, attention_factor: 0 } },
     'out_of_range',
@@ -96,7 +96,7 @@ const REFUSED: Refusal[] = [
     '1',
   ],
   [{ ...LLAMA, rope_scaling: { ...llama3, beta_fast: 32 } }, 'unknown_field', '/rope_scaling/beta_fast'],
-  // fields that nobody knows
+  // unknown fields
   [{ ...LLAMA, hiden_act: 'silu' }, 'unknown_field', '/hiden_act', 'hidden_act'],
   [{ ...LLAMA, 'a/b~c': 1 }, 'unknown_field', '/a~1b~0c'],
   [{ ...LLAMA, n_embd: 64 }, 'unknown_field', '/n_embd'],

@@ -15,7 +15,10 @@ const WHY_TYPES =
   'Frequencies that follow the length of the sequence, or lists of factors, are not computed here.';
 const WHY_PARTIAL = 'every element of a head is rotated';
 
-/** transformers 4 has `rope_theta` beside `rope_scaling`; transformers 5 has both in `rope_parameters`. */
+/**
+ * Reads both spellings: transformers 4 has `rope_theta` beside `rope_scaling`; transformers 5 has both in
+ * `rope_parameters`.
+ */
 export function readRope(reader: ConfigReader, defaultTheta: number, maxPositions: number): RopeConfig {
   reader.only('partial_rotary_factor', [1], WHY_PARTIAL);
   const beside = reader.has('rope_theta');
@@ -37,7 +40,7 @@ function readScaling(reader: ConfigReader, maxPositions: number): RopeScaling | 
     fallback: 'default',
     why: WHY_TYPES,
   });
-  // Which fields there may be is decided by the type.
+  // The type determines the allowed fields.
   if (reader.errors.length > numErrors) return null;
   const scaling = rope_type === 'default' ? null : readType(reader, rope_type, maxPositions);
   reader.finish();
@@ -89,7 +92,7 @@ function readYarn(reader: ConfigReader) {
   };
 }
 
-/** What stands in the fields that a type of scaling does not have. */
+/** Values of the fields that a type of scaling does not have. */
 export const NO_SCALING: RopeScalingParams = {
   type: 'none',
   factor: 1,

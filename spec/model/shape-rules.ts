@@ -4,7 +4,7 @@ import type { Architecture } from './architecture.js';
 import { architectureOf, familyOf } from './families/families.js';
 import { largestDivisor } from './leaves.js';
 
-/** What must hold between the sizes of a model; pointers have the names that its family has for them. */
+/** Checks the rules between the sizes of a model; pointers have the names of its family. */
 export function checkShapes(config: ResolvedModelConfig): FieldError[] {
   const architecture = architectureOf(config);
   const { fieldNames } = familyOf(config);

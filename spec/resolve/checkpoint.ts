@@ -1,7 +1,7 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 
-/** The three that say when a checkpoint is taken. */
+/** Alternative schedules of checkpoints. */
 const WHEN = ['every_steps', 'every_seconds', 'auto'] as const;
 
 export function resolveCheckpoint(given: JobSpec['checkpoint'] = {}): ResolvedJobSpec['checkpoint'] {

@@ -6,13 +6,13 @@ type Data = JobSpec['data'];
 type ResolvedData = ResolvedJobSpec['data'];
 type Train = NonNullable<JobSpec['train']>;
 
-/** The shortest `train.sequence_length` that the schema accepts. */
+/** Minimum of `train.sequence_length` in the schema. */
 const MIN_SEQUENCE_LENGTH = 8;
 
-/** A document's data with its dataset named, which the caller has found, or stands something in for. */
+/** Data with its dataset named, which the caller has looked up or replaced by a placeholder. */
 export type NamedData = Data & Pick<ResolvedData, 'dataset'>;
 
-/** @param given the data as the document has it; what lies at a URI has the format that is said, a dataset its own */
+/** @param given the data of the document; content at a URI has the stated format, a dataset its own */
 export function checkFormat(given: Data): FieldError[] {
   if (given.format === undefined || given.uri !== undefined) return [];
   return [fieldError('/data/format', 'field_without_effect', 'a dataset has a format already; leave it out')];
@@ -23,7 +23,7 @@ export function resolveData({ uri: _, format: __, ...given }: NamedData, sources
     validation_fraction: 0,
     seed: 1,
     parse_special_tokens: false,
-    // The parts of a chat are worth little without each other.
+    // Parts of a chat have little value without each other.
     packing: sources.dataset?.format === 'jsonl' ? 'whole' : 'split',
     ...given,
     tokenizer: resolveTokenizer(given, sources),
@@ -39,7 +39,7 @@ export function resolveEvaluation(
   return data.validation_fraction > 0 ? { eval_every_steps } : {};
 }
 
-/** @param given the training as the document has it, to find fields that mean nothing */
+/** @param given the training section of the document, to find fields without effect */
 export function checkEvaluation(given: Train | undefined, { data }: ResolvedJobSpec): FieldError[] {
   if (given?.eval_every_steps === undefined || data.validation_fraction > 0) return [];
   return [
@@ -78,10 +78,11 @@ export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): F
   return [];
 }
 
-/** Null where it depends on the tokens themselves. */
+/** Returns null if the number depends on the tokens. */
 export function sequencesOf({ num_tokens }: Dataset, data: ResolvedData, length: number): number | null {
   if (num_tokens === null || data.tokenizer !== 'bytes') return null;
-  // A sample is `length` inputs and, shifted by one, as many targets. A rest is padded, or left out where a text is split.
+  // A sample is `length` inputs and as many targets, shifted by one. A remainder is padded, or dropped when
+  // texts are split.
   const sequences = (num_tokens - 1) / length;
   return data.packing === 'split' ? Math.floor(sequences) : Math.ceil(sequences);
 }

@@ -1,6 +1,6 @@
 /**
- * Experts in P sets: P ranks next to each other hold all of them together and compute P leaves at the same time, so P
- * divides whatever is counted in experts, leaves, lanes or ranks.
+ * Expert sets: P adjacent ranks hold all experts together and compute P leaves at the same time, so P divides
+ * the numbers of experts, leaves, lanes and ranks.
  */
 import type { FieldError, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
@@ -19,7 +19,7 @@ export function checkExpertSets(spec: ResolvedJobSpec): FieldError[] {
     return [fieldError(POINTER, 'model_has_no_experts', why, '1')];
   }
   const leaves = leafCount(train);
-  // Reported where it comes from: a micro-batch that does not divide.
+  // A micro-batch that does not divide the batch is reported by its own rule.
   const parts = { experts, ...(train.global_batch_size % train.micro_batch_size === 0 && { leaves }) };
   const [broken] = Object.entries(parts).filter(([, count]) => count % numSets !== 0);
   if (broken === undefined) return checkLanes(spec);
@@ -35,7 +35,7 @@ export function checkExpertSets(spec: ResolvedJobSpec): FieldError[] {
   ];
 }
 
-/** @param value of a field that counts something of which every set gets as many */
+/** @param value of a field that must be a multiple of the number of sets */
 export function checkMultiple(pointer: string, value: number, numSets: number): FieldError[] {
   if (value % numSets === 0) return [];
   return [
@@ -53,7 +53,7 @@ function checkLanes({ zero }: ResolvedJobSpec): FieldError[] {
   return stage === 1 ? checkMultiple('/zero/lanes', lanes, zero.expert_parallel_size) : [];
 }
 
-/** The largest number up to `atMost` that divides all of them. */
+/** Returns the largest number up to `atMost` that divides all of them. */
 function commonDivisor(counts: readonly number[], atMost: number): number {
   for (let divisor = atMost; divisor > 1; divisor -= 1) {
     if (counts.every((count) => count % divisor === 0)) return divisor;

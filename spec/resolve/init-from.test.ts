@@ -3,7 +3,7 @@ import type { JobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';
 
-t.test('a checkpoint to begin with', async (t) => {
+t.test('a checkpoint as initial state', async (t) => {
   const source = (train: JobSpec['train'] = { steps: 1 }, model: JobSpec['model'] = SMALLEST.model) => ({
     checkpoint: {
       id: `ckpt_${'0'.repeat(26)}`,

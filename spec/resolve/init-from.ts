@@ -8,18 +8,18 @@ import { frozenDifference, splitParams } from './param-groups.js';
 
 type ResolvedInitFrom = ResolvedJobSpec['model']['init_from'];
 
-/** A checkpoint that a job may begin with, and the document of the job that made it. */
+/** Checkpoint as initial state, and the document of the job that made it. */
 export interface CheckpointSource {
   checkpoint: Checkpoint;
   spec: ResolvedJobSpec;
 }
 
-/** What a job may begin with. */
+/** Source of a job's initial state. */
 export type InitSource = CheckpointSource | ModelSource;
 
 const AT = '/model/init_from';
 
-/** The fields that decide which parameters there are, and of which shapes. */
+/** Fields that determine the parameters and their shapes. */
 const SHAPE_FIELDS = [
   'naming',
   'hidden_size',
@@ -37,7 +37,7 @@ const SHAPE_FIELDS = [
   'tie_word_embeddings',
 ] as const satisfies readonly (keyof Architecture)[];
 
-/** Null without a source: then the document is refused, or its rules alone are wanted. */
+/** Returns null without a source: the document is refused then, or only its other rules are checked. */
 export function resolveInitFrom(given: InitFrom | undefined, source: InitSource | null): ResolvedInitFrom {
   if (given === undefined || source === null) return null;
   if ('model' in source) {
@@ -53,7 +53,7 @@ export function checkInitFrom(spec: ResolvedJobSpec, source: InitSource | null):
   if (init_from === null || source === null) return [];
   if ('model' in source || 'model' in init_from) return 'model' in source ? checkInitModel(spec, source) : [];
   const errors = checkShapes(spec, source);
-  // Of another model there is no saying which parameters are frozen alike.
+  // Frozen parameters are only comparable between equal models.
   const { restore } = init_from;
   if ((restore === 'full' || restore === 'continue') && errors.length === 0)
     errors.push(...checkFullRestore(spec, source.spec));
@@ -68,7 +68,7 @@ function checkBeyond({ train: { steps } }: ResolvedJobSpec, { checkpoint }: Chec
   return [fieldError('/train/steps', 'steps_not_beyond_checkpoint', message, suggestion)];
 }
 
-/** The states of the optimizer must be there, for every parameter that is trained. */
+/** Checks that the checkpoint has the optimizer states of every trained parameter. */
 function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): FieldError[] {
   const [here, there] = [statesText(ours), statesText(theirs)];
   if (here !== there) {
@@ -81,7 +81,7 @@ function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): Field
   return [fieldError(`${AT}/restore`, 'checkpoint_frozen_differs', message, 'weights')];
 }
 
-/** Which states an optimizer has, for people and to compare. */
+/** Names the states of an optimizer, for messages and comparisons. */
 function statesText({ train: { optimizer } }: ResolvedJobSpec): string {
   return optimizer.type === 'sgd' && optimizer.momentum === 0 ? 'sgd without a momentum' : optimizer.type;
 }

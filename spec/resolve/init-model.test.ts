@@ -32,7 +32,7 @@ t.test('the configuration is the model’s, with every field', async (t) => {
   t.match(model.config, { model_type: 'llama', hidden_size: 64, rope_theta: 50_000, head_dim: 16 });
 });
 
-t.test('another configuration of the same parameters is taken instead', async (t) => {
+t.test('another configuration with the same parameters takes precedence', async (t) => {
   const { model, errors } = resolve({
     config: { ...config, rms_norm_eps: 0.001 } as never,
     init_from: { model: id },
@@ -41,7 +41,7 @@ t.test('another configuration of the same parameters is taken instead', async (t
   t.match(model.config, { rms_norm_eps: 0.001 });
 });
 
-t.test('what does not fit is refused by name', async (t) => {
+t.test('a mismatch is refused by name', async (t) => {
   const init_from = { model: id };
   const cases: [JobSpec['model'], string, RegExp][] = [
     [

@@ -7,14 +7,14 @@ import { initFromOf } from './given-init.js';
 import { momentsOf } from './optimizer.js';
 import { splitParams } from './param-groups.js';
 
-/** An uploaded model that a job may begin with. */
+/** Uploaded model as initial state. */
 export interface ModelSource {
   model: Model;
 }
 
 const AT = '/model/init_from';
 
-/** Which of the fields that say what the model is may stand beside each other. */
+/** Checks that the fields that define the model are not combined wrongly. */
 export function checkGiven(given: JobSpec['model']): FieldError[] {
   const { preset, config } = given;
   const errors: FieldError[] = [];
@@ -35,7 +35,7 @@ export function checkGiven(given: JobSpec['model']): FieldError[] {
   return errors;
 }
 
-/** The parameters of a configuration that was given beside a model must be the model's. */
+/** Checks that a configuration given beside a model has the model's parameters. */
 export function checkInitModel(spec: ResolvedJobSpec, { model }: ModelSource): FieldError[] {
   const theirs = importConfig(model.config).config;
   if (theirs === null) return [];
@@ -49,7 +49,7 @@ export function checkInitModel(spec: ResolvedJobSpec, { model }: ModelSource): F
   ];
 }
 
-/** A full restore needs what the optimizer keeps, for every parameter that is trained. */
+/** Checks that the model has the optimizer states of every trained parameter, for a full restore. */
 function checkState(spec: ResolvedJobSpec, model: Model): FieldError[] {
   const at = `${AT}/restore`;
   const { id, optimizer_states, frozen_parameters = [] } = model;
@@ -74,11 +74,13 @@ function checkState(spec: ResolvedJobSpec, model: Model): FieldError[] {
   return [fieldError(at, 'checkpoint_frozen_differs', message, 'weights')];
 }
 
-/** The name of a parameter that is frozen by the job alone or in the model alone; null where there is none. */
+/**
+ * Returns the name of a parameter that is frozen only by the job or only in the model; null if there is none.
+ */
 function frozenOtherwise(spec: ResolvedJobSpec, frozen_parameters: readonly string[]): string | null {
   const theirs = new Set(frozen_parameters);
   const ours = new Set<string>();
-  // Ends behind as many names as the model has, whatever the job freezes.
+  // Stops after as many names as the model has, regardless of the job's frozen parameters.
   for (const { frozen } of splitParams(spec))
     for (const name of frozen.names()) {
       if (!theirs.has(name)) return name;
@@ -97,11 +99,11 @@ function firstDifference(here: readonly ParamKind[], there: readonly ParamKind[]
       return `${paramName(kind, 0, 0)} has shape [${other?.shape}] there and [${kind.shape}] here`;
   }
   const known = new Map(here.map((kind) => [kind.name, kind]));
-  const [stranger] = there.flatMap((kind) => nameBeyond(kind, known.get(kind.name)) ?? []);
-  return stranger === undefined ? null : `its ${stranger} does not exist here`;
+  const [unexpected] = there.flatMap((kind) => nameBeyond(kind, known.get(kind.name)) ?? []);
+  return unexpected === undefined ? null : `its ${unexpected} does not exist here`;
 }
 
-/** The name of a parameter of a kind which another model, that has so much of the kind, does not have. */
+/** Returns the name of a parameter of a kind that the other model does not have. */
 function nameBeyond(kind: ParamKind, other: ParamKind | undefined): string | null {
   if (other === undefined) return paramName(kind, 0, 0);
   if (kind.layers > other.layers) return paramName(kind, other.layers, 0);

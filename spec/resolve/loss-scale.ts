@@ -5,7 +5,7 @@ type LossScale = NonNullable<NonNullable<JobSpec['train']>['loss_scale']>;
 type ResolvedLossScale = ResolvedJobSpec['train']['loss_scale'];
 type Override = ResolvedJobSpec['train']['overrides'][number];
 
-/** What each type has besides `type` and `max_skipped_steps`, with the defaults. */
+/** Fields of each type besides `type` and `max_skipped_steps`, with the defaults. */
 const TYPE_DEFAULTS = {
   none: {},
   static: { initial_scale: 65_536 },
@@ -32,7 +32,7 @@ export function resolveLossScale(
   return Object.fromEntries(fields) as ResolvedLossScale;
 }
 
-/** @param given the loss scale as the document has it, to find fields that mean nothing */
+/** @param given the loss scale of the document, to find fields without effect */
 export function checkLossScale(given: LossScale | undefined, spec: ResolvedJobSpec): FieldError[] {
   const { type, initial_scale = Infinity, min_scale = 0 } = spec.train.loss_scale;
   const at = '/train/loss_scale';
@@ -61,7 +61,7 @@ export function checkLossScale(given: LossScale | undefined, spec: ResolvedJobSp
   return errors;
 }
 
-/** Whether gradients pass through fp16 anywhere. */
+/** Returns whether gradients pass through fp16 anywhere. */
 function usesFp16({ train, zero }: ResolvedJobSpec): boolean {
   return [train.precision, zero.reduce_dtype, zero.grad_accum_dtype].includes('fp16');
 }

@@ -20,7 +20,7 @@ export function resolveLrSchedule(given: LrSchedule = {}, steps: number): Resolv
   return schedule.type === 'wsd' ? { ...schedule, decay_steps } : schedule;
 }
 
-/** @param given the schedule as the document has it, to find fields that mean nothing */
+/** @param given the schedule of the document, to find fields without effect */
 export function checkLrSchedule(given: LrSchedule | undefined, train: ResolvedTrain): FieldError[] {
   const { steps, optimizer, lr_schedule: schedule } = train;
   const errors: FieldError[] = [];

@@ -10,11 +10,11 @@ const AT = '/model/config';
 export interface ReadConfig {
   /** Null when it could not be read. */
   config: ResolvedModelConfig | null;
-  /** What is wrong with the configuration itself. */
+  /** Errors of the configuration itself. */
   errors: FieldError[];
 }
 
-/** @param source what `init_from` names; the configuration of a model is taken where the document gives none */
+/** @param source source of `init_from`; the configuration of a model is used if the document has none */
 export function resolveConfig(
   { config, preset }: JobSpec['model'],
   source: InitSource | null = null,
@@ -22,7 +22,7 @@ export function resolveConfig(
   if (config !== undefined) return readConfig(config, (pointer) => AT + pointer);
   if (preset === undefined && source !== null && 'model' in source)
     return readConfig(source.model.config, () => '/model/init_from/model');
-  // One of them has to be there; the preset stands in so that the other rules can still be checked.
+  // One of them is required; the preset stands in so that the other rules can still be checked.
   return { config: presets[preset ?? 'llama-tiny'], errors: [] };
 }
 
@@ -34,7 +34,7 @@ function readConfig(
   return { config, errors: errors.map((error) => ({ ...error, pointer: place(error.pointer) })) };
 }
 
-/** What the rest of the document asks of the model. */
+/** Checks the requirements of the document on the model. */
 export function checkModel({ model, train }: ResolvedJobSpec): FieldError[] {
   const { max_position_embeddings } = architectureOf(model.config);
   if (train.sequence_length <= max_position_embeddings) return [];

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import t from 'tap';
 import { LIMITS } from '../model/families/limits.js';
 import { type ParamKind, paramName } from '../model/params.js';
-import { MOST_CHARACTERS, NamePattern } from './name-pattern.js';
+import { MAX_CHARACTERS, NamePattern } from './name-pattern.js';
 
 const kind = (name: string, layers: number, experts: number | null): ParamKind => ({
   name,
@@ -19,7 +19,7 @@ const KINDS = [
   kind('model.layers.{}.moe.experts.{}.w1.weight', 13, 112),
 ];
 
-/** Each name by itself, with a regular expression. */
+/** Returns the matching names, each tested alone with a regular expression. */
 function oneByOne(pattern: string, { name, layers, experts }: ParamKind): string[] {
   const source = pattern.replaceAll('.', '\\.').replaceAll('*', '.*').replaceAll('?', '.');
   const expression = new RegExp(`^${source}$`);
@@ -40,7 +40,7 @@ function byKind(pattern: string, of: ParamKind): string[] {
   );
 }
 
-t.test('all names of a kind match as each does by itself', async (t) => {
+t.test('all names of a kind match as each does alone', async (t) => {
   const parts = ['*', '*', '?', '1', '11', '.', 'w1', 'model', 'layers.', '.moe.experts.', 'weight', 'e'];
   const patterns = fc.array(fc.constantFrom(...parts), { maxLength: 9 }).map((chosen) => chosen.join(''));
   const cut = fc
@@ -65,16 +65,16 @@ t.test('all names of a kind match as each does by itself', async (t) => {
   t.ok(matched > 1000, `${matched} names matched`);
 });
 
-t.test('a pattern that is longer than every name matches none', async (t) => {
+t.test('a pattern longer than every name matches none', async (t) => {
   const longest = paramName(
     { name: 'model.layers.{}.block_sparse_moe.experts.{}.w1.weight' },
     LIMITS.layers.max - 1,
     LIMITS.experts.max - 1,
   );
-  t.ok(longest.length <= MOST_CHARACTERS, longest);
+  t.ok(longest.length <= MAX_CHARACTERS, longest);
   const of = kind('{}', 1, null);
-  t.strictSame(new NamePattern('?'.repeat(MOST_CHARACTERS + 1)).rowsOf(of), []);
-  const whole = kind('a'.repeat(MOST_CHARACTERS), 1, null);
-  for (const pattern of ['?'.repeat(MOST_CHARACTERS), `${'a*'.repeat(MOST_CHARACTERS)}`])
+  t.strictSame(new NamePattern('?'.repeat(MAX_CHARACTERS + 1)).rowsOf(of), []);
+  const whole = kind('a'.repeat(MAX_CHARACTERS), 1, null);
+  for (const pattern of ['?'.repeat(MAX_CHARACTERS), `${'a*'.repeat(MAX_CHARACTERS)}`])
     t.equal(new NamePattern(pattern).rowsOf(whole)[0]?.[0], 1, pattern);
 });

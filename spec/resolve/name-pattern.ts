@@ -6,30 +6,33 @@ type Positions = readonly [low: number, high: number];
 
 const WORD_BITS = 31;
 const WORD_MASK = 2 ** WORD_BITS - 1;
-/** The longest pattern whose positions fit, without its stars; no name of a parameter is as long. */
-export const MOST_CHARACTERS = 2 * WORD_BITS - 1;
+/**
+ * Maximum length of a pattern without its stars, so that its positions fit; every parameter name is shorter.
+ */
+export const MAX_CHARACTERS = 2 * WORD_BITS - 1;
 /** Names are ASCII. */
 const NUM_CODES = 128;
 
 /**
- * A pattern for whole names that is held against all names of a kind at once: `*` stands for any run of characters, `?` for one, every
- * other character for itself.
+ * Pattern for whole names, matched against all names of a kind at once: `*` stands for any run of characters,
+ * `?` for one, every other character for itself.
  *
- * A name is a head, the number of a layer, a middle, the number of an expert and a tail. It matches when a position of the pattern is
- * reached by everything before the number of the expert, and everything from there on leads from this position to the end. The first
- * depends on the layer alone and the second on the expert alone, so that 256 walks forward and 256 walks backward decide 65,536 names.
+ * A name is a head, a layer number, a middle, an expert number and a tail. It matches if some position of the
+ * pattern is reached from the start by everything before the expert number, and the rest leads from this
+ * position to the end. The first depends on the layer alone and the second on the expert alone, so that 256
+ * walks forward and 256 walks backward decide 65,536 names.
  */
 export class NamePattern {
   private readonly length: number;
-  /** Where a star stands: the position is kept by any character. */
+  /** Positions of stars, which any character keeps. */
   private readonly stars: Positions;
-  /** By the code of a character, where it may stand. */
+  /** Positions of each character, by its code. */
   private readonly lows = new Int32Array(NUM_CODES);
   private readonly highs = new Int32Array(NUM_CODES);
   private readonly layersAfter = new Map<string, ReachedByLayers>();
 
   constructor(pattern: string) {
-    const [places, length] = placesOf(pattern);
+    const [places, length] = positionsOf(pattern);
     const anywhere = places.get('?') ?? NOWHERE;
     this.lows.fill(anywhere[0]);
     this.highs.fill(anywhere[1]);
@@ -42,9 +45,12 @@ export class NamePattern {
     this.length = length;
   }
 
-  /** For each layer a bit for each expert whose parameter matches, or null where none does. Layers with the same ones share a row. */
+  /**
+   * Returns, for each layer, a bit for each matching expert, or null if none matches. Layers with equal bits
+   * share a row.
+   */
   rowsOf({ name, layers, experts }: ParamKind): (Int32Array | null)[] {
-    if (this.length > MOST_CHARACTERS) return [];
+    if (this.length > MAX_CHARACTERS) return [];
     const [head = '', ...rest] = name.split('{}');
     const toEnd = this.walkBack(rest.at(-1) ?? '', bit(this.length));
     if (isNone(toEnd)) return [];
@@ -57,7 +63,10 @@ export class NamePattern {
     return classOf.map((one) => rows[one] ?? null);
   }
 
-  /** The positions that a head and the number of a layer lead to. @param layers null: the names have no number of a layer */
+  /**
+   * Returns the positions reached by a head and the layer numbers. @param layers null: the names have no
+   * layer number
+   */
   private layersBehind(head: string, layers: number | null): ReachedByLayers {
     const known = this.layersAfter.get(head);
     if (known !== undefined) return known;
@@ -67,7 +76,7 @@ export class NamePattern {
     return found;
   }
 
-  /** The positions that a text leads to. */
+  /** Returns the positions reached by a text. */
   private walk(text: string, from: Positions): Positions {
     let [low, high] = from;
     const [keptLow, keptHigh] = this.stars;
@@ -80,7 +89,7 @@ export class NamePattern {
     return [low, high];
   }
 
-  /** The positions from which a text leads to one of `to`. */
+  /** Returns the positions from which a text leads to one of `to`. */
   private walkBack(text: string, to: Positions): Positions {
     let [low, high] = to;
     const [keptLow, keptHigh] = this.stars;
@@ -96,9 +105,9 @@ export class NamePattern {
 }
 
 interface ReachedByLayers {
-  /** The distinct ones: most patterns tell few layers apart. */
+  /** Distinct sets: most patterns distinguish few layers. */
   classes: Positions[];
-  /** Of each layer, which one. */
+  /** Index of the set of each layer. */
   classOf: number[];
 }
 
@@ -118,12 +127,12 @@ const NUMBERS = Array.from({ length: Math.max(LIMITS.layers.max, LIMITS.experts.
   String(number),
 );
 
-/** The numbers of so many layers or experts as they stand in names; nothing where names have none. */
+/** Returns the numbers of layers or experts as in names; an empty text if names have none. */
 function numbers(count: number | null): string[] {
   return count === null ? [''] : NUMBERS.slice(0, count);
 }
 
-/** A bit for each expert that begins where one of the positions is; null when none does. */
+/** Returns a bit for each expert that starts at one of the positions; null if none does. */
 function meeting([low, high]: Positions, fromExpert: readonly Positions[]): Int32Array | null {
   let row: Int32Array | null = null;
   for (const [expert, [fromLow, fromHigh]] of fromExpert.entries())
@@ -138,8 +147,11 @@ function isNone([low, high]: Positions): boolean {
   return (low | high) === 0;
 }
 
-/** Where each character of a pattern stands, and where the pattern ends. A star stands where the next other character does. */
-function placesOf(pattern: string): [places: Map<string, Positions>, length: number] {
+/**
+ * Returns the positions of each character and of the end. A star has the position of the next other
+ * character.
+ */
+function positionsOf(pattern: string): [places: Map<string, Positions>, length: number] {
   const places = new Map<string, Positions>();
   let at = 0;
   for (const character of pattern) {

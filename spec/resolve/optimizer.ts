@@ -6,10 +6,10 @@ type Optimizer = NonNullable<NonNullable<JobSpec['train']>['optimizer']>;
 type ResolvedOptimizer = ResolvedJobSpec['train']['optimizer'];
 export type OptimizerType = ResolvedOptimizer['type'];
 
-/** The fields that every type has. */
+/** Fields of every type. */
 const COMMON_FIELDS = ['type', 'lr', 'weight_decay', 'param_groups'] as const;
 
-/** What each type has besides, with the defaults. A field that is not here does not exist for the type. */
+/** Additional fields of each type, with the defaults. Other fields do not exist for the type. */
 const TYPE_DEFAULTS = {
   adamw: { weight_decay: 0.1, betas: [0.9, 0.95], eps: 1e-8 },
   adam: { weight_decay: 0, betas: [0.9, 0.95], eps: 1e-8 },
@@ -26,12 +26,12 @@ const TYPE_DEFAULTS = {
   sgd: { weight_decay: 0, momentum: 0.9, dampening: 0, nesterov: false },
 } as const satisfies Record<OptimizerType, Omit<Optimizer, 'betas'> & { betas?: readonly [number, number] }>;
 
-/** The names of all fields that a type has. */
+/** Returns the names of all fields of a type. */
 export function optimizerFields(type: OptimizerType): ReadonlySet<string> {
   return new Set([...COMMON_FIELDS, ...Object.keys(TYPE_DEFAULTS[type])]);
 }
 
-/** What an optimizer keeps of each parameter that is trained, besides its master weights. */
+/** Returns the optimizer states of each trained parameter besides its master weights. */
 export function momentsOf({ type, momentum }: Pick<ResolvedOptimizer, 'type' | 'momentum'>): Moment[] {
   switch (type) {
     case 'adamw':
@@ -64,7 +64,7 @@ export function resolveOptimizer(given: Optimizer = {}): ResolvedOptimizer {
   };
 }
 
-/** Workers compute in fp32: what rounds to a number there that means something else is refused. */
+/** Refuses values that fp32, in which workers compute, rounds to a number with another meaning. */
 function checkRounding({ betas, momentum = 0, eps = 1 }: ResolvedOptimizer): FieldError[] {
   const at = '/train/optimizer';
   const below1 = (field: string, value: number) =>
@@ -99,7 +99,7 @@ function checkRounding({ betas, momentum = 0, eps = 1 }: ResolvedOptimizer): Fie
 const BELOW_1 = '0.99999994';
 const ABOVE_0 = '1.4e-45';
 
-/** @param given the optimizer as the document has it, to find fields that mean nothing */
+/** @param given the optimizer of the document, to find fields without effect */
 export function checkOptimizer(given: Optimizer | undefined, resolved: ResolvedOptimizer): FieldError[] {
   const { type, momentum, dampening, nesterov, min_coeff = 0, max_coeff = Infinity } = resolved;
   const at = '/train/optimizer';

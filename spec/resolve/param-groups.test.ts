@@ -21,7 +21,7 @@ t.test('patterns of parameter names', async (t) => {
   t.notOk(globMatches(`${'a*'.repeat(100)}b`, 'a'.repeat(256)), 'in a reasonable time');
 });
 
-t.test('the first matching entry counts', async (t) => {
+t.test('the first matching entry applies', async (t) => {
   const groups = [
     { match: 'model.layers.0.*', lr: 0.1, weight_decay: null, frozen: false },
     { match: '*norm*', lr: null, weight_decay: 0.5, frozen: false },

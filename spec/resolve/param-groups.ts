@@ -10,9 +10,12 @@ import { countOf, type ParamKind, paramKinds, paramName } from '../model/params.
 import { NamePattern } from './name-pattern.js';
 import { ParamSet } from './param-set.js';
 
-/** A pattern for whole names: `*` stands for any run of characters, `?` for one; every other character for itself. */
+/**
+ * Matches a pattern against a whole name: `*` stands for any run of characters, `?` for one; every other
+ * character for itself.
+ */
 export function globMatches(pattern: string, name: string): boolean {
-  // The classic walk with one point to go back to: its time is bounded by the product of the two lengths.
+  // The classic algorithm with one backtracking point: its time is bounded by the product of the two lengths.
   let [p, n, star, resume] = [0, 0, -1, 0];
   while (n < name.length) {
     if (p < pattern.length && (pattern[p] === '?' || (pattern[p] === name[n] && pattern[p] !== '*'))) {
@@ -34,33 +37,36 @@ export function globMatches(pattern: string, name: string): boolean {
   return p === pattern.length;
 }
 
-/** The entry that counts for a parameter: the first that matches, or undefined. */
+/** Returns the first matching entry of a parameter, or undefined. */
 export function groupOf(groups: readonly ResolvedParamGroup[], name: string): ResolvedParamGroup | undefined {
   return groups.find(({ match }) => globMatches(match, name));
 }
 
-/** What `param_groups` make of the parameters of a kind. */
+/** Effect of `param_groups` on the parameters of a kind. */
 export interface SplitKind {
   kind: ParamKind;
   frozen: ParamSet;
   numFrozen: number;
-  /** Of each expert, how many are frozen; one number where experts have none. */
+  /** Number of frozen parameters of each expert; a single number without experts. */
   frozenByExpert: readonly number[];
 }
 
 interface Split {
   kinds: readonly SplitKind[];
-  /** The entries that count for at least one parameter. */
+  /** Entries that apply to at least one parameter. */
   used: ReadonlySet<ResolvedParamGroup>;
 }
 
-/** The last one of a configuration: the memory of one document is asked for on many numbers of ranks. */
+/**
+ * Cache of the last result for a configuration: the memory of one document is estimated for many numbers of
+ * ranks.
+ */
 const lastSplits = new WeakMap<
   ResolvedModelConfig,
   { groups: readonly ResolvedParamGroup[]; split: Split }
 >();
 
-/** The parameters of a model by kind, and which of them are frozen. */
+/** Returns the parameters of a model by kind, with the frozen ones. */
 export function splitParams(spec: Pick<ResolvedJobSpec, 'model' | 'train'>): readonly SplitKind[] {
   return splitOf(spec).kinds;
 }
@@ -74,7 +80,7 @@ function splitOf({ model, train }: Pick<ResolvedJobSpec, 'model' | 'train'>): Sp
   return split;
 }
 
-/** Each entry takes what it matches of what the entries before it have left. */
+/** Assigns to each entry its matches among the parameters that earlier entries have left. */
 function splitKinds(kinds: readonly ParamKind[], groups: readonly ResolvedParamGroup[]): Split {
   const sets = kinds.map((kind) => ({ left: ParamSet.all(kind), frozen: ParamSet.none(kind) }));
   const used = groups.filter(({ match, frozen: freezes }) => {
@@ -113,7 +119,10 @@ export function checkParamGroups(spec: ResolvedJobSpec): FieldError[] {
   return errors;
 }
 
-/** The name of a parameter that is frozen by one of two documents alone; null where there is none. Their models have the same shapes. */
+/**
+ * Returns the name of a parameter that is frozen by only one of two documents; null if there is none. Their
+ * models have the same shapes.
+ */
 export function frozenDifference(a: readonly SplitKind[], b: readonly SplitKind[]): string | null {
   for (const [i, { frozen }] of a.entries()) {
     const name = frozen.difference((b[i] as SplitKind).frozen);

@@ -1,6 +1,6 @@
 import { type ParamKind, paramName } from '../model/params.js';
 
-/** Some of the parameters of a kind: a bit for each expert of each layer. */
+/** Set of parameters of a kind: a bit for each expert of each layer. */
 export class ParamSet {
   private readonly words: Int32Array;
   private readonly row_words: number;
@@ -32,9 +32,9 @@ export class ParamSet {
 
   /**
    * Removes parameters.
-   * @param rows of each layer, a bit for each expert; null, or no row: there is nothing to remove
-   * @param to set that the removed ones are added to
-   * @returns whether any of them was here
+   * @param rows of each layer, a bit for each expert; null, or no row: nothing to remove
+   * @param to set that receives the removed ones
+   * @returns whether any of them was in this set
    */
   remove(rows: readonly (Int32Array | null)[], to?: ParamSet): boolean {
     let moved = 0;
@@ -49,7 +49,7 @@ export class ParamSet {
     return moved !== 0;
   }
 
-  /** Of each expert, how many of the set are its; one number where experts have none. */
+  /** Counts the members of each expert; a single number without experts. */
   countByExpert(): number[] {
     const counts = new Array<number>(this.experts).fill(0);
     if (this.words.every((word) => word === 0)) return counts;
@@ -63,7 +63,10 @@ export class ParamSet {
     for (const [at, word] of this.words.entries()) yield* this.namesOf(at, word);
   }
 
-  /** The name of a parameter that is in this set or in another one of the kind, but not in both; null where there is none. */
+  /**
+   * Returns the name of a parameter that is in exactly one of this set and another one of the kind; null if
+   * there is none.
+   */
   difference(other: ParamSet): string | null {
     for (const [at, word] of this.words.entries())
       for (const name of this.namesOf(at, word ^ (other.words[at] as number))) return name;

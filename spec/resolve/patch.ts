@@ -4,28 +4,28 @@ import { overridesBefore } from '../overrides.js';
 import { checkOverrides } from './loss-scale.js';
 import { checkRanks } from './resources.js';
 
-/** As the contract has it for a whole document. */
+/** Limit of the contract for a whole document. */
 const MAX_LABELS = 64;
 
 export interface PatchedSpec {
   spec: ResolvedJobSpec;
-  /** The ranks that the job should run on from now on. */
+  /** Ranks that the job should run on from now on. */
   requested_ranks: number;
-  /** The names of the parts that differ. */
+  /** Names of the parts that differ. */
   changed: string[];
   errors: FieldError[];
 }
 
-/** Where the job is when its document is changed. */
+/** State of the job when its document is changed. */
 export interface PatchedAt {
-  /** The ranks that it should run on so far; kept as far as the new range allows. */
+  /** Ranks requested so far; kept as far as the new range allows. */
   requested_ranks: number;
   steps_done: number;
 }
 
 /**
- * The document of a job after a merge patch (RFC 7396). What a patch may change has no part in the arithmetic of the steps that
- * are done.
+ * Applies a merge patch (RFC 7396) to the document of a job. A patch may only change parts without influence
+ * on the arithmetic of completed steps.
  */
 export function patchSpec(
   before: ResolvedJobSpec,
@@ -59,7 +59,7 @@ export function patchSpec(
   };
 }
 
-/** What the steps that are done were trained with can't be changed any more. */
+/** Checks that the overrides of completed steps are unchanged. */
 function checkPast(before: ResolvedJobSpec, spec: ResolvedJobSpec, steps_done: number): FieldError[] {
   const [old, now] = [before, spec].map(({ train }) => overridesBefore(train.overrides, steps_done));
   if (JSON.stringify(old) === JSON.stringify(now)) return [];
@@ -73,7 +73,7 @@ function checkPast(before: ResolvedJobSpec, spec: ResolvedJobSpec, steps_done: n
   ];
 }
 
-/** Members of the patch replace those of the target; null takes one away. */
+/** Members of the patch replace those of the target; null removes one. */
 function merged<T extends object>(target: T, patch: object = {}): T {
   const members = Object.entries({ ...target, ...patch }).filter(([, value]) => value !== null);
   return Object.fromEntries(members) as T;
@@ -87,7 +87,7 @@ function checkLabels({ labels }: ResolvedJobSpec): FieldError[] {
   ];
 }
 
-/** The lanes are part of the arithmetic, so the ranks have to fit them, and not they the ranks. */
+/** Checks the ranks against the lanes, which are part of the arithmetic and cannot change. */
 function checkLaneCount({ zero, resources }: ResolvedJobSpec): FieldError[] {
   const { lanes } = zero;
   if (zero.stage !== 1 || lanes === undefined || resources.ranks.max <= lanes) return [];

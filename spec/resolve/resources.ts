@@ -3,7 +3,7 @@ import { fieldError } from '../common/field-error.js';
 import { largestDivisor, leafCount } from '../model/leaves.js';
 import { checkMultiple } from './expert-sets.js';
 
-/** @param step what the number of ranks is a multiple of: the number of sets of experts */
+/** @param step the number of expert sets, of which the number of ranks is a multiple */
 export function resolveResources(given: JobSpec['resources'] = {}, step = 1): ResolvedJobSpec['resources'] {
   const { ranks } = given;
   const preferred = ranks?.preferred ?? Math.ceil(Math.max(1, ranks?.min ?? 1) / step) * step;
@@ -28,7 +28,8 @@ export function checkRanks({ resources: { ranks }, train, zero }: ResolvedJobSpe
   const errors = (['max', 'preferred', 'min'] as const).flatMap((name) =>
     checkMultiple(`/resources/ranks/${name}`, ranks[name], zero.expert_parallel_size),
   );
-  // A micro-batch that does not divide is reported on its own; its number of leaves would only mislead.
+  // A micro-batch that does not divide the batch is reported by its own rule; its number of leaves would be
+  // misleading.
   if (train.global_batch_size % train.micro_batch_size === 0) {
     for (const name of ['max', 'preferred', 'min'] as const) {
       if (ranks[name] <= leaves) continue;

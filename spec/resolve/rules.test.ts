@@ -254,7 +254,7 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
   ['expert_parallel_not_divisor', '/zero/lanes', '2', spread(2, { zero: { stage: 1, lanes: 3 } })],
 ];
 
-/** A document with experts in so many sets. */
+/** Returns a document with the given number of expert sets. */
 function spread(
   expert_parallel_size: number,
   {
@@ -280,7 +280,7 @@ t.test('each rule between fields', async (t) => {
   }
 });
 
-t.test('what the suggestion says is accepted', async (t) => {
+t.test('the suggestion is accepted', async (t) => {
   const withSuggestion = resolveSpec({ ...SMALLEST, train: { steps: 1, sequence_length: 999 } }, DATASET);
   t.same(withSuggestion.errors, []);
 });
@@ -309,7 +309,7 @@ t.test('without a dataset the rules about data are skipped', async (t) => {
   t.same(resolveSpec({ ...SMALLEST, train: { steps: 1, sequence_length: 2000 } }, null).errors, []);
 });
 
-t.test('fp16 on the wire alone gives a loss scale its meaning', async (t) => {
+t.test('fp16 in the exchange alone allows a loss scale', async (t) => {
   const train = { steps: 1, loss_scale: { type: 'dynamic' as const } };
   for (const zero of [{ reduce_dtype: 'fp16' as const }, { grad_accum_dtype: 'fp16' as const }])
     t.same(resolveSpec({ ...SMALLEST, train, zero }, DATASET).errors, []);

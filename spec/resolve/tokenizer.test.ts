@@ -47,7 +47,7 @@ const checkpoint = (tokenizer: string | null, init_from: { model: string } | nul
   },
 });
 
-t.test('a model whose tokenizer is not read does not become one of bytes without a word', async (t) => {
+t.test('a model with an unreadable tokenizer does not fall back to bytes silently', async (t) => {
   const given = model({ has_tokenizer: false, tokenizer: null, unread_tokenizer: ['tokenizer.model'] });
   const { data, errors } = resolve({}, DATASET, { source: { model: given }, tokenizer: given });
   t.equal(data.tokenizer, ID);
@@ -59,19 +59,29 @@ t.test('a model whose tokenizer is not read does not become one of bytes without
     },
   ]);
   t.strictSame(resolve({ tokenizer: 'bytes' }, DATASET, { source: { model: given } }).errors, []);
-  t.strictSame(resolve({}, TOKENS, { source: { model: given } }).errors, [], 'tokens need none');
+  t.strictSame(resolve({}, TOKENS, { source: { model: given } }).errors, [], 'tokens need no tokenizer');
 });
 
-t.test('the tokenizer is the one that the first weights were trained with', async (t) => {
+t.test('the tokenizer is that of the initial weights', async (t) => {
   const cases: [string, InitSource | null, Dataset | null, string | null][] = [
     ['fresh weights', null, DATASET, 'bytes'],
     ['a model with a tokenizer', { model: model() }, DATASET, ID],
-    ['a model without', { model: model({ has_tokenizer: false, tokenizer: null }) }, DATASET, 'bytes'],
+    [
+      'a model without a tokenizer',
+      { model: model({ has_tokenizer: false, tokenizer: null }) },
+      DATASET,
+      'bytes',
+    ],
     ['a checkpoint', checkpoint(ID), DATASET, ID],
     ['a checkpoint of bytes', checkpoint('bytes'), DATASET, 'bytes'],
     ['a checkpoint of tokens', checkpoint(null), DATASET, 'bytes'],
-    ['a checkpoint of tokens that began with a model', checkpoint(null, { model: ID }), DATASET, ID],
-    ['tokens need none', { model: model() }, TOKENS, null],
+    [
+      'a checkpoint of tokens from a job initialized with a model',
+      checkpoint(null, { model: ID }),
+      DATASET,
+      ID,
+    ],
+    ['tokens need no tokenizer', { model: model() }, TOKENS, null],
   ];
   for (const [name, source, dataset, expected] of cases) {
     t.equal(resolve({}, dataset, { source }).data.tokenizer, expected, name);
@@ -80,7 +90,7 @@ t.test('the tokenizer is the one that the first weights were trained with', asyn
   t.equal(resolve({ tokenizer: 'bytes' }, DATASET, { source: { model: model() } }).data.tokenizer, 'bytes');
 });
 
-t.test('the chat template is part of the resolved document where there are chats', async (t) => {
+t.test('the chat template is part of the resolved document if there are chats', async (t) => {
   const given = { tokenizer: ID };
   t.equal(resolve(given, CHATS, { tokenizer: model() }).data.chat_template, 'its own');
   t.equal(
@@ -111,7 +121,7 @@ t.test('a resolved document resolves to itself', async (t) => {
   }
 });
 
-t.test('what does not fit is refused by name', async (t) => {
+t.test('a mismatch is refused by name', async (t) => {
   const small = { ...model(), tokenizer: { vocab_size: 257, chat_template: null } };
   const cases: [string, ReturnType<typeof resolve>, string, RegExp][] = [
     [
@@ -165,7 +175,7 @@ t.test('what does not fit is refused by name', async (t) => {
   }
 });
 
-t.test('how long the data is follows from a text alone', async (t) => {
+t.test('the length of the data depends on a text alone', async (t) => {
   const short = { ...DATASET, num_tokens: 100, bytes: 100 };
   t.same(resolve({}, short).codes, ['/train/sequence_length sequence_longer_than_data']);
   t.same(resolve({ packing: 'whole' }, short).codes, []);
@@ -176,7 +186,7 @@ t.test('how long the data is follows from a text alone', async (t) => {
   t.same(resolve({}, { ...short, format: 'tokens', max_token: 3 }).codes, []);
 });
 
-t.test('rules about what could not be looked up are skipped', async (t) => {
+t.test('rules about missing sources are skipped', async (t) => {
   t.same(resolve({ tokenizer: ID, chat_template: 'mine' }, null).codes, []);
   t.same(resolve({ tokenizer: ID }, CHATS).codes, []);
 });
@@ -191,7 +201,7 @@ t.test('a job needs the model of its tokenizer', async (t) => {
   t.same(modelsOf(resolve({}, TOKENS).spec), []);
 });
 
-t.test('the day of a template is decided once', async (t) => {
+t.test('the date of a template is fixed once', async (t) => {
   const today = '2026-11-25';
   const chat_template = "{{ strftime_now('%d %b %Y') }}{{ messages[0].content }}";
   const dated = resolve({ chat_template }, CHATS, { today });
@@ -209,7 +219,7 @@ t.test('the day of a template is decided once', async (t) => {
   t.equal(resolve({ chat_template: other }, CHATS, { today, source: begun }).data.template_date, today);
 });
 
-t.test('a template that tells no day has none', async (t) => {
+t.test('a template without a date has none', async (t) => {
   const today = '2026-11-25';
   t.equal(resolve({ chat_template: 'x' }, CHATS, { today }).data.template_date, null);
   for (const [data, dataset] of [

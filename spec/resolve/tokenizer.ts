@@ -6,24 +6,30 @@ import type { InitSource } from './init-from.js';
 type Data = JobSpec['data'];
 type ResolvedData = ResolvedJobSpec['data'];
 
-/** What a document's data names, as far as it could be looked up; the rules about the rest are skipped. */
+/**
+ * Sources named by a document's data, as far as they could be looked up; rules about missing ones are
+ * skipped.
+ */
 export interface DataSources {
   dataset: Dataset | null;
-  /** What `model.init_from` names. */
+  /** Source of `model.init_from`. */
   source: InitSource | null;
-  /** The model whose tokenizer is used. */
+  /** Model whose tokenizer is used. */
   tokenizer: Model | null;
-  /** The date of a template for which nothing says another one; null where that is not known. */
+  /** Default date of a template; null if unknown. */
   today: string | null;
 }
 
-/** Tokens that the `bytes` tokenizer makes. */
+/** Number of tokens of the `bytes` tokenizer. */
 const BYTES_VOCAB_SIZE = 256;
 
 const TOKENIZER = '/data/tokenizer';
 const TEMPLATE = '/data/chat_template';
 
-/** The model whose tokenizer is used, or the URI of what has to become one; null where there is none to look up. */
+/**
+ * Returns the model whose tokenizer is used, or the URI from which it will be copied; null if there is none
+ * to look up.
+ */
 export function tokenizerModel({ tokenizer }: Pick<ResolvedData, 'tokenizer'>): string | null {
   return tokenizer === null || tokenizer === 'bytes' ? null : tokenizer;
 }
@@ -35,16 +41,18 @@ export function resolveTokenizer(
   if (dataset?.format === 'tokens') return null;
   if (given) return given;
   if (source !== null) return 'model' in source ? ownTokenizer(source.model) : tokenizerOf(source.spec);
-  // The document of a job says null where its dataset has tokens.
+  // The resolved document has null if its dataset has tokens.
   return given === null && dataset === null ? null : 'bytes';
 }
 
-/** A tokenizer that cannot be read is its own, too: to train on bytes instead has to be said. */
+/**
+ * Returns the model's own tokenizer, even if it cannot be read: training on bytes instead must be explicit.
+ */
 function ownTokenizer({ id, has_tokenizer, unread_tokenizer }: Model): string {
   return has_tokenizer || unread_tokenizer !== undefined ? id : 'bytes';
 }
 
-/** Of a job whose data was tokens: of the model that it began with, whose tokens they most likely were. */
+/** Returns the tokenizer of a job on tokens: that of its initial model, which most likely made the tokens. */
 function tokenizerOf({ data, model: { init_from } }: ResolvedJobSpec): string {
   const begun = init_from !== null && 'model' in init_from ? init_from.model : 'bytes';
   return data.tokenizer ?? begun;
@@ -60,7 +68,7 @@ export function resolveTemplate(
   return { chat_template, template_date: resolveDate(given, chat_template, sources) };
 }
 
-/** A date that is decided once: tokens that are made on another day, or of a fork, are the same. */
+/** Fixes the date once, so that tokens made on another day, or by a fork, are the same. */
 function resolveDate(
   { template_date: given = null }: Data,
   template: string | null,
@@ -76,7 +84,7 @@ function usesDate(template: string | null): boolean {
   return template !== null && /\bstrftime_now\b/.test(template);
 }
 
-/** The tokens of the data must be tokens of the model. */
+/** Checks that the tokens of the data are tokens of the model. */
 export function checkVocabulary(
   { model, data }: ResolvedJobSpec,
   { dataset, tokenizer }: DataSources,
@@ -111,7 +119,7 @@ function named({ id, model_type }: Model): string {
   return model_type === null ? `the tokenizer ${id}` : `the tokenizer of model ${id}`;
 }
 
-/** @param given the data as the document has it, to find fields that mean nothing */
+/** @param given the data of the document, to find fields without effect */
 export function checkTokenizer(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
   const { dataset, tokenizer } = sources;
   const errors: FieldError[] = [];
@@ -157,7 +165,7 @@ function checkDate(given: Data, resolved: ResolvedData, sources: DataSources): F
   return [fieldError('/data/template_date', 'field_without_effect', message)];
 }
 
-/** Of a tokenizer that could not be looked up there is no saying which template comes with it. */
+/** The template of a tokenizer that could not be looked up is unknown. */
 function isUnknown(resolved: ResolvedData, { tokenizer }: DataSources): boolean {
   return tokenizerModel(resolved) !== null && !tokenizer?.tokenizer;
 }

@@ -10,12 +10,12 @@ type ZeroSpec = NonNullable<JobSpec['zero']>;
 type ResolvedZero = ResolvedJobSpec['zero'];
 
 /**
- * A rank that loads a checkpoint of other ranks says the checksums of some ranges of each bucket and state, about 100 bytes each, in
- * one message of at most 16 MiB.
+ * Maximum of buckets. A rank that loads a checkpoint of other ranks sends the checksums of some ranges of
+ * each bucket and state, about 100 bytes each, in one message of at most 16 MiB.
  */
-const MOST_BUCKETS = 16_384;
+const MAX_BUCKETS = 16_384;
 
-/** @param maxRanks `resources.ranks.max`, the least number of lanes and their default */
+/** @param maxRanks `resources.ranks.max`, the minimum of lanes and their default */
 export function resolveZero(
   given: ZeroSpec = {},
   precision: ResolvedJobSpec['train']['precision'],
@@ -36,7 +36,7 @@ export function resolveZero(
   return zero.stage === 1 ? { ...zero, lanes } : zero;
 }
 
-/** @param given the section as the document has it, to find fields that mean nothing */
+/** @param given the section of the document, to find fields without effect */
 export function checkZero(given: ZeroSpec | undefined, spec: ResolvedJobSpec): FieldError[] {
   const { zero } = spec;
   const errors: FieldError[] = [];
@@ -59,7 +59,7 @@ export function checkZero(given: ZeroSpec | undefined, spec: ResolvedJobSpec): F
 function checkLanes({ zero, train, resources }: ResolvedJobSpec): FieldError[] {
   const { lanes = resources.ranks.max } = zero;
   const leaves = leafCount(train);
-  // Reported where they come from: a micro-batch that does not divide, more ranks than leaves.
+  // Reported by their own rules: a micro-batch that does not divide the batch, more ranks than leaves.
   if (train.global_batch_size % train.micro_batch_size !== 0 || resources.ranks.max > leaves) return [];
   if (lanes >= resources.ranks.max && lanes <= leaves) return [];
   return [
@@ -77,13 +77,13 @@ function checkBuckets({ zero, model }: ResolvedJobSpec): FieldError[] {
   const blocks = Math.ceil(numParams(architectureOf(model.config)) / BLOCK_NUMEL);
   const { bucket_blocks } = shardingOf(zero);
   const buckets = Math.ceil(blocks / bucket_blocks);
-  if (buckets <= MOST_BUCKETS) return [];
-  const least = Math.ceil(blocks / MOST_BUCKETS) * BLOCK_NUMEL * BYTES_OF_ELEMENT[zero.reduce_dtype];
+  if (buckets <= MAX_BUCKETS) return [];
+  const least = Math.ceil(blocks / MAX_BUCKETS) * BLOCK_NUMEL * BYTES_OF_ELEMENT[zero.reduce_dtype];
   return [
     fieldError(
       '/zero/bucket_bytes',
       'too_many_buckets',
-      `the model has ${buckets} buckets of ${zero.bucket_bytes} bytes; ${MOST_BUCKETS} are possible`,
+      `the model has ${buckets} buckets of ${zero.bucket_bytes} bytes; ${MAX_BUCKETS} are possible`,
       String(least),
     ),
   ];

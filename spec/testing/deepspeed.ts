@@ -1,7 +1,7 @@
 import type { JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 
-/** A document around a configuration; two ranks stand for two GPUs. */
+/** Returns a document with a configuration; two ranks stand for two GPUs. */
 export function document(deepspeed_config: Record<string, unknown>, own: Partial<JobSpec> = {}): JobSpec {
   return {
     model: { preset: 'llama-tiny' },
@@ -12,7 +12,7 @@ export function document(deepspeed_config: Record<string, unknown>, own: Partial
   };
 }
 
-/** What comes of it; every error is thrown. */
+/** Resolves it; throws on errors. */
 export function resolved(config: Record<string, unknown>, own?: Partial<JobSpec>): ResolvedJobSpec {
   const { spec, errors } = resolveSpec(document(config, own), null);
   if (errors.length > 0) throw new Error(JSON.stringify(errors, null, 1));

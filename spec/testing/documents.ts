@@ -1,6 +1,6 @@
 import type { Dataset, JobSpec } from '../../contracts/index.js';
 
-/** A dataset of 1000 tokens; its bytes are nowhere. */
+/** Dataset of 1000 tokens without content. */
 export const DATASET: Dataset = {
   id: 'ds_00000000000000000000000000',
   name: 'text',
@@ -17,7 +17,7 @@ export const DATASET: Dataset = {
   created_at: '2026-01-01T00:00:00.000Z',
 };
 
-/** The smallest document that is accepted. */
+/** Smallest accepted document. */
 export const SMALLEST: JobSpec = {
   model: { preset: 'llama-tiny' },
   data: { dataset: DATASET.id },

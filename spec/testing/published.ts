@@ -1,13 +1,13 @@
-/** A published configuration, with all of its fields and values, and what comes of it here. */
+/** Published configuration with all of its fields, and the expected result. */
 export interface Published {
   /** `owner/repository@commit path`: the GitHub file that it was read from. */
   source: string;
   config: Record<string, unknown>;
-  /** Pointer and code of each error; none: it is accepted. */
+  /** Pointer and code of each error; empty if accepted. */
   errors: string[];
 }
 
-/** The text of a table of this folder by name, public-models.json or public-deepspeed.json. */
+/** Parses a table of this folder by name, public-models.json or public-deepspeed.json. */
 export function published(text: string): Readonly<Record<string, Published>> {
   return JSON.parse(text);
 }

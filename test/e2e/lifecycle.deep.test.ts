@@ -56,7 +56,7 @@ class Region {
     const autoscaler = new Autoscaler({
       store: fleet.store,
       capacity: new AwsCapacity({ groups: new Groups(client), log }),
-      errands: { count: async () => 0 },
+      backgroundTasks: { count: async () => 0 },
       pools,
       interval_ms: ROUND_MS,
       metrics: new AutoscalerMetrics(),
@@ -83,7 +83,7 @@ class Region {
       if (Date.now() > deadline) throw new Error(`waited in vain: ${what}; ${this.states().join(', ')}`);
       this.aws.advance();
       await this.follow();
-      await this.autoscaler.look();
+      await this.autoscaler.reconcile();
     }
   }
 

@@ -5,7 +5,7 @@ import {
   TOKENIZER_FILE,
 } from '../../platform/models/documents.js';
 import { documentText } from '../../platform/models/read-document.js';
-import { getIfThere } from '../../platform/object-store/common/get-if-there.js';
+import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { TokenizerFiles } from './hf-tokenizer.js';
 
@@ -27,6 +27,6 @@ export async function readTokenizer(objects: ObjectStore, model: string): Promis
 
 /** Reads a text file of a tokenizer; null if it does not exist. @throws ZerofleetError `tokenizer_invalid`; errors of the object store */
 export async function readText(objects: ObjectStore, folder: string, name: string): Promise<string | null> {
-  const bytes = await getIfThere(objects, `${folder}/${name}`);
+  const bytes = await getIfExists(objects, `${folder}/${name}`);
   return bytes && documentText(name, bytes, 'tokenizer_invalid');
 }

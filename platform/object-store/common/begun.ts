@@ -1,6 +1,6 @@
 /**
- * Starts a generator that holds a file or a connection. `return()` on a generator that has not started skips its `finally` block, so the
- * file or connection would stay open.
+ * Starts a generator that holds a file or a connection. `return()` on a generator that has not started skips
+ * its `finally` block, so the file or connection would stay open.
  * @param generator yields once inside its `try` block before its first value; that yield is consumed here
  */
 export async function begun<T>(generator: AsyncGenerator<T>): Promise<AsyncGenerator<T>> {

@@ -4,7 +4,7 @@ import { type BodyPart, bodyParts } from './body-parts.js';
 const PART_BYTES = 4;
 const CONTENT = Buffer.from('abcdefghijklmnopqrstuvw');
 
-/** A producer that uses one buffer for everything, pieces of `length` bytes. */
+/** Yields pieces of `length` bytes, all in the same reused buffer. */
 async function* reused(length: number): AsyncGenerator<Uint8Array> {
   const buffer = Buffer.alloc(length);
   for (let at = 0; at < CONTENT.length; at += length) {
@@ -25,20 +25,20 @@ async function textsOf(parts: AsyncIterable<BodyPart>): Promise<string[]> {
 
 const WANTED = ['abcd', 'efgh', 'ijkl', 'mnop', 'qrst', 'uvw'];
 
-t.test('the same parts from whole bytes and from pieces of any length', async (t) => {
+t.test('equal parts from whole bytes and from pieces of any length', async (t) => {
   t.same(await textsOf(bodyParts(CONTENT, PART_BYTES)), WANTED);
   for (let length = 1; length <= CONTENT.length; length++) {
     t.same(await textsOf(bodyParts(reused(length), PART_BYTES)), WANTED, `pieces of ${length}`);
   }
 });
 
-t.test('a body whose end is the end of a part, and an empty one', async (t) => {
+t.test('a body that ends with a part, and an empty one', async (t) => {
   t.same(await textsOf(bodyParts(CONTENT.subarray(0, 8), PART_BYTES)), ['abcd', 'efgh']);
   t.same(await textsOf(bodyParts(new Uint8Array(), PART_BYTES)), []);
   t.same(await textsOf(bodyParts((async function* () {})(), PART_BYTES)), []);
 });
 
-t.test('parts that are still held keep their bytes; memory is used again only after a release', async (t) => {
+t.test('held parts keep their bytes; memory is reused only after a release', async (t) => {
   const held: BodyPart[] = [];
   for await (const part of bodyParts(reused(5), PART_BYTES)) held.push(part);
   t.equal(held.map(({ bytes }) => Buffer.from(bytes).toString()).join(''), CONTENT.toString());
@@ -52,7 +52,7 @@ t.test('parts that are still held keep their bytes; memory is used again only af
   t.equal(memories.size, 1);
 });
 
-t.test('pieces that stay as they are', async (t) => {
+t.test('stable pieces', async (t) => {
   const odd = (length: number) => {
     const pieces: Buffer[] = [];
     for (let at = 0; at < CONTENT.length; at += length)
@@ -73,7 +73,7 @@ t.test('pieces that stay as they are', async (t) => {
   t.same(
     parts.map(({ bytes }) => bytes.buffer === CONTENT.buffer),
     [true, true, true, true, true, false],
-    'only the end, which lies in two of them, is a copy',
+    'only the last part, which spans two pieces, is a copy',
   );
   t.equal(Buffer.concat(parts.map(({ bytes }) => bytes)).toString(), CONTENT.toString());
 });

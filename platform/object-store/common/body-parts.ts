@@ -1,17 +1,18 @@
 import { bodyPieces } from './body.js';
 import type { PutBody } from './port.js';
 
-/** Some bytes of a body that stay as they are until they are given back. */
+/** Bytes of a body that stay unchanged until they are released. */
 export interface BodyPart {
   bytes: Uint8Array;
-  /** The bytes are of no use any more: another part may have their memory. */
+  /** Releases the bytes, whose memory another part may reuse. */
   release(): void;
 }
 
 /**
- * The body cut into parts: each but the last has exactly `partBytes` bytes, in one piece. An empty body gives no part.
- * Parts of a stream are copies, as its producer may use its own memory again; the memory of released ones is used again, because fresh
- * pages from the system cost more than the copying. Whole bytes are copied only where several of their pieces make a part.
+ * Splits the body into parts: each but the last has exactly `partBytes` bytes, in one piece. An empty body
+ * gives no part. Parts of a stream are copies, because its producer may reuse its memory. The memory of
+ * released parts is reused, because fresh pages from the system cost more than the copying. Whole bytes are
+ * copied only where a part spans several pieces.
  */
 export async function* bodyParts(body: PutBody, partBytes: number): AsyncGenerator<BodyPart> {
   const is_stable = !(Symbol.asyncIterator in body);

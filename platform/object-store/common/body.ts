@@ -2,7 +2,7 @@ import { ObjectStoreError } from './errors.js';
 import { CREATE_ONLY_MAX_BYTES, type PutBody } from './port.js';
 
 /**
- * An error of the body's own iterator, kept apart from errors of the store until it is passed on unchanged.
+ * Error of the body's own iterator, distinguished from errors of the store until it is passed on unchanged.
  */
 export class BodyError extends Error {
   constructor(override readonly cause: unknown) {
@@ -10,13 +10,13 @@ export class BodyError extends Error {
   }
 }
 
-/** The pieces of a body that stay as they are until the put is settled, none of them empty; null for a stream. */
+/** Returns the non-empty pieces of a body that stay unchanged until the put is settled; null for a stream. */
 export function stablePieces(body: PutBody): readonly Uint8Array[] | null {
   if (body instanceof Uint8Array) return joined([body]);
   return Symbol.asyncIterator in body ? null : joined(body);
 }
 
-/** Pieces that lie one behind the other in memory are one piece. */
+/** Joins pieces that are adjacent in memory. */
 function joined(pieces: readonly Uint8Array[]): Uint8Array[] {
   const runs: Uint8Array[] = [];
   for (const piece of pieces) {
@@ -30,7 +30,7 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array[] {
   return runs;
 }
 
-/** The body as a stream of non-empty pieces; errors of its iterator arrive as `BodyError`. */
+/** Streams the body as non-empty pieces; errors of its iterator arrive as `BodyError`. */
 export async function* bodyPieces(body: PutBody): AsyncGenerator<Uint8Array> {
   if (Symbol.asyncIterator in body) yield* streamPieces(body);
   else yield* stablePieces(body) ?? [];
@@ -52,13 +52,12 @@ async function* streamPieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
       if (next.value.length > 0) yield next.value;
     }
   } finally {
-    // The store gave up first: let the producer free what it holds, its own failure in that is of no interest
-    // any more.
+    // After a failure of the store the producer frees its resources; an error in that is ignored.
     if (!finished) await iterator.return?.().catch(() => undefined);
   }
 }
 
-/** @throws ObjectStoreError `invalid_argument` when the body is larger than a create-only put may be */
+/** @throws ObjectStoreError `invalid_argument` when the body exceeds the limit of create-only puts */
 export async function wholeBody(key: string, body: PutBody): Promise<Uint8Array> {
   if (body instanceof Uint8Array && body.length <= CREATE_ONLY_MAX_BYTES) return body;
   const pieces: Uint8Array[] = [];

@@ -1,6 +1,6 @@
 import { ERROR_CATALOGUE, type ErrorCode, ZerofleetError } from '../../../contracts/index.js';
 
-/** What an operator or caller can do about each code of the object store. */
+/** Remedies for each code of the object store. */
 export const OBJECT_STORE_HINTS = {
   object_not_found: 'Nothing is stored under this key.',
   precondition_failed: 'The key exists already and createOnly was asked for.',
@@ -16,7 +16,7 @@ export const OBJECT_STORE_HINTS = {
 
 export type ObjectStoreCode = keyof typeof OBJECT_STORE_HINTS;
 
-/** The only error that an object store rejects with (but for errors of a put body's own iterator). */
+/** Error of the object store: every rejection except errors of a put body's own iterator. */
 export class ObjectStoreError extends ZerofleetError {
   declare readonly code: ObjectStoreCode;
 
@@ -24,12 +24,12 @@ export class ObjectStoreError extends ZerofleetError {
     super(code, message, options);
   }
 
-  /** Whether the same call can succeed later without anybody changing the caller. */
+  /** True if the same call can succeed later without a change by the caller. */
   get retryable(): boolean {
     return ERROR_CATALOGUE[this.code].retryable;
   }
 
-  /** One sentence that says what to do. */
+  /** Returns the remedy in one sentence. */
   get hint(): string {
     return OBJECT_STORE_HINTS[this.code];
   }

@@ -2,8 +2,8 @@ import { ObjectStoreError } from './errors.js';
 import type { ByteRange } from './port.js';
 
 const MAX_KEY_LENGTH = 700;
-// ASCII only, no empty, '.' or '..' segment: such a key is the same bytes on every file system and in every
-// URL, sorts alike everywhere, and cannot climb out of a directory. A leading dot is free for the stores' own
+// ASCII only, no empty, '.' or '..' segment: such a key has the same bytes on every file system and in every
+// URL, sorts alike everywhere, and cannot leave a directory. A leading dot is reserved for the stores' own
 // files.
 const KEY = /^[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:\/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*$/;
 const PREFIX = /^[A-Za-z0-9._=/-]*$/;
@@ -19,7 +19,7 @@ export function checkKey(key: string): void {
   }
 }
 
-/** A prefix is the beginning of a key, perhaps in the middle of a segment; empty means everything. */
+/** Checks a prefix: the beginning of a key, possibly within a segment, or empty for all keys. */
 export function checkPrefix(prefix: string): void {
   const segments = prefix.split('/').slice(0, -1);
   if (!PREFIX.test(prefix) || segments.some((segment) => segment === '' || segment.startsWith('.'))) {

@@ -31,7 +31,7 @@ t.test('every item once, indexes in order of arrival, never more than the limit'
   }
 });
 
-t.test('the first failure is the one that is told, after everything has ended', async (t) => {
+t.test('the first failure is reported after everything has ended', async (t) => {
   let ended = 0;
   let cut = 0;
   let freed = 0;
@@ -47,12 +47,12 @@ t.test('the first failure is the one that is told, after everything has ended', 
     forEachParallel(items, 4, work, () => (cut += 1)),
     { message: 'item 2' },
   );
-  t.equal(ended, 4, 'nothing new was begun, and what was begun has ended');
+  t.equal(ended, 4, 'nothing new was started, and all started work has ended');
   t.equal(cut, 1);
-  t.equal(freed, 1, 'the source is told to stop');
+  t.equal(freed, 1, 'the source is closed');
 });
 
-t.test('a source whose end fails, too, takes nothing from the first failure', async (t) => {
+t.test('an error while closing the source does not replace the first failure', async (t) => {
   const items = numbers(10, () => {
     throw new Error('end');
   });

@@ -1,7 +1,8 @@
 /**
- * Runs `work` on each item, at most `limit` at once; items are asked for only as fast as they are worked off.
- * The first failure stops the asking and closes the items. The promise rejects with it when everything that was begun has ended.
- * @param onFailure called at once at the first failure, to cut short what is under way
+ * Runs `work` on each item, at most `limit` at once; items are requested only as fast as they are processed.
+ * The first failure stops the requests and closes the items. The promise rejects with it when all started
+ * work has ended.
+ * @param onFailure called at once at the first failure, to abort work in progress
  */
 export async function forEachParallel<T>(
   items: AsyncIterator<T>,

@@ -6,14 +6,14 @@ import { pattern, rejectsWith } from '../../testing/object-store-checks.js';
 import { type FileHandle, type FileSystem, nodeFileSystem } from './file-system.js';
 import { FileStore } from './store.js';
 
-/** More than one call of either kind takes, with an end that is no whole block. */
+/** Longer than one call of either kind, with an incomplete last block. */
 const LONG_BYTES = 40 * 1024 * 1024 + 1234;
 const HEAD = pattern(4096);
 
-// The library types of the language without a browser have no WebAssembly.
+// TypeScript's library types without the DOM have no WebAssembly.
 declare const WebAssembly: { Memory: new (size: { initial: number }) => { buffer: ArrayBuffer } };
 
-/** Memory of WebAssembly begins at a page, which no other that JavaScript has is sure to. */
+/** Allocates WebAssembly memory, the only JavaScript memory that surely begins at a page. */
 function pageAligned(bytes: number): Buffer {
   const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / 65_536) });
   const buffer = Buffer.from(memory.buffer, 0, bytes);
@@ -26,11 +26,11 @@ const WHOLE = Buffer.concat([HEAD, CONTENT]);
 
 interface Direct {
   fileSystem: FileSystem;
-  /** Bytes that were written past the system's memory. */
+  /** Bytes of direct writes. */
   bytes(): number;
 }
 
-/** Looks at direct writes, and may do something else in place of one. */
+/** Observes direct writes, and may replace one. */
 function watched(instead?: (write: FileHandle['write']) => FileHandle['write'] | null): Direct {
   let bytes = 0;
   const open = async (...args: Parameters<FileSystem['open']>) => {
@@ -48,7 +48,7 @@ function watched(instead?: (write: FileHandle['write']) => FileHandle['write'] |
   return { fileSystem: { ...nodeFileSystem, open: open as FileSystem['open'] }, bytes: () => bytes };
 }
 
-/** Whether the file system knows such writes. */
+/** Returns whether the file system supports direct writes. */
 async function isPossible(path: string): Promise<boolean> {
   const { O_CREAT, O_WRONLY, O_DIRECT } = constants;
   const file = await nodeFileSystem.open(path, O_CREAT | O_WRONLY | O_DIRECT).catch(() => null);
@@ -65,10 +65,10 @@ async function storeOn(t: Test, fileSystem: FileSystem) {
   return FileStore.open(root, { fileSystem });
 }
 
-t.test('long pieces go past the system, what is before and behind them does not', async (t) => {
+t.test('long pieces bypass the page cache, their unaligned ends do not', async (t) => {
   const direct = watched();
   const store = await storeOn(t, direct.fileSystem);
-  // Neighbours in memory, as the slices of a snapshot are: they are one long piece.
+  // Adjacent in memory, like the slices of a snapshot: one long piece.
   const cuts = [0, 1000, 1000, 20_000_001, 30_000_000, LONG_BYTES];
   const slices = cuts.slice(1).map((end, i) => CONTENT.subarray(cuts[i], end));
   t.same(await store.put('a', [HEAD, ...slices]), { bytes: WHOLE.length });
@@ -77,7 +77,7 @@ t.test('long pieces go past the system, what is before and behind them does not'
   t.equal(direct.bytes(), possible ? LONG_BYTES - (LONG_BYTES % 4096) : 0);
 });
 
-t.test('where it is not possible the bytes take the usual way', async (t) => {
+t.test('without support the bytes are written normally', async (t) => {
   for (const code of ['EINVAL', 'EOPNOTSUPP', 'ENOTSUP']) {
     const { fileSystem } = watched(() => failWith(code) as FileHandle['write']);
     const store = await storeOn(t, fileSystem);
@@ -91,7 +91,7 @@ t.test('where it is not possible the bytes take the usual way', async (t) => {
   t.ok((await store.get('a')).equals(WHOLE));
 });
 
-t.test('a refusal after some calls were done', async (t) => {
+t.test('a refusal after some calls', async (t) => {
   let calls = 0;
   const { fileSystem } = watched((write) => {
     const third = (...args: [Uint8Array, number, number, number]) =>
@@ -103,7 +103,7 @@ t.test('a refusal after some calls were done', async (t) => {
   t.ok((await store.get('a')).equals(WHOLE));
 });
 
-t.test('bytes that lie or begin where no block does', async (t) => {
+t.test('unaligned memory or position', async (t) => {
   const direct = watched();
   const store = await storeOn(t, direct.fileSystem);
   const odd = CONTENT.subarray(3);
@@ -116,7 +116,7 @@ t.test('bytes that lie or begin where no block does', async (t) => {
   t.equal(direct.bytes(), 0);
 });
 
-t.test('a disk that is full, or takes less than it was given', async (t) => {
+t.test('a full disk, and short writes', async (t) => {
   const full = await storeOn(t, watched(() => failWith('ENOSPC') as FileHandle['write']).fileSystem);
   await rejectsWith(t, full.put('a', [HEAD, CONTENT]), 'disk_full');
   t.equal(await full.head('a'), null);

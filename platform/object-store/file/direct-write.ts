@@ -3,19 +3,19 @@ import { DIRECT_WRITE_BYTES } from '../common/port.js';
 import { isCode } from './errors.js';
 import type { FileHandle, FileSystem } from './file-system.js';
 
-/** Below that it is not worth a second open. */
+/** Minimum length that is worth a second open. */
 const MIN_BYTES = 1024 * 1024;
-/** Of one call. */
+/** Length of one call. */
 const CALL_BYTES = 8 * 1024 * 1024;
-/** Calls under way at once: the disk always has the next one while the event loop is busy. */
+/** Concurrent calls, so that the disk has the next one while the event loop is busy. */
 const PARALLEL_CALLS = 2;
 
 /**
- * Writes long pieces of a file past the system's memory (O_DIRECT), straight from where they lie. Otherwise the system copies every
- * byte into pages that it has to get first, which can take longer than the disk does.
+ * Writes long pieces of a file with O_DIRECT, straight from their memory. Otherwise the kernel copies every
+ * byte into newly allocated pages, which can take longer than the disk.
  */
 export class DirectWriter {
-  /** Null: not possible here. */
+  /** Null if not supported. */
   private file: FileHandle | null | undefined = constants.O_DIRECT === undefined ? null : undefined;
 
   constructor(
@@ -24,8 +24,8 @@ export class DirectWriter {
   ) {}
 
   /**
-   * Writes as much of the beginning of a piece as it can, which is nothing where the disk, the file system or the place of the bytes
-   * does not allow it. However it ends, nothing reads the bytes any more.
+   * Writes as much of the beginning of a piece as possible, possibly nothing, depending on the disk, the file
+   * system and the alignment of the bytes. Afterwards the bytes are not accessed any more.
    * @param position in the file, of the first byte
    * @returns the number of bytes written
    */
@@ -63,7 +63,7 @@ export class DirectWriter {
   }
 }
 
-/** Writes all of it; one call of the system may write less. */
+/** Writes all bytes; one system call may write fewer. */
 export async function writeAll(file: FileHandle, piece: Uint8Array, position: number): Promise<void> {
   for (let offset = 0; offset < piece.length; ) {
     const { bytesWritten } = await file.write(piece, offset, piece.length - offset, position + offset);
@@ -75,7 +75,7 @@ function* startsOf(bytes: number): Generator<number> {
   for (let at = 0; at < bytes; at += CALL_BYTES) yield at;
 }
 
-/** How systems say that a file, or these bytes, can't be written so. */
+/** Returns whether an error means that direct writes are not supported for a file or these bytes. */
 function isNotPossible(error: unknown): boolean {
   return isCode(error, 'EINVAL', 'EOPNOTSUPP', 'ENOTSUP');
 }

@@ -7,7 +7,7 @@ const CODES: Readonly<Record<string, ObjectStoreCode>> = {
   EPERM: 'access_denied',
   EROFS: 'access_denied',
   ELOOP: 'access_denied',
-  // A key that is a path prefix of another one: the port excludes it, a directory cannot hold both.
+  // A key that is a path prefix of another one: excluded by the port, because a directory cannot hold both.
   EISDIR: 'invalid_key',
   ENOTDIR: 'invalid_key',
   ENAMETOOLONG: 'invalid_key',
@@ -20,9 +20,9 @@ export function isCode(error: unknown, ...codes: string[]): boolean {
 }
 
 /**
- * A system call's error as an `ObjectStoreError`; one that is typed already is returned as it is.
+ * Converts a system call's error to an `ObjectStoreError`; returns one unchanged.
  * @param subject key or directory for the message
- * @param missing what "no such file" means here
+ * @param missing code for "no such file"
  */
 export function fileError(error: unknown, subject: string, missing: ObjectStoreCode): ObjectStoreError {
   if (error instanceof ObjectStoreError) return error;
@@ -31,7 +31,7 @@ export function fileError(error: unknown, subject: string, missing: ObjectStoreC
   return new ObjectStoreError(code, `${subject}: ${errno || String(error)}`, { cause: error });
 }
 
-/** Why a store can't be opened on a directory. */
+/** Returns the error of opening a store on a directory. */
 export function openError(error: unknown, root: string): ObjectStoreError {
   const known = fileError(error, root, 'bucket_not_found');
   if (known.code !== 'bucket_not_found') return known;

@@ -2,11 +2,11 @@ import { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat, unlink }
 
 export type { FileHandle } from 'node:fs/promises';
 
-/** Data and models are their owner's: nobody else on the machine reads them. */
+/** Data and models are private to their owner on the machine. */
 export const FILE_MODE = 0o600;
 export const DIRECTORY_MODE = 0o700;
 
-/** The calls that `FileStore` makes; tests put failures (a full disk, a lost permission) in their place. */
+/** System calls of `FileStore`; tests replace them by failures (a full disk, a lost permission). */
 export interface FileSystem {
   link: typeof link;
   mkdir: typeof mkdir;

@@ -6,9 +6,9 @@ import { fileError } from './errors.js';
 import type { FileHandle } from './file-system.js';
 
 const READ_PIECE_BYTES = 1024 * 1024;
-/** Bytes that lie in the system's memory at least before they are sent to the disk. */
+/** Minimum of written bytes between two flushes to disk. */
 const FLUSH_BYTES = 32 * 1024 * 1024;
-/** Bytes of one call: so many that the next call need not be made soon, whatever the event loop does meanwhile. */
+/** Length of one call, long enough that a busy event loop does not delay the next one. */
 const CALL_BYTES = 32 * 1024 * 1024;
 
 /**
@@ -28,8 +28,8 @@ export async function writePieces(file: FileHandle, pieces: AsyncIterable<Uint8A
 }
 
 /**
- * Writes pieces that stay as they are to stable storage.
- * @param direct writes the beginning of a long piece past the system's memory where that is possible
+ * Writes stable pieces to stable storage.
+ * @param direct writes the beginning of long pieces with O_DIRECT where possible
  * @returns the number of bytes
  */
 export async function writeStable(
@@ -51,7 +51,7 @@ export async function writeStable(
   });
 }
 
-/** Does the writing, and ends when everything is on stable storage. */
+/** Runs `write` and returns when everything is on stable storage. */
 async function flushed(file: FileHandle, write: (flusher: Flusher) => Promise<number>): Promise<number> {
   const flusher = new Flusher(file);
   let bytes: number;
@@ -64,11 +64,11 @@ async function flushed(file: FileHandle, write: (flusher: Flusher) => Promise<nu
   return bytes;
 }
 
-/** Sends what was written to the disk while the next bytes come, so that the end has little left to wait for. */
+/** Flushes written bytes to the disk while further bytes arrive, so that the final sync is short. */
 class Flusher {
   private waiting = 0;
   private is_flushing = false;
-  // One after the other, and none after one that failed: the system reports a lost write only once.
+  // Sequential, and none after a failure: the kernel reports a lost write only once.
   private flushes = Promise.resolve();
 
   constructor(private readonly file: FileHandle) {}
@@ -82,17 +82,17 @@ class Flusher {
       await this.file.datasync();
       this.is_flushing = false;
     });
-    // Whoever waits for it sees the error; without this line it would end the process before.
+    // The awaiting caller sees the error; this handler keeps an earlier rejection from ending the process.
     this.flushes.catch(() => undefined);
   }
 
-  /** @throws what a flush threw */
+  /** @throws the error of a flush */
   idle(): Promise<void> {
     return this.flushes;
   }
 }
 
-/** Reads a range, into the given memory if it fits in there, and closes the file at the end, however it comes. */
+/** Reads a range, into the given memory if it is long enough, and always closes the file. */
 export async function readWhole(
   file: FileHandle,
   key: string,
@@ -115,7 +115,7 @@ export async function readWhole(
   }
 }
 
-/** Reads a range piece by piece and closes the file at the end, however it comes. For `begun`. */
+/** Streams a range and always closes the file. For `begun`. */
 export async function* readPieces(
   file: FileHandle,
   key: string,

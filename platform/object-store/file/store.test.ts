@@ -16,13 +16,13 @@ function freshRoot(): string {
   return join(t.testdir({}), `store-${stores}`);
 }
 
-/** A file system in which one call fails as it would on a bad day. */
+/** Returns a file system in which one call fails with the given code. */
 function failing(call: keyof FileSystem, code: string): FileSystem {
   const fail = () => Promise.reject(Object.assign(new Error(`${code}: injected`), { code }));
   return { ...nodeFileSystem, [call]: fail };
 }
 
-/** A file system on which files take `room` bytes in all. */
+/** Returns a file system on which all files together may have `room` bytes. */
 function withRoomFor(room: number): FileSystem {
   let left = room;
   const open = async (...args: Parameters<FileSystem['open']>) => {
@@ -30,7 +30,7 @@ function withRoomFor(room: number): FileSystem {
     const write = file.write.bind(file) as (...rest: unknown[]) => Promise<unknown>;
     const limited = async (bytes: Uint8Array, offset: number, length: number, position: number) => {
       if (left === 0) throw Object.assign(new Error('ENOSPC: injected'), { code: 'ENOSPC' });
-      // As the kernel does it: what fits is written, the next call fails.
+      // As the kernel does: it writes what fits, and the next call fails.
       const fits = Math.min(left, length);
       left -= fits;
       return write(bytes, offset, fits, position);
@@ -61,7 +61,7 @@ t.test('opened by URL', async (t) => {
   }
 });
 
-t.test('a root that went away is a missing bucket, and is never made again', async (t) => {
+t.test('a root that disappeared is a missing bucket, and is never created again', async (t) => {
   const root = freshRoot();
   const store = await FileStore.open(root, { create: true });
   await store.put('a/b', Buffer.from('x'));
@@ -75,7 +75,7 @@ t.test('a root that went away is a missing bucket, and is never made again', asy
   await t.rejects(readdir(root), { code: 'ENOENT' });
 });
 
-t.test('a stream that is left closes its file, also before its first piece', async (t) => {
+t.test('a stream closes its file when it is abandoned, also before its first piece', async (t) => {
   let opened = 0;
   const open = async (...args: Parameters<FileSystem['open']>) => {
     const file = await nodeFileSystem.open(...args);
@@ -99,7 +99,7 @@ t.test('a stream that is left closes its file, also before its first piece', asy
   t.equal(opened, 0);
 });
 
-t.test('two versions of one size and one time have different etags', async (t) => {
+t.test('two versions with equal size and time have different etags', async (t) => {
   const root = freshRoot();
   const store = await FileStore.open(root, { create: true });
   const write = async (content: string) => {
@@ -111,10 +111,10 @@ t.test('two versions of one size and one time have different etags', async (t) =
   t.equal(other?.last_modified, first?.last_modified);
   t.not(other?.etag, first?.etag);
   await utimes(join(root, 'a'), 2, 2);
-  t.not((await store.head('a'))?.etag, other?.etag, 'nor is it that of an inode that is used again');
+  t.not((await store.head('a'))?.etag, other?.etag, 'also after an inode was reused');
 });
 
-t.test('who deletes an object while it is put, or its directory, does no harm', async (t) => {
+t.test('deleting an object or its directory during a put does no harm', async (t) => {
   const root = freshRoot();
   const store = await FileStore.open(root, { create: true });
   const during = async (call: 'rename' | 'realpath', happens: () => Promise<unknown>) => {
@@ -134,7 +134,7 @@ t.test('who deletes an object while it is put, or its directory, does no harm', 
     Object.assign(store, { fs: nodeFileSystem });
     return bytes;
   };
-  t.equal(await during('rename', () => store.delete(['a/b/c'])), 10, 'it was there, and is deleted');
+  t.equal(await during('rename', () => store.delete(['a/b/c'])), 10, 'it existed, and is deleted');
   t.equal(await store.head('a/b/c'), null);
   t.equal(await during('realpath', () => rm(join(root, 'a'), { recursive: true })), 10);
   t.same(await store.get('a/b/c'), pattern(10));
@@ -165,9 +165,9 @@ t.test('a full disk', async (t) => {
   }
 });
 
-t.test('bytes that the disk lost while the next ones came', async (t) => {
+t.test('bytes lost by the disk while further ones arrive', async (t) => {
   let flushes = 0;
-  // As Linux does it: the lost write is reported once, and the sync at the end knows nothing of it.
+  // As on Linux: the lost write is reported once, and the final sync succeeds.
   const open = async (...args: Parameters<FileSystem['open']>) => {
     const datasync = async () => {
       flushes += 1;
@@ -183,10 +183,10 @@ t.test('bytes that the disk lost while the next ones came', async (t) => {
     for (let i = 0; i < 100; i++) yield megabyte;
   }
   await rejectsWith(t, store.put('large', many()), 'object_store_unavailable');
-  t.equal(flushes, 1, 'it is not asked again: it could say that all is well');
+  t.equal(flushes, 1, 'it is not repeated: it could succeed');
   t.equal(await store.head('large'), null);
   t.same(await store.put('large', many()), { bytes: 100_000_000 });
-  t.ok(flushes > 1, 'bytes were on their way to the disk before the end');
+  t.ok(flushes > 1, 'bytes were flushed before the end');
   await store.delete(['large']);
 });
 
@@ -205,7 +205,7 @@ t.test('a full disk, a real one', async (t) => {
   await rejectsWith(t, store.put('large', pattern(2_000_000)), 'disk_full');
   t.same(await store.get('small'), pattern(100_000));
   await store.put('another', pattern(500_000));
-  t.equal((await store.head('another'))?.bytes, 500_000, 'what failed has given its room back');
+  t.equal((await store.head('another'))?.bytes, 500_000, 'the failed put has freed its space');
 });
 
 t.test('no permission', async (t) => {
@@ -222,7 +222,7 @@ t.test('no permission', async (t) => {
   await rejectsWith(t, store.put('b', pattern(1)), 'object_store_unavailable', 'anything else');
 });
 
-t.test('nothing leads out of the root', async (t) => {
+t.test('no key leads out of the root', async (t) => {
   const outside = freshRoot();
   const root = freshRoot();
   await mkdir(outside);
@@ -235,10 +235,10 @@ t.test('nothing leads out of the root', async (t) => {
   t.same(await readdir(outside), ['secret']);
   const found: string[] = [];
   for await (const { key } of store.list('')) found.push(key);
-  t.same(found, [], 'a link is not listed');
+  t.same(found, [], 'a symbolic link is not listed');
 });
 
-t.test('a root that is reached through a link is fine', async (t) => {
+t.test('a root behind a symbolic link is allowed', async (t) => {
   const real = freshRoot();
   await mkdir(real);
   const link = `${real}-link`;
@@ -258,7 +258,7 @@ t.test('a key below another key is refused', async (t) => {
   await rejectsWith(t, store.get('c'), 'object_not_found');
 });
 
-t.test('temporary files of a crash are swept when they are a day old', async (t) => {
+t.test('temporary files of a crash are swept after a day', async (t) => {
   const root = freshRoot();
   await FileStore.open(root, { create: true });
   await writeFile(join(root, '.tmp', 'old'), 'x');
@@ -269,7 +269,7 @@ t.test('temporary files of a crash are swept when they are a day old', async (t)
   t.same(await readdir(join(root, '.tmp')), ['young']);
 });
 
-t.test('objects belong to their owner alone', async (t) => {
+t.test('objects are private to their owner', async (t) => {
   const root = join(t.testdir(), 'made', 'here');
   const store = await FileStore.open(root, { create: true });
   t.teardown(() => store.close());

@@ -1,10 +1,10 @@
 /**
- * The object store in a local directory: the default of the embedded stack, or a shared file system.
+ * Object store in a local directory: the default of the embedded stack, or a shared file system.
  *
- * A put writes a temporary file inside the root, syncs it, and gives it its name in one step: `rename` to
- * replace, `link` to create only (which fails when the name exists, so a race has one winner). Then the
- * directories are synced. A crash leaves at most a temporary file, which the next store opened on the root
- * sweeps when it is a day old.
+ * A put writes a temporary file inside the root, syncs it, and names it in one step: `rename` to replace,
+ * `link` to create only (which fails when the name exists, so a race has one winner). Then the directories
+ * are synced. A crash leaves at most a temporary file, which the next store opened on the root sweeps when it
+ * is a day old.
  */
 import { randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
@@ -30,11 +30,11 @@ import { syncDirectories } from './sync-directories.js';
 
 const TEMP_DIR = '.tmp';
 const TEMP_MAX_AGE_MS = 24 * 3600 * 1000;
-/** A delete may remove the directory that a put has just made; the put then makes it again, this many times. */
+/** Attempts of a put to create its directory, which a concurrent delete may remove. */
 const NAME_TRIES = 10;
 
 export interface FileStoreOptions {
-  /** Create the root when it is missing. Off, a missing root is `bucket_not_found`. */
+  /** Creates a missing root. Otherwise a missing root is `bucket_not_found`. */
   create?: boolean;
   fileSystem?: FileSystem;
 }
@@ -59,7 +59,7 @@ export class FileStore implements ObjectStore {
     const fs = options.fileSystem ?? nodeFileSystem;
     try {
       if (options.create) await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
-      // The real path once, so that a later check "is inside the root" compares like with like.
+      // The real path, for the later check that paths are inside the root.
       const store = new FileStore(await fs.realpath(root), fs);
       await fs.mkdir(join(store.root, TEMP_DIR), { recursive: true, mode: DIRECTORY_MODE });
       await store.sweepTemporaries();
@@ -78,12 +78,12 @@ export class FileStore implements ObjectStore {
       const content = createOnly ? await wholeBody(key, body) : body;
       const bytes = await this.writeTemporary(temp, content);
       await this.giveName(temp, key, createOnly);
-      // A file that was renamed has no other name.
+      // A renamed file has no other name.
       is_there = createOnly;
       return { bytes };
     } catch (error) {
       if (error instanceof BodyError) throw error.cause;
-      // The root is never created here: an unmounted disk must not turn into writes to the disk below it.
+      // The root is never created here: an unmounted disk must not lead to writes on the disk below it.
       throw fileError(error, key, 'bucket_not_found');
     } finally {
       if (is_there) await this.fs.unlink(temp).catch(() => undefined);
@@ -236,14 +236,14 @@ export class FileStore implements ObjectStore {
     return path;
   }
 
-  /** Keys cannot hold `..`; this refuses a symbolic link that somebody put into the root. */
+  /** Refuses a symbolic link inside the root. Keys themselves cannot contain `..`. */
   private async checkInside(dir: string, key: string): Promise<void> {
     if ((await this.fs.realpath(dir)) !== dir) {
       throw new ObjectStoreError('access_denied', `${key} leads through a symbolic link`);
     }
   }
 
-  /** For reads, "no such file" is a missing object only while the root itself is there. */
+  /** Converts a read error. "No such file" is a missing object only while the root exists. */
   private async readError(error: unknown, key: string): Promise<ObjectStoreError> {
     if (!isCode(error, 'ENOENT', 'ENOTDIR', 'EISDIR')) return fileError(error, key, 'object_not_found');
     try {
@@ -257,7 +257,7 @@ export class FileStore implements ObjectStore {
   private async *walk(dir: string, prefix: string): AsyncGenerator<ObjectInfo> {
     for (const entry of await this.sortedEntries(dir)) {
       const path = dir + entry;
-      // Either may be the longer one: a directory on the way to the prefix, or a key that begins with it.
+      // Either may be longer: a directory on the way to the prefix, or a key that begins with it.
       if (!path.startsWith(prefix) && !prefix.startsWith(path)) continue;
       if (entry.endsWith('/')) yield* this.walk(path, prefix);
       else if (path.startsWith(prefix)) {
@@ -267,13 +267,13 @@ export class FileStore implements ObjectStore {
     }
   }
 
-  /** Names in a directory, directories with a slash, in the order in which their keys sort. */
+  /** Returns the names in a directory in key order, directories with a trailing slash. */
   private async sortedEntries(dir: string): Promise<string[]> {
     let entries: Dirent[];
     try {
       entries = await this.fs.readdir(join(this.root, dir), { withFileTypes: true });
     } catch (error) {
-      // Deleted while the listing went on, or a prefix that nothing has.
+      // Deleted during the listing, or a prefix without objects.
       if (isCode(error, 'ENOENT', 'ENOTDIR')) return [];
       throw fileError(error, dir, 'object_not_found');
     }

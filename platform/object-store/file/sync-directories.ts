@@ -3,11 +3,11 @@ import { isCode } from './errors.js';
 import type { FileSystem } from './file-system.js';
 
 /**
- * Makes the name of a file durable: a name is when its directory is, and that one when the directory above it is. A directory that is gone
- * while `marker` is there went with the file, which somebody deleted at once.
+ * Makes the name of a file durable by syncing its directory and the created directories above it. If a
+ * directory is gone while `marker` exists, the file was deleted concurrently.
  * @param dir of the file
- * @param firstMade the topmost directory that was made for it, if any was
- * @param marker a directory that is there as long as the whole store is
+ * @param firstMade the topmost directory that was created for it, if any
+ * @param marker a directory that exists as long as the whole store
  */
 export async function syncDirectories(
   fs: FileSystem,

@@ -1,4 +1,4 @@
-/** Downloads that take themselves up again when the connection is cut in the middle of a body. */
+/** Downloads that resume when the connection breaks within a body. */
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { begun } from '../common/begun.js';
@@ -10,25 +10,25 @@ import { s3Error } from './errors.js';
 export interface DownloadSource {
   Bucket: string;
   Key: string;
-  /** How the object is called in errors. */
+  /** Name of the object in errors. */
   name: string;
-  /** What the object must still be. */
+  /** Required version of the object. */
   etag?: string;
 }
 
-/** How often a body is taken up again without a single byte in between. */
+/** Attempts to resume a body without receiving a byte in between. */
 const FRUITLESS_TRIES = 3;
 
 interface Opened {
   body: Readable;
-  /** What the body holds, absolute in the object. */
+  /** Bytes of the body, absolute in the object. */
   range: ByteRange;
   etag: string | undefined;
 }
 
 /**
  * Opens an object for reading.
- * @param range must not be empty (S3 cannot say that); the whole object when absent
+ * @param range must not be empty (S3 cannot express that); the whole object by default
  * @throws ObjectStoreError when it cannot be opened; later errors come from the iterator
  */
 export async function download(
@@ -39,7 +39,7 @@ export async function download(
   return begun(readOn(client, source, await open(client, source, range)));
 }
 
-/** For `begun`. */
+/** Resumes a download until its end. Wrapped by `begun`. */
 async function* readOn(client: S3Client, source: DownloadSource, first: Opened): AsyncGenerator<Uint8Array> {
   const { end } = first.range;
   let position = first.range.begin;
@@ -48,7 +48,7 @@ async function* readOn(client: S3Client, source: DownloadSource, first: Opened):
     yield new Uint8Array();
     for (let fruitless = 0; ; fruitless += 1) {
       try {
-        // An empty body must be read as well: its connection is busy until then.
+        // An empty body must be read as well: its connection is in use until then.
         for await (const piece of opened.body) {
           position += piece.length;
           fruitless = 0;
@@ -72,7 +72,7 @@ async function open(
   range?: ByteRange,
   etag = wanted,
 ): Promise<Opened> {
-  // In HTTP the last byte belongs to the range.
+  // An HTTP range includes the last byte.
   const Range = range && `bytes=${range.begin}-${range.end - 1}`;
   try {
     const reply = await client.send(new GetObjectCommand({ Bucket, Key, Range, IfMatch: etag }));

@@ -1,6 +1,6 @@
 import { type ObjectStoreCode, ObjectStoreError } from '../common/errors.js';
 
-/** Error names of S3 and of servers that speak like it. */
+/** Error names of S3 and compatible servers. */
 const BY_NAME: Readonly<Record<string, ObjectStoreCode>> = {
   NoSuchKey: 'object_not_found',
   NoSuchBucket: 'bucket_not_found',
@@ -26,7 +26,7 @@ const BY_NAME: Readonly<Record<string, ObjectStoreCode>> = {
   TooManyRequestsException: 'throttled',
 };
 
-/** For answers that have no body to name the error, as those to HEAD. */
+/** Codes by status, for answers without a body that names the error, such as answers to HEAD. */
 const BY_STATUS: Readonly<Record<number, ObjectStoreCode>> = {
   401: 'access_denied',
   403: 'access_denied',
@@ -37,7 +37,7 @@ const BY_STATUS: Readonly<Record<number, ObjectStoreCode>> = {
   507: 'disk_full',
 };
 
-/** What the SDK's errors have in common; network errors have a `code` of Node instead. */
+/** Common fields of the SDK's errors; network errors have a `code` of Node.js instead. */
 interface SdkError {
   name?: string;
   Code?: string;
@@ -47,8 +47,8 @@ interface SdkError {
 }
 
 /**
- * An error of the SDK, of the network or of a response body as an `ObjectStoreError`; a typed one is returned
- * as it is.
+ * Converts an error of the SDK, of the network or of a response body to an `ObjectStoreError`; returns one
+ * unchanged.
  * @param subject key or bucket for the message
  */
 export function s3Error(error: unknown, subject: string): ObjectStoreError {
@@ -60,12 +60,15 @@ export function s3Error(error: unknown, subject: string): ObjectStoreError {
   return new ObjectStoreError(code, `${subject}: ${what}`, { cause: error });
 }
 
-/** Whether the request that failed in the end had been sent more than once. */
+/** Returns whether the failed request was sent more than once. */
 export function wasRetried(error: unknown): boolean {
   return ((error as SdkError).$metadata?.attempts ?? 1) > 1;
 }
 
-/** A conditional write met another one under way; neither is decided yet. */
+/**
+ * Returns whether a conditional write conflicted with another one in progress, so that neither is decided
+ * yet.
+ */
 export function isConditionalConflict(error: unknown): boolean {
   return (error as SdkError).name === 'ConditionalRequestConflict';
 }

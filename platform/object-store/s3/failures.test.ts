@@ -1,6 +1,4 @@
-/**
- * The S3 store against a server that misbehaves on purpose; what a real server does is in s3-store.deep.test.ts.
- */
+/** The S3 store against a misbehaving server; a real server is in s3-store.deep.test.ts. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -14,7 +12,7 @@ import { limitsFor, type UploadLimits } from './upload.js';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A server that answers its requests one after the other as told; the last answer is given for ever. */
+/** Starts a server with the given answers in order; the last answer repeats. */
 async function startFake(t: Test, answers: Answer[], limits?: UploadLimits) {
   const seen: string[] = [];
   const server = createServer((request, response) => {
@@ -22,7 +20,7 @@ async function startFake(t: Test, answers: Answer[], limits?: UploadLimits) {
     seen.push(`${request.method} ${request.url}`);
     request.resume().on('end', () => answer(request, response));
   });
-  // Connections that are idle stay.
+  // Idle connections stay open.
   server.keepAliveTimeout = 0;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -85,7 +83,7 @@ const refusesParts: Answer = (request, response) => {
   answer(request, response);
 };
 
-t.test('slow down: retried, then told', async (t) => {
+t.test('slow down: retried, then reported', async (t) => {
   const { store, seen } = await startFake(t, [fails(503, 'SlowDown')]);
   const error = await rejectsWith(t, store.put('a', Buffer.from('x')), 'throttled');
   t.equal(error?.retryable, true);
@@ -133,7 +131,7 @@ t.test('an internal error of the server is not the caller’s', async (t) => {
   await rejectsWith(t, store.get('a'), 'object_store_unavailable');
 });
 
-t.test('create-only: a conflict that is not decided yet is asked again', async (t) => {
+t.test('create-only: an undecided conflict is retried', async (t) => {
   const won = await startFake(t, [fails(409, 'ConditionalRequestConflict'), succeeds]);
   t.same(await won.store.put('a', Buffer.from('x'), { createOnly: true }), { bytes: 1 });
   const lost = await startFake(t, [
@@ -146,7 +144,7 @@ t.test('create-only: a conflict that is not decided yet is asked again', async (
 t.test('a failed part aborts the upload', async (t) => {
   const { store, seen } = await startFake(t, [refusesParts]);
   await rejectsWith(t, store.put('a', Buffer.alloc(20 * 1024 * 1024)), 'access_denied');
-  t.match(seen.at(-1), /^DELETE \/tests\/a\?.*uploadId=u1/, 'its parts are given up');
+  t.match(seen.at(-1), /^DELETE \/tests\/a\?.*uploadId=u1/, 'its parts are aborted');
   t.notOk(
     seen.some((request) => request.startsWith('POST') && request.includes('uploadId')),
     'and not completed',
@@ -157,7 +155,7 @@ for (const [refused, answer] of [
   ['its beginning', fails(403, 'AccessDenied')],
   ['its first part', refusesParts],
 ] as const)
-  t.test(`the producer of a body hears of an upload of which ${refused} was refused`, async (t) => {
+  t.test(`the body's producer is closed when ${refused} of an upload is refused`, async (t) => {
     const { store } = await startFake(t, [answer], { partBytes: 1000, parallelParts: 1 });
     let freed = false;
     async function* body() {
@@ -171,7 +169,7 @@ for (const [refused, answer] of [
     t.ok(freed);
   });
 
-t.test('a stream that is left gives its connection back, also before its first piece', async (t) => {
+t.test('an abandoned stream releases its connection, also before its first piece', async (t) => {
   let closed: Promise<unknown> = Promise.resolve();
   const begins: Answer = (_request, response) => {
     closed = once(response, 'close');
@@ -189,12 +187,12 @@ t.test('a stream that is left gives its connection back, also before its first p
   await closed;
 });
 
-t.test('empty objects give their connections back, more of them than there are connections', async (t) => {
+t.test('empty objects release their connections, more of them than there are connections', async (t) => {
   const { store } = await startFake(t, [succeeds]);
   for (let i = 0; i < 100; i += 1) t.equal((await store.get('a')).length, 0);
 });
 
-t.test('an object that is replaced while it is read is no mixture', async (t) => {
+t.test('an object that is replaced during a read is an error', async (t) => {
   const half: Answer = (_request, response) => {
     response.writeHead(200, { etag: '"old"', 'content-length': '10' });
     response.write('01234');
@@ -210,7 +208,7 @@ t.test('an object that is replaced while it is read is no mixture', async (t) =>
   t.match(error?.message, /replaced while it was read/);
 });
 
-t.test('errors without a name are told by their status', async (t) => {
+t.test('errors without a name are mapped by status', async (t) => {
   for (const [status, code] of [
     [401, 'access_denied'],
     [403, 'access_denied'],
@@ -230,7 +228,7 @@ t.test('errors without a name are told by their status', async (t) => {
   t.equal(s3Error(noCredentials, 'a').code, 'access_denied');
 });
 
-t.test('an upload whose end was done and whose answer was lost is done', async (t) => {
+t.test('a completed upload whose answer was lost has succeeded', async (t) => {
   const bucket = new S3StandIn();
   let lose = true;
   const door = await bucket.open((name) => {
@@ -246,14 +244,14 @@ t.test('an upload whose end was done and whose answer was lost is done', async (
   t.notOk(lose, 'an answer was lost');
 });
 
-t.test('an upload that is gone, and did not make the object, failed', async (t) => {
+t.test('an upload that is gone without having created the object has failed', async (t) => {
   const stored =
     (bytes: number, etag: string): Answer =>
     (_request, response) => {
       response.writeHead(200, { 'content-length': String(bytes), etag });
       response.end();
     };
-  // Of parts that are empty, as the parts of this server say: that each has the MD5 of nothing.
+  // ETag of empty parts, as this server reports them: each is the MD5 of nothing.
   const empty = createHash('md5').digest();
   const part = `"${empty.toString('hex')}"`;
   const whole = createHash('md5')
@@ -281,7 +279,7 @@ t.test('an upload that is gone, and did not make the object, failed', async (t) 
   }
 });
 
-t.test('a bucket that wants a checksum of all bytes, as with Object Lock', async (t) => {
+t.test('a bucket that requires a checksum of all bytes, as with Object Lock', async (t) => {
   const bucket = new S3StandIn();
   const door = await bucket.open();
   t.teardown(() => door.close());
@@ -311,7 +309,7 @@ t.test('a bucket that wants a checksum of all bytes, as with Object Lock', async
   t.equal(bare.status, 400, 'without one it is refused');
 });
 
-t.test('the parts of an upload are of one size, and not too many', async (t) => {
+t.test('parts of an upload have one size and a limited number', async (t) => {
   const limits = { partBytes: 10, parallelParts: 2 };
   for (const bytes of [95, 90_000, 90_001, 1_000_000]) {
     const { partBytes } = limitsFor(new Uint8Array(bytes), undefined, limits);
@@ -322,7 +320,7 @@ t.test('the parts of an upload are of one size, and not too many', async (t) => 
   t.same(limitsFor(stream, 270_000_000, limits), { ...limits, partBytes: 30_000 });
 });
 
-t.test('uploads that were found are ended only when that is still right', async (t) => {
+t.test('found uploads are aborted only if the confirmation succeeds', async (t) => {
   const found: Answer = (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/xml' });
     response.end(
@@ -332,7 +330,7 @@ t.test('uploads that were found are ended only when that is still right', async 
   };
   const { store, seen } = await startFake(t, [found, found, succeeds]);
   const confirm = async () => {
-    throw new Error('somebody else has the job');
+    throw new Error('another worker has the job');
   };
   await t.rejects(store.abandonUploads('jobs/1/', { confirm }));
   t.match(seen, [/^GET/]);

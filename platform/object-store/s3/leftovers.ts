@@ -1,7 +1,7 @@
 import { AbortMultipartUploadCommand, ListMultipartUploadsCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { AbandonOptions } from '../common/port.js';
 
-/** Aborts uploads in parts that are under way below a prefix. @returns how many there were */
+/** Aborts multipart uploads in progress below a prefix. @returns their number */
 export async function abandonUploads(
   client: S3Client,
   { Bucket, Prefix }: { Bucket: string; Prefix: string },
@@ -14,7 +14,7 @@ export async function abandonUploads(
     const page = await client.send(
       new ListMultipartUploadsCommand({ Bucket, Prefix, KeyMarker, UploadIdMarker }),
     );
-    // One that does not say when it began may have begun now.
+    // An upload without a start time may have begun just now.
     const found = (page.Uploads ?? []).filter(
       ({ Initiated }) => !began_before || (Initiated && Initiated < began_before),
     );
@@ -28,7 +28,7 @@ export async function abandonUploads(
   }
 }
 
-/** An upload that somebody else ended since it was listed is what was wanted. */
+/** Ignores an upload that was ended since it was listed. */
 function passIfGone(error: unknown): void {
   if (!(error instanceof Error) || error.name !== 'NoSuchUpload') throw error;
 }

@@ -1,4 +1,4 @@
-/** Objects of other people's buckets, on a real server (Ceph's radosgw). */
+/** Reads objects of external buckets on a real server (Ceph's radosgw). */
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import t from 'tap';
 import { pattern } from '../../testing/object-store-checks.js';
@@ -35,14 +35,14 @@ t.test('objects of a bucket', { skip }, async (t) => {
       t.ok((await whole(object.read())).equals(pattern(1000 + key.length)));
     });
 
-  await t.test('one that changes between and while it is read', async (t) => {
+  await t.test('an object that changes between or during reads', async (t) => {
     await put('changing', pattern(MIB));
     const before = await source.find({ bucket: 'texts', key: 'changing' });
     await put('changing', pattern(MIB + 1));
     await t.rejects(whole(before.read()), { code: 'dataset_source_changed', message: /texts\/changing/ });
   });
 
-  await t.test('the names in a folder, and not in those beside and below it', async (t) => {
+  await t.test('lists the names directly in a folder', async (t) => {
     const names = [
       'config.json',
       'model+1 (a).safetensors',
@@ -57,19 +57,19 @@ t.test('objects of a bucket', { skip }, async (t) => {
     await t.rejects(nowhere, { code: 'dataset_source_missing' });
   });
 
-  await t.test('what is not there, and what may not be read', async (t) => {
+  await t.test('missing and forbidden objects', async (t) => {
     for (const bucket of ['texts', 'no-such-bucket'])
       await t.rejects(source.find({ bucket, key: 'nothing' }), {
         code: 'dataset_source_missing',
         message: new RegExp(`${bucket}/nothing`),
       });
-    const stranger = new S3Source({
+    const unauthorized = new S3Source({
       endpoint,
       region,
-      credentials: { accessKeyId: 'nobody', secretAccessKey: 'x' },
+      credentials: { accessKeyId: 'unknown-key', secretAccessKey: 'x' },
     });
-    t.teardown(() => stranger.close());
-    await t.rejects(stranger.find({ bucket: 'texts', key: 'a.txt' }), { code: 'dataset_source_denied' });
-    await t.rejects(stranger.list({ bucket: 'texts', key: 'models' }), { message: /s3:ListBucket/ });
+    t.teardown(() => unauthorized.close());
+    await t.rejects(unauthorized.find({ bucket: 'texts', key: 'a.txt' }), { code: 'dataset_source_denied' });
+    await t.rejects(unauthorized.list({ bucket: 'texts', key: 'models' }), { message: /s3:ListBucket/ });
   });
 });

@@ -1,11 +1,11 @@
-// Buckets in other regions, with a server that answers as AWS does; what a real server does is in s3-source.deep.test.ts.
+// Buckets in other regions, with a server that answers like AWS; a real server is in s3-source.deep.test.ts.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { S3Source } from './source.js';
 
-/** Serves an object from the region of its bucket alone; the bucket `lost` says of each region that it is another one. */
+/** Serves an object only in the region of its bucket; the bucket `lost` always refers to another region. */
 async function startRegions(t: Test, status: 301 | 400, region: string) {
   const seen: string[] = [];
   const server = createServer((request, response) => {
@@ -55,7 +55,7 @@ for (const status of [301, 400] as const)
     t.strictSame(await source.list({ bucket: 'other', key: 'a' }), ['x']);
   });
 
-t.test('a bucket that is nowhere, or in a region that is none, is an error after one more try', async (t) => {
+t.test('a bucket without a valid region is an error after one more attempt', async (t) => {
   const { source, seen } = await startRegions(t, 301, 'eu-central-1');
   await t.rejects(source.find({ bucket: 'lost', key: 'a/x' }), /lost/);
   t.equal(seen.length, 2);

@@ -1,6 +1,6 @@
 /**
- * Objects that lie in somebody else's bucket, read only. One that changes while it is read is refused: its ETag is a condition of
- * every request after the first.
+ * Read-only objects in external buckets. An object that changes while it is read is refused: its ETag is a
+ * condition of every request after the first.
  */
 import { HeadObjectCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
 import { type S3Uri, ZerofleetError } from '../../../contracts/index.js';
@@ -8,7 +8,7 @@ import { makeS3Client, type S3ClientOptions } from './client.js';
 import { type DownloadSource, download } from './download.js';
 import { s3Error } from './errors.js';
 
-/** An object as it was when it was found. */
+/** Object as it was found. */
 export interface SourceObject {
   bytes: number;
   etag: string;
@@ -16,15 +16,15 @@ export interface SourceObject {
   read(): AsyncIterable<Uint8Array>;
 }
 
-/** Objects of a folder. No model has as many files. */
+/** Maximum of objects in a folder, more than any model has. */
 const MAX_NAMES = 10_000;
 
-/** A name that may become part of a host's. */
+/** Regions become part of a host name, so their form is restricted. */
 const REGION = /^[a-z]{2}(-[a-z]+)+-\d{1,2}$/;
 
-/** Buckets may lie in other regions than that of the options: the server says which, and is asked there from then on. */
+/** Reader of buckets in any region: the server names the region of a bucket, which is then used. */
 export class S3Source {
-  /** By region; empty: that of the options. */
+  /** By region; empty: the region of the options. */
   private readonly clients = new Map<string, S3Client>();
   private readonly regions = new Map<string, string>();
 
@@ -46,8 +46,8 @@ export class S3Source {
   }
 
   /**
-   * Names of the objects right in a folder, without those in folders of it, in ascending order.
-   * @param key the folder's, without a slash at its end
+   * Lists the names of the objects directly in a folder, in ascending order.
+   * @param key the folder's, without a trailing slash
    * @throws as `find`; ZerofleetError `model_archive_invalid` for a folder of more than `MAX_NAMES` objects
    */
   async list({ bucket, key }: S3Uri): Promise<string[]> {
@@ -106,7 +106,7 @@ export class S3Source {
   }
 }
 
-/** Where a bucket lies, of an answer that sends the request away or refuses its signature; null of other errors. */
+/** Returns the region of a bucket from a redirect or signature error; null for other errors. */
 function bucketRegion(error: unknown): string | null {
   const { $metadata, $response } = error as {
     $metadata?: { httpStatusCode?: number };
@@ -117,10 +117,10 @@ function bucketRegion(error: unknown): string | null {
   return (status === 301 || status === 400) && region !== undefined && REGION.test(region) ? region : null;
 }
 
-/** What is wrong with the object itself is for whoever named it to mend; the rest is the server's own trouble. */
+/** Converts an error: problems of the object itself are the client's to fix, others the server's. */
 function sourceError(error: unknown, name: string): Error {
   const typed = s3Error(error, name);
-  // Of a download that was cut the first cause tells more than what became of it.
+  // For a broken download the first cause is more specific than the final error.
   const { code } = typed.cause === undefined ? typed : s3Error(typed.cause, name);
   const options = { cause: error };
   if (code === 'object_not_found' || code === 'bucket_not_found')

@@ -1,7 +1,4 @@
-/**
- * The S3 store against a real server (Ceph's radosgw). What needs a server that misbehaves is in
- * s3-failures.test.ts.
- */
+/** The S3 store against a real server (Ceph's radosgw). Misbehaving servers are in s3-failures.test.ts. */
 import { createHash } from 'node:crypto';
 import { CreateMultipartUploadCommand, ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
 import t, { type Test } from 'tap';
@@ -40,7 +37,7 @@ t.test('against radosgw', { skip }, async (t) => {
     t.same(keys, ['a/b']);
     t.equal(store.url, 's3://whole-bucket/');
   });
-  await t.test('a URL of one object, for reading, for a while', async (t) => {
+  await t.test('a temporary URL to read one object', async (t) => {
     const store = open();
     await store.put('a/secret_weights', Buffer.from('0123456789'));
     await store.put('a/other', Buffer.from('other'));
@@ -63,7 +60,7 @@ t.test('against radosgw', { skip }, async (t) => {
     await t.rejects(store.downloadUrl('../escape', 60), { code: 'invalid_key' });
     await store.close();
   });
-  await t.test('a URL to write one object, with its size, for a while', async (t) => {
+  await t.test('a temporary URL to write one object, with its size', async (t) => {
     const store = open();
     const terms = { bytes: 10, seconds: 60, sha256: null };
     const { url } = await store.uploadUrl('a/part', terms);
@@ -87,7 +84,7 @@ t.test('against radosgw', { skip }, async (t) => {
   });
   await t.test('missing bucket', (t) => everyCallFails(t, open({ bucket: 'nowhere' }), 'bucket_not_found'));
   await t.test('unknown access key', (t) => {
-    const credentials = { accessKeyId: 'nobody', secretAccessKey: 'x' };
+    const credentials = { accessKeyId: 'unknown-key', secretAccessKey: 'x' };
     return everyCallFails(t, open({ credentials }), 'access_denied');
   });
   await t.test('wrong secret', (t) => {
@@ -95,7 +92,7 @@ t.test('against radosgw', { skip }, async (t) => {
     return everyCallFails(t, open({ credentials }), 'access_denied');
   });
 
-  await t.test('uploads of a process that died are ended, others are not', async (t) => {
+  await t.test('uploads of dead processes are aborted, others are not', async (t) => {
     const store = open({ prefix: 'dead' });
     const client = clientOf(server);
     t.teardown(() => client.destroy());
@@ -105,7 +102,7 @@ t.test('against radosgw', { skip }, async (t) => {
     const { UploadId } = await begin('dead/jobs/2/shard-0');
     const hour_ms = 3_600_000;
     const before = (ms: number) => ({ began_before: new Date(Date.now() + ms) });
-    t.equal(await store.abandonUploads('jobs/1/', before(-hour_ms)), 0, 'they may be under way');
+    t.equal(await store.abandonUploads('jobs/1/', before(-hour_ms)), 0, 'they may be in progress');
     t.equal(await store.abandonUploads('jobs/1/', { ...before(hour_ms), only_count: true }), 2);
     t.equal(await store.abandonUploads('jobs/1/', before(hour_ms)), 2);
     t.equal(await store.abandonUploads('jobs/1/'), 0);
@@ -119,7 +116,7 @@ t.test('against radosgw', { skip }, async (t) => {
     t.equal((await store.head('jobs/1/after'))?.bytes, 6 * MIB);
   });
 
-  await t.test('a bit that changes on the way is noticed by the server', async (t) => {
+  await t.test('the server detects a flipped bit', async (t) => {
     const proxy = await startCutProxy(server.host, server.port);
     t.teardown(() => proxy.close());
     const store = open({ endpoint: proxy.endpoint });
@@ -131,12 +128,12 @@ t.test('against radosgw', { skip }, async (t) => {
       t.match(error?.message, /ContentSHA256Mismatch/);
       t.equal(await store.head(what), null);
       await store.put(what, body);
-      t.same(await store.get(what), Buffer.from(body), 'unharmed when sent again');
+      t.same(await store.get(what), Buffer.from(body), 'intact after a retry');
     }
-    t.same(await openUploads(server), [], 'no parts were left behind');
+    t.same(await openUploads(server), [], 'no parts are left');
   });
 
-  await t.test('a connection cut in the middle', async (t) => {
+  await t.test('a connection that breaks', async (t) => {
     const proxy = await startCutProxy(server.host, server.port);
     t.teardown(() => proxy.close());
     const store = open({ endpoint: proxy.endpoint });
@@ -148,13 +145,13 @@ t.test('against radosgw', { skip }, async (t) => {
     t.equal(proxy.cuts, 1);
 
     proxy.cut('down', 3 * MIB, 3);
-    t.same(await store.get('up'), content, 'a body that broke off three times is read on where it broke');
+    t.same(await store.get('up'), content, 'a body that broke off three times is resumed');
     t.equal(proxy.cuts, 4);
     proxy.cut('down', MIB, 2);
     const range = { begin: MIB + 1, end: 5 * MIB };
     t.same(await store.get('up', range), content.subarray(range.begin, range.end));
 
-    // The object is stored, but its writer never hears of it and tries again.
+    // The object is stored, but the answer is lost and the writer retries.
     proxy.cut('down', 10, 1);
     await store.put('manifest', Buffer.from('mine'), { createOnly: true });
     t.equal(String(await store.get('manifest')), 'mine', 'a lost answer does not make the winner a loser');
@@ -172,7 +169,7 @@ t.test('against radosgw', { skip }, async (t) => {
     proxy.cut('up', 0, 0);
     t.equal(await store.head('never'), null);
     t.same(await store.get('up'), content, 'what was there before is still there');
-    t.same(await openUploads(server), [], 'no parts were left behind');
+    t.same(await openUploads(server), [], 'no parts are left');
   });
 });
 

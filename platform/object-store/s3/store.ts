@@ -1,7 +1,7 @@
 /**
- * The object store on S3 or a server that speaks like it. Small bodies travel as one PUT, longer ones in
- * parts (s3-upload.ts); the SDK repeats what failed for a passing reason; create-only is a plain PUT with
- * `If-None-Match: *`, because servers other than AWS ignore conditions when an upload in parts is completed.
+ * Object store on S3 or a compatible server. Small bodies are sent with one PUT, longer ones in parts
+ * (s3-upload.ts); the SDK retries transient failures; create-only is a plain PUT with `If-None-Match: *`,
+ * because servers other than AWS ignore conditions on the completion of a multipart upload.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -44,7 +44,7 @@ const CONFLICT_DELAY_MS = 50;
 
 export interface S3StoreOptions extends S3ClientOptions {
   bucket: string;
-  /** Begins every key of this store, without slashes at its ends; empty for none. */
+  /** Prefix of every key of this store, without leading or trailing slashes; empty for none. */
   prefix: string;
   limits?: UploadLimits;
 }
@@ -110,7 +110,7 @@ export class S3Store implements ObjectStore {
       if (typed.code !== 'object_not_found' && typed.code !== 'access_denied') throw typed;
       if (await this.isMissing(key)) return null;
       if (typed.code === 'access_denied') throw typed;
-      // An answer to HEAD has no body: it is the same for a missing object and a missing bucket.
+      // An answer to HEAD has no body: a missing object and a missing bucket look the same.
       await this.check();
       return null;
     }
@@ -133,7 +133,7 @@ export class S3Store implements ObjectStore {
       ...(sha256 !== null && { ChecksumSHA256: sha256 }),
     });
     try {
-      // What is signed is what the server insists on.
+      // The server enforces the signed headers.
       const url = await getSignedUrl(this.client, command, {
         expiresIn: seconds,
         signableHeaders: new Set(['host', 'content-length', SHA256_HEADER]),
@@ -164,8 +164,8 @@ export class S3Store implements ObjectStore {
 
   async delete(keys: readonly string[]): Promise<void> {
     const [first, ...rest] = keys.map((key) => this.at(key));
-    // One request for each: the bulk request needs checksums that servers do not agree on, and its own kind
-    // of errors.
+    // One request for each: the bulk request needs checksums that servers do not agree on, and has its own
+    // kind of errors.
     if (first) await this.deleteOne(first);
     await forEachParallel(asyncItems(rest), PARALLEL_DELETES, (target) => this.deleteOne(target));
   }
@@ -198,8 +198,8 @@ export class S3Store implements ObjectStore {
   }
 
   /**
-   * Whoever may not list the whole bucket is told that access is denied when an object is missing. Where its folder may be listed, that
-   * says which of the two it is.
+   * Distinguishes a missing object from a forbidden one. Without permission to list the bucket, S3 reports
+   * access denied for a missing object; listing its folder, if permitted, decides.
    */
   private async isMissing(key: string): Promise<boolean> {
     const Key = this.prefix + key;
@@ -237,8 +237,7 @@ export class S3Store implements ObjectStore {
           continue;
         }
         const typed = s3Error(error, key);
-        // The first try may have been done and only its answer lost: then it is our own object that stands in
-        // the way.
+        // The first attempt may have succeeded with its answer lost: the existing object is then our own.
         const ours =
           typed.code === 'precondition_failed' && wasRetried(error) && (await this.holds(key, body));
         if (!ours) throw typed;
@@ -269,7 +268,7 @@ function timeText(time: Date | undefined): string {
   return (time ?? new Date(0)).toISOString();
 }
 
-/** Some servers leave out the quotes where they list. */
+/** Removes the quotes, which some servers omit in listings. */
 function etagText(etag = ''): string {
   return etag.replaceAll('"', '');
 }

@@ -1,9 +1,9 @@
 /**
- * Uploads of any length in parts that are held in memory only while they travel. The signature of each request covers the
- * SHA-256 of its bytes, which every S3 server checks. A CRC-32 is sent beside it, because AWS refuses bytes for a bucket with a
- * default retention (Object Lock) without a checksum header: it costs next to nothing, while an MD5 would take longer than all the
- * rest of an upload, and the newer trailing checksums are refused by many servers. A failed upload is aborted, so that its parts
- * cost nothing.
+ * Uploads of any length in parts, each held in memory only during its transfer. The signature of each request
+ * covers the SHA-256 of its bytes, which every S3 server checks. A CRC-32 is sent as well, because AWS
+ * requires a checksum header in a bucket with a default retention (Object Lock): it costs next to nothing,
+ * while an MD5 would take longer than the rest of an upload, and many servers refuse the newer trailing
+ * checksums. A failed upload is aborted, so that its parts cost nothing.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -30,22 +30,22 @@ export interface UploadTarget {
 }
 
 export interface UploadLimits {
-  /** Size of each part but the last; at least 5 MiB, as S3 wants it. */
+  /** Size of each part but the last; at least 5 MiB, as S3 requires. */
   partBytes: number;
-  /** Parts that travel at once; as many are in memory. */
+  /** Concurrent parts; as many are in memory. */
   parallelParts: number;
 }
 
-/** Of a long upload. S3 allows 10,000, and what is said of a stream's length need not be exact. */
-const MOST_PARTS = 9000;
+/** Maximum of parts. S3 allows 10,000, and the stated length of a stream need not be exact. */
+const MAX_PARTS = 9000;
 
 /**
- * Parts of an upload are of one size, but for the last: some servers want that.
- * @param bytes of a stream, about; undefined where nobody knows
+ * Returns limits with one part size for the whole upload, as some servers require.
+ * @param bytes approximate length of a stream; undefined if unknown
  */
 export function limitsFor(body: PutBody, bytes: number | undefined, limits: UploadLimits): UploadLimits {
   const length = stablePieces(body)?.reduce((sum, piece) => sum + piece.length, 0) ?? bytes ?? 0;
-  return { ...limits, partBytes: Math.max(limits.partBytes, Math.ceil(length / MOST_PARTS)) };
+  return { ...limits, partBytes: Math.max(limits.partBytes, Math.ceil(length / MAX_PARTS)) };
 }
 
 /** @returns the number of bytes stored */
@@ -66,12 +66,12 @@ export async function upload(
     }
     return await uploadParts(client, target, chain([first.value, second.value], parts), limits.parallelParts);
   } finally {
-    // Closes the body after a failure, also when only the first two parts were taken. Does nothing at its end.
+    // Closes the body after a failure, also if only the first two parts were taken. Does nothing at its end.
     await parts.return(undefined);
   }
 }
 
-/** One PUT with everything in it. */
+/** Uploads everything with one PUT. */
 export async function putWhole(
   client: S3Client,
   target: UploadTarget & { IfNoneMatch?: string },
@@ -80,7 +80,7 @@ export async function putWhole(
   await client.send(new PutObjectCommand({ ...target, Body: body, ChecksumCRC32: checksum(body) }));
 }
 
-/** CRC-32 as S3 writes it: base64 of its four bytes, the highest first. */
+/** Returns the CRC-32 as S3 encodes it: base64 of its four bytes, big-endian. */
 function checksum(bytes: Uint8Array): string {
   const four = Buffer.alloc(4);
   four.writeUInt32BE(crc32(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)));
@@ -114,7 +114,7 @@ async function uploadParts(
     const { ETag } = await client.send(command, { abortSignal: stop.signal });
     sent[index] = { PartNumber, ETag, ChecksumCRC32 };
     bytes += part.bytes.length;
-    // Only now: a connection that broke may still hold on to the bytes of a part that failed.
+    // Released only now: a broken connection may still access the bytes of a failed part.
     part.release();
   }
 
@@ -123,16 +123,16 @@ async function uploadParts(
     await complete(client, { Bucket, Key, UploadId, MultipartUpload: { Parts: sent } }, bytes);
     return bytes;
   } catch (error) {
-    // The first error is the one to report; parts that stay behind are what the bucket's lifecycle rule is
-    // for.
+    // The first error is reported; the bucket's lifecycle rule removes parts that stay behind.
     await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(() => undefined);
     throw error;
   }
 }
 
 /**
- * Ends an upload. One that the server does not know any more may have been ended by this very request, of which the answer was lost:
- * then the object has as many bytes and as many parts. Whoever else writes the key at the same time writes the same content.
+ * Completes an upload. If the server does not know the upload any more, this request may have completed it
+ * with its answer lost: the object then has the same number of bytes and parts. Concurrent writers of a key
+ * write the same content.
  */
 async function complete(
   client: S3Client,
@@ -150,7 +150,10 @@ async function complete(
   }
 }
 
-/** Servers that make the ETag of an object of those of its parts end it with their number; of others only the size is compared. */
+/**
+ * Checks the number of parts in an ETag. Servers that derive the ETag of an object from its parts end it with
+ * their number; for others only the size is compared.
+ */
 function isWholeOf(etag: string | undefined, parts: readonly string[]): boolean {
   const made = /^"?([0-9a-f]{32})-(\d+)"?$/.exec(etag ?? '');
   const sums = parts.map((part) => /^"?([0-9a-f]{32})"?$/.exec(part)?.[1]);

@@ -1,4 +1,4 @@
-/** What the threads of the pool's tests can do. */
+/** Tasks of the pool's tests. */
 import { threadId } from 'node:worker_threads';
 import { ZerofleetError } from '../../../contracts/index.js';
 import { type ReadBytes, serveTasks } from '../serve-tasks.js';
@@ -11,18 +11,18 @@ const tasks = {
   refuse: ({ line }: { line: number }) => {
     throw new ZerofleetError('dataset_bad_line', `line ${line}`, { details: { line } });
   },
-  /** Computes until it is ended. */
+  /** Computes until the thread is ended. */
   spin: () => {
     for (;;);
   },
-  /** A regular expression that goes back and back. */
+  /** Regular expression with exponential backtracking. */
   backtrack: ({ text }: { text: string }) => /^(a+)+$/.test(text),
   hoard: () => {
     const kept: number[][] = [];
     for (;;) kept.push(new Array(1000).fill(kept.length + 0.5));
   },
   exit: () => process.exit(3),
-  /** The sum of so many bytes, which it reads one by one. */
+  /** Sums `count` bytes, read one by one. */
   sum: async ({ count }: { count: number }, read: ReadBytes) => {
     let sum = 0;
     for (let at = 0; at < count; at++) sum += (await read(at, at + 1))[0] ?? 0;

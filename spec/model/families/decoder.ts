@@ -1,22 +1,22 @@
-/** What the families with RMSNorm, rotary positions and SwiGLU share: Llama and those after it. */
+/** Common part of the families with RMSNorm, rotary positions and SwiGLU: Llama and its successors. */
 import type { ResolvedLlamaConfig } from '../../../contracts/index.js';
 import type { Architecture } from '../architecture.js';
 import type { ConfigReader } from '../reader.js';
 import { readRope, scalingParams } from '../rope.js';
 import { LIMITS } from './limits.js';
 
-/** What transformers takes where a family's `config.json` says nothing. */
+/** Defaults of transformers for a family's `config.json`. */
 export interface DecoderDefaults {
   max_position_embeddings: number;
   rms_norm_eps: number;
   rope_theta: number;
-  /** Without it: `num_attention_heads`. */
+  /** Default: `num_attention_heads`. */
   num_key_value_heads?: number;
-  /** Without it: `hidden_size / num_attention_heads`. */
+  /** Default: `hidden_size / num_attention_heads`. */
   head_dim?: number;
 }
 
-/** The fields that every such family has. */
+/** Fields of all these families. */
 export type DecoderConfig = Omit<ResolvedLlamaConfig, 'model_type' | 'attention_bias' | 'mlp_bias'>;
 
 const WHY_ACTIVATION = 'The MLP of this family is SwiGLU.';
@@ -29,7 +29,7 @@ export function readDecoder(reader: ConfigReader, defaults: DecoderDefaults): De
     fallback: defaults.max_position_embeddings,
   });
   const ofHeads = { fallback: num_attention_heads, fallbackText: 'num_attention_heads' };
-  // transformers: absent is the family's default, null is as many as query heads.
+  // transformers: an absent field has the family's default, null means the number of query heads.
   const num_key_value_heads =
     reader.integerOrNull('num_key_value_heads', {
       ...LIMITS.heads,
@@ -69,7 +69,7 @@ function readHeadDim(
       'hidden_size',
       'hidden_size_not_divisible',
       `hidden_size ${hidden} is no multiple of num_attention_heads ${heads}`,
-      // Twice the heads: the width of a head has to be even, too.
+      // Twice the heads, because the width of a head must be even.
       String(nearestMultiple(hidden, 2 * heads)),
     );
     return LIMITS.headDim.min;
@@ -86,7 +86,10 @@ export function nearestMultiple(value: number, of: number): number {
   return Math.max(of, Math.round(value / of) * of);
 }
 
-/** The architecture of a dense decoder without biases and with full attention; a family changes what differs. */
+/**
+ * Returns the architecture of a dense decoder without biases and with full attention; families override the
+ * differences.
+ */
 export function decoderArchitecture(config: DecoderConfig): Architecture {
   return {
     naming: 'llama',

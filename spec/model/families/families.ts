@@ -23,7 +23,9 @@ export const FAMILIES: Families = {
 
 export const MODEL_TYPES = Object.keys(FAMILIES) as ModelType[];
 
-/** The family of a configuration; it takes configurations of its own kind only, and this is one. */
+/**
+ * Returns the family of a configuration. It accepts only configurations of its own type, such as this one.
+ */
 export function familyOf({ model_type }: Pick<ResolvedModelConfig, 'model_type'>): Family {
   return FAMILIES[model_type] as Family;
 }

@@ -2,13 +2,13 @@ import type { ResolvedModelConfig } from '../../../contracts/index.js';
 import type { Architecture } from '../architecture.js';
 import type { ConfigReader } from '../reader.js';
 
-/** One model family: what its `config.json` may say, and what that means. */
+/** Model family: the fields of its `config.json` and their meaning. */
 export interface Family<Config extends ResolvedModelConfig = ResolvedModelConfig> {
-  /** The class of transformers that its checkpoints are of. */
+  /** transformers class of its checkpoints. */
   causalLm: string;
-  /** Fields of the architecture under the names that the family has for them, where these differ. */
+  /** The family's names of architecture fields, where they differ. */
   fieldNames: Readonly<Partial<Record<keyof Architecture, string>>>;
-  /** The configuration with every field; bad fields are the reader's errors. */
+  /** Returns the configuration with every field; bad fields are the reader's errors. */
   read(reader: ConfigReader): Config;
   architecture(config: Config): Architecture;
 }

@@ -12,7 +12,10 @@ const GELU = {
   gelu: 'gelu',
 } as const;
 
-/** Of classification heads, of the length in older versions, and what is so here anyway: scores are computed in fp32. */
+/**
+ * Fields of classification heads, of the length in older versions, and one that always holds: scores are
+ * computed in fp32.
+ */
 const UNUSED = [
   'reorder_and_upcast_attn',
   'n_ctx',

@@ -1,4 +1,4 @@
-/** What sizes may be, in every family. */
+/** Bounds of sizes in every family. */
 export const LIMITS = {
   hidden: { min: 2, max: 16_384 },
   inner: { min: 1, max: 65_536 },

@@ -3,7 +3,7 @@ import type { ConfigReader } from '../reader.js';
 import { decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 
-/** Drafts for a Qwen carry these fields; they may say that there is no window. */
+/** Draft models for a Qwen have these fields; they are accepted only without a window. */
 function refuseWindows(reader: ConfigReader): void {
   const why = 'every layer of this family sees all tokens before: remove it';
   reader.only('sliding_window', [], why);

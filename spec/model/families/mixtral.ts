@@ -42,7 +42,7 @@ export const MIXTRAL: Family<ResolvedMixtralConfig> = {
       layer_windows: everyLayer(config, config.sliding_window ?? 0),
       num_experts: config.num_local_experts,
       experts_per_token: config.num_experts_per_tok,
-      // As in transformers: the loss has the auxiliary loss only where the router's logits are asked for.
+      // As in transformers, the loss includes the auxiliary loss only if the router's logits are requested.
       router_aux_loss_coef: config.output_router_logits ? config.router_aux_loss_coef : 0,
     };
   },

@@ -1,4 +1,4 @@
-/** What Qwen2 and Qwen3 share: some layers, by default the last ones, may have a sliding window. */
+/** Common part of Qwen2 and Qwen3: some layers, by default the last ones, may have a sliding window. */
 import type { ResolvedQwen2Config } from '../../../contracts/index.js';
 import type { ConfigReader } from '../reader.js';
 import { LIMITS } from './limits.js';

@@ -16,7 +16,7 @@ export const QWEN2: Family<ResolvedQwen2Config> = {
     return { model_type: 'qwen2', ...decoder, ...readLayerTypes(reader, decoder.num_hidden_layers) };
   },
   architecture(config) {
-    // Queries, keys and values always have biases, and nothing else has.
+    // Only queries, keys and values have biases.
     return { ...decoderArchitecture(config), qkv_bias: true, layer_windows: layerWindows(config) };
   },
 };

@@ -1,4 +1,7 @@
-/** The whole loop on a real job store and on AWS as it is on a bad day: throttled, and telling of everything late. */
+/**
+ * Tests the reconcile loop on a real job store and a stand-in for AWS that throttles and reports everything
+ * late.
+ */
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
@@ -14,11 +17,11 @@ import { NOW, policyOf } from '../testing/world.js';
 import { AwsCapacity } from './aws-capacity.js';
 import { Groups } from './groups.js';
 
-const LOOK_MS = 10_000;
+const INTERVAL_MS = 10_000;
 const SLOTS = 4;
 const log = createLogger({ level: 'silent', name: 'test' });
 
-t.test('from no instance to as many as are needed, and back, with no job disturbed', async (t) => {
+t.test('scales from zero to the needed instances and back without disturbing a job', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const pool = await TestPool.open(t, server, {});
@@ -39,9 +42,9 @@ t.test('from no instance to as many as are needed, and back, with no job disturb
     new Autoscaler({
       store: { ...pool.store, now: async () => now },
       capacity: new AwsCapacity({ groups: new Groups(client), log, clock: () => now }),
-      errands: { count: async () => 0 },
+      backgroundTasks: { count: async () => 0 },
       pools: [policy],
-      interval_ms: LOOK_MS,
+      interval_ms: INTERVAL_MS,
       metrics,
       publisher: null,
       log,
@@ -52,8 +55,11 @@ t.test('from no instance to as many as are needed, and back, with no job disturb
   const inService = () => group.instances.filter(({ state }) => state === 'InService').map(({ id }) => id);
   let most = 0;
 
-  /** The service and the agents on its instances go on, then the autoscaler looks; every fifth look is throttled to the end. */
-  const look = async (index: number) => {
+  /**
+   * Advances the service and the agents on its instances, then reconciles; every fifth reconciliation is
+   * throttled throughout.
+   */
+  const reconcile = async (index: number) => {
     aws.advance();
     for (const id of inService())
       await pool.store.announceWorker(testWorker(`w-${id}`, SLOTS, { machine: id }), 60_000);
@@ -61,9 +67,9 @@ t.test('from no instance to as many as are needed, and back, with no job disturb
       if (!inService().includes(id.slice(2))) await pool.store.withdrawWorker(id);
     aws.throttled = index % 5 === 0 ? 100 : index % 2;
     aws.stale = index % 4;
-    await autoscaler.look();
+    await autoscaler.reconcile();
     aws.throttled = 0;
-    now += LOOK_MS;
+    now += INTERVAL_MS;
     most = Math.max(most, group.instances.length);
   };
 
@@ -73,27 +79,27 @@ t.test('from no instance to as many as are needed, and back, with no job disturb
     await pool.store.finishJob(job.id, executionAt(job.id, 1), 'cancelled');
   };
   const jobs = [await pool.job({ min: 7 }), await pool.job({ min: 3 })];
-  for (let i = 1; inService().length < 3; i += 1) await look(i);
+  for (let i = 1; inService().length < 3; i += 1) await reconcile(i);
   t.equal(group.desired, 3, aws.calls.join(', '));
   for (const job of jobs) {
     t.ok(await pool.places(job));
   }
-  for (let i = 1; i < 15; i += 1) await look(i);
-  t.equal(inService().length, 3, 'who works stays');
+  for (let i = 1; i < 15; i += 1) await reconcile(i);
+  t.equal(inService().length, 3, 'busy instances stay');
   t.notOk(aws.calls.some((call) => call.startsWith('Terminate')));
 
   const [large] = jobs;
   await end(large);
-  // Another one takes over in the middle of it.
+  // Another autoscaler takes over in between.
   await autoscaler.close();
   autoscaler = create();
-  for (let i = 1; i < 25; i += 1) await look(i);
+  for (let i = 1; i < 25; i += 1) await reconcile(i);
   const busy = (await pool.store.listWorkers()).filter(({ used_slots }) => used_slots > 0);
-  t.equal(inService().length, busy.length, 'only who works is left');
+  t.equal(inService().length, busy.length, 'only busy instances are left');
   const [, small] = jobs;
   await end(small);
-  for (let i = 1; group.instances.length > 0; i += 1) await look(i);
+  for (let i = 1; group.instances.length > 0; i += 1) await reconcile(i);
   t.equal(group.desired, 0);
-  t.equal(most, 3, 'never more than were needed');
-  t.equal(aws.calls.filter((call) => call.startsWith('Terminate')).length, 3, 'each was ended once');
+  t.equal(most, 3, 'never more than needed');
+  t.equal(aws.calls.filter((call) => call.startsWith('Terminate')).length, 3, 'each is terminated once');
 });

@@ -1,4 +1,4 @@
-/** Which machines one decision asks for, and what it tells. */
+/** Machines that one decision requests, and its report. */
 import t from 'tap';
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import {
@@ -15,33 +15,30 @@ import {
 import { jobOf, NOW, policyOf } from '../testing/world.js';
 import type { TypeMemory } from './types.js';
 
-t.test(
-  'machines that were asked for count, and agents that are there already are some of them',
-  async (t) => {
-    const scene = (strangers: number, wanted: Record<string, number>) =>
-      decided({
-        policy: TWO,
-        snapshot: {
-          machines: [machine('a')],
-          workers: [worker('a'), ...Array.from({ length: strangers }, (_, i) => worker(`new-${i}`))],
-          wanted,
-          jobs: [jobOf('j', { need: 16, held: 0 })],
-        },
-        state: { machines: { a: idleFor(0) } },
-      });
-    const requestedOf = (strangers: number, wanted: Record<string, number>) => {
-      const { report, actions } = scene(strangers, wanted);
-      return [report.machines.m?.requested, report.machines.dear?.requested, report.ranks, actions];
-    };
-    t.same(requestedOf(0, { m: 4 }), [3, 0, 16, []]);
-    t.same(requestedOf(2, { m: 4 }), [1, 0, 16, []]);
-    t.same(requestedOf(2, { m: 2, dear: 2 }), [0, 1, 16, []], 'of two types, first those of the first');
-    t.same(requestedOf(9, { m: 4 })[0], 0);
-    t.same(requestedOf(0, { m: 0 })[3], [wants('m', 4)], 'more are there than were wanted');
-  },
-);
+t.test('requested machines count, and unlisted agents run on some of them', async (t) => {
+  const scene = (unlistedSince: number, wanted: Record<string, number>) =>
+    decided({
+      policy: TWO,
+      snapshot: {
+        machines: [machine('a')],
+        workers: [worker('a'), ...Array.from({ length: unlistedSince }, (_, i) => worker(`new-${i}`))],
+        wanted,
+        jobs: [jobOf('j', { need: 16, held: 0 })],
+      },
+      state: { machines: { a: idleFor(0) } },
+    });
+  const requestedOf = (unlistedSince: number, wanted: Record<string, number>) => {
+    const { report, actions } = scene(unlistedSince, wanted);
+    return [report.machines.m?.requested, report.machines.expensive?.requested, report.ranks, actions];
+  };
+  t.same(requestedOf(0, { m: 4 }), [3, 0, 16, []]);
+  t.same(requestedOf(2, { m: 4 }), [1, 0, 16, []]);
+  t.same(requestedOf(2, { m: 2, expensive: 2 }), [0, 1, 16, []], 'of two types, first those of the first');
+  t.same(requestedOf(9, { m: 4 })[0], 0);
+  t.same(requestedOf(0, { m: 0 })[3], [wants('m', 4)], 'more exist than were requested');
+});
 
-t.test('what a type owes for too long another one takes over, if there is one that can be had', async (t) => {
+t.test('a type whose launches time out is replaced by an available one', async (t) => {
   const owed = { since: NOW - 180 * SECOND_MS, machines: 2 };
   const overdue = (types: Record<string, TypeMemory>, policy = TWO) =>
     decided({
@@ -50,31 +47,35 @@ t.test('what a type owes for too long another one takes over, if there is one th
       state: { types },
     });
   const taken = overdue({ m: paused(0, { owed }) });
-  t.same(taken.actions, [wants('m', 0), wants('dear', 2)]);
+  t.same(taken.actions, [wants('m', 0), wants('expensive', 2)]);
   t.equal(taken.state.types.m?.paused_until, NOW + 300 * SECOND_MS);
   const longer = overdue({ m: paused(NOW + 900 * SECOND_MS, { owed }) });
-  t.equal(longer.state.types.m?.paused_until, NOW + 900 * SECOND_MS, 'a pause is not made shorter');
-  const both = overdue({ m: paused(0, { owed }), dear: paused(NOW + 1) });
-  t.same(both.actions, [], 'the other one can not be had either');
+  t.equal(longer.state.types.m?.paused_until, NOW + 900 * SECOND_MS, 'a pause is not shortened');
+  const both = overdue({ m: paused(0, { owed }), expensive: paused(NOW + 1) });
+  t.same(both.actions, [], 'the other type is not available either');
   t.equal(both.state.types.m?.paused_until, 0);
-  const again = overdue({ m: paused(0, { owed }), dear: paused(NOW) });
-  t.same(again.actions, [wants('m', 0), wants('dear', 2)], 'its pause is over');
+  const again = overdue({ m: paused(0, { owed }), expensive: paused(NOW) });
+  t.same(again.actions, [wants('m', 0), wants('expensive', 2)], 'its pause has expired');
   const [only] = policyOf().types;
-  t.same(overdue({ m: paused(0, { owed }) }, { types: only ? [only] : [] }).actions, [], 'there is no other');
+  t.same(
+    overdue({ m: paused(0, { owed }) }, { types: only ? [only] : [] }).actions,
+    [],
+    'there is no other type',
+  );
   const soon = { since: NOW - 180 * SECOND_MS + 1, machines: 2 };
-  t.same(overdue({ m: paused(0, { owed: soon }) }).actions, [], 'not before its time');
+  t.same(overdue({ m: paused(0, { owed: soon }) }).actions, [], 'the timeout has not expired');
 });
 
-t.test('a type that is paused, or of which there are enough, is not asked for', async (t) => {
+t.test('paused and exhausted types are not requested', async (t) => {
   const asked = (types: Record<string, TypeMemory>, policy: Partial<PoolPolicy> = TWO) =>
     decided({ policy, snapshot: { jobs: [jobOf('j', { need: 4 })] }, state: { types } }).actions;
-  t.same(asked({ m: paused(NOW + 1) }), [wants('dear', 1)]);
+  t.same(asked({ m: paused(NOW + 1) }), [wants('expensive', 1)]);
   t.same(asked({ m: paused(NOW) }), [wants('m', 1)]);
   const few = decided({
     policy: {
       types: [
         { name: 'm', slots: 4, max: 2, price_per_hour: 4 },
-        { name: 'dear', slots: 4, max: 10, price_per_hour: 8 },
+        { name: 'expensive', slots: 4, max: 10, price_per_hour: 8 },
       ],
     },
     snapshot: {
@@ -84,7 +85,7 @@ t.test('a type that is paused, or of which there are enough, is not asked for', 
       jobs: [jobOf('j', { need: 4, held: 4 }), jobOf('k', { need: 8 })],
     },
   });
-  t.same(few.actions, [wants('m', 2), wants('dear', 1)]);
+  t.same(few.actions, [wants('m', 2), wants('expensive', 1)]);
   const many = decided({
     policy: { types: [{ name: 'm', slots: 4, max: 1, price_per_hour: 4 }] },
     snapshot: {
@@ -93,10 +94,10 @@ t.test('a type that is paused, or of which there are enough, is not asked for', 
       jobs: [jobOf('j', { need: 8, held: 8 })],
     },
   });
-  t.same(many.actions, [], 'more than there may be now, of before');
+  t.same(many.actions, [], 'the maximum was lowered below the present machines');
 });
 
-t.test('the budget pays first for what is there or was asked for', async (t) => {
+t.test('the budget pays first for present and requested machines', async (t) => {
   const asked = (budget_per_day: number, wanted: Record<string, number>) =>
     decided({
       policy: { budget_per_day },
@@ -108,7 +109,7 @@ t.test('the budget pays first for what is there or was asked for', async (t) => 
       },
       state: { machines: { a: idleFor(0) }, spent: { day: '2026-11-22', amount: 0 } },
     });
-  // The machine cost 4 * 5 / 3600 since the last look.
+  // The machine cost 4 * 5 / 3600 since the last observation.
   t.same(asked(8.01, {}).actions, [wants('m', 2)]);
   t.same(asked(7.99, {}).actions, []);
   t.same(asked(12.01, { m: 2 }).actions, [wants('m', 3)], 'one of them is that of the new agent');
@@ -117,11 +118,11 @@ t.test('the budget pays first for what is there or was asked for', async (t) => 
   t.same(asked(15.99, { m: 3 }).actions, []);
 });
 
-t.test('what is spent is the price of all machines, those that are leaving included', async (t) => {
+t.test('spending covers all machines, including those that are leaving', async (t) => {
   const machines = [
     machine('a'),
     machine('b', { leaving: true }),
-    machine('c', { type: 'dear' }),
+    machine('c', { type: 'expensive' }),
     machine('d', { type: 'gone' }),
   ];
   const spent = (observed_at: number, budget_per_day?: number) =>
@@ -137,7 +138,7 @@ t.test('what is spent is the price of all machines, those that are leaving inclu
   t.match(spent(NOW - 1800 * SECOND_MS).report, { spent: 9, budget_exhausted: false });
 });
 
-t.test('no more ranks than a pool may have, beside those that nobody scales', async (t) => {
+t.test('requests no more than the maximum of ranks beside unmanaged machines', async (t) => {
   const wanted = (max_ranks: number | undefined, own: number) =>
     decided({
       policy: {
@@ -148,7 +149,7 @@ t.test('no more ranks than a pool may have, beside those that nobody scales', as
         workers: own > 0 ? [worker('own', { slots: own, free: own })] : [],
         jobs: [jobOf('j', { need: 1, want: 100 }), jobOf('k', { need: 9 })],
       },
-      state: { strangers: { own: 0 } },
+      state: { unlistedSince: { own: 0 } },
     }).report;
   t.match(wanted(undefined, 0), { wanted_ranks: 8, refused: { too_large: 1 } });
   t.match(wanted(6, 0), { wanted_ranks: 6 });
@@ -156,17 +157,17 @@ t.test('no more ranks than a pool may have, beside those that nobody scales', as
   t.match(wanted(6, 3), { wanted_ranks: 9, refused: { too_large: 0, capacity: 1 } });
 });
 
-t.test('a pool keeps its least ranks, and one for what needs an agent only', async (t) => {
-  const ranks = (min_ranks: number, errands: number, max_ranks = 100) =>
-    decided({ policy: { min_ranks, max_ranks }, snapshot: { errands } }).report.wanted_ranks;
+t.test('keeps the minimum of ranks, and one for background tasks', async (t) => {
+  const ranks = (min_ranks: number, backgroundTasks: number, max_ranks = 100) =>
+    decided({ policy: { min_ranks, max_ranks }, snapshot: { backgroundTasks } }).report.wanted_ranks;
   t.equal(ranks(0, 0), 0);
   t.equal(ranks(0, 1), 1);
   t.equal(ranks(5, 0), 5);
   t.equal(ranks(5, 1), 5);
-  t.equal(ranks(5, 0, 3), 3, 'as far as it may');
+  t.equal(ranks(5, 0, 3), 3, 'up to the maximum');
 });
 
-t.test('what people and metrics are told', async (t) => {
+t.test('reports the state of the pool', async (t) => {
   const { report } = decided({
     policy: TWO,
     snapshot: {
@@ -176,14 +177,14 @@ t.test('what people and metrics are told', async (t) => {
         machine('boots'),
         machine('leaves', { leaving: true }),
         machine('drained'),
-        machine('lost', { type: 'dear' }),
+        machine('lost', { type: 'expensive' }),
       ],
       workers: [
         worker('up', { busy: true, free: 0 }),
         worker('up too', { busy: true, free: 0 }),
         worker('drained', { draining: true }),
       ],
-      wanted: { m: 5, dear: 1 },
+      wanted: { m: 5, expensive: 1 },
       drained: ['drained'],
       jobs: [jobOf('j', { need: 4, held: 4 }), jobOf('k', { need: 2, held: 2 }), jobOf('l', { need: 9 })],
     },
@@ -197,7 +198,7 @@ t.test('what people and metrics are told', async (t) => {
     ranks: 16,
     machines: {
       m: { up: 2, starting: 1, requested: 1, leaving: 2 },
-      dear: { up: 0, starting: 0, requested: 0, leaving: 1 },
+      expensive: { up: 0, starting: 0, requested: 0, leaving: 1 },
     },
     idle_machines: 1,
     strikes: 3,
@@ -205,12 +206,12 @@ t.test('what people and metrics are told', async (t) => {
   });
 });
 
-t.test('what is remembered of machines and strangers is that of now', async (t) => {
+t.test('the state covers present machines and unlisted machines only', async (t) => {
   const { state } = decided({
     snapshot: { machines: [machine('a')], workers: [worker('a'), worker('x')] },
-    state: { machines: { gone: missing(1) }, strangers: { gone: 0 } },
+    state: { machines: { gone: missing(1) }, unlistedSince: { gone: 0 } },
   });
   t.same(Object.keys(state.machines), ['a']);
-  t.same(state.strangers, { x: NOW });
+  t.same(state.unlistedSince, { x: NOW });
   t.equal(state.observed_at, NOW);
 });

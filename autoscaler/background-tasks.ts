@@ -3,8 +3,8 @@ import { exportQueueName, REDIS_PREFIX, sampleQueueName } from '../contracts/ind
 import type { Logger } from '../platform/logging/logging.js';
 import { redisOptions } from '../platform/redis/connect.js';
 
-/** Counts what a pool is asked to do beside training: samples and exports, which some agent has to come for. */
-export class Errands {
+/** Counts the queued samples and exports of a pool, which need an agent but no ranks. */
+export class BackgroundTasks {
   private readonly queues = new Map<string, Queue>();
 
   constructor(
@@ -32,7 +32,7 @@ export class Errands {
     const queue = new Queue(name, {
       connection: redisOptions(this.redisUrl, 'commands') as ConnectionOptions,
       prefix: REDIS_PREFIX,
-      // Whoever asks says how many of its events are kept.
+      // The API configures how many events of the queue are kept.
       skipMetasUpdate: true,
     });
     queue.on('error', (error) => this.log.warn({ err: error }, 'queue'));

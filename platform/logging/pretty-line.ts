@@ -1,6 +1,6 @@
 import { plainText } from '../../contracts/index.js';
 
-/** Of pino's lines what is shown elsewhere in the line, or to nobody. */
+/** Fields of pino's lines that are shown elsewhere in the line, or not at all. */
 const HIDDEN = new Set(['time', 'level', 'pid', 'hostname', 'name', 'part', 'msg', 'err']);
 
 interface Line {
@@ -14,11 +14,12 @@ interface Line {
 }
 
 /**
- * A line of the log as people read it at a terminal: time of day, level, who says so, what, and the other fields. An error that has
- * no code was not foreseen, so its stack follows, unless it is a warning: the program goes on by itself.
- * @param json the line as pino makes it
+ * Formats a log line for a terminal: time of day, level, program, message, and the other fields. The stack of
+ * an error without a code, which is unexpected, follows unless the line is a warning: the program then
+ * continues by itself.
+ * @param json the line as written by pino
  */
-export function lineForPeople(json: string): string {
+export function prettyLine(json: string): string {
   const line = JSON.parse(json) as Line;
   const { time, level, name, part = name, msg, err } = line;
   const what = [msg, err?.message === msg ? undefined : err?.message].filter((text) => text !== undefined);
@@ -26,7 +27,7 @@ export function lineForPeople(json: string): string {
     .filter(([field]) => !HIDDEN.has(field))
     .map(([field, value]) => `${field}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
   const shown = [time.slice(11, 19), level.padEnd(5), `${part}: ${what.join(': ')}`, ...fields].join('  ');
-  // Messages come from anybody: nothing in them is a command to this terminal.
+  // Messages may contain untrusted text, which must not control the terminal.
   const unforeseen = level !== 'warn' && err?.code === undefined;
   const stack = err?.stack && unforeseen ? err.stack.split('\n').slice(1) : [];
   return `${[shown, ...stack].map(plainText).join('\n')}\n`;
