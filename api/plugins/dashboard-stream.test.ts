@@ -17,7 +17,7 @@ interface DashboardClient {
 
 const END = 'event: end\ndata: {"state":"succeeded"}\n\n';
 
-/** Follows a stream, of which each connection gets one of the bodies. @returns the messages, and what each connection sent as `Last-Event-ID` */
+/** Follows a stream; each connection gets one of the bodies. @returns the messages, and the `Last-Event-ID` of each connection */
 async function followed(t: { teardown(end: () => void): void }, bodies: (string | ReadableStream)[]) {
   const { follow } = (await import(
     pathToFileURL(join(projectRoot(), 'web', 'client.js')).href
@@ -41,7 +41,7 @@ async function followed(t: { teardown(end: () => void): void }, bodies: (string 
   return { seen, ids };
 }
 
-t.test('a stream whose job has ended is closed, though the server keeps it open', async (t) => {
+t.test('the stream of a finished job is closed even if the server keeps it open', async (t) => {
   const text = `id: 3fa91c0b-1\nevent: metric\ndata: {"step":1}\n\n${END}`;
   let closed = () => {};
   const left = new Promise<void>((resolve) => {
@@ -55,7 +55,7 @@ t.test('a stream whose job has ended is closed, though the server keeps it open'
   await left;
 });
 
-t.test('after a reset nothing of before is asked for', async (t) => {
+t.test('after a reset no earlier position is sent', async (t) => {
   const metric = 'id: 3fa91c0b-1\nevent: metric\ndata: {"step":1}\n\n';
   const reset = 'id: \nevent: reset\ndata: {}\n\n';
   const { seen, ids } = await followed(t, [metric, reset, `: nothing\n\n${END}`]);
