@@ -31,16 +31,16 @@ export interface AppOptions {
   samples: SamplePort;
   exports: ExportPort;
   addresses: AddressPolicy;
-  /** Where datasets may be copied from. */
+  /** Allowed sources of dataset copies. */
   sources: DatasetSources;
   limits?: Partial<ApiLimits>;
-  /** Aborted when a shutdown was decided, before requests are refused; by default they are refused at once. */
+  /** Aborted when shutdown begins, before requests are refused. Default: requests are refused immediately. */
   draining?: AbortSignal;
-  /** Requests are logged here; without it nothing is logged. */
+  /** Request log; without it nothing is logged. */
   log?: FastifyBaseLogger;
 }
 
-/** The HTTP server, not yet listening. It owns neither store: close the app first, then the stores. */
+/** Returns the HTTP server, not yet listening. It does not own the stores: close the app first, then the stores. */
 export function buildApp({ limits, log, draining, ...parts }: AppOptions): FastifyInstance {
   const allLimits = { ...DEFAULT_LIMITS, ...limits };
   const app: FastifyInstance = Fastify({
@@ -49,19 +49,19 @@ export function buildApp({ limits, log, draining, ...parts }: AppOptions): Fasti
     connectionTimeout: allLimits.idle_connection_ms,
     http: {
       headersTimeout: allLimits.headers_timeout_ms,
-      // Node looks at its connections this often.
+      // Interval at which Node checks its connections.
       connectionsCheckingInterval: Math.ceil(allLimits.headers_timeout_ms / 4),
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, app.log),
-    // Every line of a request's log has its trace.
+    // Every line of a request's log carries its trace.
     childLoggerFactory: (logger, bindings, options, raw) =>
       new RequestLog(logger, (base) => base.child({ ...bindings, ...traceFields(traceOf(raw)) }, options)),
     genReqId: () => `req_${randomUUID()}`,
-    // A stream is an open request; it ends by itself when `closing` is aborted.
+    // A stream is an open request; it ends when `closing` is aborted.
     forceCloseConnections: 'idle',
-    // The services plugin answers requests that come meanwhile.
+    // The services plugin answers requests that arrive during shutdown.
     return503OnClosing: false,
-    // No hook runs for a path that can't be read; it counts like one that does not exist.
+    // No hook runs for a path that cannot be parsed; metrics count it as an unknown route.
     frameworkErrors: (error, request, reply) =>
       void app.countRequest(request, reply).then(
         () => sendError(error, request, reply),

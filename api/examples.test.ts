@@ -27,7 +27,7 @@ function examplesOf<T>(path: string): [string, T][] {
   return Object.entries(examples).map(([name, { value }]) => [name, value as T]);
 }
 
-/** What the schema and the rules have against a document. */
+/** Schema and rule violations of a document. */
 function problems(spec: JobSpec): unknown[] {
   const { errors } = resolveSpec(spec, null, { validate: contract.jobSpecErrors });
   return [...contract.jobSpecErrors(spec), ...errors];
@@ -41,12 +41,12 @@ t.test('the examples of the contract are accepted', async (t) => {
     t.same(problems(spec), [], name);
 });
 
-t.test('the example of a job has the resolved document of the example that makes it', async (t) => {
+t.test('the example of a job has the resolved document of the example request', async (t) => {
   const [, spec] = examplesOf<JobSpec>('/v1/jobs').find(([name]) => name === 'two_ranks') ?? [];
   if (spec === undefined) throw new Error('no such example');
   const { Job, PlannedJobSpec } = components.schemas;
   t.same(resolveSpec(spec, null).spec, Job.examples[0].spec);
-  t.same(PlannedJobSpec.examples[0], Job.examples[0].spec, 'and so has that of a dry run');
+  t.same(PlannedJobSpec.examples[0], Job.examples[0].spec, 'so has the example of a dry run');
 });
 
 t.test('every JSON body and every JSON answer has examples, and they fit its schema', async (t) => {
@@ -63,7 +63,7 @@ t.test('every JSON body and every JSON answer has examples, and they fit its sch
   }
 });
 
-t.test('the example of an error is one that its status has', async (t) => {
+t.test('the example of an error has a code of its status', async (t) => {
   for (const { id, answers } of reader.operations) {
     for (const [status, { content = {} }] of answers) {
       for (const example of reader.examplesOf(content['application/problem+json'] ?? {}) as Problem[]) {

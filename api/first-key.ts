@@ -4,21 +4,18 @@ import { join } from 'node:path';
 import type { Config } from '../platform/config/config.js';
 import type { ApiKeys } from '../state/index.js';
 
-/** File below the data directory that keeps the first key; only its owner can read it. */
+/** File below the data directory that stores the first key; readable only by its owner. */
 const KEY_FILE = 'api-key';
 
 export interface FirstKey {
   secret: string;
-  /** True when it was made just now: the one time that it is worth printing. */
+  /** True if the key was just created and should be printed once. */
   isNew: boolean;
-  /** Where it is kept; null when it came from `ZEROFLEET_API_KEY`. */
+  /** File of the key; null if it came from `ZEROFLEET_API_KEY`. */
   file: string | null;
 }
 
-/**
- * Makes sure that an admin key is accepted: the one of the configuration, else the one that an earlier start has stored,
- * else a new one.
- */
+/** Ensures that an admin key is accepted: the configured one, else the one stored by an earlier start, else a new one. */
 export async function acceptFirstKey(keys: Pick<ApiKeys, 'putApiKey'>, config: Config): Promise<FirstKey> {
   const key = config.api_key === null ? await storedKey(config.data_dir) : fromConfig(config.api_key);
   await keys.putApiKey(key.secret, { name: 'first key', scopes: ['admin', 'operator'], builtin: true });
@@ -34,7 +31,7 @@ async function storedKey(dataDir: string): Promise<FirstKey> {
   await mkdir(dataDir, { recursive: true });
   const secret = `zf_${randomBytes(32).toString('base64url')}`;
   try {
-    // Exclusive: of several processes that start at once, one makes the key and the others read it.
+    // Exclusive: of several processes that start concurrently, one creates the key and the others read it.
     await writeFile(file, `${secret}\n`, { flag: 'wx', mode: 0o600 });
     return { secret, isNew: true, file };
   } catch (error) {

@@ -1,28 +1,28 @@
-/** Bounds that protect the server; an operator's defaults, and what tests make small. */
+/** Limits that protect the server: configurable by operators, small in tests. */
 export interface ApiLimits {
-  /** Largest JSON body, in bytes. */
+  /** Maximum size of a JSON body, in bytes. */
   json_body_bytes: number;
-  /** Largest dataset, in bytes. */
+  /** Maximum size of a dataset, in bytes. */
   dataset_bytes: number;
-  /** Size of the parts of an upload that can be interrupted, in bytes. */
+  /** Size of the parts of a resumable upload, in bytes. */
   part_bytes: number;
-  /** Largest archive of a model, in bytes. */
+  /** Maximum size of a model archive, in bytes. */
   model_bytes: number;
-  /** Requests of one key, or of one address without a key, in one minute. */
+  /** Requests per minute of one key, or of one address without a key. */
   requests_per_minute: number;
-  /** How often a quiet stream sends a comment, so that proxies and clients know that it lives. */
+  /** Interval of comments on an idle stream, so that proxies and clients keep the connection. */
   heartbeat_ms: number;
-  /** How long a connection may be silent in both directions, as one is whose client has vanished in mid-upload. */
+  /** Idle timeout of a connection without traffic in both directions, such as after a client has vanished in mid-upload. */
   idle_connection_ms: number;
-  /** How long the headers of a request may take to arrive, and then the JSON body. Uploads may take as long as something comes. */
+  /** Time for the headers of a request to arrive, and then for the JSON body. Uploads have no limit while data arrives. */
   headers_timeout_ms: number;
   json_body_timeout_ms: number;
-  /** How long a sample may take, from the request until a worker's answer. */
+  /** Timeout of a sample, from the request until a worker's answer. */
   sample_timeout_ms: number;
-  /** How long a thread may compute to understand one thing that came from a client, and its JavaScript memory. */
+  /** CPU time and JavaScript heap of a thread that parses one piece of client content. */
   inspection_ms: number;
   inspection_heap_mb: number;
-  /** How long a readiness check waits for Redis and the object store. */
+  /** Timeout of Redis and object store checks in a readiness check. */
   readiness_timeout_ms: number;
 }
 

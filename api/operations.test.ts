@@ -14,7 +14,7 @@ t.test('the operations of the contract and the handlers are the same set', async
   t.same([...contract.operations.keys()].sort(), Object.keys(handlers).sort());
 });
 
-t.test('every operation names the errors that it can answer', async (t) => {
+t.test('every operation documents its errors', async (t) => {
   for (const [path, item] of Object.entries(contract.document.paths)) {
     for (const [method, operation] of Object.entries(item)) {
       if (method === 'parameters') continue;
@@ -24,7 +24,7 @@ t.test('every operation names the errors that it can answer', async (t) => {
   }
 });
 
-t.test('an operation that takes an idempotency key says what becomes of a key that is used', async (t) => {
+t.test('an operation that takes an idempotency key documents a used key', async (t) => {
   for (const [path, item] of Object.entries(contract.document.paths)) {
     for (const [method, operation] of Object.entries(item)) {
       const { responses, parameters = [] } = operation as {
@@ -37,10 +37,10 @@ t.test('an operation that takes an idempotency key says what becomes of a key th
   }
 });
 
-/** Who watches a server asks often; it is not counted. */
+/** Monitoring calls these often; they do not count against rate limits. */
 const UNCOUNTED = ['getHealth', 'getReadiness'];
 
-t.test('every answer names the headers that every answer has', async (t) => {
+t.test('every answer documents the common headers', async (t) => {
   for (const { id, answers } of new ContractReader(contract).operations) {
     for (const [status, { headers = {} }] of answers) {
       t.ok(headers['X-Request-Id'], `${id} ${status}`);
@@ -51,12 +51,12 @@ t.test('every answer names the headers that every answer has', async (t) => {
   }
 });
 
-t.test('every scope is asked for by some operation, or includes the others', async (t) => {
+t.test('every scope is required by some operation, or includes the others', async (t) => {
   const asked = new Set([...contract.operations.values()].flatMap(({ scopes }) => scopes ?? []));
   t.same([...asked].sort(), [...SCOPES].sort());
 });
 
-t.test('the generated types are those of the contract', async (t) => {
+t.test('the generated types match the contract', async (t) => {
   const root = projectRoot();
   const nodes = await openapiTS(new URL(`file://${join(root, 'openapi.yaml')}`), {
     defaultNonNullable: false,

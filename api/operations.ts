@@ -6,17 +6,17 @@ import { projectRoot } from '../platform/process/root.js';
 import { toFieldErrors } from './http/field-errors.js';
 import { compileComponent } from './http/validators.js';
 
-/** What the server needs to know of an operation besides its schemas. */
+/** Properties of an operation besides its schemas. */
 export interface Operation {
   operationId: OperationId;
-  /** Scopes that a key must have; null when the operation needs no key. */
+  /** Scopes that a key must have; null if the operation needs no key. */
   scopes: readonly Scope[] | null;
-  /** Media types that its body may have; empty when it reads none. */
+  /** Media types that its body may have; empty if it reads none. */
   mediaTypes: readonly string[];
   bodyRequired: boolean;
-  /** Whether it may change something, and so goes into the audit log. */
+  /** True if it is mutating and goes into the audit log. */
   isAudited: boolean;
-  /** Whether it takes an `Idempotency-Key`. */
+  /** True if it takes an `Idempotency-Key`. */
   isKeyed: boolean;
 }
 
@@ -28,24 +28,24 @@ interface OperationDocument {
   requestBody?: { required?: boolean; content: Record<string, unknown> };
 }
 
-/** The HTTP contract as it was read from `openapi.yaml`. */
+/** The HTTP contract from `openapi.yaml`. */
 export interface Contract {
-  /** The file's own text, which the server also serves. */
+  /** The file's text, which the server also serves. */
   text: string;
   document: { security?: Record<string, string[]>[]; paths: Record<string, Record<string, unknown>> };
   operations: ReadonlyMap<OperationId, Operation>;
-  /** What the schema of a job document has against a value. */
+  /** Returns the schema errors of a job document. */
   jobSpecErrors(value: unknown): FieldError[];
 }
 
 const IDEMPOTENCY_KEY = '#/components/parameters/IdempotencyKey';
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 
-/** Reads the contract. @throws Error when an operation asks for a scope that does not exist */
+/** Reads the contract. @throws Error when an operation requires an unknown scope */
 export function loadContract(): Contract {
   const text = readFileSync(join(projectRoot(), 'openapi.yaml'), 'utf8');
-  // js-yaml reads this file in a quarter of the time of `yaml`, which starts of the API would feel; `yaml` is for files whose lines an
-  // error must name.
+  // js-yaml reads this file in a quarter of the time of `yaml`, which matters at the start of the API; `yaml` is for files whose
+  // errors must contain line numbers.
   const document = load(text) as Contract['document'];
   const operations = new Map<OperationId, Operation>();
   for (const item of Object.values(document.paths)) {
@@ -75,7 +75,7 @@ function scopesOf(operationId: string, security: Record<string, string[]>[]): re
   if (first === undefined) return null;
   const names = first.bearerAuth ?? [];
   for (const name of names) {
-    if (!isScope(name)) throw new Error(`openapi.yaml: ${operationId} asks for the unknown scope ${name}`);
+    if (!isScope(name)) throw new Error(`openapi.yaml: ${operationId} requires the unknown scope ${name}`);
   }
   return names as Scope[];
 }

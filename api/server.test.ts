@@ -19,7 +19,7 @@ process.env.AWS_ACCESS_KEY_ID = 'test';
 process.env.AWS_SECRET_ACCESS_KEY = 'test';
 process.env.AWS_REGION = 'eu-central-1';
 
-t.test('the server: first key, a decision and its way to the queue, a restart, and the end', async (t) => {
+t.test('the server: first key, an allocation and its queue entry, a restart, and the shutdown', async (t) => {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());
   const dataDir = t.testdir({});
@@ -77,12 +77,12 @@ t.test('the server: first key, a decision and its way to the queue, a restart, a
   const second = await start();
   t.match(second.firstKey, { isNew: false, secret: first.firstKey.secret });
   const other = await post<Job>(second.url, '/v1/jobs', 'application/json', JSON.stringify(smallSpec(id)));
-  // On a slow machine the first job's allocation is taken back and made anew meanwhile.
+  // On a slow machine the first job's allocation is revoked and repeated meanwhile.
   for (let count = 1; !(await queued(count)).some(({ data }) => data.job_id === other.id); count += 1);
   await second.close();
 });
 
-t.test('a start that fails closes what it has opened', async (t) => {
+t.test('a failed start closes what it has opened', async (t) => {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());
   const config = loadConfig({
@@ -105,7 +105,7 @@ t.test('a start that fails closes what it has opened', async (t) => {
   probe.disconnect();
 });
 
-t.test('a key of the configuration is accepted and stored nowhere', async (t) => {
+t.test('a configured key is accepted and not stored', async (t) => {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());
   const dataDir = t.testdir({});
@@ -125,7 +125,7 @@ t.test('a key of the configuration is accepted and stored nowhere', async (t) =>
   await t.rejects(stat(join(dataDir, 'api-key')), { code: 'ENOENT' });
 });
 
-t.test('an S3 that overwrites objects is told of in the log', async (t) => {
+t.test('an S3 that overwrites objects is reported in the log', async (t) => {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());
   for (const overwrites of [false, true]) {
@@ -154,7 +154,7 @@ t.test('an S3 that overwrites objects is told of in the log', async (t) => {
   }
 });
 
-t.test('a shutdown: not ready first, then no service', async (t) => {
+t.test('a shutdown: first not ready, then no service', async (t) => {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());
   const api = await startApi({
@@ -177,7 +177,7 @@ t.test('a shutdown: not ready first, then no service', async (t) => {
     status: 'not_ready',
     checks: { redis: { ok: true }, object_store: { ok: true } },
   });
-  t.equal(await status('/v1/jobs'), 200, 'what still comes is served');
+  t.equal(await status('/v1/jobs'), 200, 'late requests are served');
   await closed;
   await t.rejects(fetch(`${api.url}/readyz`), 'closed');
 });

@@ -19,30 +19,33 @@ import { WebhookSender } from './webhooks/sender.js';
 
 export interface ApiServerOptions {
   config: Config;
-  /** Where Redis is: `config.redis_url`, or the embedded server's address. */
+  /** Redis URL: `config.redis_url`, or the embedded server's address. */
   redisUrl: string;
-  /** Where objects are: `config.object_store`, or a directory below the data directory. */
+  /** Object store URL: `config.object_store`, or a directory below the data directory. */
   objectStoreUrl: string;
   log: Logger;
   limits?: Partial<ApiLimits>;
 }
 
 export interface ApiServer {
-  /** `http://host:port`, with the port that was picked. */
+  /** `http://host:port`, with the actual port. */
   readonly url: string;
   /** The admin key that is accepted from the start. */
   readonly firstKey: FirstKey;
-  /** Is not ready any more, goes on for `ZEROFLEET_DRAIN_SECONDS`, then ends streams, waits for open requests, then closes everything that was opened. Idempotent. */
+  /**
+   * Reports not ready, continues for `ZEROFLEET_DRAIN_SECONDS`, then ends streams, waits for open requests and closes everything
+   * that was opened. Idempotent.
+   */
   close(): Promise<void>;
 }
 
-/** Something that was opened and has to be closed again. */
+/** Closes a resource that was opened. */
 type Closer = () => Promise<unknown>;
 
 /**
  * Opens the stores, starts the scheduler and listens.
  *
- * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`; ObjectStoreError. What was opened is closed then.
+ * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`; ObjectStoreError. Opened resources are closed then.
  */
 export async function startApi({
   config,
@@ -57,11 +60,11 @@ export async function startApi({
     closers.push(() => store.close());
     const objects = await openObjectStore(objectStoreUrl, {
       s3Endpoint: config.s3_endpoint,
-      // A directory that somebody named has to exist: a typing error or a missing mount would make another one.
+      // A configured directory must exist: a typing error or a missing mount would otherwise create another one.
       create: config.object_store === null,
     });
     closers.push(() => objects.close());
-    const probed = sayWhatIsMissing(objects, log);
+    const probed = reportObjectStoreFaults(objects, log);
     closers.push(() => probed);
     refuseOwnStore(config.dataset_buckets, objectStoreUrl);
     const sources = new S3DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
@@ -104,7 +107,7 @@ export async function startApi({
   }
 }
 
-/** Balancers see that this server isn't ready, and send new requests elsewhere, before it refuses any. */
+/** Load balancers see that this server is not ready and send new requests elsewhere before it refuses any. */
 async function drain(draining: AbortController, seconds: number): Promise<void> {
   draining.abort();
   if (seconds > 0) await sleep(seconds * 1000);
@@ -123,14 +126,14 @@ function once(task: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** The server starts without its object store as well: it says so, and answers when the store does. */
-async function sayWhatIsMissing(objects: ObjectStore, log: Logger): Promise<void> {
+/** Logs an unavailable object store. The server starts without it and works once the store answers. */
+async function reportObjectStoreFaults(objects: ObjectStore, log: Logger): Promise<void> {
   if (!objects.url.startsWith('s3:')) return;
   try {
     if (await keepsCreateOnly(objects)) return;
     log.error(
       { object_store: objects.url },
-      'the object store overwrites objects in spite of If-None-Match: *, so that two workers may commit the same checkpoint; use a server that knows it',
+      'the object store overwrites objects in spite of If-None-Match: *, so that two workers may commit the same checkpoint; use a server that supports it',
     );
   } catch (error) {
     log.warn({ err: error, object_store: objects.url }, 'the object store could not be probed');

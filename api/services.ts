@@ -13,77 +13,71 @@ import type { ModelCopies } from './models/copies.js';
 import type { Contract, Operation } from './operations.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
 
-/** Has workers draw text from checkpoints. */
+/** Requests samples from checkpoints of workers. */
 export interface SamplePort {
-  /**
-   * Asks a pool and waits for its answer, at most for `timeout_ms`.
-   * @throws ZerofleetError `sample_timeout`, `job_store_unavailable`
-   */
+  /** Calls a pool and waits for its answer, at most `timeout_ms`. @throws ZerofleetError `sample_timeout`, `job_store_unavailable` */
   sample(pool: string, payload: SamplePayload, timeout_ms: number): Promise<SampleReply>;
 }
 
-/** How far an export is that is not written yet. */
+/** Progress of an unfinished export. */
 export type ExportProgress =
   | { state: 'queued' | 'running' }
   | { state: 'failed'; error: { code: string; message: string } };
 
-/** Has workers write checkpoints in other formats. Knows nothing of what is written: the record beside the files says that. */
+/** Requests exports of checkpoints from workers. Finished exports are not known here: their record is beside the files. */
 export interface ExportPort {
   /**
-   * Asks a pool for it, unless it is asked for already; one that failed is asked for again.
+   * Requests an export from a pool, unless it is in progress; a failed export is requested again.
    * @throws ZerofleetError `job_store_unavailable`
    */
   request(pool: string, payload: ExportPayload): Promise<ExportProgress>;
-  /**
-   * Null when it was never asked for, or was written.
-   * @throws ZerofleetError `job_store_unavailable`
-   */
+  /** Null for an export that was never requested or is written. @throws ZerofleetError `job_store_unavailable` */
   progress(pool: string, payload: ExportPayload): Promise<ExportProgress | null>;
 }
 
-/** What every handler works with. The app owns none of it: whoever opened a store closes it. */
+/** Dependencies of every handler. The app owns none of them: the caller that opened a store closes it. */
 export interface ApiServices {
   store: JobStorePort;
   objects: ObjectStore;
   samples: SamplePort;
   exports: ExportPort;
-  /** Where messages of webhooks may go. */
+  /** Allowed addresses of webhook messages. */
   addresses: AddressPolicy;
-  /** Where datasets may be copied from. */
+  /** Allowed sources of dataset copies. */
   sources: DatasetSources;
   limits: ApiLimits;
   contract: Contract;
   metrics: ApiMetrics;
   /** Ends streams whose key was revoked. */
   keyWatch: KeyWatch;
-  /** Makes datasets of the objects that jobs name. */
+  /** Creates datasets from the objects that jobs refer to. */
   datasetCopies: DatasetCopies;
-  /** Reads what clients send in threads. */
+  /** Parses client content in threads. */
   inspector: Inspector;
-  /** The tokenizers that documents name by URI. */
+  /** Tokenizers that documents refer to by URI. */
   tokenizers: BucketTokenizers;
-  /** Makes models of the folders and tokenizers that jobs name. */
+  /** Creates models from the folders and tokenizers that jobs refer to. */
   modelCopies: ModelCopies;
   /** Aborted when the server begins to shut down; streams end with it. */
   closing: AbortSignal;
-  /** Whether new connections should go elsewhere: from the moment at which a shutdown was decided. */
+  /** Aborted when a shutdown is decided: new connections should go to another server. */
   draining: AbortSignal;
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The operation of the contract that the route is; not of others. */
+    /** The contract's operation of the route; absent on other routes. */
     operation?: Operation;
   }
   interface FastifyInstance {
     services: ApiServices;
   }
   interface FastifyRequest {
-    /** The key that the request came with; null on routes that need none. */
+    /** The request's key; null on routes that need none. */
     apiKey: ApiKey | null;
-    /** Where it is in its client's trace, or in one of its own. */
+    /** Trace context of the request: a child of the client's trace, or a new one. */
     readonly trace: TraceContext;
-    /** The records of the key's project. Only where a key is needed. */
+    /** Records of the key's project. Only on routes that need a key. */
     readonly records: ProjectRecords;
   }
 }

@@ -7,7 +7,7 @@ import { openJobStore } from '../state/index.js';
 import { testDataset } from '../state/testing/jobs.js';
 import { sweepPeriodically } from './sweeper.js';
 
-t.test('servers sweep their store again and again until they are closed', async (t) => {
+t.test('servers sweep their store periodically until they are closed', async (t) => {
   const redis = await startTestRedis();
   const store = await openJobStore({ url: redis.url });
   const objects = await openObjectStore(new URL(`file://${t.testdir()}`).href);
@@ -30,5 +30,5 @@ t.test('servers sweep their store again and again until they are closed', async 
   const key = 'datasets/ds_3/text';
   await objects.put(key, Buffer.from('left over'));
   await sleep(50);
-  t.ok(await objects.head(key), 'a closed one does nothing');
+  t.ok(await objects.head(key), 'a closed sweeper does nothing');
 });

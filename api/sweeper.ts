@@ -4,7 +4,7 @@ import type { ObjectStore } from '../platform/object-store/common/port.js';
 import { Periodic } from '../platform/process/periodic.js';
 import type { JobStorePort } from '../state/index.js';
 
-/** Between two sweeps, of whichever server. */
+/** Interval between two sweeps by any servers. */
 const SWEEP_INTERVAL_MS = 3_600_000;
 
 export interface SweeperOptions {
@@ -15,7 +15,7 @@ export interface SweeperOptions {
   grace_ms?: number;
 }
 
-/** Sweeps the object store now and then. Of several servers the one that asks first does it. */
+/** Sweeps the object store periodically. One of several servers does it per interval. */
 export function sweepPeriodically(options: SweeperOptions): Periodic {
   const { store, objects, log, interval_ms = SWEEP_INTERVAL_MS, grace_ms = DEFAULT_GRACE_MS } = options;
   const work = async (signal: AbortSignal) => {

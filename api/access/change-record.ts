@@ -1,10 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { requireMatch } from '../http/etag.js';
 
-/**
- * What a merge patch makes of a record whose `fields` can be changed.
- * @throws ZerofleetError `version_mismatch`, from the function
- */
+/** Applies a merge patch to the changeable `fields` of a record. @throws ZerofleetError `version_mismatch`, from the function */
 export function patched<T extends object>(
   { headers, body }: Pick<FastifyRequest, 'headers'> & { body: Partial<T> },
   fields: readonly (keyof T)[],
@@ -16,8 +13,8 @@ export function patched<T extends object>(
 }
 
 /**
- * Keeps a record in the object store as it was changed. Of two changes at once the later one may be written first, so whoever
- * writes looks whether it is still the last; and what was deleted meanwhile stays deleted.
+ * Stores the document of a changed record in the object store. Concurrent changes may write in any order, so each writer repeats
+ * its write until it has stored the latest version. The document of a deleted record is removed.
  */
 export async function keepRecord<T extends object>(
   changed: T,

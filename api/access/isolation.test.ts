@@ -1,6 +1,6 @@
 /**
- * Who is let in where: every operation of the contract, asked with no key, with keys that are not accepted, with a key that lacks
- * the scope, and with an admin key of another project. A new operation does not compile before it has its row here.
+ * Access matrix: calls every operation of the contract without a key, with unacceptable keys, with a key that lacks the scope,
+ * and with an admin key of another project. A new operation does not compile until it has a row here.
  */
 import type { InjectOptions } from 'fastify';
 import t from 'tap';
@@ -12,7 +12,7 @@ import { ContractChecker } from '../testing/contract-checker.js';
 import { smallSpec, startTestStack, type TestStack } from '../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../testing/training.js';
 
-/** What project `default` has; by the names of the path parameters. */
+/** Ids of the records of project `default`, by path parameter name. */
 interface Ids {
   job_id: string;
   ended_job_id: string;
@@ -29,10 +29,10 @@ interface Ids {
 
 /**
  * One operation.
- * - `own`: the status for a key of the project with just the scope that the contract asks for. It shows that the request is a
- *   good one, so that the refusals of the others are about the key.
- * - `foreign`: the status for an admin key of another project; without it the operation must take an id from the path, and the
- *   answer be the same as for an id that does not exist. Either way nothing of the project may be in the answer.
+ * - `own`: the status for a key of the project with exactly the scope that the contract requires. It shows that the request is
+ *   valid, so the other refusals are caused by the key.
+ * - `foreign`: the status for an admin key of another project. Without it, the operation must take an id from the path and answer
+ *   exactly as for an unknown id. In both cases the answer contains nothing of the project.
  */
 interface Row {
   own: number;
@@ -40,16 +40,16 @@ interface Row {
   body?: (ids: Ids) => unknown;
   query?: string;
   headers?: Record<string, string>;
-  /** The id that goes into the path, where it is not the one of the parameter's name. */
+  /** The id for the path, if it differs from the parameter's name. */
   path?: keyof Ids;
-  /** No key is needed. */
+  /** The operation needs no key. */
   isOpen?: true;
 }
 
 const text = { 'content-type': 'text/plain' };
 const TEXT = 'to be or not to be, that is the question. '.repeat(20);
 
-/** In this order: what ends or deletes something comes last. */
+/** Ordered: operations that end or delete a record come last. */
 const ROWS: { readonly [Id in OperationId]: Row } = {
   getHealth: { own: 200, isOpen: true },
   getReadiness: { own: 200, isOpen: true },
@@ -64,12 +64,12 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   getUsage: { own: 200, foreign: 200 },
   getMe: { own: 200, foreign: 200 },
   listCheckpoints: { own: 200, foreign: 200 },
-  // For operators of the installation, whose project does not matter.
+  // Operators of the installation may use these with a key of any project.
   listProjects: { own: 200, foreign: 403 },
   getProject: { own: 200, foreign: 403 },
   putProject: { own: 200, foreign: 403, body: () => ({ quota: {} }) },
   getMetrics: { own: 200, foreign: 403 },
-  // Pools and workers belong to all.
+  // Pools and workers are shared by all projects.
   listPools: { own: 200, foreign: 200 },
   listWorkers: { own: 200, foreign: 200 },
   estimateMemory: {
@@ -117,22 +117,22 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   },
   createApiKey: { own: 201, foreign: 201, body: () => ({ name: 'isolation', scopes: ['jobs:read'] }) },
   createWebhook: { own: 201, foreign: 201, body: () => ({ url: 'https://hooks.example.com/' }) },
-  // The dataset of another project is one that does not exist.
+  // A dataset of another project is treated as unknown.
   createJob: { own: 201, foreign: 422, body: ({ dataset_id }) => smallSpec(dataset_id) },
   forkJob: { own: 201, body: () => ({}) },
 
-  // Nobody takes samples or exports here: the request came as far as that.
+  // No worker takes samples or exports here: the request reached the timeout.
   sampleCheckpoint: { own: 504, body: () => ({ prompt: 'a' }) },
   exportCheckpoint: { own: 503, body: () => ({}) },
   updateCheckpoint: { own: 200, body: () => ({ pinned: true }) },
   updateJob: { own: 200, body: () => ({ labels: { team: 'a' } }) },
-  // It runs.
+  // The job is running.
   retryJob: { own: 409 },
   deleteJob: { own: 409 },
   resizeJob: { own: 202, body: () => ({ ranks: 3 }) },
   checkpointJob: { own: 202 },
   pauseJob: { own: 202 },
-  // It is pausing still.
+  // The job is still pausing.
   resumeJob: { own: 409, body: () => ({}) },
   cancelJob: { own: 202 },
   deleteCheckpoint: { own: 409 },
@@ -219,7 +219,7 @@ async function fillWebhook({ store }: TestStack): Promise<Pick<Ids, 'webhook_id'
   return { webhook_id, delivery_id };
 }
 
-/** An id of the same kind that nobody has. */
+/** An unused id of the same kind. */
 const unknown = (id: string) => id.replace(/_.*/, `_${'0'.repeat(26)}`);
 
 function requestOf({ id, method, path }: Operation, ids: Ids): InjectOptions {
@@ -234,7 +234,7 @@ function requestOf({ id, method, path }: Operation, ids: Ids): InjectOptions {
   };
 }
 
-t.test('every operation, with every kind of key', async (t) => {
+t.test('every operation with every kind of key', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const { app, store } = stack;
@@ -264,7 +264,7 @@ t.test('every operation, with every kind of key', async (t) => {
     ['no token', 'Bearer '],
     ['another scheme', 'Basic zf_of_default'],
     ['an unknown key', 'Bearer zf_unknown'],
-    ['a key with more behind it', 'Bearer zf_of_default x'],
+    ['a key with trailing characters', 'Bearer zf_of_default x'],
     ['a key that is too long', `Bearer ${'z'.repeat(600)}`],
     ['a revoked key', revoked.authorization],
     ['an expired key', expired.authorization],
@@ -278,8 +278,8 @@ t.test('every operation, with every kind of key', async (t) => {
   }
 
   for (const operation of operations.filter(({ id }) => !ROWS[id].isOpen)) {
-    // Every key may see what it is.
-    t.equal(operation.scopes.length === 0, operation.id === 'getMe', `${operation.id} asks for a scope`);
+    // Every key may read its own description.
+    t.equal(operation.scopes.length === 0, operation.id === 'getMe', `${operation.id} requires a scope`);
     if (operation.scopes.length === 0) continue;
     const others = SCOPES.filter((scope) => scope !== 'admin' && !operation.scopes.includes(scope));
     const { authorization } = await key('others', others);
@@ -301,15 +301,15 @@ t.test('every operation, with every kind of key', async (t) => {
     if (foreign === undefined) {
       t.equal(reply.statusCode, 404, `${operation.id}: another project`);
       const nobodys = await send(operation, admin.authorization, none);
-      t.equal(masked(reply.body), masked(nobodys.body), `${operation.id}: as if it did not exist`);
+      t.equal(masked(reply.body), masked(nobodys.body), `${operation.id}: same answer as for an unknown id`);
     } else {
       t.equal(reply.statusCode, foreign, `${operation.id}: another project: ${reply.body}`);
-      // What the request itself named may come back in an error.
+      // The error may quote ids that the request itself contained.
       const sent = JSON.stringify(requestOf(operation, ids));
       for (const id of Object.values(ids).filter(
         (known) => known.length > 1 && known !== ids.project && !sent.includes(known),
       ))
-        t.notMatch(reply.body, id, `${operation.id} tells of ${id}`);
+        t.notMatch(reply.body, id, `${operation.id} discloses ${id}`);
     }
   }
 
@@ -323,7 +323,7 @@ t.test('every operation, with every kind of key', async (t) => {
   }
 });
 
-/** A reply without what differs from request to request. */
+/** A reply with request-specific values masked. */
 function masked(body: string): string {
   return body.replaceAll(/\b(job|ckpt|ds|mdl|key|wh|dlv|upl)_\w{26}/g, 'ID').replaceAll(/req_[\w-]+/g, 'REQ');
 }

@@ -1,4 +1,4 @@
-/** Every method by which a request reaches records: its own project's are passed on, another one's are not there. */
+/** Project checks of every record method: calls for the own project are passed on, records of other projects are not found. */
 import t from 'tap';
 import { ProjectRecords } from './project-records.js';
 
@@ -6,10 +6,10 @@ type Store = ConstructorParameters<typeof ProjectRecords>[0];
 type Method = Exclude<keyof ProjectRecords, 'project' | 'requireJob'>;
 type Id = (kind: string) => string;
 
-/** Calls that the store received, without look-ups of ownership. */
+/** Calls that the store received, without ownership look-ups. */
 type Asked = [method: string, ...parameters: unknown[]][];
 
-/** Ids say whose they are: `job:own`, `job:foreign`, `job:unknown`. */
+/** Ids encode their project: `job:own`, `job:foreign`, `job:unknown`. */
 function projectOf(id: string): string | null {
   if (id.endsWith('unknown')) return null;
   return id.endsWith('own') ? 'own' : 'foreign';
@@ -42,10 +42,10 @@ const condition = { if_version: 3 } as never;
 const page = { limit: 7 };
 const options = { timeout_ms: 1 } as never;
 
-/** A method, and what it says to an id that is not the project's own. */
+/** A method and its result for an id outside the project. */
 interface Row {
   call(records: ProjectRecords, id: Id): Promise<unknown>;
-  /** The call that the store receives for its own record, beside the look-up of ownership. */
+  /** The expected store call for the own record, after the ownership look-up. */
   asks: (id: Id) => Asked;
   refusal: 'job_not_found' | null | false;
 }
@@ -114,7 +114,7 @@ const BY_ID = {
   },
 } satisfies Partial<Record<Method, Row>>;
 
-/** Methods without an id. A new method does not compile before it is in one of the tables. */
+/** Methods without an id. A new method does not compile until one of the tables lists it. */
 const OTHERS: Record<Exclude<Method, keyof typeof BY_ID>, true> = {
   createJob: true,
   findCreated: true,
@@ -127,7 +127,7 @@ const OTHERS: Record<Exclude<Method, keyof typeof BY_ID>, true> = {
   findTokenizerCopy: true,
 };
 
-t.test('what is of the own project is passed on as it came', async (t) => {
+t.test('calls for records of the own project are passed on unchanged', async (t) => {
   for (const [name, { call, asks }] of Object.entries(BY_ID) as [string, Row][]) {
     const { asked, records } = recordsOf();
     const id: Id = (kind) => `${kind}:own`;
@@ -146,7 +146,7 @@ const KINDS: Record<string, string> = {
   getModel: 'mdl',
 };
 
-t.test('what is of another one is answered as if it did not exist, and not touched', async (t) => {
+t.test('records of another project are reported as unknown and stay unchanged', async (t) => {
   for (const [name, { call, refusal }] of Object.entries(BY_ID) as [string, Row][]) {
     for (const whose of ['foreign', 'unknown']) {
       const { asked, records } = recordsOf();
@@ -159,7 +159,7 @@ t.test('what is of another one is answered as if it did not exist, and not touch
   }
 });
 
-t.test('lists are of the own project, whatever was asked for', async (t) => {
+t.test('lists contain the own project only, whatever the filter', async (t) => {
   const { asked, records } = recordsOf();
   const of_all = { ...page, project: 'foreign' };
   await records.listJobs(of_all);
@@ -178,7 +178,7 @@ t.test('lists are of the own project, whatever was asked for', async (t) => {
   );
 });
 
-t.test('copies are looked for in the own project, and one of another is none', async (t) => {
+t.test('copies are found in the own project only', async (t) => {
   const key = { key: 'object' } as never;
   for (const project of ['own', 'foreign']) {
     const asked: Asked = [];

@@ -1,4 +1,4 @@
-/** What belongs to another project is not there. */
+/** Isolation of records between projects. */
 import t from 'tap';
 import { ulid } from 'ulid';
 import type { Dataset, Job, Page, Problem } from '../../contracts/index.js';
@@ -23,7 +23,7 @@ t.test('two projects', async (t) => {
       payload: 'to be or not to be, that is the question. '.repeat(20),
     });
 
-  t.test('lists have only what is of the project of the key', async (t) => {
+  t.test("lists contain only records of the key's project", async (t) => {
     const theirs = (await upload('theirs')).json<Dataset>();
     t.equal(theirs.project, 'team-b');
     const listed = await stack.request({ url: '/v1/datasets', headers });
@@ -64,10 +64,10 @@ t.test('two projects', async (t) => {
       await ask(method, '/v1/checkpoints/{id}', [id, `ckpt_${none}`]);
     for (const method of ['GET', 'DELETE'] as const)
       await ask(method, '/v1/datasets/{id}', [dataset, `ds_${none}`]);
-    t.equal((await store.getJob(job.id))?.state, 'running', 'nothing has happened to it');
+    t.equal((await store.getJob(job.id))?.state, 'running', 'it is unchanged');
   });
 
-  t.test('a job names only what is of its project', async (t) => {
+  t.test('a job can refer only to records of its project', async (t) => {
     const spec = smallSpec(dataset);
     const post = (payload: object) => stack.request({ method: 'POST', url: '/v1/jobs', headers, payload });
     t.match((await post(spec)).json<Problem>(), {
@@ -90,7 +90,7 @@ t.test('two projects', async (t) => {
     t.match(await stack.request({ url: `/v1/jobs/${reply.json<Job>().id}` }), { statusCode: 404 });
   });
 
-  t.test('the same idempotency key of two projects makes two jobs', async (t) => {
+  t.test('the same idempotency key of two projects creates two jobs', async (t) => {
     const [mine, theirs] = [dataset, (await upload('third')).json<Dataset>().id];
     const key = { 'idempotency-key': ulid() };
     const post = (id: string, more: object) =>

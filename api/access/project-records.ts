@@ -23,7 +23,7 @@ import type {
   WaitOptions,
 } from '../../state/index.js';
 
-/** The methods of the job store that take an id which a client sent, or list what there is. */
+/** Job store methods that take an id from a client or list records. */
 type Guarded = Pick<
   JobStorePort,
   | 'createJob'
@@ -59,15 +59,14 @@ type Guarded = Pick<
   | 'deleteModel'
 >;
 
-/** They ask for the project's own to begin with. */
+/** Methods that already filter by project. */
 type CopyFinders = 'findDatasetCopy' | 'findModelCopy' | 'findTokenizerCopy';
 
 /**
- * The job store as one project sees it: whatever belongs to another project is not there. Handlers reach records through it, by
- * `request.records`, and so can't forget to ask whose they are.
+ * Project-scoped view of the job store: records of other projects are not found. Handlers use it through `request.records`, so no
+ * handler can omit the ownership check.
  *
- * A record never changes its project, and an id is never used again: what was found to be the project's own still is when the
- * store is asked to change it.
+ * A record never changes its project and an id is never reused, so an ownership check stays valid until the following change.
  */
 export class ProjectRecords implements Omit<Guarded, CopyFinders> {
   constructor(
@@ -80,7 +79,7 @@ export class ProjectRecords implements Omit<Guarded, CopyFinders> {
     throw new ZerofleetError('internal_error', `a job of ${input.spec.project} for ${this.project}`);
   }
 
-  /** The key's scope says whose it is. */
+  /** The idempotency scope contains the project. */
   findCreated(idempotency: IdempotencyInput): Promise<Job | null> {
     return this.store.findCreated(idempotency);
   }

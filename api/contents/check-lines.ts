@@ -10,11 +10,11 @@ export interface LineCounts {
 
 const NEWLINE = 0x0a;
 const BLANKS: readonly number[] = [...Buffer.from(' \t\r')];
-/** A long chat has some thousands, and fields that nobody reads may be lists of numbers. */
+/** A long chat has some thousand values; ignored fields may contain lists of numbers. */
 const LINE_LIMITS: JsonLimits = { depth: 100, values: 500_000 };
 
 /**
- * Checks lines of a JSONL dataset. Blank lines are passed over, and count in the numbers.
+ * Checks lines of a JSONL dataset. Blank lines are skipped but counted in line numbers.
  * @throws ZerofleetError `dataset_bad_line` with the number of the first bad one
  */
 export function checkLines({ bytes, first_line }: LineBatch): LineCounts {
@@ -29,7 +29,7 @@ export function checkLines({ bytes, first_line }: LineBatch): LineCounts {
   return counts;
 }
 
-/** Most blank lines, without making anything of them: there may be a million in a megabyte. */
+/** Recognizes most blank lines without allocation: a megabyte may contain a million of them. */
 function isBlank(bytes: Uint8Array, begin: number, end: number): boolean {
   for (let at = begin; at < end; at++) if (!BLANKS.includes(bytes[at] as number)) return false;
   return true;

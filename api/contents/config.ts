@@ -1,12 +1,12 @@
 import { type FieldError, ZerofleetError } from '../../contracts/index.js';
 import { architectureOf, importConfig, type ModelParam, modelParams } from '../../spec/index.js';
 
-/** What a `config.json` says about the weights. */
+/** Model shape from a `config.json`. */
 export interface ModelShape {
   model_type: string;
-  /** In canonical order; the input embedding is the first. */
+  /** In canonical order, input embedding first. */
   params: readonly ModelParam[];
-  /** Whether the input embedding is the output projection, too. */
+  /** True if the input embedding is also the output projection. */
   tied: boolean;
 }
 

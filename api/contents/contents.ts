@@ -16,19 +16,19 @@ import { parseDocument, parseIndex } from './documents.js';
 import { checkIndex, checkTied, checkWhole, parameterTensors, type WeightsHeader } from './tensors.js';
 import { describeTokenizer, type TokenizerDocuments } from './tokenizer.js';
 
-/** A model whose parts fit together. */
+/** A model whose files are consistent. */
 export interface CheckedModel {
   config: Record<string, unknown>;
   shape: ModelShape;
-  /** The parameters in each weights file, by its name. */
+  /** Parameters of each weights file, by file name. */
   tensors: ReadonlyMap<string, WeightTensor[]>;
   optimizer: UploadedOptimizer | null;
   tokenizer: Model['tokenizer'];
 }
 
 /**
- * Checks the parts of a model against each other, in whichever order they come, each as soon as what it is checked against is
- * there: a wrong shard ends an upload before the shards after it are sent.
+ * Checks the files of a model against each other in any order of arrival, each as soon as the files it depends on are present: an
+ * invalid shard ends an upload before the following shards are sent.
  */
 export class ModelContents {
   private config: Record<string, unknown> | null = null;
@@ -36,7 +36,7 @@ export class ModelContents {
   private index: Map<string, string> | null = null;
   private readonly tokenizer: Partial<TokenizerDocuments> = {};
   private readonly files: WeightsHeader[] = [];
-  /** Headers that came before `config.json`. */
+  /** Headers that arrived before `config.json`. */
   private waiting: { file: string; header: SafetensorsHeader }[] = [];
   private readonly tensors = new Map<string, WeightTensor[]>();
   private readonly checkpoint = new DeepSpeedCheckpoint();
@@ -70,24 +70,24 @@ export class ModelContents {
     else this.tensors.set(file, parameterTensors({ file, header }, this.shape));
   }
 
-  /** A file of a checkpoint of DeepSpeed. @throws as `DeepSpeedCheckpoint.add` */
+  /** Adds a file of a DeepSpeed checkpoint. @throws as `DeepSpeedCheckpoint.add` */
   checkpointFile(name: string, read: () => Promise<TorchFile>): Promise<void> {
     return this.checkpoint.add(name, read);
   }
 
-  /** A weights file is there with all of its bytes. */
+  /** Marks a weights file as completely received. */
   complete(file: WeightsHeader): void {
     this.files.push(file);
   }
 
-  /** @throws ZerofleetError `model_file_missing`, `model_tensor_…`, `model_index_mismatch`, `tokenizer_invalid`; those of a checkpoint */
+  /**  @throws ZerofleetError `model_file_missing`, `model_tensor_…`, `model_index_mismatch`, `tokenizer_invalid`; those of a checkpoint */
   finish(): CheckedModel {
     const { config, shape, tensors } = this;
     if (config === null || shape === null) throw missing(CONFIG_FILE);
     const tokenizer = this.finishTokenizer();
     if (this.checkpoint.isUniversal && this.files.length > 0) throw twoSources();
     if (this.files.length === 0) {
-      if (!this.checkpoint.hasParams) throw missing('model.safetensors, and no shard of one');
+      if (!this.checkpoint.hasParams) throw missing('model.safetensors without shards');
       return { config, shape, ...this.checkpoint.finish(shape.params), tokenizer };
     }
     if (this.index !== null) checkIndex(this.index, this.files);
@@ -99,7 +99,7 @@ export class ModelContents {
     return { config, shape, tensors, optimizer: null, tokenizer };
   }
 
-  /** Null where none came. @throws ZerofleetError `tokenizer_invalid` */
+  /** Returns null if the upload has no tokenizer. @throws ZerofleetError `tokenizer_invalid` */
   finishTokenizer(): Model['tokenizer'] {
     const { tokenizer, ...rest } = this.tokenizer;
     return tokenizer === undefined ? null : describeTokenizer({ tokenizer, ...rest });
@@ -112,7 +112,7 @@ function twoSources(): ZerofleetError {
   return new ZerofleetError('model_archive_invalid', message);
 }
 
-/** That a model lacks a file. */
+/** The error for a missing file of a model. */
 export function missing(name: string): ZerofleetError {
   return new ZerofleetError(
     'model_file_missing',

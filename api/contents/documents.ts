@@ -1,4 +1,4 @@
-/** The files of a model that are read whole, and what each may have. */
+/** Limits and parsers of the model files that are read whole. */
 import { ZerofleetError } from '../../contracts/index.js';
 import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 import {
@@ -19,7 +19,7 @@ interface DocumentLimits extends JsonLimits {
 
 const SMALL: DocumentLimits = { bytes: MIB, depth: 32, values: 50_000 };
 
-/** Several times what the largest public models have: 33 MB and two million values in a tokenizer, some 90,000 tensors in an index. */
+/** Several times the size of the largest public models: 33 MB and two million values in a tokenizer, some 90,000 tensors in an index. */
 const LIMITS: Readonly<Record<string, DocumentLimits>> = {
   [CONFIG_FILE]: SMALL,
   [INDEX_FILE]: { bytes: 32 * MIB, depth: 8, values: 500_000 },
@@ -51,10 +51,7 @@ type DocumentCode =
   | 'model_archive_invalid'
   | 'tokenizer_invalid';
 
-/**
- * A JSON object within the limits of its file that has no key twice.
- * @throws ZerofleetError `code`
- */
+/** Parses a JSON object within the limits of its file and without duplicate keys. @throws ZerofleetError `code` */
 export function parseDocument(name: string, bytes: Uint8Array, code: DocumentCode): Record<string, unknown> {
   const excess = jsonExcess(bytes, limitsOf(name));
   if (excess !== null) throw unreadable(name, excess, code);
@@ -66,10 +63,7 @@ export function parseDocument(name: string, bytes: Uint8Array, code: DocumentCod
   return value;
 }
 
-/**
- * The `weight_map` of an index: the file of each tensor.
- * @throws ZerofleetError `model_index_mismatch`
- */
+/** Reads the `weight_map` of an index: the file of each tensor. @throws ZerofleetError `model_index_mismatch` */
 export function parseIndex(name: string, bytes: Uint8Array): Map<string, string> {
   const { weight_map } = parseDocument(name, bytes, 'model_index_mismatch');
   const entries = typeof weight_map === 'object' && weight_map !== null ? Object.entries(weight_map) : null;

@@ -1,4 +1,4 @@
-/** What is done with the files of a model in a thread (api/inspection/tasks.ts). */
+/** Inspection of model files in a worker thread (api/inspection/tasks.ts). */
 import { type Model, ZerofleetError } from '../../contracts/index.js';
 import { CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
 import { encodeWeights, type WeightDtype } from '../../platform/models/weights.js';
@@ -24,7 +24,7 @@ export interface Document {
 
 type Found = { record: Uint8Array };
 
-/** What the files of a model say together. */
+/** Model properties derived from its files. */
 export type InspectedModel = Pick<
   Model,
   | 'model_type'
@@ -38,17 +38,17 @@ export type InspectedModel = Pick<
   | 'config'
 >;
 
-/** Files of a checkpoint that are kept without a tensor in them. */
+/** Checkpoint files that are kept although they hold no tensor. */
 const KEPT = /^zero\//;
 
-/** Checks what can be checked of a file alone; gives its bytes back. @throws ZerofleetError as `ModelContents.document` */
+/** Checks a single file as far as possible without the others; returns its bytes. @throws ZerofleetError as `ModelContents.document` */
 export function checkDocument({ name, bytes }: Document): { bytes: Uint8Array } {
   new ModelContents().document(name, bytes);
   return { bytes };
 }
 
 /**
- * Reads the header of a weights file, and checks it against the configuration if that is there.
+ * Reads the header of a weights file and checks it against the configuration if that has arrived.
  * @throws ZerofleetError `safetensors_invalid`; as `ModelContents.header`
  */
 export function readHeader({
@@ -75,7 +75,7 @@ export function readHeader({
   return { record: encodeRecord({ file, header: { bytes, tensors } }), watched };
 }
 
-/** Reads a PyTorch file of a checkpoint of DeepSpeed. @throws ZerofleetError as `DeepSpeedCheckpoint.add` */
+/** Reads a PyTorch file of a DeepSpeed checkpoint. @throws ZerofleetError as `DeepSpeedCheckpoint.add` */
 export async function readCheckpoint(
   { name, bytes }: { name: string; bytes: number },
   read: ReadBytes,
@@ -87,7 +87,7 @@ export async function readCheckpoint(
       checkpoint = { content: encodeTorchFile(name, file) };
       return file;
     } catch (error) {
-      // Some files may stay unread; whether they do is known at the end.
+      // Some files may stay unread; finishModel decides.
       if (error instanceof ZerofleetError)
         checkpoint = { unread: { code: error.code, message: error.message } };
       throw error;
@@ -96,17 +96,17 @@ export async function readCheckpoint(
   return { record: encodeRecord({ file: name, checkpoint }) };
 }
 
-/** The file of a record, as it was read. */
+/** The file of a record that was read. */
 function contentOf(checkpoint: CheckpointRecord): TorchFile {
-  if (checkpoint === null) throw new Error('a file that nobody wanted was not read');
+  if (checkpoint === null) throw new Error('the file was skipped and is needed now');
   if ('unread' in checkpoint) throw new ZerofleetError(checkpoint.unread.code, checkpoint.unread.message);
   return decodeTorchFile(checkpoint.content);
 }
 
 /**
- * Checks the whole.
+ * Checks the complete model.
  * @param records of all weights files
- * @returns WEIGHTS.json, what is recorded of the model, and the files out of which nothing is taken
+ * @returns WEIGHTS.json, the model's record, and the files that are not used
  * @throws ZerofleetError `model_…`, `tokenizer_invalid`; those of a checkpoint
  */
 export async function finishModel({
@@ -148,7 +148,7 @@ export async function finishModel({
   };
 }
 
-/** As much of a model as its `config.json` tells. @throws ZerofleetError `model_config_invalid` */
+/** Model properties from `config.json` alone. @throws ZerofleetError `model_config_invalid` */
 export function readConfig({
   bytes,
 }: Pick<Document, 'bytes'>): Pick<InspectedModel, 'config' | 'model_type' | 'num_parameters'> {
@@ -157,7 +157,7 @@ export function readConfig({
   return { config, model_type, num_parameters: sizeOf(params) };
 }
 
-/** What a `tokenizer.json` alone is. @throws ZerofleetError `tokenizer_invalid` */
+/** Tokenizer properties from `tokenizer.json` alone. @throws ZerofleetError `tokenizer_invalid` */
 export function readTokenizer({ bytes }: Pick<Document, 'bytes'>): NonNullable<Model['tokenizer']> {
   const contents = new ModelContents();
   contents.document(TOKENIZER_FILE, bytes);

@@ -3,19 +3,19 @@ import type { WeightsFile } from '../../platform/models/weights.js';
 import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
 import type { TorchFileRecord } from '../../platform/torch-file/record.js';
 
-/** What was found in a file of a model while it came, for the check of the whole. */
+/** Findings about one file of a model upload, kept for the check of the whole model. */
 export type ModelRecord =
   | { header: Pick<SafetensorsHeader, 'bytes' | 'tensors'>; file: string }
   | { checkpoint: CheckpointRecord; file: string }
   | { stored: Omit<WeightsFile, 'tensors'>; digests: readonly [name: string, digest: string][] };
 
-/** A file of a checkpoint of DeepSpeed, or why it can not be read; null where it need not be. */
+/** A DeepSpeed checkpoint file, or the error of reading it; null if it need not be read. */
 export type CheckpointRecord =
   | { content: TorchFileRecord }
   | { unread: { code: ErrorCode; message: string } }
   | null;
 
-/** Some hundred bytes for each tensor and each four megabytes. */
+/** A tensor takes some hundred bytes per tensor and per four megabytes. */
 const MAX_BYTES = 128 * 1024 * 1024;
 const CHUNK_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
@@ -31,25 +31,19 @@ export function decodeRecords(chunks: readonly Uint8Array[]): ModelRecord[] {
   });
 }
 
-/** Records as bytes, which the server's own thread never has to look into, however many there are. */
+/** Serialized records. The server's main thread never parses them, however many there are. */
 export class Records {
   private readonly chunks: Uint8Array<ArrayBuffer>[] = [];
   private room: Uint8Array = new Uint8Array(0);
   private bytes = 0;
 
-  /**
-   * @param record is kept, if it is long
-   * @throws ZerofleetError `model_too_large`
-   */
+  /**  @param record is retained if it is long @throws ZerofleetError `model_too_large` */
   add(record: Uint8Array): void {
     this.bytes += record.length;
     if (this.bytes > MAX_BYTES)
-      throw new ZerofleetError(
-        'model_too_large',
-        'the weights of the model consist of too many tensors and files',
-      );
+      throw new ZerofleetError('model_too_large', 'the weights of the model have too many tensors and files');
     if (record.length >= CHUNK_BYTES) {
-      // Copying tens of megabytes would hold up the server.
+      // Copying tens of megabytes would block the event loop.
       this.chunks.push(record as Uint8Array<ArrayBuffer>);
       return;
     }
@@ -61,7 +55,7 @@ export class Records {
     this.room = this.room.subarray(record.length);
   }
 
-  /** Whole lines of each; what is left of a chunk is blank. */
+  /** Whole lines per chunk; the unused rest of a chunk is blank. */
   all(): Uint8Array<ArrayBuffer>[] {
     return this.chunks;
   }

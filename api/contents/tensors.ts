@@ -3,26 +3,26 @@ import { isWeightDtype, WEIGHT_DTYPES, type WeightTensor } from '../../platform/
 import type { HeaderTensor, SafetensorsHeader } from '../../platform/safetensors/header.js';
 import type { ModelShape } from './config.js';
 
-/** One weights file of a model, as its header says. */
+/** Header data of one weights file. */
 export interface WeightsHeader {
   file: string;
   header: SafetensorsHeader;
-  /** SHA-256 of the data of embeddings and output projections, by their names in the file. */
+  /** SHA-256 of the data of embeddings and output projections, by tensor name in the file. */
   digests: ReadonlyMap<string, string>;
 }
 
 const OUTPUT_PROJECTION = 'lm_head.weight';
 
-/** Tensors of which `digests` are wanted: two of them may have to be the same. A file has each of these names once at most. */
+/** True for tensors that need a digest, because two of them may be tied. Each name occurs at most once per file. */
 export function mayBeTied(name: string): boolean {
   return /^(lm_head|(model\.)?embed_tokens|(transformer\.)?wte)\.weight$/.test(name);
 }
 
-/** What some programs wrote beside the weights: masks and frequencies, which follow from the configuration. */
+/** Buffers that some programs store beside the weights: masks and frequencies, computable from the configuration. */
 const COMPUTED = /(^|\.)(rotary_emb\.inv_freq|attn\.bias|attn\.masked_bias)$/;
 
 /**
- * The tensors of a file that are parameters, under the names that the parameters have here.
+ * Tensors of a file that are parameters, under the parameters' canonical names.
  * @throws ZerofleetError `model_tensor_unexpected`, `model_tensor_mismatch`
  */
 export function parameterTensors(
@@ -35,11 +35,11 @@ export function parameterTensors(
     if (name === null) return [];
     const param = byName.get(name);
     if (param === undefined) {
-      const detail = `${where(file, tensor.name)} is no parameter of the model that config.json describes`;
+      const detail = `${where(file, tensor.name)} is not a parameter of the model in config.json`;
       throw problem('model_tensor_unexpected', detail, file, tensor.name);
     }
     if (tensor.shape.join() !== param.shape.join()) {
-      const detail = `${where(file, tensor.name)} has the shape [${tensor.shape}]; config.json asks for [${param.shape}]`;
+      const detail = `${where(file, tensor.name)} has the shape [${tensor.shape}]; config.json requires [${param.shape}]`;
       throw problem('model_tensor_mismatch', detail, file, tensor.name);
     }
     return [located(tensor, name, header.bytes, file)];
@@ -47,8 +47,8 @@ export function parameterTensors(
 }
 
 /**
- * The name of the parameter that a tensor is; null for one that is none and need not be. Files of a model without its output
- * projection (`GPT2Model` instead of `GPT2LMHeadModel`) lack the first part of all names.
+ * Canonical parameter name of a tensor; null for a tensor that is not a parameter and may be ignored. Files of a model without
+ * output projection (`GPT2Model` instead of `GPT2LMHeadModel`) lack the first part of all names.
  */
 function parameterName(
   name: string,
@@ -68,20 +68,20 @@ function located(
   file: string,
 ): WeightTensor {
   if (!isWeightDtype(dtype)) {
-    const detail = `${where(file, name)} is of ${dtype}; weights are read from ${WEIGHT_DTYPES.join(', ')}`;
+    const detail = `${where(file, name)} is of ${dtype}; supported are ${WEIGHT_DTYPES.join(', ')}`;
     throw problem('model_tensor_mismatch', detail, file, name);
   }
   return { param, dtype, shape: [...shape], byte_begin: data_begin + begin, byte_end: data_begin + end };
 }
 
-/** A parameter and where it was found. */
+/** A parameter and its file. */
 interface Found {
   file: string;
   tensor: WeightTensor;
 }
 
 /**
- * Checks that the files have every parameter once between them.
+ * Checks that the files together hold every parameter exactly once.
  * @throws ZerofleetError `model_tensor_missing`, `model_tensor_unexpected`
  */
 export function checkWhole(found: readonly Found[], { params }: ModelShape): void {
@@ -89,7 +89,7 @@ export function checkWhole(found: readonly Found[], { params }: ModelShape): voi
   for (const { file, tensor } of found) {
     const other = places.get(tensor.param);
     if (other !== undefined) {
-      const detail = `${where(file, tensor.param)} is in ${other} as well`;
+      const detail = `${where(file, tensor.param)} is also in ${other}`;
       throw problem('model_tensor_unexpected', detail, file, tensor.param);
     }
     places.set(tensor.param, file);
@@ -100,13 +100,13 @@ export function checkWhole(found: readonly Found[], { params }: ModelShape): voi
   const others = missing.length === 1 ? '' : ` (and ${missing.length - 1} more)`;
   throw new ZerofleetError(
     'model_tensor_missing',
-    `no weights file has the tensor ${first.name} of shape [${first.shape}]${others}, which config.json asks for`,
+    `no weights file has the tensor ${first.name} of shape [${first.shape}]${others}, which config.json requires`,
     { details: { tensor: first.name, missing: missing.length } },
   );
 }
 
 /**
- * With tied embeddings the output projection is the input embedding. Files may have it nevertheless, but then with the same data.
+ * Checks that a tied output projection equals the input embedding, if the files contain it.
  * @throws ZerofleetError `model_tensor_mismatch`
  */
 export function checkTied(files: readonly WeightsHeader[], { params: [embedding], tied }: ModelShape): void {
@@ -124,10 +124,7 @@ export function checkTied(files: readonly WeightsHeader[], { params: [embedding]
   );
 }
 
-/**
- * Checks that an index and the files say the same.
- * @throws ZerofleetError `model_index_mismatch`, `model_file_missing`
- */
+/** Checks that an index agrees with the files. @throws ZerofleetError `model_index_mismatch`, `model_file_missing` */
 export function checkIndex(index: ReadonlyMap<string, string>, files: readonly WeightsHeader[]): void {
   const fail = (message: string, file: string, tensor: string) =>
     problem('model_index_mismatch', message, file, tensor);
@@ -137,7 +134,7 @@ export function checkIndex(index: ReadonlyMap<string, string>, files: readonly W
   for (const [tensor, file] of index) {
     const there = names.get(file);
     if (there === undefined) {
-      const detail = `the index says that ${shown(tensor)} is in ${shown(file)}, which is not there`;
+      const detail = `the index says that ${shown(tensor)} is in ${shown(file)}, which is missing`;
       throw problem('model_file_missing', detail, file, tensor);
     }
     if (!there.has(tensor))

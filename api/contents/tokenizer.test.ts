@@ -2,7 +2,7 @@ import t from 'tap';
 import { TINY_TOKENIZER } from '../../platform/testing/models.js';
 import { describeTokenizer } from './tokenizer.js';
 
-t.test('what jobs need to know of a tokenizer', async (t) => {
+t.test('tokenizer properties that jobs use', async (t) => {
   t.strictSame(describeTokenizer({ tokenizer: TINY_TOKENIZER }), { vocab_size: 27, chat_template: null });
   const described = describeTokenizer({
     tokenizer: TINY_TOKENIZER,
@@ -12,7 +12,7 @@ t.test('what jobs need to know of a tokenizer', async (t) => {
   t.strictSame(described, { vocab_size: 27, chat_template: 'of the file' });
 });
 
-t.test('a tokenizer that cannot be read as it is meant is refused with its reason', async (t) => {
+t.test('a tokenizer that cannot be reproduced exactly is refused with the reason', async (t) => {
   const bad = [
     { ...TINY_TOKENIZER, model: { ...TINY_TOKENIZER.model, dropout: 0.1 } },
     { ...TINY_TOKENIZER, decoder: { type: 'CTC' } },

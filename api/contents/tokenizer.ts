@@ -3,10 +3,10 @@ import { unreadTokenizer } from '../../platform/models/documents.js';
 import { chatTemplateOf, vocabSizeOf } from '../../platform/models/tokenizer.js';
 import { Tokenizer } from '../../platform/tokenizer/tokenizer.js';
 
-/** As long as `data.chat_template` may be: records of models and jobs have it. */
+/** Equal to the limit of `data.chat_template`: records of models and jobs contain it. */
 const MAX_TEMPLATE_LENGTH = 100_000;
 
-/** The files of a tokenizer, as far as they came. */
+/** Files of a tokenizer that have arrived. */
 export interface TokenizerDocuments {
   /** tokenizer.json */
   tokenizer: Record<string, unknown>;
@@ -17,7 +17,7 @@ export interface TokenizerDocuments {
 }
 
 /**
- * Checks that texts can be read with a tokenizer. Its chat template is not checked: a job may bring another one.
+ * Checks that the tokenizer can encode text. Its chat template is not checked: a job may override it.
  * @throws ZerofleetError `tokenizer_invalid`
  */
 export function describeTokenizer({
@@ -26,7 +26,7 @@ export function describeTokenizer({
   template,
 }: TokenizerDocuments): NonNullable<Model['tokenizer']> {
   const vocab_size = vocabSizeOf(tokenizer);
-  // What it would read differently from the library of Hugging Face is refused here.
+  // A tokenizer that would encode differently from the Hugging Face library is refused here.
   new Tokenizer(tokenizer);
   const chat_template = chatTemplateOf(config, template);
   if (chat_template !== null && chat_template.length > MAX_TEMPLATE_LENGTH)

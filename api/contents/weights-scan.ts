@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { LENGTH_BYTES } from '../../platform/safetensors/header.js';
 import { type SafetensorsFile, safetensorsHeaderBytes } from '../../platform/safetensors/read-header.js';
 
-/** Bytes of a file `[begin, end)`, the data of a tensor of which a digest is wanted. */
+/** Bytes `[begin, end)` of a file: the data of a tensor that needs a digest. */
 export interface WatchedTensor {
   name: string;
   dtype: string;
@@ -10,25 +10,22 @@ export interface WatchedTensor {
   end: number;
 }
 
-/** Reads a safetensors file on its way to the object store: takes its header out, and digests of the tensors that may be tied. */
+/** Reads a safetensors file on its way to the object store: extracts its header and digests of the tensors that may be tied. */
 export class WeightsScan {
   private watched: (WatchedTensor & { hash: Hash })[] = [];
-  /** Of the file, before the next piece. */
+  /** File offset of the next piece. */
   private position = 0;
 
   /**
-   * @param onHeader gets the first bytes of the file with the whole header among them, or the whole of a shorter file, before any piece
-   *   is passed on; what it throws ends the file. The bytes are its own.
+   *  @param onHeader receives the first bytes of the file including the whole header, or the whole of a shorter file, before any
+   * piece is passed on; an error that it throws ends the file. It owns the bytes.
    */
   constructor(
     private readonly file: Required<SafetensorsFile>,
     private readonly onHeader: (start: Uint8Array) => Promise<readonly WatchedTensor[]>,
   ) {}
 
-  /**
-   * The same bytes, once the header among them is checked.
-   * @throws ZerofleetError `safetensors_invalid`; what `onHeader` throws
-   */
+  /** Yields the same bytes, once the header is checked. @throws ZerofleetError `safetensors_invalid`; what `onHeader` throws */
   async *pieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const held: Uint8Array[] = [];
     let start = new Uint8Array(Math.min(LENGTH_BYTES, this.file.bytes));
@@ -55,12 +52,12 @@ export class WeightsScan {
     if (!has_header) await this.take(start.subarray(0, filled));
   }
 
-  /** After the last piece: SHA-256 of the watched tensors by their names. */
+  /** SHA-256 of the watched tensors by name, after the last piece. */
   digests(): [name: string, digest: string][] {
     return this.watched.map(({ name, hash }) => [name, hash.digest('hex')]);
   }
 
-  /** Memory for the whole header, with its length in it. */
+  /** Buffer for the whole header, including its length field. */
   private room(length: Uint8Array): Uint8Array<ArrayBuffer> {
     const start = new Uint8Array(safetensorsHeaderBytes(length, this.file));
     start.set(length);

@@ -8,26 +8,26 @@ export interface CopiesDeps {
   log: Pick<Logger, 'warn'>;
 }
 
-/** Something in a bucket, as it is, that has to become a record of a project. */
+/** An object or folder in a bucket that is to become a record of a project. */
 export interface CopyTask<T> {
   project: string;
-  /** Says what it is, and in which version; equal keys are one copy. */
+  /** Identifies the source and its version; equal keys share one copy. */
   key: object;
-  /** What was copied from it before; null for nothing. */
+  /** Returns the record of an earlier copy, or null. */
   known(): Promise<T | null>;
   make(): Promise<T>;
 }
 
-/** How long a copy stays with a server that has died; a living one says again and again that it is at work. */
+/** Lease of a copy. A live server renews it; the copy of a dead server is released when it expires. */
 const LEASE_MS = 30_000;
-/** Between two looks at a copy that another request makes. */
-const LOOK_MS = 250;
-/** Of a record's name. */
+/** Poll interval for a copy in progress at another request. */
+const POLL_MS = 250;
+/** Maximum length of a record's name. */
 const MAX_NAME = 100;
 
 /**
- * Copies of what jobs name by URI. Each thing, as it is, is copied once, however many requests name it at the same time and to
- * whichever servers: one makes the copy, the others wait for it. A copy goes on when its client goes away, for the client asks again.
+ * Copies of URIs that jobs refer to. Each source version is copied once, however many requests on any number of servers need it:
+ * one request copies, the others wait. A copy continues when its client disconnects, because the client will retry.
  */
 export class Copies {
   private readonly running = new Set<Promise<unknown>>();
@@ -35,7 +35,7 @@ export class Copies {
   constructor(private readonly deps: CopiesDeps) {}
 
   /**
-   * The record, once it is there.
+   * Returns the record once the copy is complete.
    * @param signal ends the waiting, not the copy
    * @throws what `make` throws; the signal's reason
    */
@@ -50,24 +50,28 @@ export class Copies {
         await store.endRequest(lease, null);
       }
       if (known !== null) return known;
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+      await sleep(POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
   }
 
-  /** Waits for what is under way; what `make` does was told to end before. */
+  /** Waits for copies in progress; `make` must have been aborted before. */
   async close(): Promise<void> {
     await Promise.allSettled(this.running);
   }
 
-  /** Begins a copy, which goes on whoever waits for it. */
+  /** Starts a copy that continues independently of its waiters. */
   private begin<T>({ key, make }: CopyTask<T>, lease: KeyedRequest): Promise<T> {
     const { store, log } = this.deps;
     const keep = () =>
-      store.keepRequest(lease, LEASE_MS).catch((err: unknown) => log.warn({ err, key }, 'copy not kept'));
+      store
+        .keepRequest(lease, LEASE_MS)
+        .catch((err: unknown) => log.warn({ err, key }, 'copy lease not renewed'));
     const timer = setInterval(keep, LEASE_MS / 3);
     const work = make().finally(async () => {
       clearInterval(timer);
-      await store.endRequest(lease, null).catch((err: unknown) => log.warn({ err, key }, 'copy not ended'));
+      await store
+        .endRequest(lease, null)
+        .catch((err: unknown) => log.warn({ err, key }, 'copy lease not released'));
     });
     this.running.add(work);
     work
@@ -95,7 +99,7 @@ function leaseOf({ project, key }: CopyTask<unknown>): KeyedRequest {
   };
 }
 
-/** The last part of a URI, as a name for people. */
+/** Last part of a URI, as a display name. */
 export function nameOf(uri: string): string {
   return [...(uri.split('/').at(-1) ?? '')].slice(0, MAX_NAME).join('');
 }

@@ -12,12 +12,12 @@ export interface CompleteUploadDeps extends StoreDatasetDeps {
 }
 
 /**
- * Makes the dataset of an upload, once. Parts may be replaced while somebody completes it, and somebody else may complete it, too:
- * each completion stores what it reads under an id of its own, with the digest of just that. The first one that writes the upload's
- * outcome decides; the others throw theirs away and answer with it.
+ * Creates the dataset of an upload, once. Parts may be replaced during completion, and completions may run concurrently: each
+ * completion stores the content that it reads under a new id, with the digest of that content. The first one to write the
+ * upload's outcome wins; the others discard their copy and return the winner's.
  *
- * @throws ZerofleetError `upload_incomplete`, `upload_not_found` when the upload is deleted meanwhile, `dataset_not_found` when the
- *   dataset was deleted since, `storage_quota_exceeded`; what storeContent() throws
+ * @throws ZerofleetError `upload_incomplete`, `upload_not_found` when the upload is deleted meanwhile, `dataset_not_found` when
+ *   the dataset was deleted since, `storage_quota_exceeded`; errors of storeContent()
  */
 export async function completeUpload(
   deps: CompleteUploadDeps,
@@ -36,14 +36,14 @@ async function decide(
   try {
     return await session.decide(await storeParts(deps, session, signal));
   } catch (error) {
-    // Whoever decided removes the parts, also while they are read here.
+    // The winning completion removes the parts, possibly while they are read here.
     const outcome = await session.outcome();
     if (outcome !== null) return outcome;
     throw (await session.isGone()) ? notFound(session.announced.id) : error;
   }
 }
 
-/** Stores the content as it is now, as a dataset that nobody knows of. The sweep finds it when this is where the server dies. */
+/** Stores the current content as an unrecorded dataset. The sweep removes it if the server dies here. */
 async function storeParts(
   { objects, inspector, limits }: CompleteUploadDeps,
   session: UploadSession,
@@ -59,7 +59,7 @@ async function storeParts(
   return { ...head, ...content, created_at: new Date().toISOString() };
 }
 
-/** Records the dataset, unless that was done before. */
+/** Records the dataset unless it is already recorded. */
 async function recordOutcome(
   { store, objects }: CompleteUploadDeps,
   dataset: Dataset,
@@ -68,7 +68,7 @@ async function recordOutcome(
   const { id } = dataset;
   const known = await store.getDataset(id);
   if (known !== null) return known;
-  // Its content is there from before the decision until somebody deletes the dataset.
+  // The content exists from before the decision until the dataset is deleted.
   if ((await objects.head(datasetKey(id))) === null) throw deleted(id, upload);
   const document = datasetDocumentKey(id);
   await putDatasetDocument(objects, dataset);
@@ -76,11 +76,11 @@ async function recordOutcome(
     if (await store.putDataset(dataset, { upload_id: upload })) return dataset;
   } catch (error) {
     const refused = error instanceof ZerofleetError && error.code === 'storage_quota_exceeded';
-    // A document without a record would be brought back by `recover`. The content stays for another try.
+    // `recover` would restore a document without a record. The content stays for a retry.
     if (refused && (await store.getDataset(id)) === null) await objects.delete([document]);
     throw error;
   }
-  // Recorded by somebody else at the same time; it may have been deleted at once.
+  // A concurrent completion recorded it; it may have been deleted since.
   const recorded = await store.getDataset(id);
   if (recorded !== null) return recorded;
   await objects.delete([document]);
@@ -88,5 +88,5 @@ async function recordOutcome(
 }
 
 function deleted(id: string, upload: string): ZerofleetError {
-  return new ZerofleetError('dataset_not_found', `dataset ${id}, which upload ${upload} became, was deleted`);
+  return new ZerofleetError('dataset_not_found', `dataset ${id} of upload ${upload} was deleted`);
 }

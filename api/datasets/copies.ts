@@ -10,18 +10,18 @@ import { tooLarge } from './upload.js';
 export interface DatasetCopiesDeps extends Omit<StoreDatasetDeps, 'store'> {
   store: Pick<DatasetRecords, 'putDataset' | 'findDatasetCopy'> & Pick<Projects, 'getQuota' | 'getUse'>;
   copies: Copies;
-  /** Ends the copies that are under way. */
+  /** Aborts copies in progress. */
   closing: AbortSignal;
 }
 
-/** Makes datasets of the objects that jobs name. */
+/** Creates datasets from the objects that jobs refer to. */
 export class DatasetCopies {
   constructor(private readonly deps: DatasetCopiesDeps) {}
 
   /**
-   * The dataset of an object, once it is there.
+   * Returns the dataset of an object, once it is complete.
    * @param signal ends the waiting, not the copy
-   * @throws ZerofleetError those of a dataset that is registered; the signal's reason
+   * @throws ZerofleetError errors of registering a dataset; the signal's reason
    */
   datasetOf(project: string, copy: WantedCopy, signal: AbortSignal): Promise<Dataset> {
     const { store, copies } = this.deps;
@@ -39,7 +39,7 @@ export class DatasetCopies {
   }
 }
 
-/** An object that has to become a dataset before a job can be recorded. */
+/** An object that must become a dataset before a job can be recorded. */
 export interface WantedCopy {
   uri: string;
   format: Dataset['format'];

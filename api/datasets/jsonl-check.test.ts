@@ -23,7 +23,7 @@ async function check(body: string | Buffer, cuts: readonly number[] = []) {
 const CHAT =
   '{"messages": [{"role": "user", "content": "é"}, {"role": "assistant", "content": ""}], "id": 3}';
 
-t.test('documents are counted, wherever the body is cut', async (t) => {
+t.test('documents are counted independently of chunk borders', async (t) => {
   const body = `{"text": "世界"}\n\n  \r\n${CHAT}\r\n{"text": "a\\nb"}`;
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat()), async (cuts) => {
@@ -44,11 +44,11 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
   ['both fields', `{"text": "a", "messages": []}`, /this one has both/],
   ['a text that is a number', '{"text": 3}', /"text" must be a string/],
   ['an empty text', '{"text": ""}', /"text" is empty; leave the line out/],
-  ['messages that are no list', '{"messages": {}}', /must be a list/],
+  ['messages that are not a list', '{"messages": {}}', /must be a list/],
   ['a message that is null', '{"messages": [null]}', /message 0 must have a "role" and a "content"/],
   ['content in parts', '{"messages": [{"role": "user", "content": [{}]}]}', /message 0 .*both strings/],
   [
-    'tools that are no list',
+    'tools that are not a list',
     '{"messages": [{"role": "assistant", "content": "a"}], "tools": {}}',
     /"tools" must be a list of objects/,
   ],
@@ -67,7 +67,7 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
     '{"messages": [{"role": "assistant", "content": null, "tool_calls": []}]}',
     /message 0 must have a "role" and a "content"/,
   ],
-  ['nothing to learn', '{"messages": [{"role": "user", "content": "a"}]}', /nothing to learn/],
+  ['no assistant message', '{"messages": [{"role": "user", "content": "a"}]}', /nothing to learn/],
   ['brackets in brackets', `{"text": "a"}\n${'['.repeat(1_000_000)}`, /^line 2: it is nested deeper than/],
   ['lists without end', `{"text": "a", "x": [${'[],'.repeat(1_000_000)}1]}`, /^line 1: it has more than/],
   ['a line that is too long', `{"text": "${'a'.repeat(MAX_LINE_BYTES)}"}`, /^line 1: it has more than/],

@@ -7,14 +7,14 @@ import type { ContentCheck } from './content-check.js';
 export class JsonlCheck implements ContentCheck {
   private readonly lines = new LineBatcher();
   private readonly counts: LineCounts = { documents: 0, chats: 0 };
-  /** The check of the batch before. */
+  /** Check of the previous batch. */
   private last: Promise<void> = Promise.resolve();
 
-  /** @param checkLines of a thread; the bytes are its own */
+  /**  @param checkLines runs in a thread and owns the bytes */
   constructor(private readonly checkLines: (batch: LineBatch) => Promise<LineCounts>) {}
 
   async push(piece: Uint8Array): Promise<void> {
-    // A copy: the piece is the network's buffer, and will be used again.
+    // A copy: the network reuses the piece's buffer.
     const batch = this.lines.push(new Uint8Array(piece));
     if (batch !== null) await this.check(batch);
   }
@@ -24,11 +24,11 @@ export class JsonlCheck implements ContentCheck {
     if (batch !== null) await this.check(batch);
     await this.last;
     const { documents, chats } = this.counts;
-    if (documents === 0) throw new ZerofleetError('dataset_empty', 'no line of the body has a document');
+    if (documents === 0) throw new ZerofleetError('dataset_empty', 'the body has no document');
     return { num_documents: documents, num_chats: chats, num_tokens: null, max_token: null };
   }
 
-  /** One batch arrives while the one before is checked; the error is that of the first bad line. */
+  /** Checks one batch while the next arrives; the error is that of the first bad line. */
   private async check({ bytes, first_line }: LineBatch): Promise<void> {
     const before = this.last;
     this.last = before.then(async () => {
@@ -36,7 +36,7 @@ export class JsonlCheck implements ContentCheck {
       this.counts.documents += documents;
       this.counts.chats += chats;
     });
-    // The client may disconnect before end() awaits it; without a handler the rejection would end the process.
+    // The client may disconnect before end() awaits it; an unhandled rejection would end the process.
     this.last.catch(() => undefined);
     await before;
   }

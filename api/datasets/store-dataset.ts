@@ -13,12 +13,12 @@ export interface StoreDatasetDeps extends StoreContentDeps {
   log: Pick<Logger, 'warn'>;
 }
 
-/** What is known of a dataset before its content was read. */
+/** Properties of a dataset that are known before its content is read. */
 export type DatasetHead = Pick<Dataset, 'project' | 'name' | 'format' | 'source'>;
 
 /**
  * Stores the content, then the record: the dataset exists only when both are durable.
- * @throws what storeContent() throws, and the job store
+ * @throws errors of storeContent() and of the job store
  */
 export async function storeDataset(
   { store, objects, inspector, limits, log }: StoreDatasetDeps,
@@ -35,7 +35,7 @@ export async function storeDataset(
     await putDatasetDocument(objects, dataset);
     await store.putDataset(dataset);
   } catch (error) {
-    // Without its document a dataset that has no record is a leftover, and one that has is whole.
+    // Without its document, a dataset without a record is garbage and a dataset with a record is complete.
     const unneeded = mayBeRecorded(error) ? [datasetDocumentKey(id)] : [datasetDocumentKey(id), key];
     await objects
       .delete(unneeded)

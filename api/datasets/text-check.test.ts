@@ -1,7 +1,7 @@
 import t from 'tap';
 import { TextCheck } from './text-check.js';
 
-t.test('a text is one document of as many tokens as bytes, wherever it is cut', async (t) => {
+t.test('a text is one document with one token per byte, independently of chunk borders', async (t) => {
   const bytes = Buffer.from('Grüße, 世界 🌍');
   for (let cut = 0; cut <= bytes.length; cut += 1) {
     const text = new TextCheck();
@@ -11,7 +11,7 @@ t.test('a text is one document of as many tokens as bytes, wherever it is cut', 
   }
 });
 
-t.test('what is no text is refused', async (t) => {
+t.test('invalid UTF-8 is refused', async (t) => {
   t.throws(() => new TextCheck().push(Uint8Array.of(0x61, 0xff)), {
     code: 'dataset_not_utf8',
     message: /at byte 1$/,

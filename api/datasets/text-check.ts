@@ -16,7 +16,7 @@ export class TextCheck implements ContentCheck {
     refuseInvalid(this.validator.end());
     if (this.bytes === 0)
       throw new ZerofleetError('dataset_empty', 'the body has no bytes; a dataset needs some text');
-    // The bytes tokenizer makes one token of each byte.
+    // The bytes tokenizer makes one token per byte.
     return { num_documents: 1, num_chats: 0, num_tokens: this.bytes, max_token: null };
   }
 }

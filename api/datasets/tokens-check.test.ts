@@ -12,7 +12,7 @@ interface Tables {
   token_bytes?: 2 | 4;
   tokens?: number[];
   documents?: number[];
-  /** What the header says, where it lies. */
+  /** Header values at their positions. */
   header?: Partial<TokenFileHeader>;
 }
 
@@ -46,7 +46,7 @@ function check(bytes: Uint8Array, cuts: readonly number[] = []) {
   return tokens.end();
 }
 
-t.test('tokens are counted, wherever the file is cut', async (t) => {
+t.test('tokens are counted independently of chunk borders', async (t) => {
   const list = fc.array(fc.nat(65_535), { minLength: 1, maxLength: 40 });
   const width = fc.constantFrom(2 as const, 4 as const);
   fc.assert(
@@ -62,7 +62,7 @@ t.test('tokens are counted, wherever the file is cut', async (t) => {
   );
 });
 
-t.test('tokens of four bytes may be as large as the native core has them', async (t) => {
+t.test("four-byte tokens may have the native core's maximum", async (t) => {
   const largest = 2 ** 31 - 1;
   t.equal(check(tokenFile({ token_bytes: 4, tokens: [0, largest], documents: [0] })).max_token, largest);
 });
@@ -78,36 +78,36 @@ const REFUSED: [string, Uint8Array, RegExp][] = [
   [
     'a text',
     Buffer.from('to be or not to be, that is the question. '.repeat(3)),
-    /does not begin with the header/,
+    /does not begin with a token file header/,
   ],
-  ['another version', changed((file) => file.writeUInt32LE(2, 8)), /does not begin with the header/],
-  ['tokens of three bytes', changed((file) => file.writeUInt32LE(3, 12)), /does not begin with the header/],
+  ['another version', changed((file) => file.writeUInt32LE(2, 8)), /does not begin with a token file header/],
+  [
+    'tokens of three bytes',
+    changed((file) => file.writeUInt32LE(3, 12)),
+    /does not begin with a token file header/,
+  ],
   [
     'a header that is cut',
     good.subarray(0, TOKEN_FILE_HEADER_BYTES - 1),
     /47 bytes, and a header alone has 48/,
   ],
-  [
-    'nothing but a header',
-    good.subarray(0, TOKEN_FILE_HEADER_BYTES),
-    /ends after 48 bytes; its header asks for 88/,
-  ],
+  ['only a header', good.subarray(0, TOKEN_FILE_HEADER_BYTES), /ends after 48 bytes; its header requires 88/],
   ['tokens that are cut', good.subarray(0, 51), /ends after 51 bytes/],
   ['documents that are cut', good.subarray(0, 70), /ends after 70 bytes/],
   ['a mask that is cut', good.subarray(0, good.length - 1), /ends after 87 bytes/],
-  ['more than the header says', Buffer.concat([good, Buffer.alloc(8)]), /goes on behind the 88 bytes/],
-  ['one byte more', Buffer.concat([good, Buffer.alloc(1)]), /ends after 89 bytes/],
+  [
+    'more data than the header declares',
+    Buffer.concat([good, Buffer.alloc(8)]),
+    /continues after the 88 bytes/,
+  ],
+  ['one extra byte', Buffer.concat([good, Buffer.alloc(1)]), /ends after 89 bytes/],
   [
     'more tokens in the header',
     tokenFile({ header: { num_tokens: 50 } }),
-    /its header asks for|document 0 begins/,
+    /its header requires|document 0 begins/,
   ],
-  ['fewer documents in the header', tokenFile({ header: { num_documents: 1 } }), /goes on behind/],
-  [
-    'a number of tokens that no file has',
-    tokenFile({ header: { num_tokens: 2 ** 60 } }),
-    /which no file has/,
-  ],
+  ['fewer documents in the header', tokenFile({ header: { num_documents: 1 } }), /continues after/],
+  ['an impossible number of tokens', tokenFile({ header: { num_tokens: 2 ** 60 } }), /which is impossible/],
   ['no tokens', tokenFile({ tokens: [], documents: [] }), /has 0 tokens and 0 documents/],
   ['no documents', tokenFile({ documents: [] }), /has 5 tokens and 0 documents/],
   ['sequences', tokenFile({ header: { num_sequences: 1 } }), /cut into sequences/],
@@ -125,7 +125,7 @@ const REFUSED: [string, Uint8Array, RegExp][] = [
   [
     'documents that do not ascend',
     tokenFile({ documents: [0, 3, 3] }),
-    /document 2 .* the places must ascend/,
+    /document 2 .* the positions must ascend/,
   ],
   [
     'a document behind the tokens',

@@ -8,22 +8,22 @@ import {
 } from '../../contracts/token-file.js';
 import type { ContentCheck } from './content-check.js';
 
-/** Every table begins at a multiple of it. */
+/** Every table begins at a multiple of it, in bytes. */
 const ALIGNMENT = 8;
-/** The native core has tokens as signed numbers of 32 bits. */
+/** The native core stores tokens as signed 32-bit numbers. */
 const MAX_TOKEN = 2 ** 31 - 1;
 
 /**
- * Checks a token file without sequences (contracts/token-file.ts) while it arrives: that it is just as long as its header
- * says, that its documents lie within its tokens, and which is its largest token. Memory does not depend on its size.
+ * Checks a token file without sequences (contracts/token-file.ts) while it arrives: its length matches the header, its documents
+ * lie within its tokens. Determines the largest token. Memory does not depend on the file's size.
  */
 export class TokensCheck implements ContentCheck {
   private header: TokenFileHeader | null = null;
   private layout: TokenFileLayout | null = null;
-  /** What has arrived and was not read: less than the header, later less than ALIGNMENT bytes. */
+  /** Bytes that have arrived and are not consumed: less than a header, later less than ALIGNMENT bytes. */
   private rest: Uint8Array = new Uint8Array(0);
-  /** Where in the file `rest` begins. */
-  private place = 0;
+  /** File offset of `rest`. */
+  private position = 0;
   private maxToken = 0;
   private lastDocument = -1;
 
@@ -36,7 +36,7 @@ export class TokensCheck implements ContentCheck {
       this.header = readHeader(bytes);
       this.layout = tokenFileLayout(this.header);
       at = TOKEN_FILE_HEADER_BYTES;
-      this.place = at;
+      this.position = at;
     }
     const end = this.header === null ? 0 : bytes.length - (bytes.length % ALIGNMENT);
     while (at < end) at += this.readTable(bytes.subarray(at, end));
@@ -44,36 +44,36 @@ export class TokensCheck implements ContentCheck {
   }
 
   end() {
-    const { header, layout, rest, place } = this;
-    const arrived = place + rest.length;
+    const { header, layout, rest, position } = this;
+    const arrived = position + rest.length;
     if (arrived === 0)
-      throw new ZerofleetError('dataset_empty', 'the body has no bytes; it must be a token file');
+      throw new ZerofleetError('dataset_empty', 'the body has no bytes; a token file is required');
     if (header === null || layout === null)
       throw invalid(`it has ${arrived} bytes, and a header alone has ${TOKEN_FILE_HEADER_BYTES}`);
     if (arrived !== layout.end)
-      throw invalid(`it ends after ${arrived} bytes; its header asks for ${layout.end}`);
+      throw invalid(`it ends after ${arrived} bytes; its header requires ${layout.end}`);
     const { num_tokens, num_documents } = header;
     return { num_documents, num_chats: 0, num_tokens, max_token: this.maxToken };
   }
 
-  /** Reads as much as belongs to the table that begins or goes on at `place`. Returns how many bytes that were. */
+  /** Reads the part of the current table that `bytes` contains. Returns the number of bytes consumed. */
   private readTable(bytes: Uint8Array): number {
-    const { place } = this;
+    const { position } = this;
     const { sequences: tokensEnd, documents, mask, end } = this.layout as TokenFileLayout;
-    const tableEnd = [tokensEnd, mask, end].find((border) => place < border);
-    if (tableEnd === undefined) throw invalid(`it goes on behind the ${end} bytes that its header asks for`);
-    const part = bytes.subarray(0, tableEnd - place);
+    const tableEnd = [tokensEnd, mask, end].find((border) => position < border);
+    if (tableEnd === undefined) throw invalid(`it continues after the ${end} bytes that its header requires`);
+    const part = bytes.subarray(0, tableEnd - position);
     if (tableEnd === tokensEnd) this.readTokens(part);
-    else if (tableEnd === mask) this.readDocuments(part, (place - documents) / 8);
-    this.place += part.length;
+    else if (tableEnd === mask) this.readDocuments(part, (position - documents) / 8);
+    this.position += part.length;
     return part.length;
   }
 
   private readTokens(bytes: Uint8Array): void {
     const { token_bytes, num_tokens } = this.header as TokenFileHeader;
-    const first = (this.place - TOKEN_FILE_HEADER_BYTES) / token_bytes;
+    const first = (this.position - TOKEN_FILE_HEADER_BYTES) / token_bytes;
     const count = Math.min(bytes.length / token_bytes, num_tokens - first);
-    // `bytes` lies at a multiple of ALIGNMENT in a buffer of its own.
+    // `bytes` is aligned to ALIGNMENT in its own buffer.
     const { buffer, byteOffset } = bytes;
     const tokens =
       token_bytes === 2
@@ -81,8 +81,7 @@ export class TokensCheck implements ContentCheck {
         : new Uint32Array(buffer, byteOffset, count);
     let max = this.maxToken;
     for (let index = 0; index < count; index++) max = Math.max(max, tokens[index] as number);
-    if (max > MAX_TOKEN)
-      throw invalid(`it has the token ${max}; the largest that there can be is ${MAX_TOKEN}`);
+    if (max > MAX_TOKEN) throw invalid(`it has the token ${max}; the largest allowed token is ${MAX_TOKEN}`);
     this.maxToken = max;
   }
 
@@ -96,7 +95,7 @@ export class TokensCheck implements ContentCheck {
       if (document === 0 && start !== 0) throw invalid(`${where}; the first one must begin at 0`);
       if (start >= num_tokens) throw invalid(`${where}, and it has ${num_tokens} tokens`);
       if (start <= this.lastDocument)
-        throw invalid(`${where}, and the one before it at ${this.lastDocument}; the places must ascend`);
+        throw invalid(`${where}, and the one before it at ${this.lastDocument}; the positions must ascend`);
       this.lastDocument = start;
     }
   }
@@ -107,7 +106,7 @@ function readHeader(bytes: Uint8Array): TokenFileHeader {
   const header = decodeTokenFileHeader(bytes);
   if (header === null)
     throw invalid(
-      'it does not begin with the header of one: "zftokens", version 1, and tokens of 2 or 4 bytes, all little-endian',
+      'it does not begin with a token file header: "zftokens", version 1, and tokens of 2 or 4 bytes, all little-endian',
     );
   const { num_tokens, num_documents, num_sequences, sequence_length } = header;
   if (num_sequences !== 0 || sequence_length !== 0)
@@ -118,11 +117,11 @@ function readHeader(bytes: Uint8Array): TokenFileHeader {
     throw invalid(`its header says that it has ${num_tokens} tokens and ${num_documents} documents`);
   if (!Number.isSafeInteger(tokenFileLayout(header).end))
     throw invalid(
-      `its header says that it has ${num_tokens} tokens and ${num_documents} documents, which no file has`,
+      `its header says that it has ${num_tokens} tokens and ${num_documents} documents, which is impossible`,
     );
   return header;
 }
 
 function invalid(what: string): ZerofleetError {
-  return new ZerofleetError('dataset_tokens_invalid', `the body is no token file that can be read: ${what}`);
+  return new ZerofleetError('dataset_tokens_invalid', `the body is not a valid token file: ${what}`);
 }

@@ -1,12 +1,12 @@
 /**
- * Uploads that can be interrupted: the parts lie as objects of their own until all are there, then they are read one after the other
- * and checked as one body is. Everything about one is in the object store:
+ * Resumable uploads: each part is a separate object until all have arrived; then they are read in order
+ * and checked like a single body. The object store holds the whole state of an upload:
  *
- *     uploads/<project>/<upload>/upload.json        what was announced
- *     uploads/<project>/<upload>/parts/<number>     a part that has arrived whole
- *     uploads/<project>/<upload>/dataset.json       the dataset that became of it; written once
+ *     uploads/<project>/<upload>/upload.json        announced properties
+ *     uploads/<project>/<upload>/parts/<number>     a complete part
+ *     uploads/<project>/<upload>/dataset.json       the resulting dataset; written once
  *
- * The sweep removes those to which nothing was sent for a day.
+ * The sweep removes uploads that received nothing for a day.
  */
 import {
   type Dataset,
@@ -47,7 +47,7 @@ interface PartUrlsOptions {
   seconds: number;
   via: 'auto' | 'api';
   most: number;
-  /** Of each of the parts that are wanted, base64. */
+  /** Digest of each requested part, base64. */
   sha256: readonly string[] | null;
 }
 
@@ -57,7 +57,7 @@ export class UploadSession {
     readonly announced: Announced,
   ) {}
 
-  /** Its storage counts from before the first byte of it is written. @throws ZerofleetError `storage_quota_exceeded` */
+  /** Its storage counts before its first byte is written. @throws ZerofleetError `storage_quota_exceeded` */
   static async create(
     { objects, store }: { objects: ObjectStore; store: Pick<UploadSpace, 'reserveUpload' | 'releaseUpload'> },
     { name, format = 'text', bytes, digest = null }: UploadRequest,
@@ -79,14 +79,14 @@ export class UploadSession {
     try {
       await putDocument(objects, session.documentKey, session.announced);
     } catch (error) {
-      // It may have been written all the same: then it is not counted for the day until it is swept, and if it is completed, then.
+      // The write may have succeeded anyway. Its storage is then not counted until the sweep, a day later, or until completion.
       await store.releaseUpload(project, id).catch(() => undefined);
       throw error;
     }
     return session;
   }
 
-  /** @throws ZerofleetError `upload_not_found`, also for one of another project: that is part of the key */
+  /**  @throws ZerofleetError `upload_not_found`, also for an upload of another project: the project is part of the key */
   static async open(objects: ObjectStore, project: string, id: string): Promise<UploadSession> {
     const document = await getIfExists(objects, uploadDocumentKey(project, id));
     if (document === null) throw notFound(id);
@@ -97,7 +97,7 @@ export class UploadSession {
     return Math.ceil(this.announced.bytes / this.announced.part_bytes);
   }
 
-  /** Numbers of the parts that are there, in ascending order. */
+  /** Numbers of the received parts, ascending. */
   async received(): Promise<number[]> {
     const found: number[] = [];
     const prefix = `${this.folder}/parts/`;
@@ -108,7 +108,7 @@ export class UploadSession {
     return found;
   }
 
-  /** @param dataset_id of the dataset that was recorded; null for none */
+  /**  @param dataset_id the recorded dataset; null for none */
   async describe(dataset_id: string | null): Promise<Upload> {
     return {
       ...this.announced,
@@ -118,15 +118,15 @@ export class UploadSession {
     };
   }
 
-  /** The dataset that was decided on; null while none is. It may not be recorded yet, or deleted by now. */
+  /** The winning dataset, or null before completion. It may not be recorded yet, or already be deleted. */
   async outcome(): Promise<Dataset | null> {
     const outcome = await getIfExists(this.objects, this.outcomeKey);
     return outcome && parseOutcome(outcome).dataset;
   }
 
   /**
-   * Makes a dataset whose content is stored what became of the upload, unless another one is: then its content is removed.
-   * @returns the one that was decided on, of however many ask at once
+   * Sets the upload's outcome to a dataset whose content is stored. If another dataset won, the content is removed.
+   * @returns the winning dataset, the same for all concurrent callers
    */
   async decide(dataset: Dataset): Promise<Dataset> {
     try {
@@ -136,20 +136,20 @@ export class UploadSession {
       if (!(error instanceof ObjectStoreError && error.code === 'precondition_failed')) throw error;
     }
     const { dataset: decided } = parseOutcome(await this.objects.get(this.outcomeKey));
-    // A write that was repeated because its answer was lost meets itself.
+    // A write that is retried after a lost answer finds its own result.
     if (decided.id !== dataset.id) await this.objects.delete([datasetKey(dataset.id)]);
     return decided;
   }
 
-  /** @throws ZerofleetError `upload_part_invalid`; what the body throws. Nothing is kept then */
+  /**  @throws ZerofleetError `upload_part_invalid`; errors of the body. Nothing is stored then */
   async put(part: number, body: AsyncIterable<Uint8Array>): Promise<void> {
     this.checkNumber(part);
     await this.objects.put(this.partKey(part), exactly(body, this.bytesOf(part), part));
   }
 
   /**
-   * Where parts can be sent; of those that the store has no URL for, a path of this API.
-   * @param wanted numbers of parts; of null those that are missing, the first `most` of them
+   * URLs for sending parts; a path of this API if the store has no pre-signed URLs.
+   * @param wanted part numbers; null selects the first `most` missing parts
    * @throws ZerofleetError `upload_part_invalid`
    */
   async partUrls(
@@ -188,12 +188,12 @@ export class UploadSession {
       throw new ZerofleetError('upload_part_invalid', `the upload has ${this.numParts} parts, not ${part}`);
   }
 
-  /** True when the upload was deleted after this session was opened. */
+  /** True if the upload was deleted after this session was opened. */
   async isGone(): Promise<boolean> {
     return (await this.objects.head(this.documentKey)) === null;
   }
 
-  /** All content in its order. @throws ZerofleetError `upload_incomplete`, before anything is read */
+  /** Content of all parts in order. @throws ZerofleetError `upload_incomplete`, before anything is read */
   async content(): Promise<AsyncIterable<Uint8Array>> {
     const received = await this.received();
     const missing = Array.from({ length: this.numParts }, (_, index) => index + 1).find(
@@ -202,7 +202,7 @@ export class UploadSession {
     if (missing !== undefined)
       throw new ZerofleetError(
         'upload_incomplete',
-        `part ${missing} of ${this.numParts} is not there yet, ${received.length} are: send the others`,
+        `part ${missing} of ${this.numParts} is missing, ${received.length} have arrived: send the others`,
       );
     return this.pieces();
   }
@@ -214,7 +214,7 @@ export class UploadSession {
   async remove(store: Pick<UploadSpace, 'releaseUpload'>): Promise<void> {
     await this.objects.delete([this.documentKey]);
     await removeFolder(this.objects, this.folder);
-    // Should this be the end of the server, the sweep sees to it.
+    // If the server dies here, the sweep removes the parts.
     await store.releaseUpload(this.announced.project, this.announced.id);
   }
 

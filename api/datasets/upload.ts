@@ -9,10 +9,10 @@ import { TokensCheck } from './tokens-check.js';
 
 type Format = Dataset['format'];
 
-/** What is known about a dataset once its content is stored. */
+/** Properties of a dataset with stored content. */
 export type StoredContent = Pick<Dataset, 'bytes' | 'digest'> & ContentSummary;
 
-/** How a format is checked, and what its content is stored as. */
+/** Content check and stored media type of each format. */
 const FORMATS: Readonly<
   Record<Format, { newCheck(inspector: Inspector, project: string): ContentCheck; contentType: string }>
 > = {
@@ -24,7 +24,7 @@ const FORMATS: Readonly<
   tokens: { newCheck: () => new TokensCheck(), contentType: 'application/octet-stream' },
 };
 
-/** Where content is stored, and what checks it. */
+/** Dependencies of storeContent(). */
 export interface StoreContentDeps {
   objects: ObjectStore;
   inspector: Inspector;
@@ -32,20 +32,20 @@ export interface StoreContentDeps {
 
 export interface ContentRules {
   format: Format;
-  /** Whose content it is. */
+  /** Owner of the content. */
   project: string;
-  /** Largest size, in bytes. */
+  /** Maximum size in bytes. */
   limit: number;
-  /** Refuses any other; null for whatever comes. */
+  /** Required digest; null accepts any content. */
   expected_digest?: string | null;
 }
 
 /**
- * Stores a dataset while it arrives, checking it on the way: the object appears only when the whole of it was good.
+ * Stores a dataset while it arrives and checks it on the way: the object appears only if all of it is valid.
  *
- * @param body the content in pieces; it is read no faster than the store takes it
- * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `upload_digest_mismatch`, and those of the format's check; ObjectStoreError; what the
- *   body throws
+ * @param body the content in pieces; it is read no faster than the store writes
+ * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `upload_digest_mismatch`, and errors of the format's check;
+ *   ObjectStoreError; errors of the body
  */
 export async function storeContent(
   { objects, inspector }: StoreContentDeps,
@@ -85,12 +85,12 @@ class CheckedContent {
     if (this.expected !== null && this.expected !== this.digest)
       throw new ZerofleetError(
         'upload_digest_mismatch',
-        `the content that came has ${this.digest}, and ${this.expected} was announced`,
+        `the received content has ${this.digest}, but ${this.expected} was announced`,
       );
     this.summary = await this.check.end();
   }
 
-  /** Once the pieces have been read to their end. */
+  /** Summary, available after the pieces were read to the end. */
   result(): ContentSummary & Pick<Dataset, 'digest'> {
     if (this.summary === null) throw new Error('the store has not read the content to its end');
     return { ...this.summary, digest: this.digest };

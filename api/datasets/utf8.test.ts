@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { Utf8Validator } from './utf8.js';
 
-/** Position of the first fault when the bytes come in pieces that end at `cuts`; null when there is none. */
+/** Position of the first fault when the bytes arrive in pieces that end at `cuts`; null when there is none. */
 function check(bytes: Uint8Array, cuts: readonly number[]): number | null {
   const validator = new Utf8Validator();
   const borders = [...new Set([0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].sort(
@@ -16,7 +16,7 @@ function check(bytes: Uint8Array, cuts: readonly number[]): number | null {
   return validator.end();
 }
 
-t.test('text is accepted, wherever it is cut', async (t) => {
+t.test('text is accepted independently of chunk borders', async (t) => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.array(fc.nat()), (text, cuts) => {
       const bytes = new TextEncoder().encode(text);
@@ -26,8 +26,8 @@ t.test('text is accepted, wherever it is cut', async (t) => {
   t.pass();
 });
 
-t.test('bytes are accepted exactly when the whole is UTF-8, wherever it is cut', async (t) => {
-  // Mostly bytes that begin or go on with a sequence: random ones would be wrong at once.
+t.test('bytes are accepted exactly if the whole is UTF-8, independently of chunk borders', async (t) => {
+  // Mostly bytes that begin or continue a sequence: uniformly random bytes would fail immediately.
   const byte = fc.oneof(
     fc.nat(255),
     fc.constantFrom(0x61, 0xc3, 0xa9, 0xe4, 0xb8, 0x96, 0xf0, 0x9f, 0x8c, 0x8d, 0xed, 0xa0),
@@ -47,7 +47,7 @@ t.test('the position does not depend on the cuts', async (t) => {
     ['a stray continuation', [0x61, 0x80, 0x62], 1],
     ['an overlong form', [0x61, 0x62, 0xc0, 0xaf], 2],
     ['a surrogate', [0xe4, 0xb8, 0x96, 0xed, 0xa0, 0x80], 3],
-    ['beyond the last character', [0xf4, 0x90, 0x80, 0x80], 0],
+    ['above the last code point', [0xf4, 0x90, 0x80, 0x80], 0],
     ['cut off at the end', [0x61, 0xf0, 0x9f, 0x8c], 1],
     ['a lead byte after a cut-off sequence', [0x61, 0xe4, 0xb8, 0x61], 1],
   ];

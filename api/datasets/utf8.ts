@@ -4,8 +4,8 @@ import { isUtf8 } from 'node:buffer';
 const MAX_SEQUENCE = 4;
 
 /**
- * Checks that a text which arrives in pieces is UTF-8. A character may be cut by the border of two pieces: up to three
- * bytes of an unfinished one are kept and put before the next piece.
+ * Checks that text arriving in pieces is UTF-8. A character may be split between two pieces: up to three bytes of an incomplete
+ * character are kept and prepended to the next piece.
  */
 export class Utf8Validator {
   #unfinished: Uint8Array = new Uint8Array(0);
@@ -13,26 +13,26 @@ export class Utf8Validator {
   #position = 0;
 
   /**
-   * Takes the next piece.
-   * @returns the position in bytes, from the start of the text, of the first character that is not UTF-8; null when all is well
+   * Checks the next piece.
+   * @returns the byte position, from the start of the text, of the first invalid character; null if there is none
    */
   push(piece: Uint8Array): number | null {
     const bytes = this.#unfinished.length === 0 ? piece : Buffer.concat([this.#unfinished, piece]);
     const whole = bytes.subarray(0, bytes.length - unfinishedLength(bytes));
     if (!isUtf8(whole)) return this.#position + firstInvalid(whole);
-    // A copy: the piece is the network's buffer, and will be used again.
+    // A copy: the network reuses the piece's buffer.
     this.#unfinished = Uint8Array.from(bytes.subarray(whole.length));
     this.#position += whole.length;
     return null;
   }
 
-  /** Ends the text. @returns the position of a character that was cut off at the very end; null when there is none */
+  /** Ends the text. @returns the position of an incomplete last character; null if there is none */
   end(): number | null {
     return this.#unfinished.length === 0 ? null : this.#position;
   }
 }
 
-/** Bytes at the end that begin a sequence which is longer than what is there, 0 to 3. */
+/** Number of trailing bytes that begin an incomplete sequence, 0 to 3. */
 function unfinishedLength(bytes: Uint8Array): number {
   for (let back = 1; back < MAX_SEQUENCE && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -42,7 +42,7 @@ function unfinishedLength(bytes: Uint8Array): number {
   return 0;
 }
 
-/** Length in bytes of the sequence that a first byte announces; 0 for a byte that cannot be first. */
+/** Sequence length in bytes from its first byte; 0 for a byte that cannot be first. */
 function sequenceLength(first: number): number {
   if (first < 0x80) return 1;
   if (first >= 0xc2 && first < 0xe0) return 2;
@@ -55,7 +55,7 @@ function isContinuation(byte: number): boolean {
   return (byte & 0xc0) === 0x80;
 }
 
-/** Index of the first sequence that is not valid. Only called for bytes that are known to have one. */
+/** Index of the first invalid sequence. The bytes must contain one. */
 function firstInvalid(bytes: Uint8Array): number {
   let index = 0;
   while (index < bytes.length) {

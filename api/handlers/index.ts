@@ -21,7 +21,7 @@ import * as exports from './results/exports.js';
 import { sampleCheckpoint } from './results/samples.js';
 import type { OperationHandler } from './types.js';
 
-/** One handler for each operation of the contract; the two sets are compared by a test. */
+/** One handler per operation of the contract; a test compares the two sets. */
 export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = {
   createJob: jobs.createJob,
   listJobs: jobs.listJobs,

@@ -4,7 +4,7 @@ import { loadContract } from '../operations.js';
 import { ContractReader, type Schema } from '../testing/contract-reader.js';
 import type { OperationRoute } from './types.js';
 
-/** Bodies without any field that has a default. They have to compile. */
+/** Bodies without any optional field that has a default. They must compile. */
 const SMALLEST = {
   createJob: {
     model: { preset: 'llama-tiny', init_from: { model: 'mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F' } },
@@ -41,7 +41,7 @@ const SMALLEST = {
 type OptionalKeys<T> = { [K in keyof T]-?: object extends Pick<T, K> ? K : never }[keyof T];
 type Equal<A, B> = [A, B] extends [B, A] ? true : false;
 
-/** Fields that a resolved document has only where its other settings give them a meaning. Of the data the dataset stands for the object. */
+/** Fields that a resolved document has only if other settings make them meaningful. In the data, the dataset replaces the object. */
 interface Conditional {
   data: 'uri' | 'format';
   train: 'eval_every_steps';
@@ -51,7 +51,7 @@ interface Conditional {
 }
 
 type Sections = Omit<ResolvedJobSpec, 'name' | 'project' | 'labels' | 'priority'>;
-/** False where a section has another set of fields that may be absent. */
+/** False for sections whose optional fields differ. */
 const COMPLETE: {
   [S in keyof Sections]: Equal<
     OptionalKeys<Sections[S]>,
@@ -95,10 +95,10 @@ t.test('a request may leave out every field with a default', async (t) => {
   }
 });
 
-/** The tokenizer of a model that a dry run does not copy is not known yet. */
+/** The tokenizer of a model that a dry run does not copy is unknown. */
 const UNKNOWN_YET = 'createJob 200 tokenizer';
 
-t.test('an answer has every field with a default, and so has a resolved document in its type', async (t) => {
+t.test('answers and the type of a resolved document have every field with a default', async (t) => {
   const absent = reader.operations.flatMap(({ id, answers }) =>
     answers.flatMap(([status, { content = {} }]) =>
       Object.values(content).flatMap(({ schema }) =>

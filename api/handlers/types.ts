@@ -14,7 +14,7 @@ export interface OperationRoute<Id extends OperationId> {
 
 export type OperationRequest<Id extends OperationId> = FastifyRequest<OperationRoute<Id>>;
 
-/** Answers one operation. What it returns is sent; an error becomes a problem document. */
+/** Answers one operation. The returned value is sent; an error becomes a problem document. */
 export type OperationHandler<Id extends OperationId> = (
   request: OperationRequest<Id>,
   reply: FastifyReply,

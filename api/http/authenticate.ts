@@ -4,12 +4,11 @@ import type { ApiKeys } from '../../state/index.js';
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,512}) *$/i;
 
-/** How old the note of a key's last use may be: with each request it would cost a durable write. */
+/** Interval of recording a key's last use: recording each request would cost a durable write. */
 const USE_NOTED_EVERY_MS = 300_000;
 
 /**
- * Finds the key that a request came with. The job store looks it up by its SHA-256 and never stores the key itself.
- *
+ * Finds the API key of a request. The job store looks it up by its SHA-256 and never stores the key itself.
  * @throws ZerofleetError `unauthenticated`
  */
 export async function authenticate(
@@ -30,10 +29,10 @@ export async function authenticate(
   if (key === null) throw new ZerofleetError('unauthenticated', 'the API key is unknown or was revoked');
   if (hasPassed(key.expires_at)) throw new ZerofleetError('unauthenticated', 'the API key has expired');
   if (hasPassed(key.last_used_at, USE_NOTED_EVERY_MS) ?? true) {
-    // The request does not wait for it, and goes well without it.
+    // The request does not wait for this write and succeeds without it.
     keys
       .touchApiKey(secret)
-      .catch((error: unknown) => request.log.warn({ err: error }, 'use of a key not noted'));
+      .catch((error: unknown) => request.log.warn({ err: error }, 'last use of a key not recorded'));
   }
   return key;
 }
@@ -50,7 +49,7 @@ function allows({ scopes }: ApiKey, scope: Scope): boolean {
   return scopes.includes(scope) || (scope !== 'operator' && scopes.includes('admin'));
 }
 
-/** Whether a time, and so many ms more, are over; null when there is none. */
+/** True if a time plus `ms` has passed; null for no time. */
 function hasPassed(time: string | null, ms = 0): boolean | null {
   return time === null ? null : Date.parse(time) + ms <= Date.now();
 }

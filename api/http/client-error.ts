@@ -5,7 +5,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { ErrorCode } from '../../contracts/index.js';
 import { PROBLEM_MEDIA_TYPE, type ProblemSource, toProblem } from './problem.js';
 
-/** Node's own codes of what is no request that it can read, or none in time. Others are a `bad_request`. */
+/** Node's error codes for unreadable or late requests. Other codes become `bad_request`. */
 const CODE_OF_NODE_ERROR: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
@@ -16,13 +16,13 @@ const DETAILS: Partial<Record<ErrorCode, string>> = {
   request_timeout: 'the headers of the request did not arrive in time',
 };
 
-/** Answers on a connection whose request never became one, in the form that all errors have, and closes it. */
+/** Answers a connection that sent no valid request with a problem document, and closes it. */
 export function answerClientError(
   error: NodeJS.ErrnoException,
   socket: Socket,
   log: FastifyBaseLogger,
 ): void {
-  // Who has gone needs no answer.
+  // A disconnected client needs no answer.
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
     socket.destroy();
     return;
@@ -30,7 +30,7 @@ export function answerClientError(
   const code = CODE_OF_NODE_ERROR[error.code ?? ''] ?? 'bad_request';
   const source: ProblemSource = {
     code,
-    detail: DETAILS[code] ?? 'this is not HTTP that can be read',
+    detail: DETAILS[code] ?? 'this is not valid HTTP',
     errors: [],
   };
   const problem = toProblem(source, `req_${randomUUID()}`);

@@ -5,22 +5,22 @@ import type { Condition } from '../../state/index.js';
 
 const JSON_MEDIA_TYPE = 'application/json; charset=utf-8';
 
-/** A strong entity tag: equal bodies have equal tags, and any change of the body changes it. */
+/** Strong entity tag: equal bodies have equal tags, and any change of the body changes it. */
 export function entityTag(body: string): string {
   return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
 }
 
-/** Whether `If-None-Match` names this tag. Weak comparison, as RFC 9110 asks for there. */
+/** True if `If-None-Match` contains this tag. Weak comparison, as RFC 9110 requires. */
 export function matchesTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   if (header.trim() === '*') return true;
   return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag);
 }
 
-/** Of jobs that are frozen. */
+/** Caches frozen jobs only. */
 const written = new WeakMap<Job, { text: string; tag: string }>();
 
-/** A job as it is answered, and its entity tag, which begins with the job's version. */
+/** Serialized job and its entity tag, which begins with the job's version. */
 function writeJob(job: Job): { text: string; tag: string } {
   const known = written.get(job);
   if (known !== undefined) return known;
@@ -30,7 +30,7 @@ function writeJob(job: Job): { text: string; tag: string } {
   return made;
 }
 
-/** Sends a job with its entity tag, or `304` when the client has it already. */
+/** Sends a job with its entity tag, or `304` if the client has this version. */
 export function sendJob(reply: FastifyReply, job: Job, ifNoneMatch?: string): FastifyReply {
   const { text, tag } = writeJob(job);
   reply.header('etag', tag);
@@ -38,18 +38,18 @@ export function sendJob(reply: FastifyReply, job: Job, ifNoneMatch?: string): Fa
   return reply.type(JSON_MEDIA_TYPE).send(text);
 }
 
-/** Sends what `JSON.stringify` would make of the page. */
+/** Sends the same text as `JSON.stringify` of the page. */
 export function sendJobs(reply: FastifyReply, { data, next_cursor }: Page<Job>): FastifyReply {
   const jobs = data.map((job) => writeJob(job).text).join(',');
   return reply.type(JSON_MEDIA_TYPE).send(`{"data":[${jobs}],"next_cursor":${JSON.stringify(next_cursor)}}`);
 }
 
-/** A name of the fields of a record that can be changed. */
+/** Tag of the changeable fields of a record. */
 function changeableTag<T extends object>(record: T, fields: readonly (keyof T)[]): string {
   return entityTag(JSON.stringify(fields.map((field) => record[field]))).slice(1, -1);
 }
 
-/** Sends a record with its entity tag. That begins with the fields that can be changed, which are what `If-Match` goes by. */
+/** Sends a record with its entity tag. The tag begins with a tag of the changeable fields, which `If-Match` compares. */
 export function sendRecord<T extends object>(
   reply: FastifyReply,
   record: T,
@@ -60,7 +60,7 @@ export function sendRecord<T extends object>(
   return reply.type(JSON_MEDIA_TYPE).send(text);
 }
 
-/** @throws ZerofleetError `version_mismatch` when `If-Match` names no tag of the record as it is */
+/**  @throws ZerofleetError `version_mismatch` when `If-Match` does not contain the current tag of the record */
 export function requireMatch<T extends object>(
   header: string | undefined,
   record: T,
@@ -73,9 +73,9 @@ export function requireMatch<T extends object>(
 }
 
 /**
- * The versions of a job that `If-Match` allows. A tag names one body, but what a client bases a request on is what people have
- * asked of the job and its state: so only the version in it counts, and a job that trains on meanwhile is still the same.
- * @throws ZerofleetError `version_mismatch` when the header names no version at all
+ * Versions of a job that `If-Match` allows. A tag identifies one body, but requests depend only on the job's settings and state:
+ * so only the version in the tag is compared, and training progress does not invalidate it.
+ * @throws ZerofleetError `version_mismatch` when the header contains no version at all
  */
 export function conditionOf(header: string | undefined): Condition {
   if (header === undefined || header.trim() === '*') return {};
@@ -83,7 +83,7 @@ export function conditionOf(header: string | undefined): Condition {
   if (versions.length === 0)
     throw new ZerofleetError(
       'version_mismatch',
-      'If-Match holds no ETag of a job: send the one of its last reply',
+      'If-Match contains no ETag of a job: send the one of its last reply',
     );
   return { if_versions: versions };
 }

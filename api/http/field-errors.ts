@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv';
 import { type FieldError, type FieldErrorCode, nearestName } from '../../contracts/index.js';
 
-/** Keywords whose errors only repeat what an error of a nested keyword says. */
+/** Keywords whose errors only repeat an error of a nested keyword. */
 const SUMMARY_KEYWORDS = new Set(['propertyNames', 'allOf', 'anyOf', 'if']);
 
 const CODE_OF_KEYWORD: Readonly<Record<string, FieldErrorCode>> = {
@@ -24,13 +24,13 @@ const CODE_OF_KEYWORD: Readonly<Record<string, FieldErrorCode>> = {
   format: 'wrong_format',
 };
 
-/** A document may have thousands of bad fields; a reply names the first of them. */
+/** A document may have thousands of bad fields; a reply lists the first of them. */
 const MAX_FIELD_ERRORS = 100;
 
 /**
- * Every bad field that a validator compiled with `allErrors` and `verbose` found, each once and in the order found.
+ * Every bad field found by a validator compiled with `allErrors` and `verbose`, each once and in the order found.
  *
- * @param prefix where the document lies: '' for a body, `/query` and the like for parameters
+ * @param prefix location of the document: '' for a body, `/query` and the like for parameters
  */
 export function toFieldErrors(errors: readonly ErrorObject[], prefix = ''): FieldError[] {
   const byPlace = new Map<string, FieldError>();
@@ -83,7 +83,7 @@ function unknownField(error: ErrorObject, at: string): FieldError {
   };
 }
 
-/** Names of fields in other programs, each with the fields here that it may mean; the first one that the object has is suggested. */
+/** Field names of other programs, each with the candidate fields here; the first one that the object has is suggested. */
 const USUAL_NAMES: Readonly<Record<string, readonly string[]>> = {
   learning_rate: ['lr', 'optimizer.lr'],
   lr: ['optimizer.lr'],
@@ -142,7 +142,7 @@ function unknownValue(error: ErrorObject, at: string): FieldError {
 }
 
 function plainError(error: ErrorObject, at: string): FieldError {
-  // A bad name of a property is reported where the property is.
+  // A bad property name is reported at the property.
   const pointer = error.propertyName === undefined ? at : `${at}/${escapePointer(error.propertyName)}`;
   const message = error.message ?? 'is not valid';
   return {
@@ -153,7 +153,7 @@ function plainError(error: ErrorObject, at: string): FieldError {
   };
 }
 
-/** A field that allows a single value says in its description why, and one with a pattern what it looks like. */
+/** Appends the reason from the description of a field with a single allowed value or with a pattern. */
 function withReason(message: string, error: ErrorObject): string {
   const schema = error.parentSchema as { description?: string; enum?: unknown[] } | undefined;
   const isSingleValue = schema?.enum === undefined || schema.enum.length === 1;
@@ -161,12 +161,12 @@ function withReason(message: string, error: ErrorObject): string {
   return `${message}. ${schema.description.replaceAll(/\s+/g, ' ').trim()}`;
 }
 
-/** An error of one of several alternatives, of which the keyword `oneOf` itself reports. */
+/** True for an error of one of several alternatives; the keyword `oneOf` itself reports these. */
 function isAlternative({ schemaPath }: ErrorObject): boolean {
   return schemaPath.includes('/oneOf/');
 }
 
-/** Alternatives in a request are always fields of which exactly one is wanted. */
+/** Alternatives in a request are always fields of which exactly one is required. */
 function exactlyOne(error: ErrorObject, at: string): FieldError {
   const alternatives = error.schema as { required?: string[] }[];
   const names = alternatives.flatMap(({ required = [] }) => required);

@@ -37,7 +37,7 @@ t.test('server-sent events', async (t) => {
   t.equal(sseComment('heartbeat'), ': heartbeat\n\n');
 });
 
-t.test('a server that closes does not wait for connections on which nobody has asked anything', async (t) => {
+t.test('a closing server does not wait for connections without a request', async (t) => {
   const app = Fastify({ forceCloseConnections: 'idle' });
   endUnusedConnections(app);
   app.get('/', async () => 'here');
@@ -47,7 +47,7 @@ t.test('a server that closes does not wait for connections on which nobody has a
   await accepted;
   const ended = once(unused, 'close');
   t.equal(await (await fetch(url)).text(), 'here');
-  // Without this it would be for ever: this server has no time-out for it.
+  // Otherwise it would wait forever: this server has no timeout for it.
   await app.close();
   await ended;
 });

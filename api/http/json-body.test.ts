@@ -1,9 +1,9 @@
 import t from 'tap';
-import { BODY_LIMITS, bodyText, refuseHalfPairs } from './json-body.js';
+import { BODY_LIMITS, bodyText, refuseUnpairedSurrogates } from './json-body.js';
 
 const refusal = { code: 'malformed_json' };
 
-t.test('bodies that no document needs are refused before they are parsed', async (t) => {
+t.test('oversized bodies are refused before they are parsed', async (t) => {
   const text = '{"a":["ä"]}';
   t.equal(bodyText(Buffer.from(text)), text);
   const refused: [Buffer, RegExp][] = [
@@ -15,7 +15,7 @@ t.test('bodies that no document needs are refused before they are parsed', async
   for (const [bytes, message] of refused) t.throws(() => bodyText(bytes), { ...refusal, message });
 });
 
-t.test('half a surrogate pair is no character', async (t) => {
+t.test('an unpaired surrogate is refused', async (t) => {
   for (const text of [
     '"\\ud800"',
     '"a\\uDC00b"',
@@ -23,7 +23,7 @@ t.test('half a surrogate pair is no character', async (t) => {
     '{"\\ud800":1}',
     '"\\\\\\ud800"',
   ])
-    t.throws(() => refuseHalfPairs(text, JSON.parse(text)), refusal, text);
+    t.throws(() => refuseUnpairedSurrogates(text, JSON.parse(text)), refusal, text);
   for (const text of ['"\\ud83d\\ude00"', '"\\\\ud800"', '"\\\\\\\\ud800"', '{"\\uD83D\\uDE00":"\\u00e4"}'])
-    t.doesNotThrow(() => refuseHalfPairs(text, JSON.parse(text)), text);
+    t.doesNotThrow(() => refuseUnpairedSurrogates(text, JSON.parse(text)), text);
 });

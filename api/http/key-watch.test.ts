@@ -4,7 +4,7 @@ import t from 'tap';
 import type { ApiKey } from '../../contracts/index.js';
 import { KeyWatch } from './key-watch.js';
 
-t.test('the key of a request whose client has gone is not looked up', async (t) => {
+t.test('the key of a disconnected client is not looked up', async (t) => {
   const looked: string[] = [];
   const keys = {
     async findApiKey(secret: string) {
@@ -22,5 +22,5 @@ t.test('the key of a request whose client has gone is not looked up', async (t) 
   watch.watch(request('stays'), new AbortController().signal);
   leaves.abort();
   while (!looked.includes('stays')) await sleep(10);
-  t.strictSame(looked, ['stays'], 'they would have been the first');
+  t.strictSame(looked, ['stays'], 'they would have been looked up first');
 });

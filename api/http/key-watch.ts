@@ -6,13 +6,13 @@ import { authenticate } from './authenticate.js';
 
 const INTERVAL_MS = 1_000;
 
-/** A request that lasts, and how it is ended. */
+/** A long-lived request and its abort function. */
 interface Watched {
   request: FastifyRequest;
   ended: AbortController;
 }
 
-/** Ends requests that last, as streams do, when their key is accepted no more. Each key is looked up once for all of them. */
+/** Ends long-lived requests, such as streams, when their key becomes invalid. One look-up per key serves all its requests. */
 export class KeyWatch {
   private readonly watched = new Map<string, Set<Watched>>();
   private readonly looking: Periodic;
@@ -24,7 +24,7 @@ export class KeyWatch {
     this.looking = new Periodic(() => this.look(), INTERVAL_MS, onError);
   }
 
-  /** Aborted when the key of the request is accepted no more. Watches until the answer is closed. */
+  /** Returns a signal that is aborted when the request's key becomes invalid. Watches until the answer is closed. */
   watch(request: FastifyRequest, closed: AbortSignal): AbortSignal {
     const ended = new AbortController();
     if (closed.aborted) return ended.signal;
@@ -59,7 +59,7 @@ export class KeyWatch {
       await authenticate(this.keys, request);
       return true;
     } catch (error) {
-      // Only who can look may say so.
+      // A failed look-up says nothing about the key.
       if (error instanceof ZerofleetError && error.code === 'unauthenticated') return false;
       throw error;
     }

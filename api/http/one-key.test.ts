@@ -1,4 +1,4 @@
-/** A key and a request, without a server. What all operations ask for is in authenticate.test.ts. */
+/** A key and a request, without a server. authenticate.test.ts tests all operations. */
 import type { FastifyRequest } from 'fastify';
 import t from 'tap';
 import type { ApiKey, Scope } from '../../contracts/index.js';
@@ -9,7 +9,7 @@ const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 const key = (fields: Partial<ApiKey> = {}) =>
   ({ id: 'key', scopes: [], expires_at: null, last_used_at: ago(0), ...fields }) as unknown as ApiKey;
 
-/** Result of a request with this header, where the store finds `found` for any secret. */
+/** Result of a request with this header if the store returns `found` for any secret. */
 async function ask(authorization: string | undefined, found: ApiKey | null = key()) {
   const looked_for: string[] = [];
   const touched: string[] = [];
@@ -34,7 +34,7 @@ async function ask(authorization: string | undefined, found: ApiKey | null = key
   return { looked_for, touched, warnings, failTouch, run };
 }
 
-t.test('the key behind "Bearer" is looked for, whatever its case and the spaces around it', async (t) => {
+t.test('the key after "Bearer" is looked up, with any case and any spaces', async (t) => {
   for (const header of ['Bearer secret', 'bearer secret', 'BEARER   secret  ']) {
     const { run, looked_for } = await ask(header);
     t.match(await run(), { id: 'key' });
@@ -46,7 +46,7 @@ t.test('the key behind "Bearer" is looked for, whatever its case and the spaces 
   t.strictSame(looked_for, [longest]);
 });
 
-t.test('what has not that form is not looked for', async (t) => {
+t.test('a malformed header causes no look-up', async (t) => {
   const headers = [
     '',
     'Bearer',
@@ -68,7 +68,7 @@ t.test('what has not that form is not looked for', async (t) => {
   await t.rejects(none.run(), { code: 'unauthenticated', message: /^send an API key/ });
 });
 
-t.test('a key that is unknown or has expired lets nobody in', async (t) => {
+t.test('an unknown or expired key is refused', async (t) => {
   await t.rejects((await ask('Bearer x', null)).run(), { code: 'unauthenticated', message: /unknown/ });
   const expired = await ask('Bearer x', key({ expires_at: ago(1) }));
   await t.rejects(expired.run(), { code: 'unauthenticated', message: /expired/ });
@@ -76,14 +76,14 @@ t.test('a key that is unknown or has expired lets nobody in', async (t) => {
   await t.resolves((await ask('Bearer x', key({ expires_at: ago(-10 * MINUTE_MS) }))).run());
 });
 
-t.test('the moment of its end is over', async (t) => {
+t.test('it expires at that moment', async (t) => {
   const now = Date.now();
   t.intercept(Date, 'now', { value: () => now });
   const expires_at = new Date(now).toISOString();
   await t.rejects((await ask('Bearer x', key({ expires_at }))).run(), { message: /expired/ });
 });
 
-t.test('its use is noted every five minutes', async (t) => {
+t.test('its last use is recorded every five minutes', async (t) => {
   for (const [last_used_at, isNoted] of [
     [null, true],
     [ago(6 * MINUTE_MS), true],
@@ -95,7 +95,7 @@ t.test('its use is noted every five minutes', async (t) => {
   }
 });
 
-t.test('a request goes well though the use can not be noted', async (t) => {
+t.test('a request succeeds if its use cannot be recorded', async (t) => {
   const { run, failTouch, warnings } = await ask('Bearer secret', key({ last_used_at: null }));
   failTouch();
   await run();
@@ -103,7 +103,7 @@ t.test('a request goes well though the use can not be noted', async (t) => {
   t.match(warnings, [{ err: { message: 'away' } }]);
 });
 
-t.test('a key needs all scopes; an admin has them, but for those of operators', async (t) => {
+t.test('a key needs all scopes; admin includes all but operator', async (t) => {
   const lacks = (scopes: Scope[], asked: Scope[]) => {
     try {
       requireScopes(key({ scopes }), asked);

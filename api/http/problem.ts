@@ -2,7 +2,7 @@ import { ERROR_CATALOGUE, type ErrorCode, type FieldError, type Problem } from '
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json; charset=utf-8';
 
-/** What an error is for the client, and whether the log should have it in full. */
+/** Client-visible parts of an error, and whether the log needs it in full. */
 export interface ProblemSource {
   code: ErrorCode;
   detail: string;
@@ -10,8 +10,8 @@ export interface ProblemSource {
 }
 
 /**
- * The problem document of RFC 9457 for an error. With a 5xx status, `detail` is the catalogue's title: what the error
- * itself says may hold addresses, paths or keys, and is for the log only.
+ * Problem document (RFC 9457) of an error. With a 5xx status, `detail` is the catalogue's title: the error's message may contain
+ * addresses, paths or keys and goes to the log only.
  */
 export function toProblem({ code, detail, errors }: ProblemSource, requestId: string): Problem {
   const { status, title, retryable } = ERROR_CATALOGUE[code];
@@ -27,7 +27,7 @@ export function toProblem({ code, detail, errors }: ProblemSource, requestId: st
   };
 }
 
-/** One sentence that names the bad fields. */
+/** One sentence that lists the bad fields. */
 export function fieldSummary(errors: readonly FieldError[]): string {
   const places = errors.map(({ pointer }) => pointer || 'the document').join(', ');
   return `${errors.length} ${errors.length === 1 ? 'field is' : 'fields are'} invalid: ${places}`;

@@ -14,7 +14,7 @@ function logged(level: 'info' | 'warn' = 'info') {
   return { log, lines, made: () => made };
 }
 
-t.test('a line has what belongs to the request', async (t) => {
+t.test('a line has the fields of the request', async (t) => {
   const { log, lines, made } = logged();
   log.info({ code: 'a' }, 'first');
   log.error({ err: new Error('broken') }, 'second');
@@ -27,7 +27,7 @@ t.test('a line has what belongs to the request', async (t) => {
   t.equal(made(), 1, 'made once');
 });
 
-t.test('without a line that is written nothing is made', async (t) => {
+t.test('no child logger is created without a written line', async (t) => {
   const { log, lines, made } = logged('warn');
   log.trace('one');
   log.debug('two');

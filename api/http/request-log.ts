@@ -2,14 +2,14 @@ import type { FastifyBaseLogger } from 'fastify';
 
 type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 
-/** A logger that can say which of its lines nobody would see. */
+/** A logger that can report which levels are enabled. */
 interface LevelledLogger extends FastifyBaseLogger {
   isLevelEnabled?(level: string): boolean;
 }
 
 /**
- * The log of one request. Making a child logger, with what every line of it has, takes a tenth of the time of a small request, and
- * most requests write no line at the level that is set: so it is made with the first line that is written.
+ * Log of one request. Creating a child logger with the request's fields takes a tenth of the time of a small request, and most
+ * requests write no line at the enabled level: so it is created with the first line.
  */
 export class RequestLog implements FastifyBaseLogger {
   private made: FastifyBaseLogger | undefined;

@@ -8,7 +8,7 @@ interface Traced {
 
 const traces = new WeakMap<Traced, TraceContext>();
 
-/** Where a request is in its client's trace, or in one of its own; the same whenever it is asked. */
+/** Trace context of a request: a child of the client's trace or a new one; stable for one request. */
 export function traceOf(request: Traced): TraceContext {
   let trace = traces.get(request);
   if (trace === undefined) {
@@ -19,7 +19,7 @@ export function traceOf(request: Traced): TraceContext {
   return trace;
 }
 
-/** Several headers of a name that is not known to Node may come as a list. */
+/** Node may return repeated unknown headers as a list. */
 function text(value: string | string[] | undefined): string {
   return Array.isArray(value) ? value.join(',') : (value ?? '');
 }

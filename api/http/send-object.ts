@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ByteRange } from '../../platform/object-store/common/port.js';
 
-/** An object that never changes. */
+/** An immutable object. */
 export interface SentObject {
   key: string;
   bytes: number;
@@ -11,7 +11,7 @@ export interface SentObject {
 }
 
 /**
- * Sends an object of the store, or the one range of it that the request asks for. A HEAD opens nothing.
+ * Sends an object of the store, or the requested range of it. A HEAD opens nothing.
  * @throws ZerofleetError `range_not_satisfiable`, `object_not_found`
  */
 export async function sendObject(
@@ -33,10 +33,7 @@ export async function sendObject(
   return reply.send(Readable.from(content, { objectMode: false }));
 }
 
-/**
- * Null for the whole file.
- * @throws ZerofleetError `range_not_satisfiable`
- */
+/** Returns null for the whole file. @throws ZerofleetError `range_not_satisfiable` */
 function rangeOf(header: string | undefined, bytes: number): ByteRange | null {
   const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(header ?? '') ?? [];
   if (first === undefined) return null;

@@ -1,7 +1,7 @@
 /** Server-sent events, as the HTML standard defines them: https://html.spec.whatwg.org/multipage/server-sent-events.html */
 
 export interface SseMessage {
-  /** What a client sends back as `Last-Event-ID`; empty: nothing. Without it, the client keeps the one before. */
+  /** Value that a client returns as `Last-Event-ID`; an empty string resets it, absence keeps the previous one. */
   id?: string;
   event: string;
   data: unknown;
@@ -13,12 +13,12 @@ export function sseMessage({ id, event, data }: SseMessage): string {
   return `${idLine}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** A line that clients ignore: it keeps the connection alive. */
+/** A comment line, which clients ignore; keeps the connection alive. */
 export function sseComment(text: string): string {
   return `: ${text}\n\n`;
 }
 
-/** How long a client should wait before it connects again. */
+/** Client's reconnect delay. */
 export function sseRetry(milliseconds: number): string {
   return `retry: ${milliseconds}\n\n`;
 }

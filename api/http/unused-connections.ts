@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
 /**
- * When the server closes, ends connections that Node would wait for until their time-outs: those on which nothing has come yet, which
- * browsers and clients open ahead of their requests and Node does not count as idle, and those whose answer ends after that, as streams do.
+ * On shutdown, ends connections that Node would otherwise keep until they time out: connections without a request, which browsers
+ * and clients open in advance and Node does not count as idle, and connections whose answer ends after that, such as streams.
  */
 export function endUnusedConnections(app: FastifyInstance): void {
   const open = new Set<Socket>();

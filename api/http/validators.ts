@@ -5,14 +5,14 @@ import formats from 'ajv-formats';
 export type HttpPart = 'body' | 'querystring' | 'params' | 'headers';
 
 const OPTIONS: Options = {
-  // Every bad field at once; the size of a body bounds the work.
+  // All errors are collected; the body size bounds the work.
   allErrors: true,
-  // An error's parent schema is what suggestions are made from.
+  // Suggestions are derived from an error's parent schema.
   verbose: true,
   strictTypes: false,
 };
 
-/** JSON Schema 2020-12, as OpenAPI 3.1 has it. Bodies are taken as they are; parameters are text and are converted. */
+/** JSON Schema 2020-12, as in OpenAPI 3.1. Bodies are validated without coercion; parameters are text and are converted. */
 export class RequestValidators {
   readonly #body = withFormats(new Ajv2020(OPTIONS));
   readonly #parameters = withFormats(new Ajv2020({ ...OPTIONS, coerceTypes: 'array', useDefaults: true }));
@@ -24,7 +24,7 @@ export class RequestValidators {
       case 'headers':
         return this.#parameters.compile(withLowerCaseNames(schema));
       case 'querystring':
-        // A misspelled query parameter would otherwise be ignored in silence.
+        // A misspelled query parameter would otherwise be ignored silently.
         return this.#parameters.compile({ ...schema, additionalProperties: false });
       case 'params':
         return this.#parameters.compile(schema);
@@ -32,14 +32,14 @@ export class RequestValidators {
   }
 }
 
-/** A validator of one of the schemas of an OpenAPI document. */
+/** Validator of one schema of an OpenAPI document. */
 export function compileComponent(document: object, name: string): ValidateFunction {
-  // That the document is valid is checked where it is written.
+  // `npm run lint` validates the document itself.
   const ajv = withFormats(new Ajv2020({ ...OPTIONS, strict: false, validateSchema: false }));
   return ajv.addSchema(document, 'openapi').compile({ $ref: `openapi#/components/schemas/${name}` });
 }
 
-/** Node has the names of headers in lower case; Fastify leaves the schema to whoever brings a validator of their own. */
+/** Lower-cases header names in a schema: Node reports them in lower case, and Fastify does not convert them for a custom validator. */
 function withLowerCaseNames(schema: { properties?: object; required?: string[] }): object {
   const properties = Object.entries(schema.properties ?? {}).map(([name, value]) => [
     name.toLowerCase(),
@@ -52,10 +52,10 @@ function withLowerCaseNames(schema: { properties?: object; required?: string[] }
   };
 }
 
-/** The error that Fastify makes from a validator's errors. */
+/** Error that Fastify creates from a validator's errors. */
 export interface ValidationError extends Error {
   validation: ErrorObject[];
-  /** The part of the request: `body`, `querystring`, `params` or `headers`. */
+  /** Part of the request: `body`, `querystring`, `params` or `headers`. */
   validationContext: string;
 }
 

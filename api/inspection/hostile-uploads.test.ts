@@ -1,4 +1,4 @@
-/** Hostile uploads are refused with a code, and the server answers other requests without delay meanwhile. */
+/** Hostile uploads are refused with a code, and other requests are not delayed meanwhile. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -20,13 +20,13 @@ import { TAR } from '../testing/model-uploads.js';
 import { smallSpec, startTestStack } from '../testing/stack.js';
 
 const MIB = 1024 * 1024;
-/** The longest delay of other requests that is accepted on a machine that is not busy. */
-const MOST_MS = 50;
+/** Longest accepted delay of other requests on an idle machine. */
+const MAX_DELAY_MS = 50;
 const ATTEMPTS = 4;
 
 const PIECE_BYTES = 64 * 1024;
 
-/** As a connection brings it: other things happen between the pieces. */
+/** Yields pieces with event loop turns in between, like a connection. */
 async function* arriving(body: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < body.length; at += PIECE_BYTES) {
     await nextTurn();
@@ -64,7 +64,7 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     stack.request({ method: 'POST', url: '/v1/jobs?dry_run=true', headers: json, payload });
   const spec = smallSpec(dataset);
 
-  /** The longest delay of the event loop and of an answer of /healthz during `work`, in ms. */
+  /** Longest delay of the event loop and of an answer of /healthz during `work`, in ms. */
   const waitsDuring = async (work: () => Promise<LightMyRequestResponse>) => {
     const delay = monitorEventLoopDelay({ resolution: 1 });
     let ended = false;
@@ -193,7 +193,7 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
       headers: json,
       payload: JSON.stringify(payload),
     });
-  /** Documents that are accepted: what makes them slow is how many parameters and ranks they have. */
+  /** Accepted documents that are slow because of their number of parameters and ranks. */
   const large: [string, () => Promise<LightMyRequestResponse>][] = [
     ['65,536 experts on up to 64 ranks', dryRun(JSON.stringify({ ...experts, ...manyRanks }))],
     [
@@ -213,7 +213,7 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     ...hostile.map(([what, work, code, detail]) => ({ what, work, expected: { code, detail } })),
     ...large.map(([what, work]) => ({ what, work, expected: {} })),
   ];
-  // The first connection is made here: one that was idle while the uploads above were made may be closed at the same time as it is used.
+  // Opens a new connection: a connection that was idle during the uploads may be closed while it is reused.
   await ordinary();
   for (const { what, work, expected } of cases)
     t.test(what, { timeout: 120_000 }, async (t) => {
@@ -224,10 +224,10 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
         const took = performance.now() - begun;
         t.match(reply.json<Problem>(), expected);
         t.equal(reply.statusCode === 200, !('code' in expected));
-        if (waits < MOST_MS) return;
+        if (waits < MAX_DELAY_MS) return;
         const usual = await ordinary();
         tried.push(`${waits.toFixed(0)} ms, otherwise ${usual.toFixed(0)} ms`);
-        // Threads that are busy take processor time from others on a machine that has little; work that holds the server up takes all of it.
+        // Busy threads take CPU time on a machine with few cores; work on the main thread takes all of it.
         if (waits < Math.max(3 * usual, took / 4)) return;
       }
       t.fail(`others waited ${tried.join('; ')}`);

@@ -5,15 +5,15 @@ import type { ApiLimits } from '../limits.js';
 import type { InspectionTasks } from './tasks.js';
 
 /**
- * Reads what clients send in threads, so that the server answers others meanwhile. The owner of each task is a project: projects take
- * turns. A task that computes too long or takes too much memory fails with `content_too_complex`, and nothing else does.
+ * Parses client content in threads, so that the event loop stays free. Tasks are scheduled fairly between projects. A task that
+ * exceeds its CPU time or memory fails with `content_too_complex` and affects no other task.
  */
 export type Inspector = ThreadPool<InspectionTasks>;
 
-/** Some of them wait for the object store. */
+/** Some tasks wait for the object store. */
 const LEAST_THREADS = 2;
 const MOST_THREADS = 4;
-/** An idle thread ends after so long, which frees its memory. */
+/** Idle time after which a thread ends and frees its memory. */
 const IDLE_MS = 10_000;
 
 export function createInspector({
@@ -30,8 +30,8 @@ export function createInspector({
       new ZerofleetError(
         'content_too_complex',
         limit === 'time'
-          ? `the server has read it for ${inspection_ms / 1000} s and come to no end; send something simpler`
-          : `the server needs more than ${inspection_heap_mb} MiB to read it; send something simpler`,
+          ? `reading it takes more than ${inspection_ms / 1000} s; send something simpler`
+          : `reading it takes more than ${inspection_heap_mb} MiB; send something simpler`,
       ),
   });
 }

@@ -1,4 +1,4 @@
-/** Everything that comes from a client and can take longer to read than a moment, by name. It runs in threads with limits. */
+/** Parsers of client content that may block the event loop, by name. They run in threads with limits. */
 import { parseChatTemplate } from '../../platform/models/chat-template.js';
 import { checkLines } from '../contents/check-lines.js';
 import * as models from '../contents/inspect.js';

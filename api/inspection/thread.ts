@@ -1,4 +1,4 @@
-/** The main module of the threads that read what clients send. */
+/** Main module of the inspection threads. */
 import { serveTasks } from '../../platform/threads/serve-tasks.js';
 import { tasks } from './tasks.js';
 

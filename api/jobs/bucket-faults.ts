@@ -2,7 +2,7 @@ import { type FieldError, type FieldErrorCode, ZerofleetError } from '../../cont
 
 type Faults = Partial<Record<ZerofleetError['code'], FieldErrorCode>>;
 
-/** What can be wrong with anything in a bucket that a document names. */
+/** Errors of any bucket location in a document. */
 const PLACE: Faults = {
   invalid_parameter: 'wrong_format',
   dataset_uri_refused: 'dataset_uri_refused',
@@ -10,7 +10,7 @@ const PLACE: Faults = {
   dataset_source_denied: 'dataset_source_denied',
 };
 
-/** What can be wrong with an object, as people learn it who register one. The rest is no fault of the document. */
+/** Errors of an object, as in the registration of a dataset. Other errors are not errors of the document. */
 const OBJECT: Faults = {
   ...PLACE,
   dataset_too_large: 'dataset_too_large',
@@ -40,13 +40,13 @@ const TOKENIZER: Faults = {
   tokenizer_invalid: 'tokenizer_invalid',
 };
 
-/** What is wrong with the object that is a document's data. @throws the error itself when it is about something else */
+/** Field error of the object used as data. @throws the error itself when it concerns something else */
 export const objectFault = (error: unknown): FieldError => faultOf(error, '/data/uri', OBJECT);
 
-/** What is wrong with the folder that a document begins with. @throws the error itself when it is about something else */
+/** Field error of the folder used as initial model. @throws the error itself when it concerns something else */
 export const folderFault = (error: unknown): FieldError => faultOf(error, '/model/init_from/uri', FOLDER);
 
-/** What is wrong with the object that is a document's tokenizer. @throws the error itself when it is about something else */
+/** Field error of the object used as tokenizer. @throws the error itself when it concerns something else */
 export const tokenizerFault = (error: unknown): FieldError => faultOf(error, '/data/tokenizer', TOKENIZER);
 
 function faultOf(error: unknown, pointer: string, faults: Faults): FieldError {

@@ -13,34 +13,34 @@ import { type DataLookups, findData } from './find-data.js';
 import { findInit, type InitLookups } from './find-init.js';
 import { findTokenizer, type TokenizerLookups } from './find-tokenizer.js';
 
-/** Parts of the document that rules between fields read. */
+/** Sections of the document that rules between fields read. */
 const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'deepspeed_config'];
 
-/** Where the things are found that a document names; what can't be looked up need not exist. */
+/** Look-ups of the objects that a document refers to. An object without a look-up is not checked. */
 export interface SpecLookups extends DataLookups, InitLookups, TokenizerLookups {
-  /** The project that the job will belong to. */
+  /** Project of the job. */
   project: string;
-  /** The fault of a chat template; null when it can be read. */
+  /** Returns the error of a chat template, or null. */
   template(source: string): Promise<string | null>;
-  /** Whether the project has this webhook. */
+  /** True if the project has this webhook. */
   webhook?(id: string): Promise<boolean>;
-  /** What the schema has against a document. */
+  /** Returns the schema errors of a document. */
   schemaErrors(document: unknown): FieldError[];
 }
 
-/** What lies in buckets and has to be copied before a job can be recorded. */
+/** Bucket contents that must be copied before a job can be recorded. */
 export interface Wanted {
-  /** What has to become its dataset. */
+  /** Source of the dataset. */
   object: WantedCopy | null;
-  /** What has to become the model that has its tokenizer. */
+  /** Source of the model that provides the tokenizer. */
   tokenizer: BucketTokenizer | null;
-  /** What has to become the model that it begins with. */
+  /** Source of the initial model. */
   folder: BucketModel | null;
 }
 
-/** A document that can be trained. */
+/** A valid document. */
 export interface CheckedSpec {
-  /** What is `wanted` has no id in it yet. */
+  /** Ids of `wanted` copies are missing in it. */
   spec: ResolvedJobSpec;
   wanted: Wanted;
 }
@@ -48,13 +48,13 @@ export interface CheckedSpec {
 const NOTHING_WANTED: Wanted = { object: null, tokenizer: null, folder: null };
 
 /**
- * The resolved document, or one error that names everything that is wrong with it.
+ * Resolves a document or throws one error with all bad fields.
  *
- * Rules between fields are checked beside the schema's errors as long as these cannot mislead them: a field that nobody
- * knows changes no other field, and neither does a bad name. A bad number would only make its neighbours look wrong.
+ * Rules between fields are also checked despite schema errors that cannot mislead them: unknown fields and bad names. A bad
+ * number would cause misleading errors at other fields.
  *
- * @param body the document as it was sent
- * @param schemaErrors what the schema found
+ * @param body the document as sent
+ * @param schemaErrors errors found by the schema
  * @throws ZerofleetError `validation_failed` with all bad fields
  */
 export async function checkSpec(
@@ -67,7 +67,7 @@ export async function checkSpec(
   return { spec, wanted };
 }
 
-/** The same, for a document that is part of a body: null and all errors where `checkSpec` throws. */
+/** Same as `checkSpec` for a document inside a body: returns null and all errors instead of throwing. */
 export async function tryResolve(
   body: unknown,
   schemaErrors: readonly FieldError[],
@@ -93,7 +93,7 @@ export async function tryResolve(
   return { spec, wanted, errors: errors.map((error) => asGiven(error, document)) };
 }
 
-/** What is wrong with the dataset of an object is wrong with the object, and so it is with the model of a folder. A text has no fields. */
+/** Maps errors of a copied dataset or model to the URI field that the client sent. A string has no subfields. */
 function asGiven(error: FieldError, { data, model }: JobSpec): FieldError {
   const { pointer } = error;
   if (pointer === '/data/dataset' && data.uri !== undefined) return { ...error, pointer: '/data/uri' };
@@ -104,12 +104,12 @@ function asGiven(error: FieldError, { data, model }: JobSpec): FieldError {
   return error;
 }
 
-/** The error that names every bad field. */
+/** Error that lists every bad field. */
 export function invalidDocument(fields: FieldError[]): ZerofleetError {
   return new ZerofleetError('validation_failed', fieldSummary(fields), { fields });
 }
 
-/** The schema cannot say it: the number of steps may stand in a `deepspeed_config`. */
+/** Not expressible in the schema: the number of steps may be in a `deepspeed_config`. */
 function missingSteps(body: unknown): FieldError[] {
   if (!isObject(body) || Array.isArray(body) || body.deepspeed_config !== undefined) return [];
   if (body.train === undefined)
@@ -118,7 +118,7 @@ function missingSteps(body: unknown): FieldError[] {
   return [{ pointer: '/train/steps', code: 'missing_field', message: 'steps is required' }];
 }
 
-/** A document may say where it belongs, but that is for the key to decide. */
+/** A document may name its project, but the key determines it. */
 function otherProject(body: unknown, known: readonly FieldError[], project: string): FieldError[] {
   if (!isObject(body) || body.project === undefined || body.project === project) return [];
   if (known.some(({ pointer }) => pointer === '/project')) return [];
@@ -128,11 +128,11 @@ function otherProject(body: unknown, known: readonly FieldError[], project: stri
 
 function leavesRulesSound({ code, pointer }: FieldError): boolean {
   const [, section = ''] = pointer.split('/');
-  // The document itself may be no object at all; then there is nothing to check rules on.
+  // A document that is not an object allows no rule checks.
   return section !== '' && (code === 'unknown_field' || !SECTIONS_WITH_RULES.includes(section));
 }
 
-/** The document without the fields that the errors name; their defaults stand in. */
+/** The document without the fields that have errors; their defaults apply. */
 function withoutFields(body: JobSpec, errors: readonly FieldError[]): JobSpec {
   const copy = structuredClone(body);
   for (const { pointer } of errors) {
@@ -162,7 +162,7 @@ async function unknownWebhooks(ids: readonly string[], find: SpecLookups): Promi
   });
 }
 
-/** The template that chats would be read with, the document's own or the one of its tokenizer. */
+/** Errors of the template used for chats: the document's own or that of its tokenizer. */
 async function unreadable(template: string | null, find: SpecLookups): Promise<FieldError[]> {
   const message = template === null ? null : await find.template(template);
   return message === null ? [] : [{ pointer: '/data/chat_template', code: 'chat_template_invalid', message }];

@@ -1,4 +1,4 @@
-/** Deletions of checkpoints that are cut off, and deletions beside one that can't be finished. */
+/** Interrupted deletions of checkpoints, and deletions beside one that cannot be completed. */
 import t, { type Test } from 'tap';
 import type { Checkpoint } from '../../contracts/index.js';
 import { recover } from '../../control/recovery/recover.js';
@@ -11,11 +11,11 @@ import { finishDeletions } from './deletions.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 
-/** A stack in which the deletion of objects fails when `fails` says so. */
+/** A stack whose deletion of objects fails if `fails` returns true. */
 async function brokenStack(t: Test, fails: (keys: readonly string[]) => boolean): Promise<TestStack> {
   const wrap = ({ objects }: { objects: ObjectStore }) => {
     const remove: ObjectStore['delete'] = async (keys) => {
-      if (fails(keys)) throw new ObjectStoreError('object_store_unavailable', 'the disk is away');
+      if (fails(keys)) throw new ObjectStoreError('object_store_unavailable', 'the disk is unavailable');
       return objects.delete(keys);
     };
     return { objects: Object.assign(Object.create(objects) as ObjectStore, { delete: remove }) };
@@ -25,7 +25,7 @@ async function brokenStack(t: Test, fails: (keys: readonly string[]) => boolean)
   return stack;
 }
 
-/** The only checkpoint of a job that has failed. */
+/** The only checkpoint of a failed job. */
 async function checkpointOfFailed({ store, objects, createJob }: TestStack): Promise<Checkpoint> {
   const job = await createJob();
   const execution = await claimAndTrain(store, job.id, { steps: 1 });
@@ -51,7 +51,7 @@ async function finishAll(stack: TestStack, done: () => Promise<boolean>): Promis
   await server.close();
 }
 
-t.test('a deletion that was cut off is finished by a server, or by the same request', async (t) => {
+t.test('an interrupted deletion is completed by a server or by the same request', async (t) => {
   for (const calls of [1, 2]) {
     for (const by of ['server', 'request'] as const) {
       let left = Number.POSITIVE_INFINITY;
@@ -73,7 +73,7 @@ t.test('a deletion that was cut off is finished by a server, or by the same requ
   }
 });
 
-t.test('the deletion of another project is not finished for a request', async (t) => {
+t.test('a request does not complete deletions of another project', async (t) => {
   let fails = true;
   const stack = await brokenStack(t, () => fails);
   const checkpoint = await checkpointOfFailed(stack);
@@ -85,7 +85,7 @@ t.test('the deletion of another project is not finished for a request', async (t
   t.ok((await filesOf(stack, checkpoint)) > 0);
 });
 
-t.test('one that can not be finished does not keep the others', async (t) => {
+t.test('a deletion that cannot be completed does not block others', async (t) => {
   let stuck = 'jobs/';
   const stack = await brokenStack(t, (keys) => keys.some((key) => key.startsWith(stuck)));
   const deleted: string[] = [];
@@ -100,7 +100,7 @@ t.test('one that can not be finished does not keep the others', async (t) => {
     ...(await store.listDeletedCheckpoints()).map(({ job_id }) => job_id),
     ...(await store.listDeletedJobs()).map(({ id }) => id),
   ];
-  // The first of the list: what comes after it has to be finished all the same.
+  // The first of the list: the following ones must be completed anyway.
   const [first] = await left();
   stuck = `jobs/${first}/`;
   await finishAll(stack, async () => (await left()).length === 1);

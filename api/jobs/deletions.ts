@@ -18,9 +18,9 @@ export interface DeletionStores {
 }
 
 /**
- * Deletes a job that has ended: its record first, then its objects. What is cut off is finished by `finishDeletions`, or by the
- * same request made again.
- * @param records the job store as the project of the request sees it
+ * Deletes a finished job: its record first, then its objects. An interrupted deletion is completed by `finishDeletions` or by
+ * repeating the request.
+ * @param records the job store, scoped to the request's project
  * @throws ZerofleetError `job_not_found`, `invalid_state`, `version_mismatch`, `checkpoint_held`, `checkpoint_pinned`
  */
 export async function deleteJob(
@@ -41,7 +41,7 @@ export async function deleteJob(
 }
 
 /**
- * Deletes a checkpoint, as `deleteJob` does a job.
+ * Deletes a checkpoint in the same way as `deleteJob`.
  * @throws ZerofleetError `checkpoint_not_found`, `checkpoint_pinned`, `checkpoint_held`, `checkpoint_in_use`
  */
 export async function deleteCheckpoint(
@@ -57,14 +57,14 @@ export async function deleteCheckpoint(
   return finishCheckpoint(stores, deleted);
 }
 
-/** Finishes deletions that were cut off; those of others when one can't be finished. Several servers may do it at once. */
+/** Completes interrupted deletions; one failure does not stop the others. Several servers may do it concurrently. */
 export function finishDeletions(
   options: DeletionStores & { log: Logger },
   interval_ms = INTERVAL_MS,
 ): Periodic {
   const { log, ...stores } = options;
   const { store } = stores;
-  const onError = (error: unknown) => log.warn({ err: error }, 'deletion not finished');
+  const onError = (error: unknown) => log.warn({ err: error }, 'deletion not completed');
   const work = async () => {
     for (const checkpoint of await store.listDeletedCheckpoints())
       await finishCheckpoint(stores, checkpoint).catch(onError);

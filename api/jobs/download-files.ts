@@ -18,9 +18,9 @@ interface Stores {
   objects: ObjectStore;
 }
 
-/** Files of one folder of the object store that belong together. */
+/** Files of one folder of the object store. */
 export interface FileSet {
-  /** Of the export; null of a checkpoint itself. */
+  /** Kind of an export; null for the checkpoint itself. */
   kind: Pick<ExportId, 'format' | 'dtype'> | null;
   state_digest: string;
   /** Key of the folder, without a slash at its end. */
@@ -29,8 +29,8 @@ export interface FileSet {
 }
 
 /**
- * The files of a checkpoint, or with `format` those of one of its exports, which may outlive it. The retention rule leaves the
- * checkpoint alone for `hold_ms`.
+ * Files of a checkpoint, or with `format` the files of one of its exports, which may outlive it. Retention keeps the checkpoint
+ * for `hold_ms`.
  * @throws ZerofleetError `checkpoint_not_found`, `export_not_found`, `validation_failed`; errors of the object store
  */
 export async function findFiles(
@@ -46,7 +46,7 @@ export async function findFiles(
     return findExport(stores.objects, job, found.checkpoint?.step, { checkpoint: checkpointId, ...kind });
   }
   if (dtype !== undefined) throw withoutFormat();
-  // Before it is read: what is listed must not go while it is fetched.
+  // Hold first: listed files must not be removed during the download.
   if (!found.checkpoint || !(await stores.store.holdCheckpoint(checkpointId, DOWNLOAD_HOLDER, hold_ms)))
     throw notFound(`checkpoint ${checkpointId} was removed`);
   return checkpointFiles(stores.objects, found.checkpoint.prefix);
@@ -54,7 +54,7 @@ export async function findFiles(
 
 async function checkpointFiles(objects: ObjectStore, prefix: string): Promise<FileSet> {
   const bytes = await objects.get(`${prefix}/${MANIFEST_FILE}`).catch((error: { code?: unknown }) => {
-    // The retention rule takes the manifest first.
+    // Retention removes the manifest first.
     throw error.code === 'object_not_found' ? notFound('the checkpoint is being removed') : error;
   });
   const manifest = parseManifest(bytes);
@@ -75,7 +75,7 @@ async function findExport(
   const kind = { format: id.format, dtype: id.dtype };
   const record = await recordOf(objects, job.id, step, id);
   if (record) return { kind, ...record };
-  // What a job exports at its end is in its own record.
+  // The final export of a job is in the job's own record.
   const { format, dtype } = job.spec.export;
   const is_last = job.latest_checkpoint?.id === id.checkpoint && format === id.format && dtype === id.dtype;
   if (is_last && job.export) return { kind, ...job.export };
@@ -85,7 +85,7 @@ async function findExport(
   );
 }
 
-/** Without its step, as of a checkpoint that was removed, the folder is looked for. */
+/** Record of an export. A removed checkpoint has no known step, so its folder is searched. */
 async function recordOf(
   objects: ObjectStore,
   jobId: string,
@@ -105,7 +105,7 @@ function notFound(message: string): ZerofleetError {
 }
 
 function withoutFormat(): ZerofleetError {
-  const message = 'a checkpoint itself has no dtype to choose; say which export is meant';
+  const message = 'a checkpoint has no dtype option; give the format of an export';
   return new ZerofleetError('validation_failed', message, {
     fields: [{ pointer: '/dtype', code: 'field_without_effect', message, suggestion: 'format' }],
   });

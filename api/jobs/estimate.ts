@@ -8,7 +8,7 @@ import {
   numParams,
 } from '../../spec/index.js';
 
-/** The memory that a job needs, for each number of ranks; without `sizes` for each that is possible. */
+/** Memory requirement of a job for each number of ranks; without `sizes`, for each possible number. */
 export function estimateOf(
   spec: ResolvedJobSpec,
   { device = 'cpu', threads = 1, instruction_set = bestInstructionSet() }: Partial<Machine> = {},

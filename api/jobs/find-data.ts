@@ -3,25 +3,25 @@ import type { SourceObject } from '../../platform/object-store/s3/source.js';
 import type { WantedCopy } from '../datasets/copies.js';
 import { objectFault } from './bucket-faults.js';
 
-/** What an object is: a dataset that was copied from it as it is now, or nothing yet. */
+/** An object's existing copy as a dataset, or the object to copy. */
 export type FoundObject = { dataset: Dataset } | { object: SourceObject };
 
 export interface DataLookups {
   dataset?(id: string): Promise<Dataset | null>;
-  /** Only looks. @throws ZerofleetError when it is not there, or may not be read */
+  /** Looks an object up without reading it. @throws ZerofleetError when it does not exist or may not be read */
   object?(uri: string, format: Dataset['format']): Promise<FoundObject>;
 }
 
 export interface FoundData {
-  /** The data with a dataset instead of a URI, and without either where there is none yet. */
+  /** The data section with a dataset instead of a URI; neither if no dataset exists yet. */
   data: JobSpec['data'];
-  /** What the rules about the data are checked with; null where nothing is known of it. */
+  /** Dataset for the rule checks; null if nothing is known about it. */
   dataset: Dataset | null;
   copy: WantedCopy | null;
   errors: FieldError[];
 }
 
-/** @throws what the lookups throw that is no fault of the document */
+/**  @throws errors of the lookups that are not errors of the document */
 export async function findData(given: JobSpec['data'], find: DataLookups): Promise<FoundData> {
   const { uri, format = 'text', ...rest } = given;
   if (uri !== undefined) return findObject({ uri, format, rest }, find);
@@ -35,7 +35,7 @@ async function findObject(
   { uri, format, rest }: { uri: string; format: Dataset['format']; rest: JobSpec['data'] },
   { object: look }: DataLookups,
 ): Promise<FoundData> {
-  // As a dataset of lines would be read; without one the rules can't know.
+  // Assumed to be lines; without a dataset the rules cannot check it.
   const data: JobSpec['data'] = format === 'jsonl' ? { packing: 'whole', ...rest } : rest;
   const nothing = { data, dataset: null, copy: null, errors: [] };
   if (look === undefined) return nothing;
@@ -52,7 +52,7 @@ async function findObject(
   }
 }
 
-/** As much of a dataset as an object tells without being read; null where too much depends on the content. */
+/** Stand-in dataset with the properties of an unread object; null if too much depends on the content. */
 function standIn(uri: string, format: Dataset['format'], { bytes, etag }: SourceObject): Dataset | null {
   if (format === 'jsonl') return null;
   return {

@@ -4,23 +4,23 @@ import type { BucketModel } from '../models/bucket-folder.js';
 import { folderFault } from './bucket-faults.js';
 import { type InitLookup, NO_SOURCE } from './init-source.js';
 
-/** What a folder is: a model that was copied from it as it is now, or files and what is known of the model that they would be. */
+/** A folder's existing copy as a model, or its files and a preview of the model. */
 export type FoundFolder = { model: Model } | { folder: BucketModel; preview: Model };
 
 export interface InitLookups {
   source?(from: InitFrom): Promise<InitLookup>;
-  /** Only looks. @throws ZerofleetError when it is not there, may not be read, or is no model */
+  /** Looks a folder up without reading its weights. @throws ZerofleetError when it does not exist, may not be read, or is not a model */
   folder?(uri: string): Promise<FoundFolder>;
 }
 
 export interface FoundInit extends InitLookup {
-  /** What has to become the model first. Its stand-in has no tokenizer that could be looked at. */
+  /** Folder that must be copied first. Its stand-in has no tokenizer. */
   folder: BucketModel | null;
 }
 
 const NOTHING: FoundInit = { ...NO_SOURCE, folder: null };
 
-/** @throws what the lookups throw that is no fault of the document */
+/**  @throws errors of the lookups that are not errors of the document */
 export async function findInit(given: JobSpec['model'], find: InitLookups): Promise<FoundInit> {
   const init_from = initFromOf(given);
   if (init_from === undefined) return NOTHING;
@@ -39,10 +39,10 @@ async function findFolder(uri: string, given: JobSpec['model'], find: InitLookup
   }
 }
 
-/** Without a look at the folder nobody knows which model it is. */
+/** Error for a document whose model shape is known only from a folder that is not read. */
 function unknownShape({ preset, config }: JobSpec['model']): FieldError[] {
   if (preset !== undefined || config !== undefined) return [];
   const message =
-    'no bucket is looked at here: give the content of the config.json of the folder, or ask for a dry run of the job, which reads it';
+    "buckets are not read here: give the content of the folder's config.json, or request a dry run of the job, which reads it";
   return [{ pointer: '/model/config', code: 'missing_field', message }];
 }

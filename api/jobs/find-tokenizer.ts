@@ -4,21 +4,21 @@ import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
 import { tokenizerFault } from './bucket-faults.js';
 
-/** What an object is: a tokenizer that was copied before, or one that was read and what is known of the copy that there will be. */
+/** An object's existing copy, or the object that was read and a preview of its copy. */
 export type FoundTokenizerObject = { model: Model } | { object: BucketTokenizer; preview: Model };
 
 export interface TokenizerLookups {
   model?(id: string): Promise<Model | null>;
-  /** @throws ZerofleetError when it is not there, may not be read, or is no tokenizer */
+  /**  @throws ZerofleetError when it does not exist, may not be read, or is not a tokenizer */
   tokenizer?(uri: string): Promise<FoundTokenizerObject>;
 }
 
 export interface FoundTokenizer {
-  /** The data with the id of a copy instead of a URI, where there is a copy. */
+  /** The data section with the id of a copy instead of a URI, if a copy exists. */
   data: JobSpec['data'];
-  /** The model whose tokenizer is used; null where none is, or none can be looked up. */
+  /** Model whose tokenizer is used; null if there is none or it cannot be looked up. */
   tokenizer: Model | null;
-  /** What has to be copied first. */
+  /** Object that must be copied first. */
   copy: BucketTokenizer | null;
   errors: FieldError[];
 }
@@ -26,11 +26,11 @@ export interface FoundTokenizer {
 interface Sources {
   dataset: Dataset | null;
   source: InitSource | null;
-  /** What has to become the model to begin with, whose tokenizer nobody has read. */
+  /** Folder of the initial model, whose tokenizer is not read yet. */
   folder: BucketModel | null;
 }
 
-/** @throws what the lookups throw that is no fault of the document */
+/**  @throws errors of the lookups that are not errors of the document */
 export async function findTokenizer(
   data: JobSpec['data'],
   sources: Sources,
@@ -41,7 +41,7 @@ export async function findTokenizer(
   const id = tokenizerModel({ tokenizer: resolveTokenizer(data, sources) });
   if (id === null) return nothing;
   if (data.tokenizer === id && isUri(id)) return findObject(id, data, find);
-  // What was not copied yet has a tokenizer that nobody has read; the rules about it wait.
+  // The tokenizer of a folder that is not copied is unknown; its rules are checked after the copy.
   if (source !== null && 'model' in source && source.model.id === id)
     return { ...nothing, tokenizer: folder === null || !source.model.has_tokenizer ? source.model : null };
   const tokenizer = (await find.model?.(id)) ?? null;
@@ -71,6 +71,6 @@ export function isUri(text: unknown): text is string {
 }
 
 function unknownTokenizer(id: string, { tokenizer }: JobSpec['data']): FieldError {
-  const why = tokenizer ? '' : ', whose tokenizer the job of the checkpoint had; name another one';
+  const why = tokenizer ? '' : ", the tokenizer of the checkpoint's job; name another one";
   return { pointer: '/data/tokenizer', code: 'model_not_found', message: `there is no model ${id}${why}` };
 }

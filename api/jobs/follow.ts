@@ -1,12 +1,12 @@
 import { isFinal, type JobState, type StreamEntry, ZerofleetError } from '../../contracts/index.js';
 import type { JobStorePort, StreamKind } from '../../state/index.js';
 
-/** Entries read from the store at once. */
+/** Entries per read of the store. */
 const BATCH_SIZE = 500;
 
 /**
- * What a follower is told: a batch of entries, that the entries that it has were lost and all that is known follows from its beginning,
- * that nothing happened for a while, or that the job has ended.
+ * Message to a follower: a batch of entries; a reset (its entries were lost, the stream restarts from the beginning); quiet (no
+ * entries for a while); or the end of the job.
  */
 export type Followed =
   | { kind: 'entries'; entries: StreamEntry[] }
@@ -15,21 +15,21 @@ export type Followed =
   | { kind: 'end'; state: JobState };
 
 export interface FollowOptions {
-  /** The `position` of the last entry that the follower has; null: it has none. */
+  /** The `position` of the follower's last entry; null for none. */
   after: string | null;
-  /** Kinds of entries that it wants; all when absent. */
+  /** Kinds of entries to deliver; all when absent. */
   kinds?: readonly StreamKind[] | undefined;
-  /** How long nothing may happen before the follower hears that nothing happened, in milliseconds. */
+  /** Interval without entries after which the follower gets `quiet`, in milliseconds. */
   quietMs: number;
-  /** Ends the following without an `end`. */
+  /** Stops following without an `end`. */
   signal: AbortSignal;
 }
 
 /**
- * Everything that happens to a job after a place, in order, each entry once, until the job has ended.
+ * Yields all entries of a job after a position, in order, each once, until the job has ended.
  *
- * The job is read before its stream: a job seen in a final state appends nothing more, so what the following read finds is
- * all that there will be. The consumer sets the pace; nothing is read ahead of it.
+ * The job is read before its stream: a job seen in a final state appends nothing more, so the following read is complete. The
+ * consumer sets the pace; nothing is read ahead.
  */
 export async function* followJob(
   store: Pick<JobStorePort, 'getJob' | 'readStream' | 'waitStream'>,
@@ -52,7 +52,7 @@ export async function* followJob(
       told = performance.now();
     }
     last = entries.at(-1)?.position ?? last;
-    // One of the events may say that the job has ended since it was read; nothing comes after that one.
+    // An event may report that the job has ended since it was read; it is the last one.
     if (entries.length === BATCH_SIZE || entries.some(({ kind }) => kind === 'event')) continue;
     // Deleted while it was followed.
     if (job === null) return;
@@ -60,7 +60,7 @@ export async function* followJob(
       yield { kind: 'end', state: job.state };
       return;
     }
-    // What it does not want may happen all the time, and it has to hear that this end lives nevertheless.
+    // Filtered entries may arrive constantly; the follower still needs a sign of life.
     const timeoutMs = Math.max(0, told + quietMs - performance.now());
     const happened = await store.waitStream(jobId, last, { timeoutMs, signal });
     if (signal.aborted || (happened && performance.now() - told < quietMs)) continue;

@@ -1,12 +1,12 @@
 import { type Checkpoint, mergePatch, type ResolvedJobSpec } from '../../contracts/index.js';
 
 /**
- * The document of a fork: that of the job which made the checkpoint, changed by a JSON merge patch (RFC 7396), going on from the
+ * Document of a fork: the document of the checkpoint's job, changed by a JSON merge patch (RFC 7396) and starting from the
  * checkpoint. It is checked like any other document.
  */
 export function forkDocument(spec: ResolvedJobSpec, checkpoint: Checkpoint, overrides: object): unknown {
   const { preset, config } = spec.model;
-  // A job without a name has an empty one, which nobody can send.
+  // A job without a name has an empty one, which the schema refuses.
   const given = withoutNulls({ ...spec, name: spec.name || null });
   const changed = mergePatch(given, overrides);
   const model = {
@@ -16,7 +16,7 @@ export function forkDocument(spec: ResolvedJobSpec, checkpoint: Checkpoint, over
   return isObject(changed) ? { ...changed, model } : changed;
 }
 
-/** Null stands for what is not there in a resolved document; in one that is sent the field is absent. */
+/** Removes nulls: a resolved document has null for absent fields, a sent document omits them. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isObject(value)) return value;

@@ -4,13 +4,13 @@ import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import type { CheckpointSource, InitFrom, InitSource } from '../../spec/index.js';
 import type { JobStorePort } from '../../state/index.js';
 
-/** What a job may begin with, or why not. */
+/** Source of a job's initial weights, or the errors of finding it. */
 export interface InitLookup<Source extends InitSource = InitSource> {
   source: Source | null;
   errors: FieldError[];
 }
 
-/** For a document that begins with fresh weights. */
+/** Result for a document that starts with fresh weights. */
 export const NO_SOURCE: InitLookup = { source: null, errors: [] };
 
 interface Stores {
@@ -18,10 +18,7 @@ interface Stores {
   objects: ObjectStore;
 }
 
-/**
- * What `model.init_from` names.
- * @throws what the stores throw when they can't be asked
- */
+/** Finds the source in `model.init_from`. @throws errors of the stores */
 export async function findSource(stores: Stores, { checkpoint, model }: InitFrom): Promise<InitLookup> {
   if (model !== undefined) return findModel(stores, model);
   return checkpoint === undefined ? NO_SOURCE : findCheckpoint(stores, checkpoint);
@@ -31,14 +28,14 @@ async function findModel({ store }: Stores, id: string): Promise<InitLookup> {
   const model = await store.getModel(id);
   if (model === null) return refusal('model', 'model_not_found', `there is no model ${id}`);
   if (model.model_type !== null) return { source: { model }, errors: [] };
-  const message = `${id} is a tokenizer alone, without weights; begin with a model, or name it as data.tokenizer`;
+  const message = `${id} is a tokenizer without weights; start from a model, or use it as data.tokenizer`;
   return refusal('model', 'model_file_missing', message);
 }
 
 /**
- * A checkpoint, with the document of its job. The manifest is asked for as well: it is the first that goes when somebody tidies up
- * in the object store.
- * @throws what the stores throw when they can't be asked
+ * Finds a checkpoint and the document of its job. Its manifest must exist: a deletion in the object store removes the manifest
+ * first.
+ * @throws errors of the stores
  */
 export async function findCheckpoint(
   { store, objects }: Stores,

@@ -23,7 +23,7 @@ function entryOf(step: number, seq: number): JobMetric {
   };
 }
 
-/** Steps that go on from a checkpoint now and then, as after recoveries. */
+/** Steps that sometimes resume from a checkpoint, as after recoveries. */
 const series = fc
   .array(fc.record({ back: fc.nat({ max: 12 }), loss: finite, grad_norm: finite }), {
     minLength: 1,
@@ -47,11 +47,11 @@ function compareExtremes(
   const [all, kept] = [values(metrics), values(chosen)];
   if (all.length === 0) return;
   if (Math.max(...all) !== Math.max(...kept) || Math.min(...all) !== Math.min(...kept))
-    throw new Error(`an extreme of ${name} is lost`);
+    throw new Error(`an extreme value of ${name} is lost`);
 }
 
 t.test(
-  'every point was measured, the extremes and both ends are kept, and there are never too many',
+  'all points are measured ones, include the extremes and both ends, and respect the limit',
   async (t) => {
     await fc.assert(
       fc.asyncProperty(
@@ -69,9 +69,8 @@ t.test(
           if (steps.at(-1) !== lastStep || steps[0] !== Math.min(...metrics.map(({ step }) => step)))
             throw new Error('an end is missing');
           const distinct = new Set(metrics.map(({ step }) => step)).size;
-          if (distinct <= maxPoints && chosen.length !== distinct)
-            throw new Error('fewer than there is room for');
-          // A step that was repeated may have had another value; the newest counts.
+          if (distinct <= maxPoints && chosen.length !== distinct) throw new Error('fewer than allowed');
+          // A repeated step may have another value; the newest counts.
           if (distinct === metrics.length) for (const name of names) compareExtremes(metrics, chosen, name);
         },
       ),
@@ -81,7 +80,7 @@ t.test(
   },
 );
 
-t.test('a spike of one step in many is seen', async (t) => {
+t.test('a spike of one step in many is kept', async (t) => {
   const metrics = Array.from({ length: 50_000 }, (_, i): JobMetric => {
     return { ...entryOf(i + 1, i + 1), loss: i === 31_234 ? 99 : 1 };
   });

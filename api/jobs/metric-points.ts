@@ -1,7 +1,7 @@
 import type { JobMetric, StreamEntry } from '../../contracts/index.js';
 import type { JobStorePort } from '../../state/index.js';
 
-/** Entries read from the store at once. */
+/** Entries per read of the store. */
 const BATCH_SIZE = 1000;
 
 export type MetricName =
@@ -19,7 +19,7 @@ export interface StepRange {
   to: number;
 }
 
-/** The metrics of a range of steps, in the order of the stream. */
+/** Metrics of a range of steps, in stream order. */
 export async function* metricsBetween(
   store: Pick<JobStorePort, 'readStream'>,
   jobId: string,
@@ -36,10 +36,10 @@ export async function* metricsBetween(
 }
 
 /**
- * Chooses at most `maxPoints` of the items that come in, by step: all of them when they are so few, else the first, the last, and of
- * each of equally long stretches of steps the ones with the least and the greatest value of each metric in `names`. So a spike
- * of one step is seen in any drawing. Holds no more than it chooses, however many come in.
- * @param lastStep where the range ends, about; what lies beyond counts to its last stretch
+ * Downsamples items by step to at most `maxPoints`: all items if they are few enough; otherwise the first, the last, and per
+ * equally long interval of steps those with the least and the greatest value of each metric in `names`. A spike of one step stays
+ * visible. Memory is bounded by the number of chosen items.
+ * @param lastStep approximate end of the range; later items belong to the last interval
  */
 export async function choosePoints(
   metrics: AsyncIterable<JobMetric>,
@@ -47,12 +47,12 @@ export async function choosePoints(
 ): Promise<JobMetric[]> {
   const count = Math.max(1, Math.floor((maxPoints - 2) / (2 * names.length)));
   const width = Math.max(1, (lastStep - from + 1) / count);
-  const stretches = Array.from({ length: count }, () => new Stretch(names));
+  const stretches = Array.from({ length: count }, () => new Interval(names));
   let all: Map<number, JobMetric> | null = new Map();
   let first: JobMetric | null = null;
   let last: JobMetric | null = null;
   for await (const metric of metrics) {
-    // After a recovery a step comes again; the newest counts.
+    // After a recovery a step is repeated; the newest counts.
     all?.set(metric.step, metric);
     if (all !== null && all.size > maxPoints) all = null;
     if (first === null || metric.step <= first.step) first = metric;
@@ -70,8 +70,8 @@ export interface PointOptions {
   lastStep: number;
 }
 
-/** The extremes of some metrics over a stretch of steps. */
-class Stretch {
+/** Extremes of some metrics over an interval of steps. */
+class Interval {
   private readonly least = new Map<MetricName, JobMetric>();
   private readonly greatest = new Map<MetricName, JobMetric>();
 
@@ -91,7 +91,7 @@ class Stretch {
   }
 }
 
-/** Null where it was not measured, or was not finite. */
+/** Null for a value that was not measured or not finite. */
 function measured(metric: JobMetric, name: MetricName): number | null {
   return metric[name] ?? null;
 }

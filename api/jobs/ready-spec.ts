@@ -6,11 +6,9 @@ import { type CheckedSpec, checkSpec, invalidDocument, type SpecLookups, type Wa
 import { isUri } from './find-tokenizer.js';
 
 /**
- * The document as it can be recorded. What it names by URI is copied before, once everything that can be known without it was
- * found good: the smaller things first, the model to begin with last. Should the job be refused afterwards, for what the
- * content turns out to be or because a quota is reached, the copies stay as datasets and models like any other: they were
- * expensive, and the request that follows needs them.
- *
+ * Returns a document that can be recorded. Contents that it refers to by URI are copied first, after all other checks have
+ * passed: smaller ones first, the initial model last. If the job is refused afterwards because of the content or a quota, the
+ * copies stay as ordinary datasets and models: they were expensive, and the following request needs them.
  * @throws ZerofleetError `validation_failed` with all bad fields; `storage_quota_exceeded`, `dataset_source_changed`
  */
 export async function readySpec(
@@ -22,7 +20,7 @@ export async function readySpec(
     find: given,
   }: { document: unknown; schemaErrors: FieldError[]; find: SpecLookups },
 ): Promise<ResolvedJobSpec> {
-  let find = lookingOnce(given);
+  let find = withCachedLookups(given);
   let checked = await checkSpec(document, schemaErrors, find);
   for (const copy of copiesOf(checked.wanted, request)) {
     find = { ...find, ...(await whileSilent(request, reply, copy)) };
@@ -31,7 +29,7 @@ export async function readySpec(
   return checked.spec;
 }
 
-/** What makes a copy, and then finds it in place of what it was copied from. */
+/** Makes a copy and returns look-ups that find it in place of its source. */
 type MakeCopy = (signal: AbortSignal) => Promise<Partial<SpecLookups>>;
 
 function copiesOf(
@@ -60,8 +58,8 @@ function copiesOf(
   return makes;
 }
 
-/** What was seen in a bucket at first is what the whole request is about. */
-function lookingOnce({ object, tokenizer, folder, ...find }: SpecLookups): SpecLookups {
+/** Caches bucket look-ups for the duration of a request. */
+function withCachedLookups({ object, tokenizer, folder, ...find }: SpecLookups): SpecLookups {
   return {
     ...find,
     ...(object && { object: once(object) }),
@@ -84,7 +82,7 @@ function refuse(faultOf: (error: unknown) => FieldError): (error: unknown) => ne
   };
 }
 
-/** The document that a job would have; what would be copied first has its URI. */
+/** Document of the planned job; contents not copied yet keep their URI. */
 export function plannedSpec({ spec, wanted: { object, folder } }: CheckedSpec): DryRun['spec'] {
   const planned: DryRun['spec'] = { ...spec };
   if (object !== null) {
@@ -94,7 +92,7 @@ export function plannedSpec({ spec, wanted: { object, folder } }: CheckedSpec): 
   if (folder !== null) {
     const { uri } = folder.source;
     planned.model = { ...spec.model, init_from: { uri } };
-    // It would be that of the model, which has no id yet.
+    // It would contain the id of a model that does not exist yet.
     if (spec.data.tokenizer === uri) {
       const { tokenizer: _, ...data } = planned.data;
       planned.data = data;
@@ -103,7 +101,7 @@ export function plannedSpec({ spec, wanted: { object, folder } }: CheckedSpec): 
   return planned;
 }
 
-/** Whether a document names anything by URI: such a request is not looked at again when it is repeated. */
+/** True if a document refers to anything by URI. A repetition of such a request is answered without checking it again. */
 export function namesUri(document: unknown): boolean {
   const data = member(document, 'data');
   const init_from = member(member(document, 'model'), 'init_from');

@@ -17,12 +17,12 @@ export interface RecordJobInput {
 }
 
 /**
- * Records a job: its document in the object store first, so that whatever is queued can be rebuilt from there, then the
- * record with its queue entry in the job store, then the document that says that there is a record: `recover` leaves out
- * what was never acknowledged.
+ * Records a job in three steps: its document in the object store, so that a queued job can be rebuilt from there; the record and
+ * its queue entry in the job store; the acceptance document, without which `recover` skips the job because it was never
+ * acknowledged.
  *
- * @throws what the stores throw; after `job_store_unavailable` and errors of the object store the document stays, because the record
- *   may have been made
+ * @throws errors of the stores; after `job_store_unavailable` and errors of the object store the document stays, because the
+ *   record may exist
  */
 export async function recordJob(
   { store, objects }: { store: Pick<JobStorePort, 'createJob'>; objects: ObjectStore },
@@ -35,7 +35,7 @@ export async function recordJob(
     const result = await store.createJob({ id, ...input });
     // A replay is answered with the job of the first request, so this document belongs to no job.
     if (result.replayed) await discard();
-    // A replay as well: the first request may have been cut off before it came to this.
+    // Also for a replay: the first request may have been interrupted before this write.
     await putAccepted(objects, result.job);
     return result;
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type ExportRequest, type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
 
-/** Which export is meant. @throws ZerofleetError `validation_failed` */
+/** Fills in the defaults of an export request. @throws ZerofleetError `validation_failed` */
 export function resolveExport({ format = 'safetensors', dtype }: ExportRequest, spec: ResolvedJobSpec) {
   if (format === 'safetensors') return { format, dtype: dtype ?? spec.export.dtype };
   if (dtype === undefined || dtype === 'fp32') return { format, dtype: 'fp32' as const };

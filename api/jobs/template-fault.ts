@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { SpecLookups } from './check-spec.js';
 
-/** Reads chat templates in a thread: the parser's time may grow with the square of their length. */
+/** Parses chat templates in a thread: parsing time may grow quadratically with their length. */
 export function templateFault({
   records,
   server,

@@ -5,7 +5,7 @@ import { patchSpec } from '../../spec/index.js';
 import type { Condition, JobStorePort } from '../../state/index.js';
 import { invalidDocument } from './check-spec.js';
 
-/** The job is read, changed and written only if nobody changed it in between; so often at most. */
+/** Maximum number of optimistic attempts to read, change and write the job. */
 const TRIES = 20;
 
 interface Stores {
@@ -16,7 +16,7 @@ interface Stores {
 }
 
 /**
- * Changes a job's document, in the job store and then in the object store.
+ * Changes a job's document in the job store, then in the object store.
  * @throws ZerofleetError `job_not_found`, `validation_failed`, `job_final`, `version_mismatch`, `does_not_fit`
  */
 export async function updateJob(
@@ -45,7 +45,7 @@ async function change(
       steps_done: before.progress.step,
     });
     if (errors.length > 0) throw invalidDocument(errors);
-    // A repeated request; what it wrote first may have been all that it wrote.
+    // A repeated request; the first one may have been interrupted after this write.
     if (changes.changed.length === 0 && changes.requested_ranks === before.requested_ranks) return before;
     if (changes.changed.includes('resources')) await requireFit(changes.spec);
     try {
@@ -57,7 +57,10 @@ async function change(
   }
 }
 
-/** Of two changes at once the later one may be written first, so whoever writes looks whether it is still the last. */
+/**
+ * Stores the documents of a changed job. Concurrent changes may write in any order, so each writer repeats its write until it has
+ * stored the latest version.
+ */
 async function keepDocuments({ store, objects }: Stores, changed: Job): Promise<void> {
   await keepDesired({ store, objects }, changed);
   for (let job: Job | null = changed; job !== null; ) {

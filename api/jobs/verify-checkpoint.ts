@@ -11,12 +11,12 @@ import type { ObjectStore } from '../../platform/object-store/common/port.js';
 
 type Problem = CheckpointVerdict['problems'][number];
 
-/** Codes that say something about the checkpoint; all others say that it could not be read now. */
+/** Codes that mean damage of the checkpoint; other codes mean that it could not be read now. */
 const DAMAGE: readonly string[] = ['manifest_invalid', 'shard_corrupt', 'object_not_found', 'invalid_range'];
 
 /**
- * Reads the whole checkpoint, one shard after the other, and compares it with its manifest.
- * @throws errors of the object store that say nothing about the checkpoint
+ * Reads all shards of a checkpoint one by one and compares them with the manifest.
+ * @throws errors of the object store that do not indicate damage
  */
 export async function verifyCheckpoint(
   objects: ObjectStore,

@@ -1,4 +1,4 @@
-/** What becomes of jobs that waited too long: the record by the job store, the document by the watch. */
+/** Jobs that waited too long: the job store changes the record, the watch stores the document. */
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
 import { desiredKey } from '../../platform/checkpoint/layout.js';
@@ -16,7 +16,7 @@ const job = (id: string, changes: Partial<Job>): Job => ({
   ...changes,
 });
 
-/** A watch over rounds of expired jobs; after the last of them, `done` resolves. */
+/** A watch over batches of expired jobs; `done` resolves after the last batch. */
 async function watch(t: { testdir(): string }, jobs: readonly Job[], rounds: (string[] | Error)[]) {
   const objects = await openObjectStore(new URL(`file://${t.testdir()}`).href);
   let watched: { close(): Promise<void> } | undefined;
@@ -37,7 +37,7 @@ async function watch(t: { testdir(): string }, jobs: readonly Job[], rounds: (st
   };
 }
 
-t.test('that a job was stopped is kept in the object store, as what it was', async (t) => {
+t.test('a stopped job is stored in the object store with its final state', async (t) => {
   const jobs = [
     job('job_paused', { state: 'paused', reason: 'budget_reached', epoch: 3 }),
     job('job_cancelled', { state: 'cancelled', reason: 'budget_reached' }),
@@ -47,7 +47,7 @@ t.test('that a job was stopped is kept in the object store, as what it was', asy
   t.match(await desired('job_cancelled'), { desired: 'cancel', reason: 'budget_reached' });
 });
 
-t.test('what a person has asked for meanwhile is not written over', async (t) => {
+t.test('a concurrent request of a client is not overwritten', async (t) => {
   const jobs = [
     job('job_resumed', { state: 'queued', reason: 'user_request' }),
     job('job_stopped', { state: 'cancelled', reason: 'user_request' }),
@@ -56,7 +56,7 @@ t.test('what a person has asked for meanwhile is not written over', async (t) =>
   for (const id of ['job_resumed', 'job_stopped', 'job_gone']) t.equal(await desired(id), null);
 });
 
-t.test('a job store that does not answer is asked again', async (t) => {
+t.test('an unavailable job store is retried', async (t) => {
   const jobs = [job('job_paused', { state: 'paused', reason: 'budget_reached' })];
   const desired = await watch(t, jobs, [new Error('away'), [], new Error('away'), ['job_paused']]);
   t.match(await desired('job_paused'), { desired: 'pause' });

@@ -12,12 +12,12 @@ export interface WaitWatchOptions {
   log: Logger;
 }
 
-/** Stops jobs that have waited longer than they may. It is the API that looks, for there may be no worker at all. */
+/** Stops jobs that exceed their waiting time. The API does this because there may be no worker. */
 export function watchWaits(options: WaitWatchOptions, interval_ms = INTERVAL_MS): Periodic {
   return new Periodic(
     () => look(options),
     interval_ms,
-    (error) => options.log.warn({ err: error }, 'jobs that waited too long not looked for'),
+    (error) => options.log.warn({ err: error }, 'look-up of jobs that waited too long failed'),
   );
 }
 

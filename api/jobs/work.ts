@@ -4,18 +4,18 @@ import type { ProjectRecords } from '../access/project-records.js';
 
 type Work = DryRun['work'];
 
-/** Jobs that are looked at for what they have measured, the newest ones of the project. */
-const LOOKED_AT = 100;
+/** Number of newest jobs of the project whose measurements are considered. */
+const MAX_CANDIDATES = 100;
 
 export interface WorkDeps {
   records: Pick<ProjectRecords, 'getDataset' | 'listJobs' | 'listAttempts'>;
-  /** All events of a job. */
+  /** Returns all events of a job. */
   events(jobId: string): Promise<JobEvent[]>;
 }
 
-/** What a job would read, and for how long, by what jobs before it have measured. */
+/** Estimates the data that a job would read and its duration, from measurements of earlier jobs. */
 export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Work> {
-  const { data: jobs } = await deps.records.listJobs({ limit: LOOKED_AT });
+  const { data: jobs } = await deps.records.listJobs({ limit: MAX_CANDIDATES });
   const { steps, global_batch_size, sequence_length } = spec.train;
   const sequences = steps * global_batch_size;
   const tokens = sequences * sequence_length;
@@ -31,14 +31,14 @@ export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Wor
   };
 }
 
-/** Those that a job with the same data has found. */
+/** Number of sequences prepared for an earlier job with the same data. */
 async function preparedSequences(
   spec: ResolvedJobSpec,
   jobs: readonly Job[],
   { events }: WorkDeps,
 ): Promise<number | null> {
   const of = ({ data: { seed, ...data }, train }: ResolvedJobSpec) =>
-    // Without a part that is set aside the seed says in which order, not how many.
+    // Without a validation split the seed changes only the order of sequences, not their number.
     JSON.stringify([data, data.validation_fraction > 0 && seed, train.sequence_length]);
   const same = jobs.find((job) => of(job.spec) === of(spec) && job.progress.step > 0);
   if (!same) return null;
@@ -48,8 +48,8 @@ async function preparedSequences(
 }
 
 /**
- * By the job whose model costs about as much: the newest of those that are nearest. A rank is taken to compute as much in a second for
- * this job as it did for that one.
+ * Duration estimated from the newest of the jobs with the most similar model cost. A rank is assumed to perform as many FLOPs per
+ * second as in that job.
  */
 async function durationOf(
   spec: ResolvedJobSpec,

@@ -3,7 +3,7 @@ import { ApiMetrics } from './api-metrics.js';
 
 const POOL = { name: 'a', workers: 2, slots: 8, used_slots: 3, running: 1, waiting: 4, groups: [] };
 
-t.test('requests by operation and status, streams that are open', async (t) => {
+t.test('requests by operation and status, open streams', async (t) => {
   const metrics = new ApiMetrics();
   metrics.answered('getJob', 200, 0.004);
   metrics.answered('getJob', 200, 0.2);
@@ -20,7 +20,7 @@ t.test('requests by operation and status, streams that are open', async (t) => {
   t.match(text, 'zerofleet_api_streams_open 1');
 });
 
-t.test('pools as they are when it is asked; one that is gone is not told any more', async (t) => {
+t.test('the pools at the time of the scrape; a removed pool is no longer reported', async (t) => {
   const metrics = new ApiMetrics();
   const { text: before } = await metrics.scrape([POOL, { ...POOL, name: 'b' }]);
   for (const [what, value] of [

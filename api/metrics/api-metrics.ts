@@ -2,26 +2,26 @@ import { Gauge, Histogram, Registry } from 'prom-client';
 import type { Pool } from '../../contracts/index.js';
 
 const PREFIX = 'zerofleet_api_';
-/** From an answer out of memory to a long upload. */
+/** From a cached answer to a long upload. */
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** What one API process counts, in Prometheus' terms; names and help are the documentation. */
+/** Prometheus metrics of one API process; names and help texts document them. */
 export class ApiMetrics {
   private readonly registry = new Registry();
   private readonly requestSeconds = new Histogram({
     name: `${PREFIX}request_seconds`,
-    help: 'Duration of requests until the last byte of the answer, by operation ("none": no such route) and status. Streams of jobs are not among them.',
+    help: 'Duration of requests until the last byte of the answer, by operation ("none": unknown route) and status. Job streams are excluded.',
     labelNames: ['operation', 'status'],
     buckets: REQUEST_BUCKETS,
     registers: [this.registry],
   });
-  private readonly streams = this.gauge(`${PREFIX}streams_open`, 'Streams of jobs that are open.');
+  private readonly streams = this.gauge(`${PREFIX}streams_open`, 'Open job streams.');
   private readonly pools = {
-    workers: this.gauge('zerofleet_pool_workers', 'Workers that are alive.', ['pool']),
-    slots: this.gauge('zerofleet_pool_slots', 'Ranks that these can run at once.', ['pool']),
-    used_slots: this.gauge('zerofleet_pool_used_slots', 'Slots that belong to jobs.', ['pool']),
-    running: this.gauge('zerofleet_pool_running_jobs', 'Jobs that have slots.', ['pool']),
-    waiting: this.gauge('zerofleet_pool_waiting_jobs', 'Jobs that wait for slots.', ['pool']),
+    workers: this.gauge('zerofleet_pool_workers', 'Live workers.', ['pool']),
+    slots: this.gauge('zerofleet_pool_slots', 'Slots of the live workers.', ['pool']),
+    used_slots: this.gauge('zerofleet_pool_used_slots', 'Slots allocated to jobs.', ['pool']),
+    running: this.gauge('zerofleet_pool_running_jobs', 'Jobs with allocated slots.', ['pool']),
+    waiting: this.gauge('zerofleet_pool_waiting_jobs', 'Jobs waiting for slots.', ['pool']),
   };
 
   answered(operation: string, status: number, seconds: number): void {
@@ -36,10 +36,7 @@ export class ApiMetrics {
     this.streams.dec();
   }
 
-  /**
-   * Content type and text of everything, as a scrape answers it.
-   * @param pools as they are now; one that is gone is not reported any more
-   */
+  /** Content type and text of a scrape. @param pools current pools; removed pools are no longer reported */
   async scrape(pools: readonly Pool[]): Promise<{ type: string; text: string }> {
     for (const gauge of Object.values(this.pools)) gauge.reset();
     for (const { name, groups: _, ...counts } of pools) {

@@ -2,25 +2,25 @@ import { once } from 'node:events';
 import tar from 'tar-stream';
 import { ZerofleetError } from '../../contracts/index.js';
 
-/** A file of an archive. Its content must be read to the end before the next file comes. */
+/** A file of an archive. Its content must be read to the end before the next file. */
 export interface ArchiveFile {
-  /** Folders and name, with `/` between them; none of them is empty, `.` or `..`. */
+  /** Path segments; none of them is empty, `.` or `..`. */
   path: string[];
-  /** Length of the content, as the archive says. */
+  /** Content length from the archive header. */
   bytes: number;
   content: AsyncIterable<Uint8Array>;
 }
 
-/** Longest piece that the parser gets at once; so much it may be ahead of what is accounted for. */
+/** Maximum piece passed to the parser; the parser may be ahead of the accounting by this much. */
 const PIECE_BYTES = 64 * 1024;
-/** Headers, long names and padding that one file may have. */
+/** Maximum headers, long names and padding of one file. */
 const OVERHEAD_BYTES = 64 * 1024;
 
 /**
- * The regular files of a tar archive, while it arrives. Nothing of it is held but the piece that is under way.
+ * Yields the regular files of a tar archive while it arrives. Only the current piece is in memory.
  *
- * @param limit largest archive, in bytes
- * @throws (while it is read) ZerofleetError `model_archive_invalid`, `model_too_large`; what the body throws
+ * @param limit maximum size of the archive, in bytes
+ * @throws (while it is read) ZerofleetError `model_archive_invalid`, `model_too_large`; errors of the body
  */
 export async function* archiveFiles(
   body: AsyncIterable<Uint8Array>,
@@ -29,14 +29,13 @@ export async function* archiveFiles(
   const extract = tar.extract();
   const account = new Account(limit);
   const pumped = pump(body, extract, account);
-  // The loop below ends with the same error; this one must not count as unhandled until it does.
+  // The loop below throws the same error; until then this promise must not count as unhandled.
   pumped.catch(() => undefined);
   try {
     for await (const entry of extract) {
       account.entryBegins();
       const { name, type, size = 0 } = entry.header;
-      if (!(Number.isSafeInteger(size) && size >= 0))
-        throw invalid(`${shown(name)} has no size that a file can have`);
+      if (!(Number.isSafeInteger(size) && size >= 0)) throw invalid(`${shown(name)} has an invalid size`);
       const content = counted(entry, account);
       if (isFile(name, type)) yield { path: checkedPath(name), bytes: size, content };
       for await (const _ of content);
@@ -49,13 +48,13 @@ export async function* archiveFiles(
   }
 }
 
-/** Whether it is a file. @throws ZerofleetError for what is neither file nor folder */
+/** True for a file, false for a folder. @throws ZerofleetError for any other entry */
 function isFile(name: string, type: string | null | undefined): boolean {
   if (type === 'file' || type === 'contiguous-file') return true;
   if (type === 'directory') return false;
   throw invalid(
-    `${shown(name)} is a ${type ?? 'thing of an unknown kind'}; ` +
-      'only files and folders are read (tar -h follows links when it makes an archive)',
+    `${shown(name)} is a ${type ?? 'entry of an unknown kind'}; ` +
+      'only files and folders are allowed (tar -h follows links when it creates an archive)',
   );
 }
 
@@ -63,11 +62,11 @@ function checkedPath(name: string): string[] {
   const path = name.split('/').filter((part) => part !== '.' && part !== '');
   const climbs = name.startsWith('/') || path.includes('..') || path.length === 0;
   if (climbs || name.includes('\\') || name.includes('\0'))
-    throw invalid(`${shown(name)} is no relative path of a file`);
+    throw invalid(`${shown(name)} is not a relative path of a file`);
   return path;
 }
 
-/** Writes the body into the parser, no faster than it is read. */
+/** Writes the body into the parser with backpressure. */
 async function pump(body: AsyncIterable<Uint8Array>, extract: tar.Extract, account: Account): Promise<void> {
   const gone = new AbortController();
   extract.once('close', () => gone.abort());
@@ -98,8 +97,8 @@ async function* counted(content: AsyncIterable<Uint8Array>, account: Account): A
 }
 
 /**
- * Compares what arrived with what became content. The parser collects long names in memory, however long the archive says
- * that they are: bytes of which nothing came out end the upload instead.
+ * Compares received bytes with content bytes. The parser collects long names of any declared length in memory: too many bytes
+ * without content end the upload.
  */
 class Account {
   private total = 0;
@@ -111,7 +110,7 @@ class Account {
     this.total += bytes;
     this.unexplained += bytes;
     if (this.total > this.limit) throw tooLarge(this.limit);
-    if (this.unexplained > 16 * OVERHEAD_BYTES) throw invalid('it has a megabyte that belongs to no file');
+    if (this.unexplained > 16 * OVERHEAD_BYTES) throw invalid('it has a megabyte outside of any file');
   }
 
   entryBegins(): void {
@@ -133,7 +132,7 @@ function invalid(problem: string): ZerofleetError {
   return new ZerofleetError('model_archive_invalid', `the archive can't be read: ${problem}`);
 }
 
-/** The parser's own errors say what is wrong with the archive. */
+/** Converts the parser's errors, which describe faults of the archive. */
 function asOurs(error: unknown): unknown {
   return error instanceof ZerofleetError ? error : invalid((error as Error).message);
 }

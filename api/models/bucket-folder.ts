@@ -8,8 +8,8 @@ import { requireDocumentSize } from '../contents/documents.js';
 import { unreadIn } from '../contents/tokenizer.js';
 import { untilAborted } from '../http/long-request.js';
 import type { Inspector } from '../inspection/inspector.js';
+import { collectBytes } from './collect-bytes.js';
 import { type FolderFile, kindOf, MAX_IGNORED } from './folder.js';
-import { wholeOf } from './whole.js';
 
 interface Found {
   name: string;
@@ -17,22 +17,19 @@ interface Found {
   object: SourceObject;
 }
 
-/**
- * A model's folder as it was when it was looked at: each file is read only if it is still the one that was found, so that a model is
- * never made of two.
- */
+/** Snapshot of a model's folder: each file is read only if it is unchanged since the listing, so a copy never mixes two versions. */
 export class BucketModel {
   private constructor(
-    /** Without a version where the server doesn't say when a file has changed. */
+    /** Without a version if the server reports no changes of files. */
     readonly source: NonNullable<Model['source']>,
     private readonly found: readonly Found[],
     readonly ignored: string[],
   ) {}
 
   /**
-   * Only looks.
-   * @param uri with or without a slash at its end
-   * @throws ZerofleetError `model_file_missing`, and those of the sources
+   * Lists a folder without reading files.
+   * @param text URI with or without a trailing slash
+   * @throws ZerofleetError `model_file_missing`, and errors of the sources
    */
   static async find(text: string, sources: DatasetSources): Promise<BucketModel> {
     const uri = folderUri(text);
@@ -64,13 +61,13 @@ export class BucketModel {
   }
 
   /**
-   * As much of the model as its `config.json` and the names of the files tell; nothing else is read. It has no tokens to check, and its
-   * URI instead of an id.
-   * @throws ZerofleetError `model_file_missing`, `model_too_large`, `model_config_invalid`, `content_too_complex`; those of reading the bucket
+   * Model properties from `config.json` and the file names; nothing else is read. The preview has no tokenizer, and its URI
+   * instead of an id.
+   * @throws ZerofleetError `model_file_missing`, `model_too_large`, `model_config_invalid`, `content_too_complex`; those of
+   *   reading the bucket
    */
   async preview(project: string, inspector: Inspector): Promise<Model> {
-    if (!this.found.some(({ kind }) => kind === 'weights'))
-      throw missing('model.safetensors, and no shard of one');
+    if (!this.found.some(({ kind }) => kind === 'weights')) throw missing('model.safetensors without shards');
     const bytes = await this.config();
     const described = await inspector.run('readConfig', { bytes }, { owner: project });
     return {
@@ -97,11 +94,11 @@ export class BucketModel {
     if (file === undefined) throw missing(CONFIG_FILE);
     const { object } = file;
     requireDocumentSize(CONFIG_FILE, object.bytes);
-    return wholeOf(object.read(), object.bytes);
+    return collectBytes(object.read(), object.bytes);
   }
 }
 
-/** Which version of the files it is; none where the server doesn't say when one has changed. */
+/** Version of a set of files; none if the server reports no changes of files. */
 export function versionOf(found: readonly Pick<Found, 'name' | 'object'>[]): { version?: string } {
   if (found.some(({ object }) => object.etag === '')) return {};
   const hash = createHash('sha256');

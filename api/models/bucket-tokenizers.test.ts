@@ -6,7 +6,7 @@ import { BucketTokenizers } from './bucket-tokenizers.js';
 const URI = 's3://zoo/words.json';
 const GOOD = JSON.stringify(TINY_TOKENIZER);
 
-/** A bucket with one object, and how often that was read. */
+/** A bucket with one object, and a count of its reads. */
 function bucketOf(t: Test, content: string, etag: string) {
   const bucket = { content, etag, reads: 0, broken: false };
   const find = async () => ({
@@ -23,13 +23,13 @@ function bucketOf(t: Test, content: string, etag: string) {
   return { bucket, tokenizers };
 }
 
-t.test('an object is read once for as long as it stays the same', async (t) => {
+t.test('an unchanged object is read once', async (t) => {
   const { bucket, tokenizers } = bucketOf(t, GOOD, '"1"');
   const [first, second] = await Promise.all([tokenizers.find(URI), tokenizers.find(URI)]);
   t.match(first, { tokenizer: { vocab_size: 27, chat_template: null }, source: { uri: URI } });
   t.equal(bucket.reads, 1);
   const elsewhere = await tokenizers.find('s3://zoo/others.json');
-  t.equal(elsewhere.digest, first.digest, 'the digest is that of the content');
+  t.equal(elsewhere.digest, first.digest, 'the digest is of the content');
   t.equal(bucket.reads, 2);
   Object.assign(bucket, { content: `${GOOD}\n`, etag: '"2"' });
   const changed = await tokenizers.find(URI);
@@ -38,14 +38,14 @@ t.test('an object is read once for as long as it stays the same', async (t) => {
   t.equal(bucket.reads, 3);
 });
 
-t.test('one without an ETag is read each time', async (t) => {
+t.test('an object without an ETag is read each time', async (t) => {
   const { bucket, tokenizers } = bucketOf(t, GOOD, '');
   t.strictSame((await tokenizers.find(URI)).source, { uri: URI });
   await tokenizers.find(URI);
   t.equal(bucket.reads, 2);
 });
 
-t.test('what went wrong is not remembered', async (t) => {
+t.test('failures are not cached', async (t) => {
   const { bucket, tokenizers } = bucketOf(t, '{"model": 1}', '"1"');
   for (let i = 0; i < 2; i += 1) await t.rejects(tokenizers.find(URI), { code: 'tokenizer_invalid' });
   Object.assign(bucket, { content: GOOD, broken: true });
@@ -54,12 +54,12 @@ t.test('what went wrong is not remembered', async (t) => {
   t.ok(await tokenizers.find(URI));
 });
 
-t.test('the memory is bounded', async (t) => {
+t.test('the cache is bounded', async (t) => {
   const { bucket, tokenizers } = bucketOf(t, GOOD, '"1"');
   for (let i = 0; i <= 1000; i += 1) await tokenizers.find(`s3://zoo/${i}.json`);
   const before = bucket.reads;
   await tokenizers.find('s3://zoo/1000.json');
   t.equal(bucket.reads, before);
   await tokenizers.find('s3://zoo/0.json');
-  t.equal(bucket.reads, before + 1, 'the oldest is forgotten');
+  t.equal(bucket.reads, before + 1, 'the oldest entry is evicted');
 });

@@ -6,28 +6,28 @@ import type { SourceObject } from '../../platform/object-store/s3/source.js';
 import { requireDocumentSize } from '../contents/documents.js';
 import type { Inspector } from '../inspection/inspector.js';
 import { versionOf } from './bucket-folder.js';
+import { collectBytes } from './collect-bytes.js';
 import { digestOf } from './folder.js';
-import { wholeOf } from './whole.js';
 
-/** What a `tokenizer.json` is, whichever its URI. */
+/** Content of a `tokenizer.json`, independent of its URI. */
 interface Content {
-  /** As the digest of the model that has no other file. */
+  /** Digest of a model that consists of this file only. */
   digest: string;
   tokenizer: NonNullable<Model['tokenizer']>;
 }
 
-/** A `tokenizer.json` in a bucket that was read, as it was then. */
+/** A version of a `tokenizer.json` in a bucket that was read. */
 export interface BucketTokenizer extends Content {
   source: NonNullable<Model['source']>;
   object: SourceObject;
 }
 
-/** Objects whose content is remembered. */
-const MAX_KNOWN = 1000;
+/** Maximum number of cached objects. */
+const MAX_CACHED = 1000;
 
 /**
- * The tokenizers that documents name by URI. Reading one of a large vocabulary takes a server half a second of its time, so each object
- * is read once for as long as it stays the same.
+ * Cache of tokenizers that documents refer to by URI. Parsing a large vocabulary takes half a second, so each object version is
+ * read once.
  */
 export class BucketTokenizers {
   /** By URI and version. */
@@ -39,8 +39,8 @@ export class BucketTokenizers {
   ) {}
 
   /**
-   * @param project that asks
-   * @throws ZerofleetError `model_too_large`, `tokenizer_invalid`, `content_too_complex`; those of the sources
+   *  @param project project of the request
+   * @throws ZerofleetError `model_too_large`, `tokenizer_invalid`, `content_too_complex`; errors of the sources
    */
   async find(uri: string, project: string): Promise<BucketTokenizer> {
     const object = await this.sources.find(uri);
@@ -54,7 +54,7 @@ export class BucketTokenizers {
     object: SourceObject,
     project: string,
   ): Promise<Content> {
-    // A server that gives no ETags doesn't say when an object has changed.
+    // Without an ETag, changes of an object cannot be detected.
     if (version === undefined) return this.read(object, project);
     const key = `${version} ${uri}`;
     const known = this.known.get(key);
@@ -63,20 +63,20 @@ export class BucketTokenizers {
     this.known.set(key, content);
     content.catch(() => this.known.delete(key));
     const [oldest] = this.known.keys();
-    if (this.known.size > MAX_KNOWN && oldest !== undefined) this.known.delete(oldest);
+    if (this.known.size > MAX_CACHED && oldest !== undefined) this.known.delete(oldest);
     return content;
   }
 
   private async read(object: SourceObject, owner: string): Promise<Content> {
     const hash = createHash('sha256');
-    const bytes = await wholeOf(object.read(), object.bytes, hash);
+    const bytes = await collectBytes(object.read(), object.bytes, hash);
     const sha256 = hash.digest('hex');
     const tokenizer = await this.inspector.run('readTokenizer', { bytes }, { owner });
     return { digest: digestOf([{ name: TOKENIZER_FILE, sha256 }]), tokenizer };
   }
 }
 
-/** What is known of the copy before there is one. It has its URI instead of an id. */
+/** Preview of the copy before it exists. It has its URI instead of an id. */
 export function previewOf({ source, object, digest, tokenizer }: BucketTokenizer, project: string): Model {
   return {
     id: source.uri,

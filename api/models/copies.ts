@@ -8,18 +8,18 @@ import { type CopyFolderDeps, copyFolder, copyTokenizer } from './store-model.js
 export interface ModelCopiesDeps extends CopyFolderDeps {
   store: CopyFolderDeps['store'] & Pick<ModelRecords, 'findModelCopy' | 'findTokenizerCopy'>;
   copies: Copies;
-  /** Ends the copies that are under way. */
+  /** Aborts copies in progress. */
   closing: AbortSignal;
 }
 
-/** Makes models of the folders and tokenizers that jobs name. */
+/** Creates models from the folders and tokenizers that jobs refer to. */
 export class ModelCopies {
   constructor(private readonly deps: ModelCopiesDeps) {}
 
   /**
-   * The model of a folder, once it is there.
+   * Returns the model of a folder, once it is complete.
    * @param signal ends the waiting, not the copy
-   * @throws ZerofleetError those of a model that is registered; the signal's reason
+   * @throws ZerofleetError errors of registering a model; the signal's reason
    */
   modelOf(project: string, folder: BucketModel, signal: AbortSignal): Promise<Model> {
     const { store, copies, closing } = this.deps;
@@ -37,7 +37,7 @@ export class ModelCopies {
   }
 
   /**
-   * The model that has the content of a tokenizer, wherever it was copied from, once it is there.
+   * Returns the model with the content of a tokenizer, from whichever URI it was copied, once it is complete.
    * @param signal ends the waiting, not the copy
    * @throws as `copyTokenizer`; the signal's reason
    */

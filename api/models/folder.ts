@@ -4,15 +4,15 @@ import { COMPANION_FILES, CONFIG_FILE, INDEX_FILE } from '../../platform/models/
 import { inCheckpoint } from '../contents/deepspeed/names.js';
 import { type ArchiveFile, archiveFiles } from './archive.js';
 
-/** What is read and kept as it is, but for the weights. */
+/** Files besides the weights that are read and stored unchanged. */
 const DOCUMENTS: ReadonlySet<string> = new Set([CONFIG_FILE, INDEX_FILE, ...COMPANION_FILES]);
 const WEIGHTS = /^model(-\d{5}-of-\d{5})?\.safetensors$/;
 
-/** Names that are told of what was left out. */
+/** Maximum number of ignored names that are reported. */
 export const MAX_IGNORED = 100;
 const SHOWN_NAME = 255;
 
-/** What a file of a model's folder is by its name; null for what is left out. */
+/** Kind of a file in a model's folder, from its name; null for an ignored file. */
 export function kindOf(name: string): 'document' | 'weights' | null {
   if (DOCUMENTS.has(name)) return 'document';
   return WEIGHTS.test(name) ? 'weights' : null;
@@ -27,20 +27,20 @@ export function digestOf(files: readonly Pick<ExportFile, 'name' | 'sha256'>[]):
 }
 
 export interface FolderFile extends Omit<ArchiveFile, 'path'> {
-  /** One of a fixed set of names: fit for an object key. */
+  /** One of a fixed set of names, valid as an object key. */
   name: string;
   kind: 'document' | 'weights' | 'checkpoint';
 }
 
 /**
- * The files of the one folder of an archive that make a model. The first file that could belong to a model says which folder
- * it is; what lies elsewhere, or has a name that means nothing here, is left out.
+ * Selects the files of a model from an archive. The first file that could belong to a model determines its folder; files
+ * elsewhere or with other names are ignored.
  */
 export class ModelFolder {
   readonly ignored: string[] = [];
   private readonly seen = new Set<string>();
   private folder: string | null = null;
-  /** Of a checkpoint of DeepSpeed. */
+  /** Folder of a DeepSpeed checkpoint. */
   private checkpoint: string | null = null;
 
   /** @throws (while it is read) ZerofleetError `model_archive_invalid`, `model_too_large`; what the body throws */

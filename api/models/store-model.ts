@@ -23,12 +23,12 @@ export interface CopyFolderDeps extends StoreModelDeps {
   limits: Pick<ApiLimits, 'model_bytes'>;
 }
 
-/** What is known of a model before its files were read. */
+/** Model properties that are known before its files are read. */
 export type ModelHead = Pick<Model, 'project' | 'name'>;
 
 /**
  * Stores the files, then the record: the model exists only when all of it is durable.
- * @throws what `storeFiles` throws, and the job store
+ * @throws errors of `storeFiles` and of the job store
  */
 export async function storeModel(
   { store, objects, inspector, log }: StoreModelDeps,
@@ -53,7 +53,7 @@ export async function storeModel(
 }
 
 /**
- * Copies the files of a folder of a bucket: what becomes of them later changes no bit of a job.
+ * Copies the files of a bucket folder: later changes of the folder affect no job.
  * @throws ZerofleetError `model_too_large`, `storage_quota_exceeded`, those of an upload and of reading the bucket
  */
 export async function copyFolder(
@@ -72,7 +72,7 @@ export async function copyFolder(
 }
 
 /**
- * Copies a tokenizer, which becomes a model of one file.
+ * Copies a tokenizer to a model of one file.
  * @throws ZerofleetError `storage_quota_exceeded`, `tokenizer_invalid`, and those of reading the bucket
  */
 export async function copyTokenizer(
@@ -87,7 +87,7 @@ export async function copyTokenizer(
     const content = untilAborted(object.read(), signal);
     const stored = await upload.storeTokenizer({ name: TOKENIZER_FILE, kind: 'document', bytes, content });
     if (stored.digest === digest) return { ...stored, source };
-    throw new ZerofleetError('dataset_source_changed', `${source.uri} was changed after it was read first`);
+    throw new ZerofleetError('dataset_source_changed', `${source.uri} was changed after it was first read`);
   });
 }
 

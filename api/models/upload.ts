@@ -10,13 +10,13 @@ import { encodeRecord, type ModelRecord, Records } from '../contents/records.js'
 import { unreadIn } from '../contents/tokenizer.js';
 import { WeightsScan } from '../contents/weights-scan.js';
 import type { Inspector } from '../inspection/inspector.js';
+import { collectBytes } from './collect-bytes.js';
 import { digestOf, type FolderFile, MAX_IGNORED, ModelFolder } from './folder.js';
-import { wholeOf } from './whole.js';
 
-/** What is known of a model once its files are stored. */
+/** Properties of a model with stored files. */
 export type StoredModel = Omit<Model, 'description' | 'id' | 'project' | 'name' | 'created_at'>;
 
-/** Far more than the parameters of any model have. */
+/** Far more than the number of parameters of any model. */
 const MAX_FILES = 20_000;
 
 export interface ModelUploadDeps {
@@ -25,11 +25,11 @@ export interface ModelUploadDeps {
 }
 
 /**
- * One upload: stores the files of a model under its id while they arrive. What has to be understood of them is read in threads; what is
- * found of each file is kept as bytes until all are there.
+ * One upload: stores the files of a model under its id while they arrive. Files are parsed in threads; the findings about each
+ * file are kept as bytes until all files are present.
  */
 export class ModelUpload {
-  /** Those that are read whole, by name. */
+  /** Files that are read whole, by name. */
   private readonly documents = new Map<string, Uint8Array<ArrayBuffer>>();
   private readonly records = new Records();
   private files: ExportFile[] = [];
@@ -38,15 +38,15 @@ export class ModelUpload {
   constructor(
     private readonly deps: ModelUploadDeps,
     private readonly id: string,
-    /** Whose upload it is. */
+    /** Project of the upload. */
     private readonly owner: string,
   ) {}
 
   /**
-   * @param body a tar archive
-   * @param limit its largest size, in bytes
-   * @throws ZerofleetError `model_…`, `safetensors_invalid`, `tokenizer_invalid`, `content_too_complex`; ObjectStoreError; what the body
-   *   throws. `discard` then removes what was stored until then.
+   *  @param body a tar archive
+   * @param limit its maximum size, in bytes
+   * @throws ZerofleetError `model_…`, `safetensors_invalid`, `tokenizer_invalid`, `content_too_complex`; ObjectStoreError; errors
+   *   of the body. The caller then calls `discard` to remove stored files.
    */
   async receive(body: AsyncIterable<Uint8Array>, limit: number): Promise<StoredModel> {
     const folder = new ModelFolder();
@@ -54,8 +54,8 @@ export class ModelUpload {
   }
 
   /**
-   * Stores files of a folder that come one after the other.
-   * @param ignored names of what is left out, which may grow while the files come
+   * Stores the files of a folder in sequence.
+   * @param ignored names of ignored files; the list may grow while files arrive
    * @throws as `receive`
    */
   async store(files: AsyncIterable<FolderFile>, ignored: readonly string[]): Promise<StoredModel> {
@@ -81,10 +81,7 @@ export class ModelUpload {
     return this.describe(model, [...ignored, ...unused].slice(0, MAX_IGNORED));
   }
 
-  /**
-   * Stores a `tokenizer.json` that comes without a model.
-   * @throws as `receive`
-   */
+  /** Stores a `tokenizer.json` without a model. @throws as `receive` */
   async storeTokenizer(file: FolderFile): Promise<StoredModel> {
     await this.storeDocument(file);
     const bytes = this.documents.get(file.name) as Uint8Array<ArrayBuffer>;
@@ -98,11 +95,11 @@ export class ModelUpload {
     await this.deps.objects.delete(this.keys);
   }
 
-  /** It is stored first: once it is being read, it belongs to a thread. */
+  /** Stored first: the thread that parses it takes over its bytes. */
   private async storeDocument({ name, bytes, content }: FolderFile): Promise<void> {
     requireDocumentSize(name, bytes);
     const sha256 = createHash('sha256');
-    const whole = await wholeOf(content, bytes, sha256);
+    const whole = await collectBytes(content, bytes, sha256);
     await this.put(name, whole);
     this.files.push({ name, bytes: whole.length, sha256: sha256.digest('hex') });
     const read = await this.deps.inspector.run(
@@ -118,7 +115,7 @@ export class ModelUpload {
       const config = this.documents.get(CONFIG_FILE);
       const { record, watched } = await this.deps.inspector.run(
         'readHeader',
-        // A copy: it is needed for the next file, too.
+        // A copy, because the next file needs it too.
         { file: name, file_bytes: bytes, start, config: config === undefined ? null : { bytes: config } },
         { owner: this.owner },
       );
@@ -129,7 +126,7 @@ export class ModelUpload {
     this.record({ stored: { file: name, bytes, crc32c }, digests: scan.digests() });
   }
 
-  /** The directory of a PyTorch file is at its end, so the file is stored first and checked then, by a second reading. */
+  /** The directory of a PyTorch file is at its end, so the file is stored first and then checked by a second read. */
   private async storeCheckpoint({ name, bytes, content }: FolderFile): Promise<void> {
     const { objects, inspector } = this.deps;
     const crc32c = await this.storeChecksummed(name, bytes, content);

@@ -21,7 +21,7 @@ async function start(t: Test, options?: TestStackOptions) {
   return { stack, log, send };
 }
 
-t.test('what changes something is in the log, carried out or refused', async (t) => {
+t.test('mutating requests are in the log, executed or refused', async (t) => {
   const { stack, log, send } = await start(t);
   const job = await stack.createJob();
   const headers = await stack.headersOf('jobs:read');
@@ -70,7 +70,7 @@ t.test('what changes something is in the log, carried out or refused', async (t)
     t.same(await log(`?limit=4&after=${first.next_cursor}`), { data: data.slice(4), next_cursor: null });
   });
 
-  t.test('of its own project only', async (t) => {
+  t.test('own project only', async (t) => {
     const theirs = await stack.headersIn('team-b');
     await send('POST', `/v1/jobs/${job.id}/pause`, { headers: theirs });
     t.match((await log('', theirs)).data, [{ operation: 'pauseJob', outcome: 'refused', status: 404 }]);
@@ -84,7 +84,7 @@ t.test('what changes something is in the log, carried out or refused', async (t)
   });
 });
 
-t.test('what only reads is not in the log, and neither is a secret', async (t) => {
+t.test('reading requests and secrets are not in the log', async (t) => {
   const { stack, log, send } = await start(t);
   const job = await stack.createJob();
   await send('POST', '/v1/estimate', { payload: { spec: job.spec } });

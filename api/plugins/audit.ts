@@ -4,10 +4,10 @@ import type { AuditEntry, OperationId } from '../../contracts/index.js';
 import { PROBLEM_MEDIA_TYPE } from '../http/problem.js';
 
 /**
- * Writes every request that may change something to the audit log of the key's project, whether it was carried out or refused: before
- * its answer is sent; should Redis fail just then, the server's own log has the entry. An entry has names and ids only, nothing of a body or a header.
+ * Writes every mutating request to the audit log of the key's project, executed or refused, before its answer is sent. If Redis
+ * fails at that moment, the server's own log has the entry. An entry has names and ids only, no content of bodies or headers.
  *
- * A request without a key that is known belongs to no project; the server's own log has it.
+ * A request without a known key belongs to no project and is in the server's own log.
  */
 export default fp(
   async (app: FastifyInstance) => {
@@ -20,7 +20,7 @@ export default fp(
       store.appendAudit(apiKey.project, { ...entry, key_id: apiKey.id, key_name: apiKey.name }).then(
         () => done(),
         (error: unknown) => {
-          // What was done is done: the client has to hear of it.
+          // The change was made; the client must get its answer.
           request.log.error({ err: error, audit: entry }, 'audit entry not written');
           done();
         },
@@ -40,7 +40,7 @@ function entryOf(
   return {
     at: new Date().toISOString(),
     operation: operationId,
-    // A parameter that was refused may be anything.
+    // A refused parameter may contain anything.
     resource: code === 'invalid_parameter' ? null : resourceOf(request, reply),
     outcome: status < 400 ? 'succeeded' : status < 500 ? 'refused' : 'failed',
     status,
@@ -49,7 +49,7 @@ function entryOf(
   };
 }
 
-/** The id of what was made, else the one in the path. */
+/** The id of the created resource, else the id in the path. */
 function resourceOf(request: FastifyRequest, reply: FastifyReply): string | null {
   const location = reply.getHeader('location');
   if (typeof location === 'string') return location.slice(location.lastIndexOf('/') + 1);

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
-import { bodyText, refuseHalfPairs } from '../http/json-body.js';
+import { bodyText, refuseUnpairedSurrogates } from '../http/json-body.js';
 
 /** Media types whose body a handler reads as a stream. */
 const STREAMED = [
@@ -13,21 +13,21 @@ const STREAMED = [
 ];
 
 /**
- * How bodies are read: JSON whole and parsed, uploads as the stream that they arrive in. Which of them an operation accepts
- * is for the contract to say; `contract` refuses the others before a byte is read.
+ * Body parsers: JSON is read whole and parsed, uploads stay streams. The contract determines which media types an operation
+ * accepts; `contract` refuses others before a byte is read.
  */
 export default fp(
   async (app: FastifyInstance) => {
     app.removeAllContentTypeParsers();
     const parseJson = app.getDefaultJsonParser('error', 'error');
     app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
-      // Clients that always name a content type send it with an empty body too.
+      // Clients that always send a content type send it with an empty body too.
       if (bytes.length === 0) return done(null, undefined);
       try {
         const text = bodyText(bytes);
         parseJson(request, text, (error, value) => {
           if (error !== null) return done(error, undefined);
-          refuseHalfPairs(text, value);
+          refuseUnpairedSurrogates(text, value);
           done(null, value);
         });
       } catch (error) {
@@ -37,10 +37,10 @@ export default fp(
     const timeoutMs = app.services.limits.json_body_timeout_ms;
     app.addHook('preParsing', (request, reply, payload, done) => {
       if (!request.headers['content-type']?.startsWith('application/json')) return done(null, payload);
-      if (request.raw.destroyed || reply.raw.destroyed) return done(null, payload); // nobody waits any more
+      if (request.raw.destroyed || reply.raw.destroyed) return done(null, payload); // the reader has stopped
       const timer = setTimeout(() => {
         reply.header('connection', 'close');
-        // Whoever reads the body has to hear of it: only then is there an answer.
+        // The reader must get the error: only then an answer is sent.
         payload.emit(
           'error',
           new ZerofleetError('request_timeout', 'the body of the request did not arrive in time'),

@@ -15,8 +15,8 @@ import { type HttpPart, RequestValidators } from '../http/validators.js';
 import type { Contract, Operation } from '../operations.js';
 
 /**
- * Binds every operation of `openapi.yaml` to the handler of the same name, in this order: key and scopes, media type,
- * body, schema, handler. A request that will be refused is refused before its body is read.
+ * Binds every operation of `openapi.yaml` to the handler of the same name, with checks in this order: key and scopes, media type,
+ * body, schema, handler. A request is refused before its body is read if possible.
  */
 export default fp(
   async (app: FastifyInstance) => {
@@ -25,8 +25,8 @@ export default fp(
     app.setValidatorCompiler(({ schema, httpPart }) =>
       validators.compile(schema as object, httpPart as HttpPart),
     );
-    // Replies are written by one serializer and checked against the contract by the tests: a serializer made from the
-    // schema would drop a field that the contract lacks without a word.
+    // Replies are written by one serializer and tests check them against the contract: a serializer generated from the schema
+    // would silently drop fields that the contract lacks.
     app.setSerializerCompiler(() => (data) => JSON.stringify(data));
     await app.register(openapiGlue, {
       specification: withoutReplies(contract.document),
@@ -37,8 +37,8 @@ export default fp(
 );
 
 /**
- * The contract as the glue needs it. It would take a reply's media types for bodies that the server must parse, and warn
- * of each that it cannot.
+ * The contract without its replies. The OpenAPI glue would treat a reply's media types as bodies that the server must parse, and
+ * warn about each.
  */
 function withoutReplies(document: Contract['document']): Contract['document'] {
   const copy = structuredClone(document);
@@ -59,7 +59,7 @@ function routeOptions(
   if (operation === undefined || handler === undefined)
     throw new Error(`no handler for operation ${operationId}`);
   const options: Partial<RouteOptions> = {
-    // The request has the handler's types once the operation's own schemas have passed it.
+    // The request has the handler's types after the operation's schemas have accepted it.
     handler: handler as RouteHandlerMethod,
     config: { operation },
     onRequest: async (request, reply) => {
@@ -79,14 +79,14 @@ function routeOptions(
     ...(operation.mediaTypes.length > 0 && {
       preValidation: async (request: FastifyRequest) => requireBody(operation, request),
     }),
-    // These name the fields that the schema refuses together with those that the rules between fields refuse.
+    // These handlers report schema errors together with errors of rules between fields.
     attachValidation: operationId === 'createJob' || operationId === 'estimateMemory',
   };
-  // The glue adds method, url and schema.
+  // The OpenAPI glue adds method, url and schema.
   return options as RouteOptions;
 }
 
-/** Finds the key, and counts the request for it, or for its address if there is none. */
+/** Finds the key and counts the request for it, or for its address if there is none. */
 async function admit(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   try {
     request.apiKey = await authenticate(app.services.store, request);
@@ -95,13 +95,13 @@ async function admit(app: FastifyInstance, request: FastifyRequest, reply: Fasti
   }
 }
 
-/** An unreadable escape would be taken for text of its own. Those of paths are the router's. */
+/** Refuses malformed escapes in the query, which would otherwise be taken literally. The router refuses those of paths. */
 function refuseEscapes({ raw }: FastifyRequest): void {
   const [, query = ''] = raw.url?.split('?', 2) ?? [];
   try {
     decodeURIComponent(query);
   } catch {
-    throw new ZerofleetError('invalid_parameter', 'the query has an escape (%…) that is no UTF-8');
+    throw new ZerofleetError('invalid_parameter', 'the query has an escape (%…) that is not UTF-8');
   }
 }
 
@@ -111,11 +111,11 @@ function refuseEncoding(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('accept-encoding', 'identity');
   throw new ZerofleetError(
     'unsupported_media_type',
-    `a body with the Content-Encoding ${encoding.slice(0, 100)} is not read; send it as it is`,
+    `a body with the Content-Encoding ${encoding.slice(0, 100)} is not supported; send it uncompressed`,
   );
 }
 
-/** Whether its body may be so long that it isn't worth reading for the sake of the connection. */
+/** True if the operation reads uploads, whose rest is not read after a refusal. */
 function isUpload({ mediaTypes }: Operation): boolean {
   return mediaTypes.some((type) => type !== 'application/json');
 }
@@ -131,7 +131,7 @@ function refuseMediaType({ mediaTypes, operationId }: Operation, request: Fastif
 }
 
 function requireBody({ mediaTypes, bodyRequired }: Operation, request: FastifyRequest): void {
-  // A media type without a body may have been parsed to something that is none of the operation's.
+  // A media type without a body may have been parsed to a value that the operation does not expect.
   const is_foreign = !hasBody(request) && !mediaTypes.includes(mediaTypeOf(request));
   if (request.body !== undefined && !is_foreign) return;
   if (bodyRequired)
@@ -139,7 +139,7 @@ function requireBody({ mediaTypes, bodyRequired }: Operation, request: FastifyRe
   request.body = {};
 }
 
-/** Empty when the request names none. */
+/** Empty if the request has none. */
 function mediaTypeOf({ headers }: FastifyRequest): string {
   return headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }

@@ -17,7 +17,7 @@ interface DashboardClient {
 
 const END = 'event: end\ndata: {"state":"succeeded"}\n\n';
 
-/** Follows a stream, of which each connection gets one of the bodies. @returns the messages, and what each connection sent as `Last-Event-ID` */
+/** Follows a stream; each connection gets one of the bodies. @returns the messages, and the `Last-Event-ID` of each connection */
 async function followed(t: { teardown(end: () => void): void }, bodies: (string | ReadableStream)[]) {
   const { follow } = (await import(
     pathToFileURL(join(projectRoot(), 'web', 'client.js')).href

@@ -21,12 +21,12 @@ t.test('the dashboard in a browser', { skip: noBrowser, timeout: 120_000 }, asyn
     await page.waitForSelector('.notice.error');
     await enterKey(page, ADMIN_KEY);
     await page.waitForSelector('table.jobs');
-    t.equal(await page.textContent('table.jobs a.name'), payload.name, 'a name is text, whatever it holds');
+    t.equal(await page.textContent('table.jobs a.name'), payload.name, 'a name is shown as plain text');
     t.equal(await page.locator('table img').count(), 0);
     complaints.length = 0;
   });
 
-  t.test('a job is drawn, and goes on while it is looked at', async (t) => {
+  t.test("a job's curve is drawn and updated live", async (t) => {
     await page.click('table.jobs a.name');
     await page.waitForSelector('path.curve');
     await page.waitForSelector('.figures:has-text("5 / 10")');
@@ -35,7 +35,7 @@ t.test('the dashboard in a browser', { skip: noBrowser, timeout: 120_000 }, asyn
     t.match(await page.getAttribute('.chart svg', 'aria-label'), /at step 6$/);
   });
 
-  t.test('what its ranks write is shown, of all or of one', async (t) => {
+  t.test('log lines are shown, of all ranks or of one', async (t) => {
     const line = (rank: number | null, message: string, stream: 'stdout' | 'worker' = 'stdout') => ({
       rank,
       at: new Date().toISOString(),
@@ -56,7 +56,7 @@ t.test('the dashboard in a browser', { skip: noBrowser, timeout: 120_000 }, asyn
     t.equal(await page.locator('.log li').count(), 1);
   });
 
-  t.test('its buttons steer it', async (t) => {
+  t.test('its buttons control the job', async (t) => {
     await page.click('text=Pause');
     await page.waitForSelector('.badge.pausing');
     await stack.store.releaseAttempt(job.id, execution, { to: 'paused' });
@@ -68,10 +68,10 @@ t.test('the dashboard in a browser', { skip: noBrowser, timeout: 120_000 }, asyn
     await page.click('text=Cancel');
     await page.waitForSelector('.badge.cancelled');
     await page.waitForSelector('.live', { state: 'detached' });
-    t.equal(await page.locator('.title button').count(), 0, 'nothing is left to do');
+    t.equal(await page.locator('.title button').count(), 0, 'no action is left');
   });
 
-  t.test('no error was reported by the browser', async (t) => {
+  t.test('the browser reported no error', async (t) => {
     t.same(complaints, []);
   });
 });

@@ -9,7 +9,7 @@ export default fp(
   async (app: FastifyInstance) => {
     await app.register(fastifyStatic, {
       root: join(projectRoot(), 'web'),
-      // One route for each file that is there: a path that is none of them is a `route_not_found` like any other.
+      // One route per file: any other path is a `route_not_found`.
       wildcard: false,
       cacheControl: true,
       maxAge: 0,

@@ -6,28 +6,31 @@ import { ObjectStoreError } from '../../platform/object-store/index.js';
 import { startTestStack } from '../testing/stack.js';
 import errors from './errors.js';
 
-t.test('every code of the catalogue becomes its problem, and a 5xx says nothing of the inside', async (t) => {
-  const app = Fastify();
-  await app.register(errors);
-  app.get('/:code', async (request) => {
-    const { code } = request.params as { code: ErrorCode };
-    throw new ZerofleetError(code, 'inner message', {
-      details: { password: 'secret' },
-      cause: new Error('secret'),
+t.test(
+  'every code of the catalogue becomes its problem document, and a 5xx discloses no internals',
+  async (t) => {
+    const app = Fastify();
+    await app.register(errors);
+    app.get('/:code', async (request) => {
+      const { code } = request.params as { code: ErrorCode };
+      throw new ZerofleetError(code, 'inner message', {
+        details: { password: 'secret' },
+        cause: new Error('secret'),
+      });
     });
-  });
-  for (const [code, { status, title, retryable }] of Object.entries(ERROR_CATALOGUE)) {
-    const reply = await app.inject({ url: `/${code}` });
-    t.equal(reply.statusCode, status, code);
-    t.match(reply.headers['content-type'], /^application\/problem\+json/);
-    const problem = reply.json<Problem>();
-    t.match(problem, { type: `urn:zerofleet:error:${code}`, title, status, code, retryable, errors: [] });
-    t.ok(problem.request_id);
-    t.equal(reply.body.includes('inner message'), status < 500, code);
-    t.notOk(reply.body.includes('secret'));
-    t.equal(reply.headers['retry-after'] !== undefined, retryable, code);
-  }
-});
+    for (const [code, { status, title, retryable }] of Object.entries(ERROR_CATALOGUE)) {
+      const reply = await app.inject({ url: `/${code}` });
+      t.equal(reply.statusCode, status, code);
+      t.match(reply.headers['content-type'], /^application\/problem\+json/);
+      const problem = reply.json<Problem>();
+      t.match(problem, { type: `urn:zerofleet:error:${code}`, title, status, code, retryable, errors: [] });
+      t.ok(problem.request_id);
+      t.equal(reply.body.includes('inner message'), status < 500, code);
+      t.notOk(reply.body.includes('secret'));
+      t.equal(reply.headers['retry-after'] !== undefined, retryable, code);
+    }
+  },
+);
 
 t.test('errors of other kinds', async (t) => {
   const app = Fastify();
@@ -66,7 +69,7 @@ t.test('requests that reach no handler', async (t) => {
   t.equal(await code('GET', `/v1/jobs/${'x'.repeat(5000)}`), 'bad_request');
 });
 
-t.test('bytes that are no HTTP are answered and end the connection', async (t) => {
+t.test('invalid HTTP is answered and ends the connection', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const { port } = new URL(await stack.listen());

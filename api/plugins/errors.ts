@@ -6,10 +6,10 @@ import { fieldSummary, PROBLEM_MEDIA_TYPE, type ProblemSource, toProblem } from 
 import { RouteMethods } from '../http/route-methods.js';
 import { isValidationError, type ValidationError } from '../http/validators.js';
 
-/** Seconds after which a client should try a retryable request again. */
+/** `Retry-After` of retryable errors, in seconds. */
 const RETRY_AFTER_SECONDS = 2;
 
-/** Fastify's own errors that have a code of ours. Others of status 4xx are a `bad_request`. */
+/** Catalogue codes of Fastify's own errors. Others of status 4xx become `bad_request`. */
 const CODE_OF_FASTIFY_ERROR: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'payload_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -17,7 +17,7 @@ const CODE_OF_FASTIFY_ERROR: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_EMPTY_JSON_BODY: 'body_required',
 };
 
-/** How the parts that Fastify validates are named in a JSON pointer. */
+/** JSON pointers of the parts that Fastify validates. */
 const POINTER_OF_CONTEXT: Readonly<Record<string, string>> = {
   body: '',
   querystring: '/query',
@@ -25,7 +25,7 @@ const POINTER_OF_CONTEXT: Readonly<Record<string, string>> = {
   headers: '/header',
 };
 
-/** The one place where an error becomes a reply. */
+/** Converts every error to a reply. */
 export default fp(
   async (app: FastifyInstance) => {
     const routes = new RouteMethods();
@@ -48,7 +48,7 @@ export default fp(
   { name: 'errors' },
 );
 
-/** Replies with the problem document of an error; also given to Fastify for errors before any route is known. */
+/** Replies with the problem document of an error; also used by Fastify for errors before routing. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const source = describe(error);
   const problem = toProblem(source, request.id);

@@ -1,4 +1,4 @@
-/** Clients that do not want an answer but the server: over a bare connection, which sends what no library would. */
+/** Hostile clients on a raw connection, which sends what no library would. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
@@ -41,7 +41,7 @@ t.test('headers that never end', async (t) => {
   t.match(problem, { code: 'request_timeout', retryable: true });
 });
 
-t.test('a body that never comes', async (t) => {
+t.test('a body that never arrives', async (t) => {
   const { send } = await listening(t, { json_body_timeout_ms: 100 });
   const { status, problem } = await send(
     `POST /v1/jobs HTTP/1.1\r\n${JSON_HEAD}Content-Length: 100\r\n\r\n{"model":`,
@@ -50,7 +50,7 @@ t.test('a body that never comes', async (t) => {
   t.match(problem, { code: 'request_timeout' });
 });
 
-t.test('headers without measure', async (t) => {
+t.test('oversized headers', async (t) => {
   const { send } = await listening(t);
   const { status, problem } = await send(
     `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(100_000)}\r\n\r\n`,
@@ -59,7 +59,7 @@ t.test('headers without measure', async (t) => {
   t.match(problem, { code: 'headers_too_large' });
 });
 
-t.test('what is no request, or two at once', async (t) => {
+t.test('malformed requests and request smuggling', async (t) => {
   const { send } = await listening(t);
   const refused = [
     'hello\r\n\r\n',
@@ -77,7 +77,7 @@ t.test('what is no request, or two at once', async (t) => {
   }
 });
 
-t.test('paths that want out of it', async (t) => {
+t.test('path traversal', async (t) => {
   const { send } = await listening(t);
   const paths = [
     '/../../etc/passwd',
@@ -96,7 +96,7 @@ t.test('paths that want out of it', async (t) => {
   }
 });
 
-t.test('documents that are deep, long, or want to change what objects are', async (t) => {
+t.test('documents that are deep, long, or try prototype pollution', async (t) => {
   const { request } = await listening(t, { json_body_bytes: 200_000 });
   const post = (payload: string) =>
     request({ method: 'POST', url: '/v1/jobs', headers: { 'content-type': 'application/json' }, payload });

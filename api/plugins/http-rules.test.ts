@@ -1,4 +1,4 @@
-/** What HTTP asks of a server beside its operations. */
+/** HTTP semantics besides the operations. */
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
@@ -14,7 +14,7 @@ async function start(t: Test, options?: TestStackOptions) {
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-t.test('a wrong method is told which there are', async (t) => {
+t.test('a wrong method gets the allowed ones', async (t) => {
   const { request } = await start(t);
   const expected: [string, string, string][] = [
     ['PUT', '/v1/jobs', 'GET, HEAD, POST'],
@@ -42,7 +42,7 @@ t.test('HEAD is GET without the content', async (t) => {
     for (const name of ['content-type', 'content-length', 'etag'])
       t.equal(head.headers[name], get.headers[name], `${url} ${name}`);
   }
-  // Of a job that trains on: its stream would never end.
+  // A training job, whose stream would never end.
   await claimAndTrain(store, job.id, { steps: 1 });
   const stream = await request({ method: 'HEAD', url: `/v1/jobs/${job.id}/stream` });
   t.equal(stream.statusCode, 200);
@@ -53,7 +53,7 @@ t.test('HEAD is GET without the content', async (t) => {
   );
 });
 
-t.test('bodies in another form than they are read in', async (t) => {
+t.test('bodies of unsupported types and encodings', async (t) => {
   const { request } = await start(t);
   const zipped = gzipSync('to be or not to be');
   const text = { 'content-type': 'text/plain', 'content-encoding': 'gzip' };
@@ -77,10 +77,10 @@ t.test('bodies in another form than they are read in', async (t) => {
     );
 });
 
-t.test('null is a value of its own', async (t) => {
+t.test('null is a value', async (t) => {
   const { request, createJob } = await start(t);
   const { id } = await createJob();
-  // Its body may be left out.
+  // Its body may be omitted.
   const rotate = `/v1/webhooks/wh_${'0'.repeat(26)}/rotate-secret`;
   const urls = ['/v1/jobs', '/v1/estimate', `/v1/jobs/${id}/resize`, '/v1/api-keys', rotate];
   for (const url of urls) {
@@ -93,7 +93,7 @@ t.test('null is a value of its own', async (t) => {
     });
 });
 
-t.test('every answer says which request it is of, and what may still be asked', async (t) => {
+t.test('every answer has its request id and rate limit headers', async (t) => {
   const { app, request, headersOf } = await start(t, { limits: { requests_per_minute: 50 } });
   const answers = [
     await request({ url: '/v1/jobs' }),
@@ -121,9 +121,9 @@ t.test('every answer says which request it is of, and what may still be asked', 
   t.match(health.headers, { 'x-request-id': /^req_/, 'ratelimit-limit': undefined });
 });
 
-t.test('who has no key is limited by address', async (t) => {
+t.test('requests without a key are limited by address', async (t) => {
   const { request, app } = await start(t, { limits: { requests_per_minute: 4 } });
-  const ask = (remoteAddress: string, url: string, authorization = 'Bearer nobody') =>
+  const ask = (remoteAddress: string, url: string, authorization = 'Bearer unknown') =>
     app.inject({ url, remoteAddress, headers: { authorization } });
   const codes = [];
   for (const url of ['/v1/jobs', '/v1/nothing', '/openapi.yaml', '/v1/jobs', '/v1/jobs', '/', '/v1/nothing'])
@@ -134,12 +134,12 @@ t.test('who has no key is limited by address', async (t) => {
   t.equal(
     (await ask('192.0.2.1', '/v1/jobs', `Bearer ${ADMIN_KEY}`)).statusCode,
     200,
-    'a key counts for itself',
+    'each key is counted separately',
   );
   t.equal((await request({ url: '/v1/jobs' })).headers['ratelimit-remaining'], '2');
 });
 
-t.test('an upload that is refused for its key ends its connection', async (t) => {
+t.test('an upload refused because of its key ends its connection', async (t) => {
   const stack = await start(t);
   const { port } = new URL(await stack.listen());
   for (const [path, type] of [
@@ -148,14 +148,14 @@ t.test('an upload that is refused for its key ends its connection', async (t) =>
   ]) {
     const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8');
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: 1000000000\r\n`;
-    socket.write(`${head}authorization: Bearer nobody\r\n\r\n${'a'.repeat(1000)}`);
+    socket.write(`${head}authorization: Bearer unknown\r\n\r\n${'a'.repeat(1000)}`);
     let text = '';
     for await (const piece of socket) text += piece;
     t.match(text, /^HTTP\/1.1 401[\s\S]*connection: close/i);
   }
 });
 
-t.test('who sends a whole upload before reading gets the answer that it was refused long ago', async (t) => {
+t.test('a client that sends a whole upload before reading gets the earlier refusal', async (t) => {
   const stack = await start(t);
   const { port } = new URL(await stack.listen());
   const bytes = 32 * 1024 * 1024;

@@ -1,4 +1,4 @@
-/** The plugin alone, with an operation of its own and a job store that says what the test wants. */
+/** The plugin alone, with a test operation and a scripted job store. */
 import { Readable } from 'node:stream';
 import { mock } from 'node:test';
 import Fastify, { type InjectOptions } from 'fastify';
@@ -59,7 +59,7 @@ async function setup(t: Test, options: SetupOptions = {}) {
     ),
   );
   await app.register(idempotency);
-  // An answer is sent some turns later, as in the server: nothing may go on with the request until then.
+  // The answer is sent some event loop turns later, as in the server: the request must not continue until then.
   app.addHook('onSend', async (_request, _reply, payload) => {
     await new Promise(setImmediate);
     return payload;
@@ -99,7 +99,7 @@ const DONE = (changes: Partial<StoredReply> = {}) => ({
   }),
 });
 
-t.test('a request takes its key before it is carried out, and leaves its answer', async (t) => {
+t.test('a request acquires its key before it is executed, and stores its answer', async (t) => {
   const { send, begins, ends, handled } = await setup(t, { operationId: 'updateJob' });
   const reply = await send();
   t.match(reply, { statusCode: 201, body: '{"id":"x"}' });
@@ -123,7 +123,7 @@ t.test('a request takes its key before it is carried out, and leaves its answer'
   ]);
 });
 
-t.test('what makes two requests the same: path, query and body, and not the API key', async (t) => {
+t.test('requests are equal by path, query and body, not by API key', async (t) => {
   const { send, begins } = await setup(t);
   const hash = async (more: InjectOptions) => {
     await send(more);
@@ -140,7 +140,7 @@ t.test('what makes two requests the same: path, query and body, and not the API 
   t.equal(new Set(begins.map(({ request }) => request.token)).size, begins.length, 'each has its own token');
 });
 
-t.test('an upload is told by what is said about it', async (t) => {
+t.test('uploads are distinguished by their parameters', async (t) => {
   const { send, begins } = await setup(t);
   const headers = { 'content-type': 'application/x-tar' };
   const hash = async (payload: string | Readable, more = {}) => {
@@ -157,7 +157,7 @@ t.test('an upload is told by what is said about it', async (t) => {
   t.equal(new Set([first, ...others]).size, 4);
 });
 
-t.test('a repetition gets the first answer, and is not carried out', async (t) => {
+t.test('a repetition gets the first answer and is not executed', async (t) => {
   const { send, ends, handled } = await setup(t, DONE());
   const reply = await send();
   t.match(reply, {
@@ -173,7 +173,7 @@ t.test('a repetition gets the first answer, and is not carried out', async (t) =
   t.strictSame(ends, [], 'it holds nothing');
 });
 
-t.test('a repetition of what had no content has none', async (t) => {
+t.test('the repetition of an empty answer is empty', async (t) => {
   for (const status of [202, 204]) {
     const { send } = await setup(t, DONE({ status, headers: {}, body: '' }));
     const reply = await send();
@@ -207,15 +207,15 @@ t.test('an answer that shows a secret is not stored', async (t) => {
   }
 });
 
-t.test('a repetition of one that runs is told to come again', async (t) => {
+t.test('a repetition of a running request is told to retry', async (t) => {
   const { send, ends, handled } = await setup(t, { begun: async () => ({ state: 'running' }) });
   const reply = await send();
   t.match(reply.json<Problem>(), { code: 'idempotency_key_in_use', status: 409 });
   t.equal(handled(), 0);
-  t.strictSame(ends, [], 'the key is the other one’s');
+  t.strictSame(ends, [], 'the key belongs to the other request');
 });
 
-t.test('an upload that is not wanted is not read to its end', async (t) => {
+t.test('a refused upload is not read to its end', async (t) => {
   const cases: [SetupOptions, string | undefined][] = [
     [{ begun: async () => ({ state: 'running' }) }, 'close'],
     [DONE(), 'close'],
@@ -229,7 +229,7 @@ t.test('an upload that is not wanted is not read to its end', async (t) => {
   }
 });
 
-t.test('what was refused or has failed frees its key', async (t) => {
+t.test('a refused or failed request frees its key', async (t) => {
   const { send, ends } = await setup(t, {
     handler: () => {
       throw Object.assign(new Error('no'), { statusCode: 400 });
@@ -240,18 +240,18 @@ t.test('what was refused or has failed frees its key', async (t) => {
   t.equal(ends.length, 1);
 });
 
-t.test('an answer that can not be stored is given nevertheless', async (t) => {
+t.test('an answer that cannot be stored is sent anyway', async (t) => {
   const { send } = await setup(t, { endRequest: () => Promise.reject(new Error('away')) });
   t.match(await send(), { statusCode: 201, body: '{"id":"x"}' });
 });
 
-t.test('one whose key can not be taken is not carried out', async (t) => {
+t.test('a request whose key cannot be acquired is not executed', async (t) => {
   const { send, handled } = await setup(t, { begun: () => Promise.reject(new Error('away')) });
   t.equal((await send()).statusCode, 500);
   t.equal(handled(), 0);
 });
 
-t.test('who needs no such care', async (t) => {
+t.test('requests without idempotency', async (t) => {
   const cases: SetupOptions[] = [
     { isKeyed: false },
     { operationId: 'createJob' },
@@ -270,7 +270,7 @@ t.test('who needs no such care', async (t) => {
   t.strictSame([begins, ends], [[], []], 'no key was sent');
 });
 
-t.test('a request that takes long says so, as long as it runs', async (t) => {
+t.test('a long request renews its lease while it runs', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
   const { send, kept } = await setup(t, {
@@ -287,5 +287,5 @@ t.test('a request that takes long says so, as long as it runs', async (t) => {
   t.equal(kept.length, 3);
   t.match(kept[0], { request: { key: 'k' }, lease_ms: 30_000 });
   mock.timers.tick(60_000);
-  t.equal(kept.length, 3, 'and no longer');
+  t.equal(kept.length, 3, 'and then stops');
 });

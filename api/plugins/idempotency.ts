@@ -7,13 +7,13 @@ import { documentHash } from '../../platform/canonical-json.js';
 import type { KeyedRequest, RequestRepeats, StoredReply } from '../../state/index.js';
 import { leaveRestUnread } from '../http/upload-body.js';
 
-/** How long a key stays with a request whose server has died; a living one says again and again that it is at work. */
+/** Lease of a key. A live server renews it; the key of a dead server is released when it expires. */
 const LEASE_MS = 30_000;
 
-/** Their key is kept in the same step as the job that they make. */
+/** Operations whose key is stored atomically with the job that they create. */
 const OWN_KEYS: ReadonlySet<OperationId> = new Set(['createJob', 'forkJob']);
 
-/** What they answer is shown once and stored nowhere. */
+/** Operations whose answer is shown once and not stored. */
 const SHOWING_SECRETS: ReadonlySet<OperationId> = new Set([
   'createApiKey',
   'rotateApiKey',
@@ -21,7 +21,7 @@ const SHOWING_SECRETS: ReadonlySet<OperationId> = new Set([
   'rotateWebhookSecret',
 ]);
 
-/** Headers of an answer that belong to what was done. */
+/** Stored headers of an answer. */
 const STORED_HEADERS = ['content-type', 'location', 'etag'];
 
 interface Keyed {
@@ -30,20 +30,20 @@ interface Keyed {
 }
 
 /**
- * A request that changes something and comes with an `Idempotency-Key` is carried out once: its repetitions get the same answer, and
- * while it runs they are told to come again. What was refused or has failed is not remembered.
+ * Executes a mutating request with an `Idempotency-Key` once: repetitions get the same answer, or are told to retry while it
+ * runs. Refused and failed requests are not remembered.
  */
 export default fp(
   async (app: FastifyInstance) => {
     const { store } = app.services;
     app.decorateRequest('keyed', null);
 
-    // The last thing before the handler: whoever may not ask, or asks for nonsense, takes no key.
+    // The last step before the handler: unauthorized and invalid requests acquire no key.
     app.addHook('preHandler', (request, reply, done) => {
       const keyed = keyedRequest(request);
       if (keyed === null) return done();
       begin(store, keyed, { request, reply }).then(
-        // Fastify goes on by itself when there is an answer already.
+        // Fastify skips the handler if an answer was sent.
         (replayed) => replayed || done(),
         done,
       );
@@ -58,7 +58,7 @@ export default fp(
       store.endRequest(keyed.request, stored).then(
         () => done(),
         (error: unknown) => {
-          // What was done is done: the client has to hear of it.
+          // The change was made; the client must get its answer.
           request.log.error({ err: error }, 'answer to a request with an idempotency key not stored');
           done();
         },
@@ -68,7 +68,7 @@ export default fp(
   { name: 'idempotency', dependencies: ['services', 'errors'] },
 );
 
-/** Whether the request was answered with what it was answered before; else it holds its key now. */
+/** True if the request was answered with the stored answer; otherwise it now holds its key. */
 async function begin(
   store: RequestRepeats,
   keyed: KeyedRequest,
@@ -83,7 +83,7 @@ async function begin(
     if (begun.state === 'running')
       throw new ZerofleetError(
         'idempotency_key_in_use',
-        'a request with this Idempotency-Key is being carried out',
+        'a request with this Idempotency-Key is in progress',
       );
   } catch (error) {
     if (request.body instanceof Readable) leaveRestUnread(reply);
@@ -93,14 +93,14 @@ async function begin(
   return false;
 }
 
-/** Null for a request that needs no such care. */
+/** Null for a request without idempotency. */
 function keyedRequest(request: FastifyRequest): KeyedRequest | null {
   const { operation } = request.routeOptions.config;
   const key = request.headers['idempotency-key'];
   if (operation === undefined || typeof key !== 'string' || request.apiKey === null) return null;
   if (!operation.isKeyed || OWN_KEYS.has(operation.operationId)) return null;
   const { params, query, body, headers } = request;
-  // An upload is told from another by what is said about it: nobody wants to read gigabytes to compare them.
+  // Uploads are distinguished by their parameters: comparing gigabytes of content would be too expensive.
   const content =
     body instanceof Readable ? [headers['content-type'], headers['content-length'] ?? null] : body;
   return {
@@ -116,7 +116,7 @@ function keepAlive(store: RequestRepeats, keyed: KeyedRequest, { log }: FastifyR
   const keep = () =>
     store
       .keepRequest(keyed, LEASE_MS)
-      .catch((error: unknown) => log.warn({ err: error }, 'idempotency key not kept'));
+      .catch((error: unknown) => log.warn({ err: error }, 'lease of an idempotency key not renewed'));
   return setInterval(keep, LEASE_MS / 3);
 }
 
@@ -135,7 +135,7 @@ function replay(reply: FastifyReply, { status, headers, body, has_secret }: Stor
     const made = headers.location === undefined ? '' : `, see ${headers.location}`;
     throw new ZerofleetError(
       'answer_shown_once',
-      `a request with this Idempotency-Key was carried out${made}; its answer had a secret, which is shown once: rotate it if it was lost`,
+      `a request with this Idempotency-Key was executed${made}; its answer contained a secret, which is shown once: rotate the secret if it was lost`,
     );
   }
   reply.code(status).headers(headers).header('idempotent-replayed', 'true');
@@ -144,7 +144,7 @@ function replay(reply: FastifyReply, { status, headers, body, has_secret }: Stor
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The idempotency key that it holds while it is carried out. */
+    /** The idempotency key that the request holds while it is executed. */
     keyed: Keyed | null;
   }
 }

@@ -1,4 +1,4 @@
-/** What a client sends ends up in this program's own log as part of a value, never as a line, and secrets do not. */
+/** Client input is logged as part of a value, never as a separate line, and secrets are not logged. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
@@ -41,7 +41,7 @@ t.test('log injection', async (t) => {
       url: '/v1/jobs',
       headers: { 'x-request-id': encodeURIComponent(evil), 'user-agent': evil },
     });
-    // What no client library sends.
+    // Bytes that no client library sends.
     const socket = connect(Number(port), hostname);
     socket.on('error', () => undefined);
     socket.resume();

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
 
-t.test('what a scrape says of requests and streams', async (t) => {
+t.test('metrics of requests and streams', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const base = await stack.listen();
@@ -23,16 +23,16 @@ t.test('what a scrape says of requests and streams', async (t) => {
   t.match(during, 'zerofleet_api_request_seconds_count{operation="createJob",status="201"} 1');
   t.match(during, 'zerofleet_api_request_seconds_count{operation="none",status="404"} 1');
   t.match(during, 'zerofleet_api_streams_open 1');
-  t.notMatch(during, 'operation="streamJob"', 'the length of a stream is no latency');
+  t.notMatch(during, 'operation="streamJob"', 'the duration of a stream is not a latency');
   t.match(during, 'zerofleet_pool_waiting_jobs{pool="default"} 1');
 
   gone.abort();
   await reader?.read().catch(() => undefined);
-  // The server hears of the closed connection a moment later.
+  // The server notices the closed connection a moment later.
   for (let text = during; !text.includes('zerofleet_api_streams_open 0'); text = await scrape());
-  t.pass('a client that goes away ends its stream');
+  t.pass('a client that disconnects ends its stream');
 
-  // A refused request has opened no stream.
+  // A refused request opens no stream.
   await (await fetch(`${base}/v1/jobs/${id}/stream`)).text();
   const after = await scrape();
   t.match(after, 'zerofleet_api_request_seconds_count{operation="streamJob",status="401"} 1');

@@ -3,15 +3,15 @@ import { onClosed } from '../http/long-request.js';
 
 const STREAM = 'streamJob';
 
-/** Counts every request that was answered, and the streams that are open. */
+/** Counts answered requests and open streams. */
 export default fp(
   async (app) => {
     const { metrics } = app.services;
-    // Not earlier: what is refused before has opened no stream.
+    // Not earlier: a request refused before opens no stream.
     app.addHook('preHandler', (request, reply, done) => {
       if (request.routeOptions.config.operation?.operationId === STREAM) {
         metrics.streamOpened();
-        // A client that goes away in the middle is no response to Fastify.
+        // Fastify calls no response hook if the client disconnects during the answer.
         onClosed(reply, () => metrics.streamEnded());
         request.hasStream = true;
       }

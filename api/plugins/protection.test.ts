@@ -5,7 +5,7 @@ import type { Problem } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { startTestStack } from '../testing/stack.js';
 
-t.test('a key that asks too often is told when to come back; others are not touched', async (t) => {
+t.test('a key above its limit is told when to retry; other keys are unaffected', async (t) => {
   const stack = await startTestStack({ limits: { requests_per_minute: 3 } });
   t.teardown(() => stack.close());
   const other = await stack.headersOf('jobs:read');
@@ -23,7 +23,7 @@ t.test('a key that asks too often is told when to come back; others are not touc
   t.equal((await stack.request({ url: '/readyz' })).statusCode, 200);
 });
 
-t.test('a key may have a limit of its own, which both of its secrets share', async (t) => {
+t.test('a key may have its own limit, which both of its secrets share', async (t) => {
   const stack = await startTestStack({ limits: { requests_per_minute: 100 } });
   t.teardown(() => stack.close());
   const { store } = stack;
@@ -38,7 +38,7 @@ t.test('a key may have a limit of its own, which both of its secrets share', asy
   t.same([await ask('zf_one'), await ask('zf_two'), await ask('zf_one')], [200, 200, 429]);
 });
 
-t.test('a path that cannot be read is counted, and answered with the headers of every answer', async (t) => {
+t.test('a malformed path is counted and answered with the common headers', async (t) => {
   const stack = await startTestStack({ limits: { requests_per_minute: 2 } });
   t.teardown(() => stack.close());
   for (const [url, status] of [
@@ -65,7 +65,7 @@ t.test('the dashboard', async (t) => {
     t.equal((await stack.app.inject({ url })).statusCode, 404, url);
   }
 
-  t.test('has nothing inline, which the content security policy would block', async (t) => {
+  t.test('has no inline code, which the content security policy would block', async (t) => {
     t.notMatch(page.body, /<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=/);
   });
 });

@@ -4,8 +4,8 @@ import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
 
 /**
- * What browsers of today heed. Nothing about TLS: that ends in front of this process, which can't know whether the names below it all
- * have it.
+ * Security headers for pages. They do not mention TLS: it ends in front of this process, which cannot know whether all subdomains
+ * use it.
  */
 const OF_PAGES = {
   'content-security-policy':
@@ -17,7 +17,7 @@ const OF_PAGES = {
   'x-frame-options': 'DENY',
 };
 
-/** A document that no browser shows as a page; each header is a part of the cost of a small answer. */
+/** Security headers for data, which no browser shows as a page; each header is part of the cost of a small answer. */
 const OF_DATA = {
   'content-security-policy': "default-src 'none';frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
@@ -25,18 +25,18 @@ const OF_DATA = {
 };
 
 /**
- * Security headers, the request's id, and the number of requests that one key may make in a minute, or one address without a key.
+ * Security headers, request id, and the rate limit of one key, or of one address without a key.
  *
- * Each server counts for itself, in its memory. Counting in Redis (which `@fastify/rate-limit` can) would make a durable write of every
- * GET, since Redis syncs each write to disk here. So n servers let a key through up to n times as often, and the count neither needs
- * Redis nor depends on it; a server that can't reach Redis knows no key and lets nobody in.
+ * Each server counts in its own memory. Counting in Redis (which `@fastify/rate-limit` can do) would cost a durable write for
+ * every GET, because Redis syncs each write to disk here. So n servers together allow up to n times the limit, and the limit is
+ * independent of Redis. A server that cannot reach Redis accepts no key.
  */
 export default fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', async (request, reply) => {
       reply.headers(request.url.startsWith('/v1/') ? OF_DATA : OF_PAGES);
       reply.header('x-request-id', request.id);
-      // Others count once it is known whether they have a key, and whose.
+      // Other requests are counted once their key is known.
       if (request.routeOptions.config.operation?.scopes == null) await app.countRequest(request, reply);
     });
     await app.register(rateLimit, {
@@ -47,7 +47,7 @@ export default fp(
     });
     const count = app.createRateLimit();
     app.decorate('countRequest', async (request, reply) => {
-      // Whoever watches a server asks often, and has no key.
+      // Monitoring calls often and has no key.
       if (UNCOUNTED.has(request.routeOptions.url ?? '')) return;
       const counted = await count(request);
       if (counted.isAllowed) return;
@@ -67,7 +67,7 @@ const UNCOUNTED: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Counts a request for its key, or its address where it has none, and says in the answer what is left.
+     * Counts a request for its key, or for its address without a key, and sets the rate limit headers.
      * @throws ZerofleetError `rate_limited`
      */
     countRequest(request: FastifyRequest, reply: FastifyReply): Promise<void>;

@@ -3,7 +3,7 @@ import { loadContract } from '../operations.js';
 import { noBrowser, openPage } from '../testing/browser.js';
 import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
 
-t.test('what is below /docs, and what is not', async (t) => {
+t.test('paths below /docs', async (t) => {
   const { app, close } = await startTestStack();
   t.teardown(close);
   const page = await app.inject({ url: '/docs' });
@@ -36,7 +36,11 @@ t.test('the reference in a browser', { skip: noBrowser, timeout: 120_000 }, asyn
 
   await page.goto(`${base}/docs`);
   await page.waitForSelector('.opblock');
-  t.equal(await page.locator('.opblock').count(), loadContract().operations.size, 'every operation is there');
+  t.equal(
+    await page.locator('.opblock').count(),
+    loadContract().operations.size,
+    'every operation is listed',
+  );
 
   await page.click('button.authorize');
   await page.fill('.auth-container input', ADMIN_KEY);

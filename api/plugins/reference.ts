@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import { projectRoot } from '../../platform/process/root.js';
 
-/** The page sets styles of its elements, and shows images that lie in its own style sheet. */
+/** The page sets inline styles and shows images from its style sheet. */
 const CONTENT_SECURITY_POLICY = {
   'default-src': "'self'",
   'style-src': ["'self'", "'unsafe-inline'"],
@@ -17,15 +17,15 @@ const CONTENT_SECURITY_POLICY = {
   'frame-ancestors': "'none'",
 };
 
-/** The reference of the HTTP API at `/docs`, drawn by Swagger UI out of openapi.yaml. Its requests need a key as any others do. */
+/** The reference of the HTTP API at `/docs`: Swagger UI with openapi.yaml. Its requests need a key like any other. */
 export default fp(
   async (app: FastifyInstance) => {
-    // The scope keeps what both packages add to it away from the rest of the server.
+    // The scope encapsulates both packages' additions.
     await app.register(async (scope) => {
       const { document } = app.services.contract;
       await scope.register(fastifySwagger, {
         mode: 'static',
-        // Under /docs the page is served from the server that it describes.
+        // Under /docs the page is served by the server that it describes.
         specification: { document: { ...document, servers: [{ url: '/' }] } as never },
       });
       const icon = readFileSync(join(projectRoot(), 'web', 'icon.svg'));
@@ -45,7 +45,7 @@ export default fp(
           ],
         },
         uiConfig: {
-          // Without the bar that asks for the address of another document.
+          // Without the bar for the URL of another document.
           layout: 'BaseLayout',
           docExpansion: 'list',
           deepLinking: true,

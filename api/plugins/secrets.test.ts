@@ -1,4 +1,4 @@
-/** Secrets are sent everywhere, and looked for in every line of the log. */
+/** Sends secrets in every place and searches every log line for them. */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import t from 'tap';
@@ -8,7 +8,7 @@ import { ADMIN_KEY, startTestStack, withMethod } from '../testing/stack.js';
 
 const secret = () => randomBytes(24).toString('base64url');
 
-t.test('no secret reaches the log, whatever it is sent in', async (t) => {
+t.test('no secret reaches the log, wherever it is sent', async (t) => {
   const lines: string[] = [];
   let storeError: string | null = null;
   const stack = await startTestStack({
@@ -34,7 +34,7 @@ t.test('no secret reaches the log, whatever it is sent in', async (t) => {
   };
   const json = { 'content-type': 'application/json' };
 
-  // Keys, in the header and where people put them by mistake.
+  // Keys, in the header and in wrong places.
   await app.inject({ url: '/v1/jobs', headers: { authorization: `Bearer ${fresh('zf_')}` } });
   await app.inject({ url: '/v1/jobs', headers: { authorization: `Basic ${fresh()}` } });
   await app.inject({ url: '/v1/jobs', headers: { authorization: `Bearer ${fresh()} ${fresh('zf_')}` } });
@@ -44,7 +44,7 @@ t.test('no secret reaches the log, whatever it is sent in', async (t) => {
   await stack.request({ url: `/v1/jobs/${fresh('zf_')}` });
   await stack.request({ url: `/nowhere/${fresh('zf_')}?key=${fresh('zf_')}` });
 
-  // What the API itself hands out.
+  // Secrets created by the API.
   const made = await stack.request({
     method: 'POST',
     url: '/v1/api-keys',
@@ -69,7 +69,7 @@ t.test('no secret reaches the log, whatever it is sent in', async (t) => {
   await stack.request({ method: 'POST', url: `/v1/datasets?name=x&uri=${encodeURIComponent(signed)}` });
   await stack.request({ method: 'POST', url: `/v1/datasets?name=x&uri=${signed}` });
 
-  // Bodies that are refused.
+  // Refused bodies.
   await stack.request({ method: 'POST', url: '/v1/jobs', headers: json, payload: `{"token": "${fresh()}" ` });
   await stack.request({
     method: 'POST',
@@ -77,7 +77,7 @@ t.test('no secret reaches the log, whatever it is sent in', async (t) => {
     payload: { token: fresh(), password: fresh() },
   });
 
-  // What the stores' errors say.
+  // Error messages of the stores.
   storeError = `PUT https://bucket/key?X-Amz-Signature=${fresh()} of redis://:${fresh()}@host and rediss://u:${fresh()}@h failed`;
   await stack.request({
     method: 'POST',
@@ -94,7 +94,7 @@ t.test('no secret reaches the log, whatever it is sent in', async (t) => {
   });
   await stack.redis.start();
 
-  // What is no request.
+  // Malformed requests.
   const { port } = new URL(await stack.listen());
   for (const text of [
     `GET /${fresh('zf_')} HTTP/9\r\nauthorization: Bearer ${fresh()}\r\n\r\n`,
@@ -113,7 +113,7 @@ t.test('no secret reaches the log, whatever it is sent in', async (t) => {
   for (const line of lines) t.doesNotThrow(() => JSON.parse(line), line);
 });
 
-t.test('what the environment has is found by its value', async (t) => {
+t.test('secrets of the environment are recognized by their value', async (t) => {
   const password = 'p"ss/w@rd%20\\';
   const env = {
     AWS_SECRET_ACCESS_KEY: 'abc/def+ghi=jkl',

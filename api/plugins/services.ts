@@ -24,7 +24,7 @@ export interface ServicesOptions {
   samples: SamplePort;
   exports: ExportPort;
   addresses: AddressPolicy;
-  /** Where datasets may be copied from. */
+  /** Allowed sources of dataset copies. */
   sources: DatasetSources;
   limits: ApiLimits;
   contract: Contract;
@@ -32,7 +32,7 @@ export interface ServicesOptions {
   draining: AbortSignal;
 }
 
-/** Gives handlers what they work with, and tells them when the server shuts down. */
+/** Provides the services of the handlers, and signals the shutdown to them. */
 export default fp<ServicesOptions>(
   async (app, options) => {
     const closing = new AbortController();
@@ -71,9 +71,9 @@ export default fp<ServicesOptions>(
         return new ProjectRecords(options.store, this.apiKey.project);
       },
     });
-    // Before Fastify waits for open requests: a stream is an open request until it is told to end.
+    // Before Fastify waits for open requests: a stream is an open request until it is aborted.
     app.addHook('preClose', async () => closing.abort());
-    // A connection that was open already may still bring requests. They are answered in the one form that errors have.
+    // An existing connection may still send requests. They get a problem document.
     app.addHook('onRequest', (_request, reply, done) => {
       if (!closing.signal.aborted) return done();
       reply.header('connection', 'close');

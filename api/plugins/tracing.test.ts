@@ -13,7 +13,7 @@ const logTo = (lines: Record<string, string>[]) =>
     destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
   });
 
-t.test('a request goes on with the trace that it came with, in its log and in the job', async (t) => {
+t.test("a request continues the client's trace in its log and in the job", async (t) => {
   const lines: Record<string, string>[] = [];
   const stack = await startTestStack({ log: logTo(lines) });
   t.teardown(() => stack.close());
@@ -24,11 +24,7 @@ t.test('a request goes on with the trace that it came with, in its log and in th
     const reply = await stack.request({ method: 'POST', url: '/v1/jobs', payload, headers });
     t.equal(reply.statusCode, 201);
     const [line] = lines;
-    t.equal(
-      new Set(lines.map(({ trace_id, span_id }) => `${trace_id} ${span_id}`)).size,
-      1,
-      'all lines alike',
-    );
+    t.equal(new Set(lines.map(({ trace_id, span_id }) => `${trace_id} ${span_id}`)).size, 1, 'all lines');
     const { id } = reply.json<Job>();
     return { id, line, trace: await stack.store.getTrace(id) };
   };

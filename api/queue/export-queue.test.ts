@@ -20,7 +20,7 @@ const payload = (id: string): ExportPayload => ({
   prefix: 'jobs/job_1/exports/1',
 });
 
-t.test('exports by way of a queue', async (t) => {
+t.test('exports through a queue', async (t) => {
   const redis = await startTestRedis();
   const bullmq = {
     connection: redisOptions(redis.url, 'queue') as ConnectionOptions,
@@ -37,7 +37,7 @@ t.test('exports by way of a queue', async (t) => {
   t.strictSame(
     await exports.request('default', payload('a')),
     { state: 'queued' },
-    'asked twice, there once',
+    'one entry for two requests',
   );
 
   const error = { code: 'shard_corrupt', message: 'bytes of chunk 3' };
@@ -66,14 +66,18 @@ t.test('exports by way of a queue', async (t) => {
   t.strictSame(
     await exports.request('default', payload('a')),
     { state: 'queued' },
-    'a failed one is tried again',
+    'a failed export is retried',
   );
   await second;
-  t.equal(await exports.progress('default', payload('a')), null, 'what is written is told by its record');
+  t.equal(
+    await exports.progress('default', payload('a')),
+    null,
+    'a finished export is described by its record',
+  );
   t.strictSame(done, ['a', 'a']);
 });
 
-t.test('one that failed is tried again at once, whatever the clock of the worker says', async (t) => {
+t.test("a failed export is retried immediately, independently of the worker's clock", async (t) => {
   const redis = await startTestRedis();
   const exports = new ExportQueue(redis.url, createLogger({ level: 'silent', name: 'test' }));
   const now = Date.now;
@@ -87,9 +91,9 @@ t.test('one that failed is tried again at once, whatever the clock of the worker
     exportQueueName('default'),
     async ({ attemptsMade }) => {
       tries.push(attemptsMade);
-      // It fails on a worker whose clock is an hour ahead, and is taken by one whose clock is right.
+      // It fails on a worker whose clock is an hour ahead; a worker with a correct clock takes it next.
       Date.now = attemptsMade === 0 ? () => now() + 3_600_000 : now;
-      if (attemptsMade === 0) throw new Error('the object store is away');
+      if (attemptsMade === 0) throw new Error('the object store is unavailable');
       return { error: null };
     },
     {

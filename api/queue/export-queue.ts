@@ -12,15 +12,15 @@ import { redisOptions } from '../../platform/redis/connect.js';
 import type { ExportPort, ExportProgress } from '../services.js';
 import { PerPool } from './per-pool.js';
 
-/** Tries of what may help later, as an object store that is out of reach; the worker waits after each, and longer each time. */
+/** Attempts with growing backoff, for failures that may pass, such as an unreachable object store. */
 const ATTEMPTS = 12;
-/** How long a failure can be read. */
+/** Retention of a failure. */
 const REMEMBER_SECONDS = 7 * 24 * 3600;
 
 type Entry = Job<ExportPayload, ExportReply>;
 type ExportEntries = Queue<ExportPayload, ExportReply>;
 
-/** Exports as entries of BullMQ, one for each; they survive the API and every worker. */
+/** Exports as BullMQ entries, one per export; they survive the API and every worker. */
 export class ExportQueue implements ExportPort {
   readonly #queues: PerPool<ExportEntries>;
 
@@ -29,7 +29,7 @@ export class ExportQueue implements ExportPort {
       const queue: ExportEntries = new Queue(exportQueueName(pool), {
         connection: redisOptions(redisUrl, 'commands') as ConnectionOptions,
         prefix: REDIS_PREFIX,
-        // Nobody reads BullMQ's events.
+        // No reader of BullMQ's events exists.
         streams: { events: { maxLen: 0 } },
       });
       // Without a listener an error event would end the process; calls report their own failure.
@@ -44,7 +44,7 @@ export class ExportQueue implements ExportPort {
       const known = await this.#find(queue, payload);
       const progress = known && (await progressOf(known));
       if (progress && progress.state !== 'failed') return progress;
-      // One that is done stands here only when its files are gone or it failed: it is asked for anew.
+      // A finished entry remains here only if its files are gone or it failed: it is requested again.
       await known?.remove();
       await queue.add('export', payload, {
         jobId: idOf(payload),
@@ -85,7 +85,7 @@ function idOf({ checkpoint, format, dtype }: ExportPayload): string {
   return exportName({ checkpoint: checkpoint.id, format, dtype });
 }
 
-/** Null for one that was written: then its record says so. */
+/** Null for a written export, which its record describes. */
 async function progressOf(entry: Entry): Promise<ExportProgress | null> {
   const state = await entry.getState();
   if (state === 'completed') {

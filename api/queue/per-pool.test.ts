@@ -1,7 +1,7 @@
 import t from 'tap';
 import { PerPool } from './per-pool.js';
 
-t.test('of the parts that nobody uses, those that were used last stay open', async (t) => {
+t.test('of the unused parts, the most recently used stay open', async (t) => {
   const told: string[] = [];
   const parts = new PerPool(
     {
@@ -23,14 +23,14 @@ t.test('of the parts that nobody uses, those that were used last stay open', asy
   });
   const working = parts.use('c', () => work);
   for (const pool of ['d', 'e']) await use(pool);
-  t.strictSame(told, ['open d', 'close b', 'open e', 'close d'], 'one that is used is not closed');
+  t.strictSame(told, ['open d', 'close b', 'open e', 'close d'], 'a part in use is not closed');
   finish();
   await working;
   await parts.close();
   t.strictSame(told.slice(4).sort(), ['close c', 'close e']);
 });
 
-t.test('what fails is thrown, and the part is used again', async (t) => {
+t.test('errors are thrown, and the part is used again', async (t) => {
   let opened = 0;
   const parts = new PerPool(
     { open: () => ++opened, close: () => Promise.reject(new Error('closed before')) },

@@ -3,12 +3,12 @@ interface Entry<T> {
   users: number;
 }
 
-/** Any name may be a pool's, so not every one that was ever asked for keeps its connections. */
+/** Any name may be requested as a pool, so the number of open connections is bounded. */
 const MAX_OPEN = 64;
 
-/** What each pool has one of, such as a queue with its connections: made when it is used, closed when others were used since. */
+/** Cache of one resource per pool, such as a queue with its connections: created on use, least recently used ones are closed. */
 export class PerPool<T> {
-  /** The one that was used longest ago first. */
+  /** Least recently used first. */
   readonly #entries = new Map<string, Entry<T>>();
   readonly #closing = new Set<Promise<void>>();
 
@@ -17,7 +17,7 @@ export class PerPool<T> {
     private readonly max_open = MAX_OPEN,
   ) {}
 
-  /** It stays open as long as `work` goes on. */
+  /** Keeps it open during `work`. */
   async use<R>(pool: string, work: (part: T) => Promise<R>): Promise<R> {
     const entry = this.#entries.get(pool) ?? { part: this.parts.open(pool), users: 0 };
     this.#entries.delete(pool);
@@ -31,7 +31,7 @@ export class PerPool<T> {
     }
   }
 
-  /** Closes all. Idempotent. @throws what a part could not be closed for */
+  /** Closes all. Idempotent. @throws the error of a part that could not be closed */
   async close(): Promise<void> {
     const parts = [...this.#entries.values()].map(({ part }) => part);
     this.#entries.clear();
@@ -43,7 +43,7 @@ export class PerPool<T> {
       if (this.#entries.size <= most) return;
       if (users > 0) continue;
       this.#entries.delete(pool);
-      // A connection that can't be closed in order is gone already.
+      // A connection that cannot be closed properly is gone already.
       const closed: Promise<void> = this.parts
         .close(part)
         .then(

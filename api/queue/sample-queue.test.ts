@@ -15,11 +15,11 @@ const payload = (prompt = 'to'): SamplePayload => ({
   job_id: 'job_1',
   checkpoint: { id: 'ckpt_1', prefix: 'jobs/job_1/checkpoints/1' },
   request: { prompt, max_tokens: 4, temperature: 0, top_k: 0, top_p: 1, seed: 1 },
-  // Whatever it is: only the worker goes by it.
+  // Any value: only the worker reads it.
   expires_at: 0,
 });
 
-t.test('samples by way of a queue', async (t) => {
+t.test('samples through a queue', async (t) => {
   const redis = await startTestRedis();
   const bullmq = {
     connection: redisOptions(redis.url, 'queue') as ConnectionOptions,
@@ -31,7 +31,7 @@ t.test('samples by way of a queue', async (t) => {
     await redis.stop();
   });
 
-  t.test('without a worker the wait ends, and nothing is left for a later one', async (t) => {
+  t.test('without a worker the wait times out, and no entry is left for a later worker', async (t) => {
     await t.rejects(samples.sample('empty', payload(), 300), { code: 'sample_timeout' });
     const queue = new Queue(sampleQueueName('empty'), bullmq);
     t.equal(await queue.count(), 0);

@@ -11,9 +11,9 @@ import { redisOptions } from '../../platform/redis/connect.js';
 import type { SamplePort } from '../services.js';
 import { PerPool } from './per-pool.js';
 
-/** How long BullMQ keeps an entry that is done: the reply is read at once. */
+/** Retention of finished entries in BullMQ: replies are read immediately. */
 const REMEMBER_SECONDS = 60;
-/** Of the events by which replies come, which are read at once. They have the texts. */
+/** Maximum length of the event stream that carries replies, including their texts; it is read immediately. */
 const EVENTS_KEPT = 1_000;
 
 interface Channel {
@@ -21,7 +21,7 @@ interface Channel {
   events: QueueEvents;
 }
 
-/** Calls the workers of a pool through BullMQ: an entry goes out, its return value is the reply. */
+/** Calls the workers of a pool through BullMQ: an entry's return value is the reply. */
 export class SampleQueue implements SamplePort {
   readonly #channels: PerPool<Channel>;
   readonly #log: Logger;
@@ -61,11 +61,11 @@ export class SampleQueue implements SamplePort {
       return await entry.waitUntilFinished(events, timeout_ms);
     } catch (error) {
       this.#log.warn({ err: error, pool, checkpoint: payload.checkpoint.id }, 'sample not answered');
-      // One that a worker has in hand cannot be removed; its answer is dropped.
+      // An entry that a worker processes cannot be removed; its answer is dropped.
       await entry.remove().catch(() => undefined);
       throw new ZerofleetError(
         'sample_timeout',
-        `no worker of pool ${pool} answered in time; ask for fewer tokens, or see that the pool has a worker`,
+        `no worker of pool ${pool} answered in time; request fewer tokens, or check that the pool has a worker`,
       );
     }
   }

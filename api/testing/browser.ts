@@ -5,10 +5,10 @@ import type { Test } from 'tap';
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const browserPath = PLACES.find((path) => existsSync(path));
 
-/** Why there is no browser, or false. */
+/** Reason for skipping browser tests, or false. */
 export const noBrowser = browserPath === undefined && 'needs chromium: apt-get install chromium';
 
-/** A page that is closed with the test, and what the browser complained of. */
+/** A page that is closed with the test, and the errors that the browser reported. */
 export async function openPage(t: Test): Promise<{ page: Page; complaints: string[] }> {
   const browser: Browser = await chromium.launch({
     executablePath: browserPath ?? '',

@@ -2,21 +2,21 @@ import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Contract } from '../operations.js';
 import { ContractReader, type Message } from './contract-reader.js';
 
-/** Characters of what is wrong that are shown, with the reply. */
+/** Maximum length of the problems that are shown with the reply. */
 const SHOWN = 4000;
 
-/** As `inject` answers, or what is made of an answer over a connection. */
+/** A reply of `inject`, or a converted reply of a connection. */
 export type CheckedReply = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'body'> & {
   json(): unknown;
 };
 
 /**
- * Checks replies against the contract: the status is one that the operation names, the body fits its schema, and of all headers that the
- * contract knows the reply has those that its response names, and no other.
+ * Checks replies against the contract: the operation documents the status, the body matches its schema, and of all headers in the
+ * contract the reply has exactly those of its response.
  */
 export class ContractChecker {
   readonly #reader: ContractReader;
-  /** Names of all headers that some response has. */
+  /** Names of all headers of any response. */
   readonly #headers: ReadonlySet<string>;
 
   constructor(contract: Contract) {
@@ -27,7 +27,7 @@ export class ContractChecker {
     this.#headers = new Set(responses.flatMap(({ headers = {} }) => Object.keys(headers)));
   }
 
-  /** @throws Error that says what the contract does not have; paths outside the contract are not looked at */
+  /**  @throws Error that describes the violation; paths outside the contract are not checked */
   check({ method = 'GET', url }: InjectOptions, reply: CheckedReply): void {
     const path = String(url).split('?', 1)[0] ?? '';
     const { operations } = this.#reader;
@@ -39,16 +39,16 @@ export class ContractChecker {
 
     const where = `${method} ${template} → ${reply.statusCode}`;
     const [, response] = operation.answers.find(([status]) => status === String(reply.statusCode)) ?? [];
-    if (response === undefined) throw new Error(`${where}: the contract does not name this status`);
+    if (response === undefined) throw new Error(`${where}: the contract does not document this status`);
     this.#checkHeaders(where, response, reply);
     if (response.content === undefined) {
-      if (reply.body !== '') throw new Error(`${where}: the contract names no body`);
+      if (reply.body !== '') throw new Error(`${where}: the contract documents no body`);
       return;
     }
     const mediaType = String(reply.headers['content-type']).split(';', 1)[0] ?? '';
     const content = response.content[mediaType];
     if (content === undefined)
-      throw new Error(`${where}: the contract does not name the media type ${mediaType}`);
+      throw new Error(`${where}: the contract does not document the media type ${mediaType}`);
     if (content.schema === undefined || !mediaType.endsWith('json')) return;
     const problems = this.#reader.problems(content.schema, reply.json());
     if (problems !== null) throw new Error(`${where}: ${problems}\n${reply.body}`.slice(0, SHOWN));
@@ -62,7 +62,8 @@ export class ContractChecker {
         if (header?.required) throw new Error(`${where}: the header ${name} is missing`);
         continue;
       }
-      if (header === undefined) throw new Error(`${where}: the contract does not name the header ${name}`);
+      if (header === undefined)
+        throw new Error(`${where}: the contract does not document the header ${name}`);
       const { schema = {} } = header;
       const problems = this.#reader.problems(schema, schema.type === 'integer' ? Number(sent) : sent);
       if (problems !== null) throw new Error(`${where}: ${name}: ${problems}`);

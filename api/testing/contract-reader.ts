@@ -34,14 +34,14 @@ export interface Header {
   schema?: Schema;
 }
 
-/** A request's body or an answer. */
+/** A request body or an answer. */
 export interface Message {
   $ref?: string;
   headers?: Record<string, Header>;
   content?: Record<string, MediaType>;
 }
 
-/** An operation, every `$ref` to its body and its answers followed. */
+/** An operation with every `$ref` of its body and its answers resolved. */
 export interface OperationReader {
   id: OperationId;
   path: string;
@@ -63,13 +63,13 @@ interface OperationObject {
 
 const DOCUMENT_ID = 'openapi';
 
-/** Reads the parts of the contract that only tests look at, and checks values against its schemas. */
+/** Reads parts of the contract that only tests use, and checks values against its schemas. */
 export class ContractReader {
   readonly #document: object;
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
   readonly #validators = new Map<string, ValidateFunction>();
   readonly operations: OperationReader[];
-  /** What is POSTed to others, by its name. */
+  /** Webhook messages, by name. */
   readonly webhooks: Readonly<Record<keyof webhooks, { post: WebhookObject }>>;
 
   constructor({ document }: Contract) {
@@ -84,7 +84,7 @@ export class ContractReader {
     );
   }
 
-  /** What a schema has against a value; null for nothing. */
+  /** Schema errors of a value; null for none. */
   problems(schema: Schema, value: unknown): string | null {
     const text = JSON.stringify(schema);
     let validate = this.#validators.get(text);
@@ -95,7 +95,7 @@ export class ContractReader {
     return validate(value) ? null : this.#ajv.errorsText(validate.errors);
   }
 
-  /** What a `$ref` points at; anything else as it is. */
+  /** Resolves a `$ref`; returns anything else unchanged. */
   resolve<T extends { $ref?: string }>(node: T): T {
     let found = node;
     while (found.$ref !== undefined) {
@@ -108,7 +108,7 @@ export class ContractReader {
     return found;
   }
 
-  /** The fields of an object and which of them are required, with those of all its `allOf`. */
+  /** Fields of an object and the required ones, including those of all its `allOf`. */
   fields(schema: Schema): { properties: Record<string, Schema>; required: Set<string> } {
     const { properties = {}, required = [], allOf = [] } = this.resolve(schema);
     const inherited = allOf.map((part) => this.fields(part));
@@ -119,8 +119,8 @@ export class ContractReader {
   }
 
   /**
-   * The values that a message of a media type is shown with: its own examples, else those of the schema, else one that is made of the
-   * examples of its parts, as tools make it. None where a part has no example.
+   * Examples of a media type: its own, else those of the schema, else one combined from the examples of its parts, as tools do.
+   * None if a part has no example.
    */
   examplesOf({ examples, schema = {} }: MediaType): unknown[] {
     if (examples) return Object.values(examples).map(({ value }) => value);
@@ -150,7 +150,7 @@ export class ContractReader {
     return Object.values(made).includes(undefined) ? undefined : made;
   }
 
-  /** A schema and those of everything inside its values, each once. */
+  /** A schema and all schemas inside it, each once. */
   *within(schema: Schema, seen = new Set<Schema>()): Generator<Schema> {
     const found = this.resolve(schema);
     if (seen.has(found)) return;

@@ -5,7 +5,7 @@ import tar from 'tar-stream';
 import { projectRoot } from '../../platform/process/root.js';
 import { collect } from '../../platform/testing/byte-source.js';
 
-/** Files that DeepSpeed wrote: api/contents/deepspeed/golden/make_golden.py. */
+/** Files written by DeepSpeed: api/contents/deepspeed/golden/make_golden.py. */
 export async function deepSpeedGolden(): Promise<Map<string, Buffer>> {
   const packed = readFileSync(join(projectRoot(), 'api/contents/deepspeed/golden/deepspeed.tar.br'));
   const files = new Map<string, Buffer>();
@@ -15,7 +15,7 @@ export async function deepSpeedGolden(): Promise<Map<string, Buffer>> {
   return files;
 }
 
-/** Those of one folder, by their names in it. */
+/** Files of one folder, by name. */
 export function inFolder(files: ReadonlyMap<string, Buffer>, folder: string): Map<string, Buffer> {
   const own = [...files].filter(([name]) => name.startsWith(`${folder}/`));
   return new Map(own.map(([name, content]) => [name.slice(folder.length + 1), content]));

@@ -1,4 +1,4 @@
-/** Makers of uploads that are hostile: deep, large, many, or odd. */
+/** Generators of hostile uploads: deep, large, many, or odd. */
 import { gzipSync } from 'node:zlib';
 import tar from 'tar-stream';
 import { TINY_CONFIG, TINY_TOKENIZER, tarOf } from '../../platform/testing/models.js';
@@ -6,7 +6,7 @@ import { zipArchive } from '../../platform/torch-file/zip-write.js';
 
 const WEIGHTS = 'model.safetensors';
 
-/** Lists in lists. */
+/** Nested lists. */
 export const nested = (bytes: number): Buffer =>
   Buffer.concat([Buffer.alloc(bytes / 2, '['), Buffer.alloc(bytes / 2, ']')]);
 
@@ -14,7 +14,7 @@ export const nested = (bytes: number): Buffer =>
 export const lists = (bytes: number): Buffer =>
   Buffer.concat([Buffer.from('['), Buffer.alloc(bytes, '[],'), Buffer.from('1]')]);
 
-/** A safetensors file. @param length what it says its header has */
+/** A safetensors file. @param length declared length of its header */
 export function withHeader(
   json: Buffer,
   data = Buffer.alloc(0),
@@ -25,7 +25,7 @@ export function withHeader(
   return Buffer.concat([start, json, data]);
 }
 
-/** Tensors of no bytes, whose names are those of output projections, before a large one. */
+/** Empty tensors with names of output projections, followed by a large tensor. */
 export function emptyTensors(count: number, data_bytes: number): Buffer {
   const names = Array.from({ length: count }, (_, i) => `x${i}.lm_head.weight`);
   const empty = names.map((name) => `"${name}":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`);
@@ -33,14 +33,14 @@ export function emptyTensors(count: number, data_bytes: number): Buffer {
   return withHeader(Buffer.from(`{${[...empty, last].join()}}`), Buffer.alloc(data_bytes));
 }
 
-/** A tokenizer that is large, and nothing else is wrong with it. */
+/** A large but otherwise valid tokenizer. */
 export function largeTokenizer(words: number): Buffer {
   const vocab = Object.fromEntries(Array.from({ length: words }, (_, id) => [`word${id}`, id]));
   const model = { ...TINY_TOKENIZER.model, vocab, merges: [] };
   return Buffer.from(JSON.stringify({ ...TINY_TOKENIZER, added_tokens: [], model }));
 }
 
-/** A PyTorch file. */
+/** A PyTorch file with many dicts. */
 export async function manyDicts(count: number): Promise<Buffer> {
   const pickle = Buffer.concat([Buffer.from([0x80, 2]), Buffer.alloc(count, '}'), Buffer.from('.')]);
   const entries = [
@@ -52,7 +52,7 @@ export async function manyDicts(count: number): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** A configuration of as many parameters as there may be. */
+/** A configuration with the maximum number of parameters. */
 export const MANY_EXPERTS = {
   ...TINY_CONFIG,
   architectures: ['MixtralForCausalLM'],
@@ -65,7 +65,7 @@ export function configFile(document: object): [string, Buffer] {
   return ['config.json', Buffer.from(JSON.stringify(document))];
 }
 
-/** Entries of archives that are no plain files. */
+/** An archive with entries that are not plain files. */
 async function oddTar(headers: (tar.Headers & { content?: Buffer })[]): Promise<Buffer> {
   const pack = tar.pack();
   for (const { content, ...header } of headers) pack.entry(header, content ?? Buffer.alloc(0));
@@ -75,7 +75,7 @@ async function oddTar(headers: (tar.Headers & { content?: Buffer })[]): Promise<
   return Buffer.concat(pieces);
 }
 
-/** An entry that says it has more, or fewer, bytes than it has: its checksum is right. */
+/** An entry with a wrong declared size and a correct checksum. */
 export function lyingTar(size: string, archive: Buffer): Buffer {
   const changed = Buffer.from(archive);
   changed.write(size.padEnd(12, '\0'), 124, 'latin1');
@@ -98,7 +98,7 @@ const numbers = (value: number) => ({
   ),
 });
 
-/** Bodies of `POST /v1/models` that no model can come of, by what is hostile about them. @param bytes about how large the body is */
+/** Invalid bodies of `POST /v1/models`, by description. @param bytes approximate size of the body */
 export const HOSTILE_MODELS: Readonly<Record<string, (bytes: number) => Promise<Buffer>>> = {
   'tokenizer of brackets in brackets': (bytes) => tarOf([['tokenizer.json', nested(bytes)]]),
   'tokenizer of lists': (bytes) => tarOf([['tokenizer.json', lists(bytes)]]),

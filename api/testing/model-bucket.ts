@@ -1,4 +1,4 @@
-/** A server that may copy from a bucket, in which a model lies. */
+/** A server that may copy from a bucket with a model. */
 import type { Test } from 'tap';
 import type { Model, Page } from '../../contracts/index.js';
 import { S3DatasetSources } from '../../platform/dataset-sources.js';
@@ -16,7 +16,7 @@ export const FOLDER_URI = 's3://zoo/open/tiny';
 export interface StartedWithFolder {
   bucket: S3StandIn;
   stack: TestStack;
-  /** Names of the requests that the bucket was sent. */
+  /** Requests that the bucket received. */
   asked: string[];
   put(folder: string, files: ReadonlyMap<string, Buffer>): void;
   post(
@@ -29,7 +29,7 @@ export interface StartedWithFolder {
 interface Options {
   fate?: (name: string) => Fate;
   store?: (store: JobStorePort) => JobStorePort;
-  /** Before the weights are read. */
+  /** Called before the weights are read. */
   reading?: () => Promise<unknown>;
 }
 

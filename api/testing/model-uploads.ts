@@ -1,4 +1,4 @@
-/** What tests of uploaded models send and look at. */
+/** Helpers for tests of uploaded models. */
 import type { Readable } from 'node:stream';
 import type { startTestStack } from './stack.js';
 

@@ -7,7 +7,7 @@ export const TEXT = Buffer.from('Grüße, 世界 — to be or not to be. '.repea
 export const digest = (bytes: Buffer) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 export const PART = 500;
 
-/** A stack whose uploads have parts of `PART` bytes, and what tests do with uploads. */
+/** A stack with uploads in parts of `PART` bytes, and helpers. */
 export async function startUploads(t: Test) {
   const stack = await startTestStack({ limits: { part_bytes: PART, dataset_bytes: 10_000 } });
   t.teardown(() => stack.close());

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 
 export interface SseClientMessage {
-  /** Absent where the message has none. */
+  /** Absent if the message has none. */
   id: string | undefined;
   event: string;
   data: Record<string, unknown>;
 }
 
-/** A client of server-sent events on a bare connection, so that a test can stop reading from it. */
+/** A client of server-sent events on a raw connection, so that a test can stop reading. */
 export class SseClient {
   comments = 0;
   readonly #response: IncomingMessage;
@@ -32,7 +32,7 @@ export class SseClient {
     return this.#response.headers['content-type'] ?? '';
   }
 
-  /** Every message that is still to come; resolves when the server closes the connection. */
+  /** All remaining messages; resolves when the server closes the connection. */
   async rest(): Promise<SseClientMessage[]> {
     const messages: SseClientMessage[] = [];
     await this.until(
@@ -42,7 +42,7 @@ export class SseClient {
     return messages;
   }
 
-  /** Hands on messages up to the first that `isLast` accepts, or the end of the connection. */
+  /** Returns messages up to the first that `isLast` accepts, or the end of the connection. */
   async until(
     isLast: (message: SseClientMessage) => boolean,
     onMessage: (message: SseClientMessage) => unknown = () => undefined,
@@ -87,7 +87,7 @@ export class SseClient {
   }
 }
 
-/** Connects; resolves when the headers are there. */
+/** Connects; resolves when the headers have arrived. */
 export async function openStream(url: string, key: string, lastEventId?: string): Promise<SseClient> {
   const headers = {
     authorization: `Bearer ${key}`,

@@ -17,7 +17,7 @@ import { ContractChecker } from './contract-checker.js';
 
 /** A key with every scope, accepted by every test stack. */
 export const ADMIN_KEY = 'zf_test_admin_key';
-/** Streams hear of what happens, and of nothing else. */
+/** Long enough that tests of streams see no heartbeat. */
 const HEARTBEAT_MS = 600_000;
 
 export interface TestStack {
@@ -27,17 +27,17 @@ export interface TestStack {
   redis: TestRedis;
   /** Sends a request with the admin key. The reply is checked against the contract. */
   request(options: InjectOptions): Promise<LightMyRequestResponse>;
-  /** A key with just these scopes, as a header. */
+  /** Header with a key that has only these scopes. */
   headersOf(...scopes: Scope[]): Promise<{ authorization: string }>;
-  /** An admin key of another project, as a header. */
+  /** Header with an admin key of another project. */
   headersIn(project: string): Promise<{ authorization: string }>;
   /** Uploads a text, or lines of documents. */
   upload(text: string, format?: 'text' | 'jsonl'): Promise<Dataset>;
-  /** Creates a job on a dataset of its own. */
+  /** Creates a job with its own dataset. */
   createJob(changes?: Partial<JobSpec>): Promise<Job>;
-  /** So many streams of jobs have sent all that there is, and wait for more. */
+  /** Number of job streams that have sent all entries and wait for more. */
   followers(): number;
-  /** Redis loses everything but API keys, which nothing else has, and what the object store has is put back. */
+  /** Clears Redis except for API keys, which exist nowhere else, and recovers from the object store. */
   loseRedis(): Promise<void>;
   /** Listens on loopback. @returns `http://127.0.0.1:port` */
   listen(): Promise<string>;
@@ -59,23 +59,23 @@ const NO_EXPORTS: ExportPort = {
 
 export interface TestStackOptions {
   limits?: Partial<ApiLimits>;
-  /** Workers that answer samples; by default there are none. */
+  /** Workers that answer samples; none by default. */
   samples?: SamplePort;
   exports?: ExportPort;
-  /** Ranges that webhooks may reach though they are not public. */
+  /** Non-public ranges that webhooks may reach. */
   webhookAllow?: string[];
-  /** Where datasets may be copied from; by default from nowhere. */
+  /** Allowed sources of dataset copies; none by default. */
   sources?: DatasetSources;
-  /** Where the app logs; nowhere when absent. */
+  /** Log of the app; none when absent. */
   log?: FastifyBaseLogger;
-  /** Puts something in place of a part of a store. */
+  /** Replaces parts of the stores. */
   wrap?: (parts: {
     store: JobStorePort;
     objects: ObjectStore;
   }) => Partial<{ store: JobStorePort; objects: ObjectStore }>;
 }
 
-/** The whole api on a private Redis and a temporary directory. */
+/** The whole API on a private Redis and a temporary directory. */
 export async function startTestStack({
   limits,
   samples = NO_WORKERS,
@@ -94,7 +94,7 @@ export async function startTestStack({
   const { objects, store } = { ...opened, ...wrap?.(opened) };
   let followers = 0;
   const { waitStream } = store;
-  // In place, so that what a test replaces in the store is replaced in the API as well.
+  // Replaced in place, so that the API sees the replacement as well.
   store.waitStream = async (...args) => {
     followers += 1;
     return waitStream(...args).finally(() => (followers -= 1));
@@ -170,7 +170,7 @@ export const CHATS = Array(50)
   .map((chat) => `${JSON.stringify(chat)}\n`)
   .join('');
 
-/** The smallest document that is accepted. */
+/** The smallest accepted document. */
 export function smallSpec(dataset: string) {
   return {
     model: { preset: 'llama-tiny' },

@@ -10,7 +10,7 @@ export interface TrainedSteps {
   finish?: boolean;
 }
 
-/** What a worker writes about a job, without a worker. @returns the execution that it holds the job with */
+/** Writes the reports of a worker about a job, without a worker. @returns the execution that holds the job */
 export async function claimAndTrain(
   store: JobStorePort,
   jobId: string,
@@ -31,7 +31,7 @@ export async function claimAndTrain(
   return execution;
 }
 
-/** One step of two ranks, with a loss that falls. */
+/** Metrics of one step of two ranks, with a falling loss. */
 export function metricOf(step: number): MetricInput {
   return {
     step,

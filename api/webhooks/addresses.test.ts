@@ -24,7 +24,7 @@ const REFUSED = [
   ['no address', '', 'localhost', '999.1.1.1'],
 ];
 
-t.test('nothing that is not public, in whatever way it is written', async (t) => {
+t.test('refused: non-public addresses in any notation', async (t) => {
   for (const [kind = '', ...addresses] of REFUSED)
     for (const address of addresses) t.notOk(strict.allows(address, 'https:'), `${kind}: ${address}`);
 });
@@ -36,16 +36,16 @@ t.test('public addresses, over TLS only', async (t) => {
   }
 });
 
-t.test('the ranges that the operator names, and nothing beside them', async (t) => {
+t.test('allowed ranges, and nothing else', async (t) => {
   const policy = new AddressPolicy(['10.1.0.0/16', 'fd00:1::/32']);
   for (const address of ['10.1.2.3', '::ffff:10.1.2.3', 'fd00:1::5'])
     t.ok(policy.allows(address, 'http:'), address);
   for (const address of ['10.2.0.1', '127.0.0.1', 'fd00:2::5', '169.254.169.254'])
     t.notOk(policy.allows(address, 'https:'), address);
-  t.ok(policy.allows('8.8.8.8', 'https:'), 'public ones as ever');
+  t.ok(policy.allows('8.8.8.8', 'https:'), 'public addresses stay allowed');
 });
 
-t.test('URLs that are refused before anything is resolved', async (t) => {
+t.test('URLs that are refused before resolution', async (t) => {
   const refused = [
     'http://hooks.example.com/',
     'https://127.0.0.1/',
@@ -66,7 +66,7 @@ t.test('URLs that are refused before anything is resolved', async (t) => {
   t.equal(
     strict.objectionTo('https://localhost/'),
     null,
-    'a name is judged by its addresses, when something is sent',
+    'a name is checked by its addresses when a message is sent',
   );
   const local = new AddressPolicy(['127.0.0.0/8']);
   t.equal(local.objectionTo('http://127.0.0.1:9000/'), null);

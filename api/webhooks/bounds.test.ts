@@ -1,4 +1,4 @@
-/** What a receiver that takes nothing costs others: no time, little memory, and in the end its messages. */
+/** Effects of an unresponsive receiver on others: no delay, little memory, and finally the loss of its messages. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import t from 'tap';
@@ -10,7 +10,7 @@ import { attemptsUntil, setUp } from './testing/sending.js';
 
 const HOUR_MS = 3_600_000;
 
-/** Name servers that say nothing about any name until they are released. */
+/** Name servers that do not answer until they are released. */
 function silence() {
   const asked: string[] = [];
   let release: () => void = () => undefined;
@@ -36,7 +36,7 @@ function eventOf(n: number): WebhookEvent {
   return { kind: 'event', entry: `${Date.now()}-${n}`, project: 'default', notify: [], message };
 }
 
-t.test('a project whose messages nobody takes holds up no other', async (t) => {
+t.test('an unresponsive receiver delays no other project', async (t) => {
   const { store, request, receiver, startSending, createWebhook, headersIn } = await setUp(t);
   const port = new URL(receiver.url).port;
   await createWebhook({ url: `http://dead.example.com:${port}/` });
@@ -45,7 +45,7 @@ t.test('a project whose messages nobody takes holds up no other', async (t) => {
   for (let job = 0; job < 300; job++) await createTestJob(store);
   const { asked, resolve, release } = silence();
   await startSending({ resolve });
-  // More than one queue takes at once, and whatever is taken stays.
+  // More than one queue processes at once, and all of them hang.
   while (asked.length < 110) await sleep(10);
   const job = await createTestJob(store, { project: 'team-b' });
   await receiver.until((received) => received.length === 1);
@@ -53,7 +53,7 @@ t.test('a project whose messages nobody takes holds up no other', async (t) => {
   release();
 });
 
-t.test('a webhook whose messages nobody takes holds up no other of its project', async (t) => {
+t.test('an unresponsive webhook delays no other webhook of its project', async (t) => {
   const { store, receiver, startSending, createWebhook } = await setUp(t);
   const port = new URL(receiver.url).port;
   await createWebhook({ url: `http://dead.example.com:${port}/` });
@@ -69,10 +69,10 @@ t.test('a webhook whose messages nobody takes holds up no other of its project',
   release();
 });
 
-t.test('messages that are given up leave the queue, and are not sent', async (t) => {
+t.test('abandoned messages leave the queue and are not sent', async (t) => {
   const { redis, store, receiver, startSending, createWebhook } = await setUp(t);
   const { id: webhook_id } = await createWebhook({ url: 'http://dead.example.com/' });
-  // As if a project might have three messages under way.
+  // Simulates a limit of three pending messages per project.
   const entries: string[] = [];
   const bounded = {
     ...store,
@@ -91,7 +91,7 @@ t.test('messages that are given up leave the queue, and are not sent', async (t)
     (await client.keys('{zf}:webhooks*:dlv_*-1')).map((key) => key.split(':').at(-1));
   t.ok((await queued()).every((entry) => entries.slice(-3).includes(`${entry}`)));
 
-  // One whose entry could not be taken out, since a process was sending it.
+  // A message whose entry could not be removed because a process was sending it.
   const round = { webhook_id, delivery_id: `dlv_${'0'.repeat(26)}`, round: 1 };
   await store.updateWebhook('default', webhook_id, (before) => ({ ...before, url: receiver.url }));
   const { seen, onAttempt } = attemptsUntil('succeeded');
@@ -106,7 +106,7 @@ t.test('messages that are given up leave the queue, and are not sent', async (t)
   t.same(seen, []);
 });
 
-t.test('messages that failed together come back apart', async (t) => {
+t.test('messages that failed together are retried at different times', async (t) => {
   const { startSending, createWebhook, deliveries } = await setUp(t);
   const { id } = await createWebhook({ url: 'http://dead.example.com/' });
   const timing = { retry_delays_ms: [HOUR_MS], timeout_ms: 1 };
@@ -126,7 +126,7 @@ t.test('messages that failed together come back apart', async (t) => {
 });
 
 t.test(
-  'a webhook that has taken nothing for three days is disabled, and says why until it is enabled',
+  'a webhook without a delivery for three days is disabled and reports the reason until it is enabled',
   async (t) => {
     const { redis, store, request, receiver, startSending, createWebhook } = await setUp(t);
     const { id } = await createWebhook();
@@ -159,7 +159,7 @@ t.test(
   },
 );
 
-t.test('a message that is taken ends the row of those that were not', async (t) => {
+t.test('a delivery resets the count of failures', async (t) => {
   const { store, receiver, startSending, createWebhook } = await setUp(t);
   const { id } = await createWebhook();
   receiver.answerWith(500);

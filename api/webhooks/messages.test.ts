@@ -29,7 +29,7 @@ const event = (type: string, notify: string[] = []): WebhookEvent => ({
   },
 });
 
-t.test('events by name, by first word, or all', async (t) => {
+t.test('events by name, by category, or all', async (t) => {
   const events = ['job.state', 'checkpoint.*'];
   t.ok(wants(webhook(), event('rank.lost')));
   t.ok(wants(webhook({ events }), event('job.state')));
@@ -38,14 +38,14 @@ t.test('events by name, by first word, or all', async (t) => {
   t.notOk(wants(webhook({ events: ['job.*'] }), event('jobs.x')));
 });
 
-t.test('jobs that name it', async (t) => {
+t.test('jobs that refer to it', async (t) => {
   t.notOk(wants(webhook({ jobs: 'named' }), event('job.state')));
   t.notOk(wants(webhook({ jobs: 'named' }), event('job.state', ['wh_2'])));
   t.ok(wants(webhook({ jobs: 'named' }), event('job.state', ['wh_2', 'wh_1'])));
   t.notOk(wants(webhook({ jobs: 'named', events: ['job.created'] }), event('job.state', ['wh_1'])));
 });
 
-t.test('ids follow from the entry and are those of the contract', async (t) => {
+t.test('ids are derived from the entry and match the contract', async (t) => {
   const [first, again] = [deliveryOf(webhook(), event('a.b')), deliveryOf(webhook(), event('a.b'))];
   t.same(first, again);
   t.match(first.id, /^dlv_[0-9A-HJKMNP-TV-Z]{26}$/);

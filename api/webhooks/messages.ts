@@ -4,7 +4,7 @@ import type { Webhook } from '../../contracts/index.js';
 import { newUlid } from '../../platform/random.js';
 import type { NewDelivery, WebhookEvent } from '../../state/index.js';
 
-/** Whether a webhook is told of an event. */
+/** True if a webhook subscribes to an event. */
 export function wants(webhook: Webhook, { message, notify }: WebhookEvent): boolean {
   const concerned = webhook.jobs === 'all' || notify.includes(webhook.id);
   return webhook.enabled && concerned && webhook.events.some((pattern) => matches(pattern, message.type));
@@ -15,7 +15,7 @@ function matches(pattern: string, type: string): boolean {
   return pattern.endsWith('.*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
 }
 
-/** The message about an event to one webhook; made twice, it is the same. */
+/** Message about an event to one webhook; deterministic. */
 export function deliveryOf(webhook: Webhook, { entry, message }: WebhookEvent): NewDelivery {
   const at = Number(entry.split('-', 1)[0]);
   return {
@@ -27,7 +27,7 @@ export function deliveryOf(webhook: Webhook, { entry, message }: WebhookEvent): 
   };
 }
 
-/** A message that only tries the webhook. */
+/** A test message to a webhook. */
 export function pingOf(webhook_id: string, now: Date): NewDelivery {
   const created_at = now.toISOString();
   const message = { type: 'webhook.ping', timestamp: created_at, data: { webhook_id } } as const;
@@ -36,7 +36,7 @@ export function pingOf(webhook_id: string, now: Date): NewDelivery {
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** In the form of a ULID: ids sort by time, and the rest follows from what they are of. */
+/** Derives an id in the form of a ULID: it sorts by time, and the rest is a hash of the source. */
 function derivedId(at: number, of: string): string {
   const bytes = createHash('sha256').update(of).digest().subarray(0, 16);
   const rest = Array.from(bytes, (byte) => CROCKFORD[byte % 32]);

@@ -7,7 +7,7 @@ import { post, type Resolve } from './post.js';
 
 const LOCAL = new AddressPolicy(['127.0.0.1/32']);
 const message = { headers: { 'webhook-id': 'msg_1' }, body: '{"a":1}' };
-/** Longer than any test takes: where it passes, the test is about it. */
+/** Longer than any test: only the test that sets a timeout reaches it. */
 const NEVER_MS = 60_000;
 const noNames: Resolve = async () => [];
 
@@ -62,11 +62,11 @@ t.test('an address that is not allowed is never connected to', async (t) => {
   );
   t.same(await send(`http://127.0.0.1:${port}/`, noNames, NEVER_MS, strict), refused);
   const mixed: Resolve = async () => ['127.0.0.1', '169.254.169.254'];
-  t.same(await send(`http://hooks.example.com:${port}/`, mixed), refused, 'one bad address is enough');
+  t.same(await send(`http://hooks.example.com:${port}/`, mixed), refused, 'one forbidden address is enough');
   t.equal(connections, 0);
 });
 
-t.test('a name that changes its mind is judged by what it says each time, and asked once', async (t) => {
+t.test('a name is resolved once per message and checked each time', async (t) => {
   let requests = 0;
   const port = await http(t, (_request, reply) => {
     requests += 1;
@@ -84,7 +84,7 @@ t.test('a name that changes its mind is judged by what it says each time, and as
   t.equal(requests, 1);
 });
 
-t.test('a redirect is an answer, and is not followed', async (t) => {
+t.test('a redirect is not followed', async (t) => {
   const paths: (string | undefined)[] = [];
   const port = await http(t, (request, reply) => {
     paths.push(request.url);
@@ -94,7 +94,7 @@ t.test('a redirect is an answer, and is not followed', async (t) => {
   t.same(paths, ['/']);
 });
 
-t.test('who never answers is given up', async (t) => {
+t.test('an unresponsive receiver times out', async (t) => {
   const port = await listen(
     t,
     createTcpServer(() => undefined),
@@ -102,7 +102,7 @@ t.test('who never answers is given up', async (t) => {
   t.same(await send(`http://127.0.0.1:${port}/`, noNames, 50), { status: null, error: 'timeout' });
 });
 
-t.test('an answer without an end is cut off', async (t) => {
+t.test('an endless answer is cut off', async (t) => {
   let closed: () => void = () => undefined;
   const cut = new Promise<void>((resolve) => {
     closed = resolve;
@@ -119,7 +119,7 @@ t.test('an answer without an end is cut off', async (t) => {
   await cut;
 });
 
-t.test('what is no HTTP, no TLS, or not there', async (t) => {
+t.test('invalid HTTP, invalid TLS, and no server', async (t) => {
   const port = await listen(
     t,
     createTcpServer((socket) => socket.end('SSH-2.0-hello\r\n\r\n')),
@@ -132,7 +132,7 @@ t.test('what is no HTTP, no TLS, or not there', async (t) => {
   t.match(await send(`http://127.0.0.1:${gone}/`), { error: 'connection_failed' });
 });
 
-t.test('headers without an end are refused', async (t) => {
+t.test('endless headers are refused', async (t) => {
   const port = await listen(
     t,
     createTcpServer((socket) => {

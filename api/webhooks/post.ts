@@ -1,20 +1,19 @@
 /**
- * One POST to a URL that somebody else has chosen. Its name is resolved once; every address that it has must be allowed; the
- * connection goes to one of exactly these, so a name that resolves to something else a moment later changes nothing. No redirect
- * is followed. Time and what is read of the answer are bounded.
+ * One POST to a URL that a client has chosen. Its name is resolved once, all its addresses must be allowed, and the connection
+ * goes to one of them, so DNS rebinding has no effect. Redirects are not followed. Time and the length of the answer are bounded.
  */
 import { Resolver } from 'node:dns/promises';
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { type AddressPolicy, literalAddress } from './addresses.js';
 
-/** The addresses of a name. */
+/** Resolves the addresses of a name. */
 export type Resolve = (hostname: string) => Promise<string[]>;
 
 export interface PostOptions {
   policy: AddressPolicy;
   resolve: Resolve;
-  /** For all of it. */
+  /** Timeout of the whole request. */
   timeoutMs: number;
 }
 
@@ -26,15 +25,15 @@ export type PostFailure =
   | 'timeout'
   | 'protocol_error';
 
-/** Either an answer came, whatever it says, or none did. */
+/** Either an answer with any status, or a failure. */
 export type PostResult = { status: number; error: null } | { status: null; error: PostFailure };
 
-/** Read of an answer and thrown away, so that polite senders see it taken; the rest is cut off. */
+/** Maximum length that is read from an answer and dropped; the rest is cut off. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const DNS_TIMEOUT_MS = 3000;
 const DNS_TRIES = 2;
 
-/** Asks the name servers; unlike getaddrinfo it occupies no thread while they are silent. */
+/** Queries the name servers; unlike getaddrinfo it occupies no thread while they do not answer. */
 export const resolveByDns: Resolve = async (hostname) => {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   const found = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
@@ -74,10 +73,10 @@ function exchange(
     port: target.port || (secure ? 443 : 80),
     path: `${target.pathname}${target.search}`,
     headers: { ...headers, host: target.host, 'content-length': Buffer.byteLength(body) },
-    // A connection of its own: one that is kept could outlive what was allowed.
+    // A new connection: a kept connection could outlive a change of the allowed ranges.
     agent: false,
     signal,
-    // The certificate must be the name's, not the address's.
+    // The certificate must match the name, not the address.
     ...(secure && literalAddress(target.hostname) === null && { servername: target.hostname }),
   };
   return new Promise((resolve, reject) => {
@@ -90,7 +89,7 @@ function exchange(
   });
 }
 
-/** The status says all. What else comes is taken as far as it is little, and without caring whether it arrives. */
+/** Drops the body: only the status matters. Errors of the body are ignored. */
 function discard(answer: IncomingMessage): void {
   let bytes = 0;
   answer.on('error', () => undefined);

@@ -1,4 +1,4 @@
-/** Webhooks from the request that makes one to the message that arrives, over Redis and real HTTP. */
+/** Webhooks from the creating request to the arriving message, over Redis and real HTTP. */
 
 import { Webhook as Verifier } from 'standardwebhooks';
 import t from 'tap';
@@ -10,7 +10,7 @@ import { ContractReader } from '../testing/contract-reader.js';
 import { AddressPolicy } from './addresses.js';
 import { attemptsUntil, log, setUp } from './testing/sending.js';
 
-t.test('the events of a job arrive in full, signed', async (t) => {
+t.test('the events of a job arrive complete and signed', async (t) => {
   const { store, receiver, startSending, createWebhook, deliveries } = await setUp(t);
   const { id, secret } = await createWebhook();
   await startSending();
@@ -22,7 +22,7 @@ t.test('the events of a job arrive in full, signed', async (t) => {
   const bySeq = [...receiver.received].sort((a, b) => a.message.data.seq - b.message.data.seq);
   for (const { headers, body } of bySeq) {
     const signed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
-    t.same(verifier.verify(body, signed), JSON.parse(body), 'as another implementation reads it');
+    t.same(verifier.verify(body, signed), JSON.parse(body), 'another implementation verifies it');
     t.throws(() => verifier.verify(`${body} `, signed), 'a changed body is not');
     t.equal(headers['content-type'], 'application/json');
   }
@@ -42,10 +42,10 @@ t.test('the events of a job arrive in full, signed', async (t) => {
   );
 });
 
-t.test('what arrives is what the contract says of webhooks', async (t) => {
+t.test('messages match the contract', async (t) => {
   const { store, receiver, startSending, createWebhook, request } = await setUp(t);
   const { id } = await createWebhook();
-  // From here on there are two secrets, and two signatures.
+  // Two secrets and two signatures from here on.
   await request({ method: 'POST', url: `/v1/webhooks/${id}/rotate-secret` });
   await startSending();
   const job = await createTestJob(store);
@@ -69,7 +69,7 @@ t.test('what arrives is what the contract says of webhooks', async (t) => {
   t.same(namesIn(example), namesIn(like), 'the example has the fields of a message that is sent');
 });
 
-t.test('a ping is sent to one webhook, whatever it wants, as the contract says', async (t) => {
+t.test('a ping is sent to one webhook, independently of its subscriptions', async (t) => {
   const { receiver, startSending, createWebhook, deliveries, request } = await setUp(t);
   await createWebhook();
   const { id } = await createWebhook({ events: ['job.state'], jobs: 'named' });
@@ -90,7 +90,7 @@ t.test('a ping is sent to one webhook, whatever it wants, as the contract says',
   t.match(unknown.json<Problem>(), { code: 'webhook_not_found' });
 });
 
-t.test('filters, jobs that name their webhook, and projects', async (t) => {
+t.test('filters, jobs with their own webhooks, and projects', async (t) => {
   const { store, receiver, startSending, createWebhook, request, headersIn } = await setUp(t);
   await createWebhook({ url: receiver.url, events: ['job.state'] });
   const payload = { url: receiver.url };
@@ -108,7 +108,7 @@ t.test('filters, jobs that name their webhook, and projects', async (t) => {
   ]);
 });
 
-t.test('who answers badly is asked again, with the same id, until it answers well', async (t) => {
+t.test('a failed delivery is retried with the same id until it succeeds', async (t) => {
   const { store, receiver, startSending, createWebhook, deliveries } = await setUp(t);
   const { id } = await createWebhook();
   const { reached, onAttempt } = attemptsUntil('succeeded');
@@ -126,7 +126,7 @@ t.test('who answers badly is asked again, with the same id, until it answers wel
   ]);
 });
 
-t.test('a message that was given up is sent again when somebody asks, once', async (t) => {
+t.test('an abandoned message is sent again once on request', async (t) => {
   const { store, request, receiver, startSending, createWebhook, deliveries } = await setUp(t);
   const { id } = await createWebhook();
   const { seen, reached, onAttempt } = attemptsUntil('failed');
@@ -148,14 +148,14 @@ t.test('a message that was given up is sent again when somebody asks, once', asy
   const again = attemptsUntil('succeeded');
   await startSending({ onAttempt: again.onAttempt });
   await again.reached;
-  t.equal(receiver.received.length, 4, 'asked three times at once, sent once more');
+  t.equal(receiver.received.length, 4, 'sent once more for three concurrent requests');
   t.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1);
   t.match(await deliveries(id), [{ state: 'succeeded', attempts: { length: 4 } }]);
   const unknown = url.replace(/dlv_\w+/, `dlv_${'0'.repeat(26)}`);
   t.match((await request({ method: 'POST', url: unknown })).json(), { code: 'delivery_not_found' });
 });
 
-t.test('two secrets sign while one takes over from the other', async (t) => {
+t.test('two secrets sign during a rotation', async (t) => {
   const { store, request, receiver, startSending, createWebhook } = await setUp(t);
   const { id, secret } = await createWebhook();
   const url = `/v1/webhooks/${id}/rotate-secret`;
@@ -189,28 +189,25 @@ t.test('two secrets sign while one takes over from the other', async (t) => {
   t.notMatch((await request({ url: '/v1/webhooks' })).body, 'whsec_');
 });
 
-t.test(
-  'an address that is not allowed is refused when something is to be sent, and not asked again',
-  async (t) => {
-    const { store, receiver, startSending, createWebhook, deliveries } = await setUp(t);
-    const port = new URL(receiver.url).port;
-    const { id } = await createWebhook({ url: `http://hooks.example.com:${port}/` });
-    const { seen, reached, onAttempt } = attemptsUntil('failed');
-    await startSending({ onAttempt, policy: new AddressPolicy([]), resolve: async () => ['127.0.0.1'] });
-    await createTestJob(store);
-    await reached;
-    t.match(seen, [{ status: null, error: 'address_refused' }]);
-    t.match(await deliveries(id), [{ state: 'failed', attempts: [{ error: 'address_refused' }] }]);
-    t.equal(receiver.received.length, 0);
-  },
-);
+t.test('a forbidden address fails without retries', async (t) => {
+  const { store, receiver, startSending, createWebhook, deliveries } = await setUp(t);
+  const port = new URL(receiver.url).port;
+  const { id } = await createWebhook({ url: `http://hooks.example.com:${port}/` });
+  const { seen, reached, onAttempt } = attemptsUntil('failed');
+  await startSending({ onAttempt, policy: new AddressPolicy([]), resolve: async () => ['127.0.0.1'] });
+  await createTestJob(store);
+  await reached;
+  t.match(seen, [{ status: null, error: 'address_refused' }]);
+  t.match(await deliveries(id), [{ state: 'failed', attempts: [{ error: 'address_refused' }] }]);
+  t.equal(receiver.received.length, 0);
+});
 
-t.test('no event is lost when every process is killed between event and message', async (t) => {
+t.test('no event is lost if every process is killed between event and message', async (t) => {
   const { store, redis, receiver, startSending, createWebhook } = await setUp(t);
   await createWebhook();
-  // Nobody relays: what happens now stands in the outbox alone.
+  // No relay runs: new events exist only in the outbox.
   const jobs = await Promise.all(Array.from({ length: 20 }, () => createTestJob(store)));
-  // One relay reads entries and is gone before it has queued them.
+  // A relay that reads entries and dies before it queues them.
   let read = 0;
   let reached: () => void = () => undefined;
   const dead = new Promise<void>((resolve) => {
@@ -234,7 +231,7 @@ t.test('no event is lost when every process is killed between event and message'
   t.teardown(() => other.close());
   for (const { id } of jobs) await other.requestPause(id);
 
-  // A process that sends and is stopped in the middle of it, and one that goes on.
+  // A process that is stopped while it sends, and another that continues.
   const first = await startSending({ store: other });
   await receiver.until((received) => received.length >= 5);
   await first.stop();
@@ -251,6 +248,6 @@ t.test('no event is lost when every process is killed between event and message'
   }
   t.ok(
     [...ids.values()].every((of) => of.size === 1),
-    'a repeated message has the id of the first',
+    'a repeated message has the same id',
   );
 });

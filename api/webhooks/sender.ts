@@ -1,7 +1,7 @@
 /**
- * Sends messages to webhooks: entries of the webhook outbox become entries of a BullMQ queue, whose workers POST them and try
- * again for about three days. Every API process runs one; Redis shares the work out. A message lies in its webhook's log alone, so what the
- * log forgets is not sent, and the logs bound the memory of what is under way.
+ * Sends messages to webhooks: entries of the webhook outbox become entries of a BullMQ queue, whose workers POST them and retry
+ * for about three days. Every API process runs one; Redis distributes the work. A message is stored only in its webhook's log, so
+ * a message that the log has dropped is not sent, and the logs bound the memory of pending messages.
  */
 import { type ConnectionOptions, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
 import {
@@ -24,13 +24,13 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 export interface SenderTiming {
-  /** Between an attempt and the next. */
+  /** Backoff between attempts. */
   retry_delays_ms: readonly number[];
-  /** For one attempt. */
+  /** Timeout of one attempt. */
   timeout_ms: number;
 }
 
-/** As Standard Webhooks recommends. */
+/** Recommended by Standard Webhooks. */
 const DEFAULT_TIMING: SenderTiming = {
   retry_delays_ms: [
     5 * SECOND,
@@ -46,33 +46,33 @@ const DEFAULT_TIMING: SenderTiming = {
   timeout_ms: 15 * SECOND,
 };
 
-/** Of each queue at once, in one process: a receiver that does not answer holds up no other. */
+/** Concurrent messages per queue and process: an unresponsive receiver delays no other. */
 const CONCURRENCY = 100;
 /**
- * Messages of a project that are under way in the first queue, where its webhooks take turns. All others of it wait in the second, and so do
- * those of a webhook whose last message was not taken. There the n-th of one project comes before the n+1st of another: a receiver that takes
- * nothing keeps few places, and neither another project nor another webhook waits for it.
+ * Maximum number of pending messages of a project in the first queue, where its webhooks alternate. Further messages, and those
+ * of a webhook whose last delivery failed, wait in the second queue. There the n-th message of one project precedes the n+1st of
+ * another: an unresponsive receiver occupies few places and delays neither other projects nor other webhooks.
  */
 const FIRST_OF_PROJECT = 20;
-/** By chance each pause is longer by up to this part of it, so that messages that failed together do not come back together. */
+/** Each backoff is randomly extended by up to this fraction, so that messages that failed together are spread out. */
 const JITTER = 0.25;
-/** A webhook that has taken no message for so long is disabled. */
+/** A webhook without a delivery for this time is disabled. */
 const DISABLED_AFTER_MS = 72 * HOUR;
-/** The largest that BullMQ has; the smaller, the sooner. */
+/** BullMQ's maximum; smaller is sooner. */
 const MAX_PRIORITY = 2 ** 21;
-/** How long BullMQ remembers what is done: within this time a second entry of the same message is none. */
+/** Retention of finished entries in BullMQ: within this time a second entry for the same message is ignored. */
 const REMEMBER_SECONDS = 3600;
-/** A process that is killed while it sends may be followed by any number of others. */
+/** Any number of processes may be killed while they send the message. */
 const MAX_STALLED = 1_000_000;
 
-/** One of the queues and what empties it. */
-interface Lane {
+/** One of the queues and its worker. */
+interface QueueAndWorker {
   queue: Queue<DeliveryRound>;
   worker: Worker<DeliveryRound>;
 }
 
-/** An attempt failed, and the next one is due after a while. */
-class TryLater extends Error {
+/** Thrown after a failed attempt whose retry is scheduled. */
+class RetryLater extends Error {
   constructor(
     error: string,
     readonly delay_ms: number,
@@ -88,15 +88,15 @@ export interface WebhookSenderOptions {
   log: Logger;
   resolve?: Resolve;
   timing?: SenderTiming;
-  /** Told of every attempt. */
+  /** Called after every attempt. */
   onAttempt?(state: Delivery['state'], attempt: DeliveryAttempt): void;
 }
 
 export class WebhookSender {
   readonly #options: WebhookSenderOptions;
   readonly #timing: SenderTiming;
-  readonly #first: Lane;
-  readonly #others: Lane;
+  readonly #first: QueueAndWorker;
+  readonly #others: QueueAndWorker;
 
   constructor(options: WebhookSenderOptions) {
     this.#options = options;
@@ -106,7 +106,7 @@ export class WebhookSender {
   }
 
   /**
-   * Queues what an entry of the outbox asks for. The same entry again adds nothing while BullMQ remembers it.
+   * Queues the message of an outbox entry. Repeating an entry has no effect while BullMQ remembers it.
    * @throws when Redis does not answer; the outbox keeps the entry
    */
   async deliver(entry: WebhookOutboxEntry): Promise<void> {
@@ -124,16 +124,16 @@ export class WebhookSender {
     }
   }
 
-  /** Waits for the attempts that are under way. Idempotent. */
+  /** Waits for attempts in progress. Idempotent. */
   async close(): Promise<void> {
     const lanes = [this.#first, this.#others];
     await Promise.all(lanes.map(({ worker }) => worker.close()));
     await Promise.all(lanes.map(({ queue }) => queue.close()));
   }
 
-  #open(name: string): Lane {
+  #open(name: string): QueueAndWorker {
     const { redisUrl, log } = this.#options;
-    // The same options; BullMQ declares an older edition of their type.
+    // The same options; BullMQ declares an older version of their type.
     const connection = (purpose: 'commands' | 'queue') =>
       redisOptions(redisUrl, purpose) as ConnectionOptions;
     const queue = new Queue<DeliveryRound>(name, {
@@ -147,7 +147,7 @@ export class WebhookSender {
       maxStalledCount: MAX_STALLED,
       settings: {
         backoffStrategy: (attemptsMade, _type, error) =>
-          error instanceof TryLater ? error.delay_ms : this.#delayAfter(attemptsMade),
+          error instanceof RetryLater ? error.delay_ms : this.#delayAfter(attemptsMade),
       },
     });
     // Without a listener an error event would end the process.
@@ -181,7 +181,7 @@ export class WebhookSender {
     return Math.round(delay_ms * (1 + JITTER * Math.random()));
   }
 
-  /** @throws to have BullMQ try again, or not any more */
+  /**  @throws to make BullMQ retry, or to stop retrying */
   async #send({ data, attemptsMade }: Job<DeliveryRound>): Promise<void> {
     const { store, onAttempt } = this.#options;
     const target = await store.webhookTarget(data.webhook_id);
@@ -201,7 +201,7 @@ export class WebhookSender {
       await this.#disable(target, failing_since);
     onAttempt?.(state, attempt);
     if (state === 'failed') throw new UnrecoverableError(attempt.error ?? '');
-    if (state === 'pending') throw new TryLater(attempt.error ?? '', delay_ms);
+    if (state === 'pending') throw new RetryLater(attempt.error ?? '', delay_ms);
   }
 
   async #disable({ project, webhook }: WebhookTarget, failing_since: string): Promise<void> {
@@ -237,7 +237,7 @@ export class WebhookSender {
   }
 }
 
-/** An address that may not be reached will not be allowed by asking often, and whoever disables a webhook wants silence. */
+/** True for failures without retry: retries do not make an address allowed, and a disabled webhook gets no messages. */
 function isHopeless({ error }: DeliveryAttempt): boolean {
   return error === 'address_refused' || error === 'webhook_disabled';
 }

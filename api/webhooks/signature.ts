@@ -4,7 +4,7 @@ import type { WebhookHeaders } from '../../contracts/index.js';
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 
-/** A new secret, in the form that libraries of Standard Webhooks take. */
+/** A new secret in the format of Standard Webhooks libraries. */
 export function newSecret(): string {
   return `${SECRET_PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`;
 }
@@ -16,7 +16,7 @@ export interface SignedParts {
   body: string;
 }
 
-/** The headers of Standard Webhooks, with one signature for each secret. */
+/** Headers of Standard Webhooks, with one signature per secret. */
 export function signedHeaders(
   secrets: readonly string[],
   { id, timestamp, body }: SignedParts,

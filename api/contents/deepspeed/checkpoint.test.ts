@@ -1,4 +1,4 @@
-/** Checkpoints that DeepSpeed 0.19.6 wrote (golden/make_golden.py), and what else its sources say may be in one. */
+/** Checkpoints written by DeepSpeed 0.19.6 (golden/make_golden.py), and variants that its sources allow. */
 import t from 'tap';
 import type { StateName } from '../../../contracts/state-records.js';
 import { collect, memorySource } from '../../../platform/testing/byte-source.js';
@@ -17,8 +17,8 @@ const ADAM: StateName[] = ['exp_avg', 'exp_avg_sq'];
 type Change = (value: TorchDict, name: string) => void;
 
 /**
- * @param change of what a file says; the bytes of its tensors stay
- * @param other a file in which the tensors of model states are instead
+ *  @param change changes the values of a file; the bytes of its tensors stay
+ * @param other a file that holds the tensors of model states instead
  */
 async function checked(folder: string, change: Change = () => undefined, without = /^$/, other?: TorchFile) {
   const checkpoint = new DeepSpeedCheckpoint();
@@ -35,7 +35,7 @@ async function checked(folder: string, change: Change = () => undefined, without
   return checkpoint.finish(params);
 }
 
-/** The bytes of every state of every parameter, put together out of the files. */
+/** Bytes of every state of every parameter, assembled from the files. */
 async function contents(folder: string, change?: Change): Promise<Map<string, string>> {
   const { tensors } = await checked(folder, change);
   const runs = [...tensors].flatMap(([file, list]) => list.map((tensor) => ({ file, tensor })));
@@ -64,7 +64,7 @@ const listOf = (value: TorchValue | undefined): TorchValue[] => {
 };
 
 for (const stage of ['zero2', 'zero3']) {
-  t.test(`${stage}: universal and raw, with the same numbers`, async (t) => {
+  t.test(`${stage}: universal and raw checkpoints have equal values`, async (t) => {
     const folders = [`${stage}/global_step6_universal`, `${stage}/global_step6`];
     for (const folder of folders) {
       const { optimizer } = await checked(folder);
@@ -97,7 +97,7 @@ const groupStates = (value: TorchDict) => {
 };
 const isOptim = (name: string) => name.endsWith('_optim_states.pt');
 
-t.test('bf16 and stage 1 write less beside the tensors', async (t) => {
+t.test('bf16 and stage 1 write fewer values beside the tensors', async (t) => {
   const { optimizer } = await checked(RAW, (value, name) => {
     if (!isOptim(name)) return;
     const states = dictOf(value, 'optimizer_state_dict');
@@ -106,7 +106,7 @@ t.test('bf16 and stage 1 write less beside the tensors', async (t) => {
   t.strictSame(optimizer, { steps: 6, states: ADAM, frozen: [] });
 });
 
-t.test('a fused Adam of DeepSpeed counts in its states, and leaves 0 in the groups', async (t) => {
+t.test("DeepSpeed's fused Adam counts steps in its states and leaves 0 in the groups", async (t) => {
   const fused: Change = (value, name) => {
     if (!isOptim(name) && name !== 'zero/optimizer_state.pt') return;
     for (const state of groupStates(
@@ -126,7 +126,7 @@ t.test('a fused Adam of DeepSpeed counts in its states, and leaves 0 in the grou
     t.equal((await checked(folder, fused)).optimizer?.steps, 6, folder);
 });
 
-t.test('an older one counts in the groups alone', async (t) => {
+t.test('an older version counts steps in the groups only', async (t) => {
   const { optimizer } = await checked(RAW, (value, name) => {
     if (!isOptim(name)) return;
     for (const state of groupStates(value)) state.delete('step');
@@ -138,7 +138,7 @@ t.test('an older one counts in the groups alone', async (t) => {
   t.equal(optimizer?.steps, 6);
 });
 
-t.test('other optimizers, with what they keep', async (t) => {
+t.test('other optimizers and their states', async (t) => {
   const keep = (names: Record<string, string>) =>
     checked(RAW, (value, name) => {
       if (!isOptim(name)) return;
@@ -158,7 +158,7 @@ t.test('other optimizers, with what they keep', async (t) => {
   t.strictSame(
     sgd.optimizer,
     { steps: 6, states: ['momentum_buffer'], frozen: [] },
-    'DeepSpeed counts for it',
+    'DeepSpeed counts the steps',
   );
   const plain = await keep({});
   t.equal(plain.optimizer, null);
@@ -168,13 +168,13 @@ t.test('other optimizers, with what they keep', async (t) => {
   );
   await t.rejects(keep({ step: 'step', exp_avg: 'max_exp_avg_sq' }), {
     code: 'optimizer_state_invalid',
-    message: /the state "max_exp_avg_sq", which no optimizer here keeps/,
+    message: /the state "max_exp_avg_sq", which no supported optimizer has/,
   });
 });
 
 const NORM = 'model.norm.weight';
 
-t.test('a parameter that was not trained comes from the model states', async (t) => {
+t.test('a frozen parameter is read from the model states', async (t) => {
   const { optimizer, tensors } = await checked(RAW, (value, name) => {
     if (isOptim(name)) {
       const [, vectors] = listOf(dictOf(value, 'optimizer_state_dict').get('param_slice_mappings'));
@@ -185,7 +185,7 @@ t.test('a parameter that was not trained comes from the model states', async (t)
   t.match(tensors.get('mp_rank_00_model_states.pt'), [{ param: NORM, state: 'master', shape: [48] }]);
 });
 
-t.test('of stage 3, with a share of it in the file of each rank', async (t) => {
+t.test("stage 3: each rank's file holds a share of it", async (t) => {
   const share = new TorchFileWriter();
   const value = new Map([[NORM, share.tensor('BF16', [24], inMemory(new Uint8Array(48)))]]);
   const fragments = await collect(share.file(new Map([['frozen_param_fragments', value]])));
@@ -195,7 +195,7 @@ t.test('of stage 3, with a share of it in the file of each rank', async (t) => {
     (value, name) => {
       if (isOptim(name)) return;
       const [, vectors] = listOf(value.get('param_shapes'));
-      // The last one: the others stay where they are.
+      // The last one, so that the others keep their positions.
       t.equal([...dictOf(vectors).keys()].at(-1), NORM);
       dictOf(vectors).delete(NORM);
       value.set('frozen_param_fragments', dictOf(read.value).get('frozen_param_fragments') ?? null);
@@ -217,7 +217,7 @@ const refusals: [string, Change, { code: string; message: RegExp }][] = [
     { code: 'optimizer_state_invalid', message: /ds_to_universal.py/ },
   ],
   [
-    'an address that is none',
+    'an invalid address',
     (value, name) => {
       if (!isOptim(name)) return;
       const [mapping] = listOf(dictOf(value, 'optimizer_state_dict').get('param_slice_mappings'));
@@ -237,7 +237,7 @@ const refusals: [string, Change, { code: string; message: RegExp }][] = [
     { code: 'model_tensor_mismatch', message: /elements \[1000000, / },
   ],
   [
-    'a name that the model does not have',
+    'a name that is not in the model',
     (value, name) => {
       if (!isOptim(name)) return;
       const [mapping] = listOf(dictOf(value, 'optimizer_state_dict').get('param_slice_mappings'));
@@ -256,7 +256,7 @@ for (const [name, change, error] of refusals)
     await t.rejects(checked(RAW, change), error);
   });
 
-t.test('a file of a rank that has a part of each tensor, and one that cannot be read', async (t) => {
+t.test('a file of a tensor-parallel rank and an unreadable file', async (t) => {
   const read = async () => readTorchFile(memorySource(Buffer.from('no zip'), 'x.pt'));
   for (const [name, error] of [
     [

@@ -10,36 +10,36 @@ import { checkWhole, type Run, tensorsByFile } from './runs.js';
 import { UniversalFiles } from './universal.js';
 import { entryOf, oneCount } from './updates.js';
 
-/** The state of an optimizer that came with weights. */
+/** Optimizer state that was uploaded with weights. */
 export interface UploadedOptimizer {
-  /** Updates that it has seen. */
+  /** Updates done. */
   steps: number;
-  /** What it keeps of each parameter besides the master weights. */
+  /** States of each parameter besides the master weights. */
   states: Moment[];
-  /** Parameters that it doesn't know: they were not trained. */
+  /** Parameters without optimizer state, because they were not trained. */
   frozen: string[];
 }
 
 export interface CheckedCheckpoint {
-  /** The parameters in each file, by its name. */
+  /** Parameters of each file, by file name. */
   tensors: Map<string, WeightTensor[]>;
   optimizer: UploadedOptimizer | null;
 }
 
-/** Collects the files of a checkpoint of DeepSpeed in whichever order they come. */
+/** Collects the files of a DeepSpeed checkpoint in any order. */
 export class DeepSpeedCheckpoint {
   private readonly universal = new UniversalFiles();
   private readonly model_states: RankFile[] = [];
   private readonly optim_states: RankFile[] = [];
-  /** Of files of ranks that could not be read, which matters only where they are needed. */
+  /** Read errors of rank files; reported only if the file is needed. */
   private readonly unread: ZerofleetError[] = [];
 
-  /** Whether there are files below `zero/`. */
+  /** True if there are files below `zero/`. */
   get isUniversal(): boolean {
     return !this.universal.isEmpty;
   }
 
-  /** Whether there is anything that could have parameters. */
+  /** True if there is any file that can hold parameters. */
   get hasParams(): boolean {
     return this.isUniversal || this.optim_states.length + this.unread.length > 0;
   }
@@ -47,7 +47,7 @@ export class DeepSpeedCheckpoint {
   /** @throws ZerofleetError `model_tensor_mismatch`, `torch_file_…`, `optimizer_state_invalid`; what `read` throws */
   async add(name: string, read: () => Promise<TorchFile>): Promise<void> {
     const file = deepSpeedFile(name);
-    if (file === null) throw new Error(`${name} is no file of a checkpoint`);
+    if (file === null) throw new Error(`${name} is not a file of a checkpoint`);
     if (file.kind === 'optimizer') this.universal.addOptimizer(name, await read());
     else if (file.kind === 'param') this.universal.addParam({ name, ...file, file: await read() });
     else if (file.tensor_rank > 0)
@@ -92,7 +92,7 @@ export class DeepSpeedCheckpoint {
     if (error !== undefined) throw error;
   }
 
-  /** Weights of parameters that are in no file of the optimizer. */
+  /** Weights of parameters that no optimizer file holds. */
   private frozen(params: readonly ModelParam[], runs: readonly Run[], trained: readonly ModelParam[]): Run[] {
     const there = new Set(runs.filter(({ state }) => state === 'master').map(({ param }) => param));
     for (const { name } of trained) there.add(name);
@@ -101,7 +101,7 @@ export class DeepSpeedCheckpoint {
     return frozenRuns(this.model_states, missing);
   }
 
-  /** As the optimizer counts them; an SGD of PyTorch does not, but DeepSpeed does. */
+  /** The optimizer's update count. PyTorch's SGD has none; DeepSpeed counts its updates. */
   private updates(counts: readonly number[]): number {
     if (counts.length > 0) return oneCount(counts);
     const steps = this.model_states.flatMap(({ file: { value } }) => {

@@ -1,16 +1,16 @@
 /**
- * The files of a checkpoint of DeepSpeed. A raw one has one of each kind for every rank (of ZeRO stage 1 or 2 one of the first kind
- * altogether); `ds_to_universal.py` makes of it a universal one, which has the first kind as well:
+ * File names of DeepSpeed checkpoints. A raw checkpoint has one file of each kind per rank (ZeRO stage 1 and 2: a single file of the
+ * first kind); `ds_to_universal.py` converts it to a universal checkpoint, which has the first kind as well:
  *
  *     [zero_pp_rank_0_]mp_rank_00_model_states.pt        the module's weights, shapes of parameters, counters
- *     [bf16_]zero_pp_rank_0_mp_rank_00_optim_states.pt   what the rank owns of the master weights and of the optimizer's state
+ *     [bf16_]zero_pp_rank_0_mp_rank_00_optim_states.pt   the rank's shards of master weights and optimizer state
  *
  *     zero/<parameter>/fp32.pt, exp_avg.pt …, step.pt    universal: each parameter whole
  *     zero/optimizer_state.pt                            settings of the optimizer's groups
  */
 import type { StateName } from '../../../contracts/rank-protocol.js';
 
-/** Files of a parameter's folder, and what they hold. */
+/** Files of a parameter's folder and the state that each holds. */
 export const STATE_FILES: Readonly<Record<string, StateName>> = {
   fp32: 'master',
   exp_avg: 'exp_avg',
@@ -28,7 +28,7 @@ const PARAM = /^zero\/([A-Za-z0-9_][A-Za-z0-9_.-]{0,250})\/([A-Za-z0-9_]{1,64})\
 const OF_A_RANK =
   /^(?:(?:bf16_|fp16_)?zero_pp_rank_(\d{1,6})_)?mp_rank_(\d{2,6})_(model_states|optim_states)\.pt$/;
 
-/** The checkpoint's folder in which a path lies, and the file's name below it; null for no file of a checkpoint. */
+/** Checkpoint folder of a path and the file's name below it; null for a file outside any checkpoint. */
 export function inCheckpoint(path: readonly string[]): { root: string; name: string } | null {
   const zero = path.lastIndexOf('zero');
   const at = zero < 0 ? path.length - 1 : zero;
@@ -36,7 +36,7 @@ export function inCheckpoint(path: readonly string[]): { root: string; name: str
   return deepSpeedFile(name) === null ? null : { root: path.slice(0, at).join('/'), name };
 }
 
-/** What a file is by its name below the checkpoint's folder. */
+/** Kind of a file, from its name below the checkpoint's folder. */
 export function deepSpeedFile(name: string): DeepSpeedFile | null {
   if (name === 'zero/optimizer_state.pt') return { kind: 'optimizer' };
   const [, param, content] = PARAM.exec(name) ?? [];
@@ -46,7 +46,7 @@ export function deepSpeedFile(name: string): DeepSpeedFile | null {
   return { kind, rank: Number(rank), tensor_rank: Number(tensor_rank) };
 }
 
-/** The file of a state in a parameter's folder. */
+/** File of a state in a parameter's folder. */
 export function stateFile(param: string, state: StateName): string {
   return `zero/${param}/${state === 'master' ? 'fp32' : state}.pt`;
 }

@@ -6,28 +6,28 @@ import { STATE_FILES } from './names.js';
 import { type FoundTensor, invalidState, problem, type Run, runOf, tensorOf } from './runs.js';
 import { countsIn, entryOf, itemsOf } from './updates.js';
 
-/** A file that one rank wrote. */
+/** A file written by one rank. */
 export interface RankFile {
   name: string;
   rank: number;
   file: TorchFile;
 }
 
-/** What a rank owns of one group of parameters: master weights and states, each flat. */
+/** A rank's shard of one parameter group: master weights and states, each flat. */
 type Group = Map<StateName, FoundTensor>;
 
 interface RankStates {
   name: string;
   rank: number;
   groups: Group[];
-  /** Of each group the parameters and where their elements are; null in ZeRO stage 3. */
+  /** Positions of parameter elements, per group; null in ZeRO stage 3. */
   slices: TorchValue[] | null;
-  /** Ranks that share each parameter in stage 3. */
+  /** Number of ranks that shard each parameter in stage 3. */
   ranks: number;
   counts: number[];
 }
 
-/** More than any checkpoint has: a small pickle may name the same thing again and again. */
+/** Above the count of any real checkpoint. Limits small pickles that refer to one object many times. */
 const MAX_GROUPS = 100_000;
 const MAX_ENTRIES = 32;
 
@@ -35,8 +35,8 @@ export const CONVERT =
   'convert it with DeepSpeed’s ds_to_universal.py, and send the folder that this writes, with zero/ in it';
 
 /**
- * What all ranks own of the master weights and of the optimizer's state.
- * @param shapes `param_shapes` of a file of model states: the parameters of each group, in their order
+ * Master weights and optimizer state of all ranks.
+ * @param shapes `param_shapes` of a model states file: the parameters of each group, in their order
  * @throws ZerofleetError `optimizer_state_invalid`, `model_tensor_…`, `torch_file_invalid`
  */
 export function rawRuns(
@@ -67,7 +67,7 @@ function statesOf({ name, rank, file }: RankFile): RankStates {
   const ranks = entryOf(states, 'partition_count');
   const says = isStage3 ? typeof ranks === 'number' && ranks > 0 : Array.isArray(slices);
   if (!says || masters.length === 0 || masters.length > MAX_GROUPS)
-    throw invalidState(`${name} lacks what newer versions of ZeRO say of their ranks; ${CONVERT}`);
+    throw invalidState(`${name} lacks the rank records that newer versions of ZeRO write; ${CONVERT}`);
   const entries = entryOf(optimizer, 'state') ?? optimizer;
   const groups = masters.map((master, index) => {
     const group: Group = new Map([['master', tensorOf(name, file, master, ` as group ${index}`)]]);
@@ -96,13 +96,13 @@ function addStates(
     const state = Object.hasOwn(STATE_FILES, key) ? STATE_FILES[key] : undefined;
     if (state === undefined || state === 'master')
       throw invalidState(
-        `${name} has the state ${JSON.stringify(key).slice(0, 100)}, which no optimizer here keeps`,
+        `${name} has the state ${JSON.stringify(key).slice(0, 100)}, which no supported optimizer has`,
       );
     group.set(state, tensorOf(name, file, value, ` as ${state}`));
   }
 }
 
-/** Elements of a parameter, from `begin` on, in the flat tensors of a group from `offset` on. */
+/** Elements of a parameter starting at `begin`, stored in a group's flat tensors starting at `offset`. */
 interface Slice {
   param: string;
   group: Group;
@@ -111,7 +111,7 @@ interface Slice {
   count: number;
 }
 
-/** Stage 1 and 2: what a rank owns of a parameter begins where that of the rank before ends. */
+/** Stages 1 and 2: a rank's slice of a parameter begins where the previous rank's slice ends. */
 function slicesOf(
   { name, groups }: RankStates,
   mappings: readonly TorchValue[],
@@ -139,7 +139,7 @@ function addressOf(address: TorchValue, name: string): { start: number; numel: n
   throw invalidState(`${name} has a fragment_address without start and numel`);
 }
 
-/** Stage 3: each parameter is split evenly over the ranks, the last ones having what is left. */
+/** Stage 3: each parameter is divided evenly over the ranks; the last ranks have the remainder. */
 function shardsOf(
   { name, rank, groups, ranks }: RankStates,
   shapes: readonly TorchValue[],
@@ -160,7 +160,7 @@ function shardsOf(
   });
 }
 
-/** The model's parameters, each of which a rank may have once. */
+/** The model's parameters; each rank may have each of them once. */
 class KnownParams {
   private readonly taken = new Set<string | number>();
 
@@ -173,7 +173,7 @@ class KnownParams {
     const param = this.params.get(String(name));
     const shown = JSON.stringify(name).slice(0, 200);
     if (param === undefined) {
-      const detail = `${this.file}: ${shown} is no parameter of the model that config.json describes`;
+      const detail = `${this.file}: ${shown} is not a parameter of the model in config.json`;
       throw problem('model_tensor_unexpected', detail, this.file);
     }
     if (this.taken.has(name))
@@ -195,7 +195,7 @@ function runsOf(slices: readonly Slice[], { name }: RankStates): Run[] {
 }
 
 /**
- * Parameters that were not trained, out of the files of model states: whole, or in stage 3 each rank's share.
+ * Frozen parameters from the model states files: whole, or in stage 3 one share per rank.
  * @throws ZerofleetError `model_tensor_mismatch`, `torch_file_invalid`
  */
 export function frozenRuns(files: readonly RankFile[], params: readonly ModelParam[]): Run[] {
@@ -206,7 +206,7 @@ export function frozenRuns(files: readonly RankFile[], params: readonly ModelPar
       if (fragment === undefined) return [];
       const tensor = tensorOf(name, file, fragment, ` as ${param}`);
       if (tensor.shape.length > 1 && tensor.shape.join() !== shape.join()) {
-        const detail = `${name}: ${param} has the shape [${tensor.shape}]; config.json asks for [${shape}]`;
+        const detail = `${name}: ${param} has the shape [${tensor.shape}]; config.json requires [${shape}]`;
         throw problem('model_tensor_mismatch', detail, name);
       }
       const begin = Math.min(rank * tensor.numel, numel);

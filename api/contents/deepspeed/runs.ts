@@ -6,7 +6,7 @@ import type { TorchFile } from '../../../platform/torch-file/read.js';
 import { TorchTensor, type TorchValue } from '../../../platform/torch-file/values.js';
 import type { ModelParam } from '../../../spec/index.js';
 
-/** A tensor of a file, row-major and without gaps. */
+/** A contiguous row-major tensor of a file. */
 export interface FoundTensor {
   file: string;
   dtype: WeightDtype;
@@ -27,8 +27,8 @@ export interface Run {
 }
 
 /**
- * The tensor that a file has.
- * @param at where it is in the file, for messages
+ * Returns the tensor at a position of a file.
+ * @param at position in the file, for messages
  * @throws ZerofleetError `model_tensor_mismatch`, `torch_file_invalid`
  */
 export function tensorOf(
@@ -41,13 +41,13 @@ export function tensorOf(
     throw problem('model_tensor_mismatch', `${file} holds no tensor${at}`, file);
   const { dtype, shape, numel } = value;
   if (!isWeightDtype(dtype)) {
-    const detail = `${file} is of ${dtype}${at}; floats of 32 and 16 bits are read`;
+    const detail = `${file} is of ${dtype}${at}; supported are floats of 32 and 16 bits`;
     throw problem('model_tensor_mismatch', detail, file);
   }
   return { file, dtype, shape, numel, byte_begin: content.place(value).byte_begin };
 }
 
-/** Elements of a parameter from `begin` on, which are the `count` elements from `offset` on of a tensor. */
+/** Run of `count` elements of a parameter starting at `begin`, stored in a tensor starting at element `offset`. */
 export function runOf(
   { file, dtype, byte_begin }: FoundTensor,
   { state, param, begin, offset, count }: Pick<Run, 'state' | 'param' | 'begin'> & Place,
@@ -62,8 +62,8 @@ interface Place {
 }
 
 /**
- * Checks that each parameter has each of its states once and whole.
- * @param nameOf what has the state of a parameter, for messages
+ * Checks that the files hold each state of each parameter exactly once and complete.
+ * @param nameOf returns the name of a parameter's state, for messages
  * @throws ZerofleetError `model_tensor_missing`, `model_tensor_unexpected`
  */
 export function checkWhole(
@@ -95,18 +95,18 @@ function checkCovered({ runs, numel }: { runs: readonly Run[]; numel: number }, 
     if (begin < next)
       throw problem(
         'model_tensor_unexpected',
-        `${file} has elements of ${name} that are there already`,
+        `${file} has elements of ${name} that another file already has`,
         file,
       );
     if (begin > next) break;
     next = end;
   }
   if (next === numel) return;
-  const detail = `the files hold ${Math.min(next, numel)} elements of ${name} in a row; config.json asks for ${numel}. Send those of all ranks`;
+  const detail = `the files hold ${Math.min(next, numel)} elements of ${name} in a row; config.json requires ${numel}. Send the files of all ranks`;
   throw problem('model_tensor_missing', detail, name);
 }
 
-/** What each file holds, as readers want it. */
+/** Tensors of each file, in the form that readers use. */
 export function tensorsByFile(
   runs: readonly Run[],
   params: readonly ModelParam[],

@@ -13,7 +13,7 @@ interface ParamFile {
   file: TorchFile;
 }
 
-/** The files below `zero/`, each with one state of one parameter. */
+/** Files below `zero/`, each with one state of one parameter. */
 export class UniversalFiles {
   private readonly tensors: { state: StateName; param: string; tensor: FoundTensor }[] = [];
   private readonly steps = new Map<string, number>();
@@ -32,14 +32,14 @@ export class UniversalFiles {
     const state = Object.hasOwn(STATE_FILES, content) ? STATE_FILES[content] : undefined;
     if (state === undefined) {
       const list = Object.keys(STATE_FILES).join(', ');
-      throw invalidState(`${name} is a state that no optimizer here keeps; they keep ${list}`);
+      throw invalidState(`${name} is not a state of a supported optimizer; they have ${list}`);
     }
     const value = file.value instanceof Map ? file.value.get('param') : file.value;
-    const tensor = tensorOf(name, file, value, ', and no dict with one as "param"');
+    const tensor = tensorOf(name, file, value, ' and is not a dict with a tensor as "param"');
     this.tensors.push({ state, param, tensor });
   }
 
-  /** `optimizer_state.pt`: of stage 3 it has the state of one rank, and no `step.pt` is written. */
+  /** Adds `optimizer_state.pt`. In stage 3 it holds the state of one rank, and no `step.pt` exists. */
   addOptimizer(name: string, file: TorchFile): void {
     const { value } = file;
     this.group_counts = countsIn(file, entryOf(value, 'optimizer_state_dict') ?? value, name);
@@ -54,7 +54,7 @@ export class UniversalFiles {
       if (param === undefined)
         throw problem(
           'model_tensor_unexpected',
-          `${file}: no parameter of the model that config.json describes`,
+          `${file}: not a parameter of the model in config.json`,
           file,
         );
       // ZeRO stage 3 saves flat tensors; the elements and their order are the same.
@@ -62,19 +62,19 @@ export class UniversalFiles {
       if (!flat && shape.join() !== param.shape.join())
         throw problem(
           'model_tensor_mismatch',
-          `${file}: it has the shape [${shape}]; config.json asks for [${param.shape}]`,
+          `${file}: it has the shape [${shape}]; config.json requires [${param.shape}]`,
           file,
         );
       return runOf(tensor, { state, param: name, begin: 0, offset: 0, count: param.numel });
     });
   }
 
-  /** Whether the optimizer has a state of a parameter, be it a count alone. */
+  /** True if the optimizer has any state of the parameter, including a bare step count. */
   hasCount(param: string): boolean {
     return this.steps.has(param);
   }
 
-  /** The updates of the parameters, as far as the files tell them. */
+  /** Update counts of the parameters that the files contain. */
   counts(trained: readonly ModelParam[]): number[] {
     const given = trained.flatMap(({ name }) => this.steps.get(name) ?? []);
     return given.length === trained.length ? given : [...given, ...this.group_counts];

@@ -1,4 +1,4 @@
-/** How many updates the state of an optimizer has seen: one count, for Adam corrects its bias by one for all parameters. */
+/** Update count of an optimizer's state. There is one count because Adam uses one bias correction for all parameters. */
 import { scalarOf, type TorchFile } from '../../../platform/torch-file/read.js';
 import type { TorchValue } from '../../../platform/torch-file/values.js';
 import { invalidState } from './runs.js';
@@ -7,13 +7,13 @@ import { invalidState } from './runs.js';
 export function countOf(file: TorchFile, value: TorchValue | undefined, name: string): number {
   const count = scalarOf(file, value);
   if (count === null || !Number.isSafeInteger(count) || count < 0)
-    throw invalidState(`${name} has no count of steps: ${count ?? 'no number'}`);
+    throw invalidState(`${name} has no step count: ${count ?? 'no number'}`);
   return count;
 }
 
 /**
- * The counts that an optimizer's `state_dict` has. Its states count; `step` of a group is older, and DeepSpeed's fused optimizers
- * leave a 0 there that they no longer use.
+ * Step counts of an optimizer's `state_dict`. The per-state counts are authoritative; `step` of a group is older, and DeepSpeed's
+ * fused optimizers leave an unused 0 there.
  */
 export function countsIn(file: TorchFile, optimizer: TorchValue | undefined, name: string): number[] {
   const ofStates = stepsOf(itemsOf(entryOf(optimizer, 'state') ?? optimizer));
@@ -38,7 +38,7 @@ export function entryOf(value: TorchValue | undefined, key: string | number): To
   return value instanceof Map ? value.get(key) : undefined;
 }
 
-/** The entries of a list, or of a dict that has numbers for keys. */
+/** Entries of a list, or of a dict with numeric keys. */
 export function itemsOf(value: TorchValue | undefined): TorchValue[] {
   if (Array.isArray(value)) return value;
   return value instanceof Map ? [...value.values()] : [];

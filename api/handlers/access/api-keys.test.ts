@@ -16,7 +16,7 @@ t.test('API keys', async (t) => {
   const post = (url: string, payload: object, headers = {}) =>
     stack.request({ method: 'POST', url, payload, headers });
 
-  t.test('a key is made, used, rotated and revoked', async (t) => {
+  t.test('a key is created, used, rotated and revoked', async (t) => {
     const reply = await create({ name: 'ci', scopes: ['jobs:read'], requests_per_minute: 1000 });
     const { secret, ...key } = reply.json<NewApiKey>();
     t.equal(reply.statusCode, 201);
@@ -41,7 +41,7 @@ t.test('API keys', async (t) => {
       t.match((await stack.request(request)).json<Problem>(), { code: 'api_key_not_found', status: 404 });
   });
 
-  t.test('the use of a key is noted, but not with each request', async (t) => {
+  t.test('last use of a key is recorded, but not with each request', async (t) => {
     const { secret, id } = await make(['jobs:read']);
     const touched: Promise<void>[] = [];
     const { touchApiKey } = store;
@@ -71,7 +71,7 @@ t.test('API keys', async (t) => {
     t.match(reply.json<Problem>(), { status: 401, detail: /expired/ });
   });
 
-  t.test('nobody gives what they do not have', async (t) => {
+  t.test('a key cannot grant a scope that it lacks', async (t) => {
     const headers = await stack.headersIn('team-b');
     const reply = await create(
       {
@@ -105,7 +105,7 @@ t.test('API keys', async (t) => {
     const theirs = (await stack.request({ url: '/v1/api-keys', headers })).json<Page<ApiKey>>().data;
     t.ok(theirs.every(({ project }) => project === 'team-b') && theirs.length === 2);
 
-    t.test('an operator sees and ends keys of all projects', async (t) => {
+    t.test('an operator lists and revokes keys of all projects', async (t) => {
       const listed = (await stack.request({ url: '/v1/api-keys?project=team-b' })).json<Page<ApiKey>>().data;
       t.same(
         listed.map((key) => key.id),
@@ -116,7 +116,7 @@ t.test('API keys', async (t) => {
     });
   });
 
-  t.test('operator alone allows nothing else', async (t) => {
+  t.test('the scope operator includes no other scope', async (t) => {
     const { secret } = await make(['operator']);
     for (const url of ['/v1/jobs', '/v1/api-keys', '/v1/datasets'])
       t.equal((await stack.request({ url, headers: bearer(secret) })).statusCode, 403, url);

@@ -33,12 +33,12 @@ export const listApiKeys: OperationHandler<'listApiKeys'> = (request) => {
   if (project !== request.records.project && !isOperator(request.apiKey))
     throw new ZerofleetError(
       'insufficient_scope',
-      'only a key with the scope operator sees keys of other projects',
+      'only a key with the scope operator may read keys of other projects',
     );
   return request.server.services.store.listApiKeys({ ...page, project });
 };
 
-/** What `updateApiKey` can change. */
+/** Fields that `updateApiKey` can change. */
 const CHANGEABLE = ['name', 'expires_at', 'requests_per_minute'] as const satisfies (keyof ApiKeyPatch)[];
 
 export const getApiKey: OperationHandler<'getApiKey'> = async (request, reply) => {
@@ -77,22 +77,22 @@ export const rotateApiKey: OperationHandler<'rotateApiKey'> = async (request, re
   return { ...key, secret };
 };
 
-/** 256 random bits; what begins them tells people and scanners of leaked secrets what it is. */
+/** 256 random bits with a prefix that people and secret scanners recognize. */
 function newSecret(): string {
   return `zf_${randomBytes(32).toString('base64url')}`;
 }
 
-/** Nobody gives away what they don't have. */
+/** Errors of a request for a key. A key cannot grant rights that it lacks. */
 function errorsOf({ scopes, project, expires_at }: ApiKeyRequest, by: ApiKey | null): FieldError[] {
   const errors: FieldError[] = [];
   const isForeign = project !== undefined && project !== by?.project;
   if (isForeign && !isOperator(by)) {
-    const message = 'only a key with the scope operator makes keys of other projects';
+    const message = 'only a key with the scope operator may create keys of other projects';
     errors.push({ pointer: '/project', code: 'project_differs', message, suggestion: by?.project ?? '' });
   }
   const operator = scopes.indexOf('operator');
   if (operator >= 0 && !isOperator(by)) {
-    const message = 'only a key with the scope operator gives it';
+    const message = 'only a key with the scope operator may grant it';
     errors.push({ pointer: `/scopes/${operator}`, code: 'scope_not_granted', message });
   }
   return [...errors, ...expiryErrors(expires_at)];
@@ -108,19 +108,19 @@ function timeText(time: string | null): string | null {
 }
 
 /**
- * A key with the scope operator is as good as its secret to whoever rotates it, and lives as long as whoever changes it wants.
+ * Requires the scope operator for changing a key with that scope: rotation reveals its secret, and an update extends its life.
  * @throws ZerofleetError `insufficient_scope`
  */
 function requireRights(key: ApiKey, by: ApiKey | null): ApiKey {
   if (!isOperator(key) || isOperator(by)) return key;
-  throw new ZerofleetError('insufficient_scope', `${key.id} has the scope operator, which your key lacks`);
+  throw new ZerofleetError('insufficient_scope', `${key.id} has the scope operator, but your key does not`);
 }
 
 function isOperator(key: ApiKey | null): boolean {
   return key?.scopes.includes('operator') ?? false;
 }
 
-/** @throws ZerofleetError `api_key_not_found`, also for one that `by` may not see */
+/**  @throws ZerofleetError `api_key_not_found`, also for a key that `by` may not read */
 async function findKey(store: Pick<ApiKeys, 'getApiKey'>, id: string, by: ApiKey | null): Promise<ApiKey> {
   const key = await store.getApiKey(id);
   if (key === null || (key.project !== by?.project && !isOperator(by))) throw notFound(id);

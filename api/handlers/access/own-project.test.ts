@@ -5,7 +5,7 @@ import type { Checkpoint, Me, NewApiKey, Page } from '../../../contracts/index.j
 import { startTestStack } from '../../testing/stack.js';
 import { checkpointOf } from '../../testing/training.js';
 
-t.test('a key can see what it is and what it may', async (t) => {
+t.test('a key can read its own properties and scopes', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const payload = { name: 'ci', scopes: ['datasets'], requests_per_minute: 500 };
@@ -51,10 +51,10 @@ t.test('checkpoints of all jobs of a project, newest first', async (t) => {
   t.strictSame(ids(await list(`?id_prefix=${all[1]}`)), [all[1]]);
 
   await store.removeCheckpoint(first.id, executions.get(first.id) ?? '0-', `${all[3]}`);
-  t.strictSame(ids(await list()), all.slice(0, 3), 'one that retention removed is gone');
+  t.strictSame(ids(await list()), all.slice(0, 3), 'a checkpoint removed by retention is not listed');
   await store.finishJob(second.id, executions.get(second.id) ?? '0-', 'failed', { reason: 'rank_lost' });
   await stack.request({ method: 'DELETE', url: `/v1/jobs/${second.id}?artifacts=true` });
-  t.strictSame(ids(await list()), [`${all[1]}`], 'those of a deleted job are, too');
+  t.strictSame(ids(await list()), [`${all[1]}`], 'checkpoints of a deleted job are not listed');
 
   const other = { name: 'other', scopes: ['jobs:read'] as const };
   await store.putApiKey('zf_other', { ...other, scopes: [...other.scopes], project: 'team-b' });

@@ -56,7 +56,7 @@ t.test('quotas', async (t) => {
     t.same((await usage()).storage, storage);
     const keys = [];
     for await (const { key } of stack.objects.list('datasets/')) keys.push(key);
-    t.equal(keys.length, 2, 'nothing is left of them');
+    t.equal(keys.length, 2, 'no trace of them is left');
     await put({});
     t.equal((await upload()).statusCode, 201);
   });
@@ -88,7 +88,7 @@ t.test('quotas', async (t) => {
   });
 });
 
-/** The parts of a resolved document that can be sent again. */
+/** Fields of a resolved document that can be sent in a request. */
 function given({ spec }: Job) {
   return {
     name: 'again',

@@ -13,7 +13,7 @@ export const listWorkers: OperationHandler<'listWorkers'> = async (request) => (
   data: await request.server.services.store.listWorkers(request.query.pool),
 });
 
-/** For Prometheus: the process's own counts, and the pools as they are now. */
+/** Prometheus metrics: the process's own, and the current state of the pools. */
 export const getMetrics: OperationHandler<'getMetrics'> = async (request, reply) => {
   const { store, metrics } = request.server.services;
   const pools = await store.listPools();

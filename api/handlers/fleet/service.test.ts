@@ -21,7 +21,7 @@ t.test('health, readiness and the contract need no key', async (t) => {
   t.equal(contract.body, readFileSync(join(projectRoot(), 'openapi.yaml'), 'utf8'));
 });
 
-t.test('without Redis the process lives, is not ready, and says so', async (t) => {
+t.test('without Redis the process is alive but not ready, and reports it', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const job = await stack.createJob();

@@ -25,13 +25,17 @@ export const getReadiness: OperationHandler<'getReadiness'> = async (request, re
 export const getOpenapi: OperationHandler<'getOpenapi'> = (request, reply) =>
   reply.type('application/yaml; charset=utf-8').send(request.server.services.contract.text);
 
-/** Asks one thing; no answer in time counts as the code that says so. */
-async function check(ask: () => Promise<void>, silence: string, timeoutMs: number): Promise<ReadinessCheck> {
+/** Runs one check; a timeout is reported with the code `timeoutCode`. */
+async function check(
+  ask: () => Promise<void>,
+  timeoutCode: string,
+  timeoutMs: number,
+): Promise<ReadinessCheck> {
   const timer = new AbortController();
-  const tooLate = delay(timeoutMs, { ok: false, code: silence }, { signal: timer.signal });
+  const tooLate = delay(timeoutMs, { ok: false, code: timeoutCode }, { signal: timer.signal });
   const answer = ask().then(
     () => ({ ok: true, code: null }),
-    (error: { code?: unknown }) => ({ ok: false, code: isErrorCode(error.code) ? error.code : silence }),
+    (error: { code?: unknown }) => ({ ok: false, code: isErrorCode(error.code) ? error.code : timeoutCode }),
   );
   try {
     return await Promise.race([answer, tooLate.catch(() => answer)]);

@@ -5,7 +5,7 @@ import { smallSpec, startTestStack } from '../../testing/stack.js';
 const URL = 'https://hooks.example.com/zerofleet';
 const UNKNOWN = `wh_${'0'.repeat(26)}`;
 
-t.test('made, read, listed and deleted', async (t) => {
+t.test('created, read, listed and deleted', async (t) => {
   const { request, close } = await startTestStack();
   t.teardown(close);
   const create = (payload: object) => request({ method: 'POST', url: '/v1/webhooks', payload });
@@ -48,7 +48,7 @@ t.test('made, read, listed and deleted', async (t) => {
   t.match((await remove()).json(), { code: 'webhook_not_found' });
 });
 
-t.test('who is not there', async (t) => {
+t.test('unknown webhooks', async (t) => {
   const { request, close } = await startTestStack();
   t.teardown(close);
   for (const [method, path] of [
@@ -62,7 +62,7 @@ t.test('who is not there', async (t) => {
   }
 });
 
-t.test("another project's webhooks are not there", async (t) => {
+t.test("another project's webhooks are not found", async (t) => {
   const { request, headersIn, close } = await startTestStack();
   t.teardown(close);
   const headers = await headersIn('team-b');
@@ -83,7 +83,7 @@ t.test("another project's webhooks are not there", async (t) => {
   t.equal((await request({ url: `/v1/webhooks/${id}` })).statusCode, 200);
 });
 
-t.test('URLs to which nothing may be sent', async (t) => {
+t.test('refused URLs', async (t) => {
   const { request, close } = await startTestStack();
   t.teardown(close);
   const refused = [
@@ -120,7 +120,7 @@ t.test('a project has a hundred at most', async (t) => {
   t.match((await create()).json(), { code: 'too_many_webhooks', status: 409 });
 });
 
-t.test('a job names webhooks that there are', async (t) => {
+t.test('a job must name existing webhooks', async (t) => {
   const { request, upload, close } = await startTestStack();
   t.teardown(close);
   const { id } = (

@@ -35,7 +35,7 @@ export const createWebhook: OperationHandler<'createWebhook'> = async (
 export const listWebhooks: OperationHandler<'listWebhooks'> = (request) =>
   request.server.services.store.listWebhooks(request.records.project, request.query);
 
-/** What `updateWebhook` can change. */
+/** Fields that `updateWebhook` can change. */
 const CHANGEABLE = [
   'url',
   'description',
@@ -108,7 +108,7 @@ export const redeliverWebhook: OperationHandler<'redeliverWebhook'> = async (req
   return reply.code(202).send(delivery);
 };
 
-/** @throws ZerofleetError `validation_failed` for one to which nothing may be sent */
+/**  @throws ZerofleetError `validation_failed` for a forbidden address */
 function requireUrl(addresses: AddressPolicy, url: string): void {
   const message = addresses.objectionTo(url);
   if (message !== null) throw invalidDocument([{ pointer: '/url', code: 'webhook_url_refused', message }]);

@@ -19,7 +19,7 @@ t.test('pause, resume and cancel', async (t) => {
     t.match(resumed.json<Job>(), { state: 'queued', requested_ranks: 3, attempt: 2 });
   });
 
-  t.test('a request that was made already changes nothing', async (t) => {
+  t.test('a repeated request changes nothing', async (t) => {
     const job = await stack.createJob();
     const first = (await act(job, 'pause')).json<Job>();
     t.equal((await act(job, 'pause')).json<Job>().state_version, first.state_version);
@@ -28,7 +28,7 @@ t.test('pause, resume and cancel', async (t) => {
     t.equal((await act(job, 'cancel')).json<Job>().state_version, cancelled.state_version);
   });
 
-  t.test('a running job is asked, not changed', async (t) => {
+  t.test('a running job receives a request and keeps its state', async (t) => {
     const job = await stack.createJob();
     const claim = await stack.store.claimAttempt(job.id, 1, 'worker-a', 10_000);
     if (!claim.granted) throw new Error(claim.code);
@@ -39,7 +39,7 @@ t.test('pause, resume and cancel', async (t) => {
     t.equal((await stack.store.renewLease(job.id, claim.execution, 10_000)).desired, 'cancel');
   });
 
-  t.test('resume refuses ranks that the job does not allow', async (t) => {
+  t.test("resume refuses a number of ranks outside the job's range", async (t) => {
     const job = await stack.createJob();
     await act(job, 'pause');
     const tooMany = await act(job, 'resume', { ranks: 5 });
@@ -74,7 +74,7 @@ t.test('pause, resume and cancel', async (t) => {
     t.equal((await stack.request({ method: 'POST', url, headers, payload: '' })).statusCode, 202);
   });
 
-  t.test('the state may not allow it', async (t) => {
+  t.test('refused in other states', async (t) => {
     const job = await stack.createJob();
     const queued = await act(job, 'resume');
     t.equal(queued.statusCode, 409);
@@ -87,13 +87,13 @@ t.test('pause, resume and cancel', async (t) => {
     }
   });
 
-  t.test('resize changes what is asked for, in every state but those of an end', async (t) => {
+  t.test('resize changes the requested ranks in every state that is not final', async (t) => {
     const job = await stack.createJob();
     const queued = await act(job, 'resize', { ranks: 3 });
     t.equal(queued.statusCode, 202);
     t.match(queued.json<Job>(), { state: 'queued', requested_ranks: 3 });
     const kept = async () => JSON.parse(String(await stack.objects.get(desiredKey(job.id))));
-    t.match(await kept(), { desired: 'run', ranks: 3 }, 'kept for the day on which Redis is empty');
+    t.match(await kept(), { desired: 'run', ranks: 3 }, 'stored for recovery from an empty Redis');
     const claim = await stack.store.claimAttempt(job.id, 1, 'worker-a', 10_000);
     if (!claim.granted) throw new Error(claim.code);
     t.match((await act(job, 'resize', { ranks: 1 })).json<Job>(), {
@@ -114,7 +114,11 @@ t.test('pause, resume and cancel', async (t) => {
         { from: 3, to: 1 },
       ],
     );
-    t.equal(told.filter(({ type }) => type === 'resize.requested').length, 2, 'asking twice is asking once');
+    t.equal(
+      told.filter(({ type }) => type === 'resize.requested').length,
+      2,
+      'a repeated request has no further effect',
+    );
     t.match((await act(job, 'resize', { ranks: 5 })).json<Problem>().errors, [
       { code: 'ranks_out_of_range' },
     ]);

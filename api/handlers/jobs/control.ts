@@ -60,8 +60,8 @@ export const retryJob: OperationHandler<'retryJob'> = async (request, reply) => 
 };
 
 /**
- * Queues a job again. What is wanted of it is written down before: a job that works again must not be found paused or failed after a
- * loss of Redis. It is written again afterwards, since the job may have been refused, or changed by somebody else meanwhile.
+ * Queues a job again. The desired state is stored first: after a loss of Redis, a job that works again must not be restored as
+ * paused or failed. It is stored again afterwards, because the request may have been refused or the job changed concurrently.
  * @param from the state from which `queue` leads to the queue
  */
 async function queueAgain(
@@ -86,7 +86,7 @@ function storesOf({ server, records: store }: FastifyRequest) {
   return { store, objects: server.services.objects };
 }
 
-/** A client that repeats a request whose reply was lost is told the same again. @throws `error` for any other job */
+/** Repeats the answer for a client that retries after a lost reply. @throws `error` for any other job */
 async function cancelledBefore(
   store: Pick<JobStorePort, 'getJob'>,
   id: string,
@@ -99,7 +99,7 @@ async function cancelledBefore(
   throw error;
 }
 
-/** What is written before the store is asked must not be written for another version of the job. */
+/** Refuses another version of the job before the desired state is written. */
 function refuseOther({ id, state_version }: Job, { if_versions }: Condition): void {
   if (if_versions === undefined || if_versions.includes(state_version)) return;
   throw new ZerofleetError('version_mismatch', `${id} is at state_version ${state_version}`);

@@ -4,16 +4,16 @@ import { documentHash } from '../../../platform/canonical-json.js';
 import { jobWarnings } from '../../../spec/index.js';
 import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../../state/index.js';
 import { sendJob } from '../../http/etag.js';
+import { findFolder, findObject, findTokenizerObject } from '../../jobs/bucket-lookups.js';
 import type { SpecLookups } from '../../jobs/check-spec.js';
 import { findSource } from '../../jobs/init-source.js';
-import { lookForFolder, lookForObject, lookForTokenizer } from '../../jobs/look-in-buckets.js';
 import { namesUri } from '../../jobs/ready-spec.js';
 import { recordJob } from '../../jobs/record-job.js';
 import { requireFit } from '../../jobs/require-fit.js';
 import { templateFault } from '../../jobs/template-fault.js';
 import type { OperationRequest } from '../types.js';
 
-/** What a request made that is repeated, where its document names by URI what may be another thing, or gone, by now. */
+/** The job of a repeated request. It is looked up before URIs are resolved, because their objects may have changed or disappeared. */
 export async function createdBefore(
   { records }: Pick<FastifyRequest, 'records'>,
   document: unknown,
@@ -24,7 +24,7 @@ export async function createdBefore(
   return job && { job, replayed: true };
 }
 
-/** @throws what `recordJob` throws; `does_not_fit` */
+/**  @throws errors of `recordJob`; `does_not_fit` */
 export async function record(
   request: Pick<FastifyRequest, 'records' | 'server' | 'trace'>,
   spec: ResolvedJobSpec,
@@ -36,7 +36,7 @@ export async function record(
   return recordJob({ store, objects }, { spec, trace: traceHeaders(trace), ...idempotency });
 }
 
-/** @param document that the job was made of, where there is one */
+/**  @param document the unresolved document of the job, if there is one */
 export function sendCreated(reply: FastifyReply, { job, replayed }: CreateJobResult, document?: JobSpec) {
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
@@ -50,9 +50,9 @@ export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' |
   return {
     project: store.project,
     dataset: (id) => store.getDataset(id),
-    object: lookForObject(request),
-    folder: lookForFolder(request),
-    tokenizer: lookForTokenizer(request),
+    object: findObject(request),
+    folder: findFolder(request),
+    tokenizer: findTokenizerObject(request),
     model: (id) => store.getModel(id),
     template: templateFault(request),
     webhook: async (id) => (await server.services.store.getWebhook(store.project, id)) !== null,
@@ -61,7 +61,7 @@ export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' |
   };
 }
 
-/** @param route what the key is for: the same text for another route is another key */
+/**  @param route scope of the idempotency key: the same text for another route is another key */
 export function idempotencyOf(
   request: Pick<OperationRequest<'createJob'>, 'headers' | 'records'> & { body: unknown },
   route = 'createJob',
@@ -74,7 +74,7 @@ export function idempotencyOf(
   };
 }
 
-/** A request that is repeated is answered as it was at first, whichever GPUs are there by now. */
+/** Skips a check for a repeated request: its answer does not depend on the GPUs present now. */
 function unlessCreated(
   store: Pick<JobStorePort, 'findCreated'>,
   { idempotency }: { idempotency?: IdempotencyInput },

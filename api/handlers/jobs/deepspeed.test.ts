@@ -47,7 +47,7 @@ t.test('a job from a DeepSpeed configuration', async (t) => {
     });
   });
 
-  t.test('keys without effect are named in the answer, and in that of a repeated request', async (t) => {
+  t.test('keys without effect are listed in the answer, also for a repeated request', async (t) => {
     const quiet = (await create(CONFIG)).json<Job>();
     t.notOk('warnings' in quiet);
     const comms_config = { comms_logger: { enabled: true } };
@@ -82,7 +82,7 @@ t.test('a job from a DeepSpeed configuration', async (t) => {
     ]);
   });
 
-  t.test('errors of the configuration and of the rest, at once', async (t) => {
+  t.test('errors of the configuration and of other fields are reported together', async (t) => {
     const data = { dataset: `ds_${'0'.repeat(26)}` };
     t.same(await errors({ ...CONFIG, amp: { enabled: true } }, { data }), [
       '/data/dataset dataset_not_found',
@@ -91,7 +91,7 @@ t.test('a job from a DeepSpeed configuration', async (t) => {
     t.same(await errors('ds_config.json'), ['/deepspeed_config wrong_type']);
   });
 
-  t.test('the number of steps is asked for', async (t) => {
+  t.test('the number of steps is required', async (t) => {
     t.same(await errors({ ...CONFIG, scheduler: null }), ['/train/steps missing_field']);
   });
 });

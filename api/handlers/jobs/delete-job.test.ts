@@ -14,7 +14,7 @@ import { checkpointOf, claimAndTrain } from '../../testing/training.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 
-/** A job that has ended, with a checkpoint, an export of it and the export of its end. */
+/** A finished job with a checkpoint, an export of that checkpoint and a final export. */
 async function endedJob({ store, objects, createJob }: TestStack): Promise<Job> {
   const job = await createJob({ labels: { team: 'a' } });
   const execution = await claimAndTrain(store, job.id, { steps: 1 });
@@ -49,14 +49,14 @@ async function keysOf({ objects }: Pick<TestStack, 'objects'>, { id }: Job): Pro
 const remove = ({ request }: TestStack, { id }: Job, query = '') =>
   request({ method: 'DELETE', url: `/v1/jobs/${id}${query}` });
 
-/** Every Redis key in which the job's id stands, and the members of the indexes. */
+/** Every Redis key that contains the job's id, and its members in indexes. */
 async function tracesOf(stack: TestStack, { id }: Job): Promise<string[]> {
   const { data } = (await stack.request({ url: '/v1/jobs?label=team%3Da&limit=100' })).json<Page<Job>>();
   const listed = (await stack.request({ url: '/v1/jobs?state=failed' })).json<Page<Job>>();
   return [...data, ...listed.data].filter((job) => job.id === id).map((job) => job.id);
 }
 
-t.test('a job goes with everything that it has', async (t) => {
+t.test('a job is deleted with all its data', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const job = await endedJob(stack);
@@ -82,7 +82,7 @@ t.test('without artifacts its files stay, and recover does not bring it back', a
   );
   t.equal((await remove(stack, job)).statusCode, 204);
   const swept = await sweep({ ...stack, grace_ms: 0 });
-  t.match(swept, { leftovers: 1 }, 'but for a save that was never committed');
+  t.match(swept, { leftovers: 1 }, 'except for a save that was never committed');
   const kept = await keysOf(stack, job);
   t.ok(kept.some((key) => key.endsWith(MANIFEST_FILE)));
   t.ok(kept.includes('exports/2/model.safetensors') && kept.includes('deleted.json'));
@@ -94,7 +94,7 @@ t.test('without artifacts its files stay, and recover does not bring it back', a
   t.ok(await stack.store.getJob(other.id));
 });
 
-t.test('what somebody else needs stays, and the job with it', async (t) => {
+t.test('data in use elsewhere stays, and so does the job', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const running = await stack.createJob();
@@ -113,12 +113,12 @@ t.test('what somebody else needs stays, and the job with it', async (t) => {
   t.equal((await remove(stack, job)).statusCode, 204, 'pinned files may stay');
 });
 
-t.test('a deletion that is cut off anywhere is finished, once', async (t) => {
+t.test('a deletion interrupted anywhere is completed exactly once', async (t) => {
   let left = Number.POSITIVE_INFINITY;
-  const broken = new ObjectStoreError('object_store_unavailable', 'the disk is away');
+  const broken = new ObjectStoreError('object_store_unavailable', 'the disk is unavailable');
   const stack = await startTestStack({
     wrap: ({ objects }) => ({
-      // As many writes as are left succeed.
+      // The remaining number of writes succeeds.
       objects: new Proxy(objects, {
         get: (target, name) => {
           const value: unknown = Reflect.get(target, name);
@@ -140,29 +140,29 @@ t.test('a deletion that is cut off anywhere is finished, once', async (t) => {
     const reply = await remove(stack, job, '?artifacts=true');
     left = Number.POSITIVE_INFINITY;
     if (reply.statusCode === 204) {
-      t.ok(writes > 5, `cut off before each of ${writes} writes`);
+      t.ok(writes > 5, `interrupted before each of ${writes} writes`);
       break;
     }
     t.equal(reply.statusCode, 503);
-    t.equal(await stack.store.getJob(job.id), null, 'it is gone for everybody');
+    t.equal(await stack.store.getJob(job.id), null, 'it is not found');
     t.same(
       await stack.store.listDeletedJobs(),
       [{ id: job.id, project: 'default', artifacts: true }],
       'and noted',
     );
     if (writes % 2 === 0) {
-      t.equal((await remove(stack, job)).statusCode, 204, 'the same request made again finishes it');
+      t.equal((await remove(stack, job)).statusCode, 204, 'repeating the request completes it');
     } else {
       const servers = [1, 2].map(() => finishDeletions({ ...stack, log }, 10));
       while ((await stack.store.listDeletedJobs()).length > 0)
         await new Promise((done) => setImmediate(done));
       await Promise.all(servers.map((server) => server.close()));
     }
-    t.strictSame(await keysOf(stack, job), [], `cut off before write ${writes}`);
+    t.strictSame(await keysOf(stack, job), [], `interrupted before write ${writes}`);
   }
 });
 
-t.test('a deletion that was cut off together with Redis is finished by the sweep', async (t) => {
+t.test('a deletion interrupted by a loss of Redis is completed by the sweep', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const job = await endedJob(stack);
@@ -174,7 +174,7 @@ t.test('a deletion that was cut off together with Redis is finished by the sweep
   t.equal(await stack.store.getJob(job.id), null, 'it does not come back');
   t.ok(await stack.objects.head(specKey(job.id)));
   await sweep({ ...stack, grace_ms: 0 });
-  t.match(await readDeleted(stack.objects, job.id), { artifacts: 'removed' }, 'it says so to the last');
+  t.match(await readDeleted(stack.objects, job.id), { artifacts: 'removed' }, 'the answer stays the same');
   await sweep({ ...stack, grace_ms: 0 });
   t.strictSame(await keysOf(stack, job), []);
 });

@@ -1,4 +1,4 @@
-/** Requests about one job at once: what is kept of it for the day on which Redis is empty is what the job store says. */
+/** Concurrent requests for one job: its stored `desired.json` agrees with the job store. */
 import t, { type Test } from 'tap';
 import type { Job } from '../../../contracts/index.js';
 import { putResult } from '../../../control/recovery/documents.js';
@@ -7,7 +7,7 @@ import { desiredKey } from '../../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { startTestStack } from '../../testing/stack.js';
 
-/** A stack whose next write of a `desired.json` waits until it is let go. */
+/** A stack whose next write of a `desired.json` blocks until it is released. */
 async function slowStack(t: Test) {
   let slow: { reached: () => void; go: Promise<void> } | null = null;
   const wrap = ({ objects }: { objects: ObjectStore }) => {
@@ -30,7 +30,7 @@ async function slowStack(t: Test) {
       url: `/v1/jobs/${id}/${action}`,
       ...(action === 'resume' && { payload: {} }),
     });
-  /** Begins a request and leaves it where it writes. */
+  /** Starts a request and leaves it blocked in its write. */
   const begin = async (job: Job, action: string) => {
     let letGo = () => {};
     const go = new Promise<void>((resolve) => (letGo = resolve));
@@ -47,7 +47,7 @@ async function slowStack(t: Test) {
   return { stack, act, begin, kept };
 }
 
-t.test('a job that is cancelled while it is resumed stays cancelled without Redis', async (t) => {
+t.test('a job that is cancelled during a resume stays cancelled without Redis', async (t) => {
   const { stack, act, begin, kept } = await slowStack(t);
   const job = await stack.createJob();
   await act(job, 'pause');
@@ -61,7 +61,7 @@ t.test('a job that is cancelled while it is resumed stays cancelled without Redi
   });
 });
 
-t.test('of two requests whose writes come in the other order, the later one is kept', async (t) => {
+t.test('if two requests write in reverse order, the later request wins', async (t) => {
   const { stack, act, begin, kept } = await slowStack(t);
   const job = await stack.createJob();
   const pause = await begin(job, 'pause');
@@ -74,7 +74,7 @@ t.test('of two requests whose writes come in the other order, the later one is k
   t.equal(await kept(job), 'cancel');
 });
 
-t.test('a failure that was taken back does not come back, whatever was asked for since', async (t) => {
+t.test('a withdrawn failure stays withdrawn, whatever was requested since', async (t) => {
   for (const action of ['pause', 'cancel']) {
     const { stack, act } = await slowStack(t);
     const job = await stack.createJob();

@@ -4,7 +4,7 @@ import { gpuRankBytes } from '../../../spec/index.js';
 import { testGpu, testWorker } from '../../../state/testing/workers.js';
 import { smallSpec, startTestStack, type TestStack } from '../../testing/stack.js';
 
-/** One worker, with as many GPUs as it has slots. */
+/** Registers one worker with one GPU per slot. */
 function announce(stack: TestStack, slots: number, memory_bytes: number): Promise<void> {
   const gpus = Array.from({ length: slots }, (_, i) => testGpu(`GPU-${i}`, { memory_bytes }));
   return stack.store.announceWorker(testWorker('gpu', slots, { gpus }), 60_000);
@@ -23,7 +23,7 @@ t.test('a job that does not fit on the GPUs of its pool is refused with the numb
       ...(key && { headers: { 'idempotency-key': key } }),
     });
   const before = await send('/v1/jobs', 'k1');
-  t.equal(before.statusCode, 201, 'nobody is there to say');
+  t.equal(before.statusCode, 201, 'no worker reports its GPUs');
   const { spec } = before.json<Job>();
   const [one, two] = [gpuRankBytes(spec, 1), gpuRankBytes(spec, 2)];
 
@@ -38,9 +38,13 @@ t.test('a job that does not fit on the GPUs of its pool is refused with the numb
       /^each of 2 ranks needs 1\.\d\d GiB of GPU memory .* would help: resources\.ranks\.max: 3 or more/,
     );
   }
-  t.equal((await send('/v1/jobs', 'k1')).statusCode, 201, 'what was answered is answered again');
+  t.equal((await send('/v1/jobs', 'k1')).statusCode, 201, 'a repeated request gets the same answer');
   const more = { ...payload, resources: { ranks: { min: 1, max: 3, preferred: 2 } } };
-  t.equal((await send('/v1/jobs', undefined, more)).statusCode, 201, 'what was advised is accepted');
+  t.equal(
+    (await send('/v1/jobs', undefined, more)).statusCode,
+    201,
+    'the suggested configuration is accepted',
+  );
 
   await announce(stack, 2, one - 1);
   const job = (await send('/v1/jobs')).json<Job>();
@@ -64,7 +68,7 @@ t.test('a job that does not fit on the GPUs of its pool is refused with the numb
   const retry = () => stack.request({ method: 'POST', url: `/v1/jobs/${failing.id}/retry` });
   t.match((await retry()).json(), { code: 'does_not_fit' });
   await stack.store.announceWorker(testWorker('cpu', 1), 60_000);
-  t.equal((await retry()).statusCode, 202, 'on a CPU it has what memory there is');
+  t.equal((await retry()).statusCode, 202, 'a CPU job may use all memory of the machine');
 });
 
 t.test('an estimate for GPUs', async (t) => {

@@ -1,4 +1,4 @@
-/** `work` in the answer of a dry run: sequences, tokens, epochs, and the duration by a measured job. */
+/** Field `work` of a dry run: sequences, tokens, epochs, and the duration estimated from a measured job. */
 import t from 'tap';
 import type { DryRun, JobSpec } from '../../../contracts/index.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
@@ -15,7 +15,7 @@ async function workOf(spec: object): Promise<DryRun['work']> {
   return reply.json<DryRun>().work;
 }
 
-t.test('what the steps read', async (t) => {
+t.test('sequences, tokens and epochs of the steps', async (t) => {
   const { id } = await stack.upload(TEXT);
   const sequences_per_epoch = Math.floor((TEXT.length - 1) / 128);
   t.strictSame(await workOf(smallSpec(id)), {
@@ -29,7 +29,7 @@ t.test('what the steps read', async (t) => {
   t.equal(aside.sequences_per_epoch, sequences_per_epoch - Math.round(sequences_per_epoch / 10));
 });
 
-t.test('the speed of a job of the pool', async (t) => {
+t.test('duration from the speed of another job of the pool', async (t) => {
   const model = (num_hidden_layers: number): JobSpec['model'] => ({
     config: {
       model_type: 'llama',
@@ -41,7 +41,7 @@ t.test('the speed of a job of the pool', async (t) => {
     },
   });
   const measured = await stack.createJob({ model: model(2) });
-  // Two ranks, with 10,000 tokens a second together.
+  // Two ranks with 10,000 tokens per second together.
   await claimAndTrain(stack.store, measured.id, { steps: 3, finish: true });
   const spec = { ...smallSpec(measured.spec.data.dataset), model: model(2) };
   const { duration, tokens } = await workOf(spec);
@@ -63,7 +63,7 @@ t.test('the speed of a job of the pool', async (t) => {
   t.equal((await workOf({ ...spec, train: { steps: 1, precision: 'fp32' } })).duration, null);
 });
 
-t.test('an epoch of data that a job has read', async (t) => {
+t.test('an epoch of data that another job has prepared', async (t) => {
   const { id } = await stack.upload('{"text": "to be or not to be"}\n'.repeat(50), 'jsonl');
   const spec = smallSpec(id);
   t.match(await workOf(spec), { sequences_per_epoch: null, epochs: null });

@@ -22,7 +22,7 @@ t.test('estimates', async (t) => {
       .sort();
   };
 
-  t.test('a body that is no object', async (t) => {
+  t.test('a body that is not an object', async (t) => {
     for (const payload of ['5', '"text"', '[]', 'true']) {
       const headers = { 'content-type': 'application/json' };
       const reply = await stack.request({ method: 'POST', url: '/v1/estimate', headers, payload });
@@ -34,7 +34,7 @@ t.test('estimates', async (t) => {
     }
   });
 
-  t.test('no body, whatever media type it would have', async (t) => {
+  t.test('no body, with any media type', async (t) => {
     for (const type of ['text/plain', 'application/x-tar', 'application/octet-stream', 'application/json']) {
       const headers = { 'content-type': type, 'content-length': '0' };
       const reply = await stack.request({ method: 'POST', url: '/v1/estimate', headers, payload: '' });
@@ -47,7 +47,7 @@ t.test('estimates', async (t) => {
     t.same((await estimate({ spec: { ...spec, data } })).json(), (await estimate({ spec })).json());
   });
 
-  t.test('one entry for each number of ranks that the job may run on', async (t) => {
+  t.test('one entry for each allowed number of ranks', async (t) => {
     const reply = await estimate({ spec });
     t.equal(reply.statusCode, 200, reply.body);
     const { num_params, threads, instruction_set, data } = reply.json<Estimate>();
@@ -63,7 +63,7 @@ t.test('estimates', async (t) => {
     );
   });
 
-  t.test('the machine and the sizes that are asked for', async (t) => {
+  t.test('the requested machine and sizes', async (t) => {
     const reply = await estimate({ spec, world_sizes: [4, 1], threads: 2, instruction_set: 'generic' });
     const { threads, instruction_set, data } = reply.json<Estimate>();
     t.same([threads, instruction_set], [2, 'generic']);
@@ -76,7 +76,7 @@ t.test('estimates', async (t) => {
     t.ok((data[1]?.bytes.activations ?? 0) > (one?.bytes.activations ?? 0));
   });
 
-  t.test('the document is checked as that of a job, with pointers into the body', async (t) => {
+  t.test('the document is checked like a job document, with pointers into the body', async (t) => {
     t.same(
       await errors({
         spec: { ...spec, nmae: 'x', train: { steps: 1, micro_batch_size: 5 } },
@@ -128,7 +128,7 @@ t.test('estimates', async (t) => {
   });
 });
 
-t.test('the instruction set of a machine, by what it says of itself', async (t) => {
+t.test('the instruction set of a machine, from its cpuinfo', async (t) => {
   const flags = (...names: string[]) =>
     `processor\t: 0\nflags\t\t: fpu ${names.join(' ')} hypervisor\nbugs\t\t:\n`;
   const avx2 = ['avx2', 'fma', 'f16c'];

@@ -9,7 +9,7 @@ import type { OperationHandler } from '../types.js';
 
 export const estimateMemory: OperationHandler<'estimateMemory'> = async (request): Promise<Estimate> => {
   const { of: ofSpec, others } = errorsOfSpec(bodyErrors(request));
-  // A body that is no object has no document to look at.
+  // A body that is not an object contains no document.
   if (others.some(({ pointer }) => pointer === '')) throw invalidDocument(others);
   const { spec: document, world_sizes, device, threads, instruction_set } = request.body;
   const { contract, objects } = request.server.services;
@@ -18,7 +18,7 @@ export const estimateMemory: OperationHandler<'estimateMemory'> = async (request
     project: request.records.project,
     schemaErrors: contract.jobSpecErrors,
     template: templateFault(request),
-    // A model may be all that says which parameters there are; a checkpoint never is.
+    // A model may be the only source of the parameters; a checkpoint never is.
     source: async (from) => (from.model === undefined ? NO_SOURCE : findSource(stores, from)),
   });
   const all = [...others, ...errors.map((error) => ({ ...error, pointer: `/spec${error.pointer}` }))];
@@ -27,7 +27,7 @@ export const estimateMemory: OperationHandler<'estimateMemory'> = async (request
   return estimateOf(spec, { device, threads, instruction_set }, world_sizes);
 };
 
-/** The errors about the job document, with pointers into it, and those about the rest of the body. */
+/** Errors of the job document, with pointers into it, and errors of the rest of the body. */
 function errorsOfSpec(errors: readonly FieldError[]): { of: FieldError[]; others: FieldError[] } {
   const isOfSpec = ({ pointer }: FieldError) => /^\/spec(\/|$)/.test(pointer);
   return {

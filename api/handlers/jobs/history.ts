@@ -3,10 +3,10 @@ import { findJob } from '../../jobs/find-job.js';
 import { choosePoints, metricsBetween } from '../../jobs/metric-points.js';
 import type { OperationHandler } from '../types.js';
 
-/** Lines read at once where some may not be wanted. */
+/** Lines per read when a filter may drop some of them. */
 const LOG_BATCH = 1000;
 
-/** One page of events. An entry more than asked for is read: it tells whether another page follows. */
+/** One page of events. One extra entry is read to detect a following page. */
 export const listJobEvents: OperationHandler<'listJobEvents'> = async (request) => {
   const { after = null, limit = 100 } = request.query;
   const job = await findJob(request.records, request.params.job_id);
@@ -45,7 +45,7 @@ export const listJobMetrics: OperationHandler<'listJobMetrics'> = async (
   return pageOf(found, limit);
 };
 
-/** Of one rank, the lines of the others are passed over; there are only so many of a job. */
+/** Log lines of one rank; lines of other ranks are skipped. The number of lines per job is bounded. */
 export const listJobLogs: OperationHandler<'listJobLogs'> = async (request): Promise<Page<JobLog>> => {
   const { after = null, limit = 100, rank } = request.query;
   const job = await findJob(request.records, request.params.job_id);

@@ -4,7 +4,7 @@ import { modelFolder, tarOf } from '../../../platform/testing/models.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain } from '../../testing/training.js';
 
-t.test('a job that begins with a checkpoint', async (t) => {
+t.test('a job that starts from a checkpoint', async (t) => {
   let deleted: string | null = null;
   const stack = await startTestStack({
     wrap: ({ store }) => ({
@@ -31,7 +31,7 @@ t.test('a job that begins with a checkpoint', async (t) => {
       .errors.map(({ pointer, code }) => `${pointer} ${code}`)
       .join();
 
-  t.test('its place is part of the resolved document', async (t) => {
+  t.test('its location is part of the resolved document', async (t) => {
     const reply = await create({ checkpoint: checkpoint.id, restore: 'weights_16bit' });
     t.equal(reply.statusCode, 201);
     t.same(reply.json<Job>().spec.model.init_from, {
@@ -42,14 +42,14 @@ t.test('a job that begins with a checkpoint', async (t) => {
     });
   });
 
-  t.test('refused: one that never was', async (t) => {
+  t.test('refused: an unknown checkpoint', async (t) => {
     const init_from = { checkpoint: `ckpt_${'0'.repeat(26)}` };
     t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_not_found');
     t.equal(await errors({ checkpoint: 'newest' }), '/model/init_from/checkpoint wrong_format');
     t.equal(await errors({}), '/model/init_from exactly_one_of');
   });
 
-  t.test('refused: one of another model, or of another optimizer', async (t) => {
+  t.test('refused: another model, or another optimizer', async (t) => {
     const { init_from, model } = {
       init_from: { checkpoint: checkpoint.id },
       model: { preset: 'llama-small' },
@@ -64,7 +64,7 @@ t.test('a job that begins with a checkpoint', async (t) => {
     );
   });
 
-  t.test('a text is the checkpoint itself', async (t) => {
+  t.test('a string is the checkpoint id', async (t) => {
     const begun = (await create(checkpoint.id)).json<Job>().spec.model.init_from;
     t.match(begun, { checkpoint: checkpoint.id, restore: 'weights' });
     t.strictSame(begun, (await create({ checkpoint: checkpoint.id })).json<Job>().spec.model.init_from);
@@ -74,11 +74,11 @@ t.test('a job that begins with a checkpoint', async (t) => {
     t.equal(await errors('newest'), '/model/init_from wrong_format');
   });
 
-  t.test('the tokenizer is the one that its job had', async (t) => {
+  t.test('the tokenizer is that of its job', async (t) => {
     t.equal((await create({ checkpoint: checkpoint.id })).json<Job>().spec.data.tokenizer, 'bytes');
   });
 
-  t.test('the tokenizer of its job may be gone', async (t) => {
+  t.test('the tokenizer of its job may be deleted', async (t) => {
     const headers = { 'content-type': 'application/x-tar' };
     const payload = await tarOf(modelFolder());
     const uploaded = await stack.request({ method: 'POST', url: '/v1/models?name=x', headers, payload });
@@ -100,7 +100,7 @@ t.test('a job that begins with a checkpoint', async (t) => {
     });
   });
 
-  t.test('refused: one that was removed', async (t) => {
+  t.test('refused: a removed checkpoint', async (t) => {
     const init_from = { checkpoint: checkpoint.id };
     await objects.delete([manifest]);
     t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_gone');
@@ -108,14 +108,14 @@ t.test('a job that begins with a checkpoint', async (t) => {
     const made = await create(init_from);
     t.equal(made.statusCode, 201);
     await t.rejects(store.removeCheckpoint(first.id, execution, checkpoint.id), { code: 'checkpoint_held' });
-    // The jobs that begin with it, here and in the tests before, need it no longer.
+    // The jobs that start from it, here and in the tests before, need it no longer.
     for (const { id } of (await store.listJobs({ state: ['queued'] })).data) await store.requestCancel(id);
     await store.removeCheckpoint(first.id, execution, checkpoint.id);
     t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_gone');
   });
 });
 
-t.test('a job that begins with an uploaded model', async (t) => {
+t.test('a job that starts from an uploaded model', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const { id: dataset } = await stack.upload('to be or not to be, that is the question. '.repeat(20));
@@ -135,7 +135,7 @@ t.test('a job that begins with an uploaded model', async (t) => {
     t.equal(reply.statusCode, 201, reply.body);
     const { model } = reply.json<Job>().spec;
     t.strictSame(model.init_from, { model: id });
-    t.strictSame((await create({ init_from: id })).json<Job>().spec.model, model, 'as a text');
+    t.strictSame((await create({ init_from: id })).json<Job>().spec.model, model, 'as a string');
     t.match(model.config, { model_type: 'llama', hidden_size: 32, tie_word_embeddings: true });
   });
 
@@ -148,7 +148,7 @@ t.test('a job that begins with an uploaded model', async (t) => {
     t.equal((await estimate(`mdl_${'0'.repeat(26)}`)).json<Problem>().code, 'validation_failed');
   });
 
-  t.test('refused: a model that never was', async (t) => {
+  t.test('refused: an unknown model', async (t) => {
     const [error] = (await create({ init_from: { model: `mdl_${'0'.repeat(26)}` } })).json<Problem>().errors;
     t.match(error, { pointer: '/model/init_from/model', code: 'model_not_found' });
   });
@@ -162,7 +162,7 @@ t.test('a job that begins with an uploaded model', async (t) => {
     t.equal(bytes.json<Job>().spec.data.tokenizer, 'bytes');
   });
 
-  t.test('a model whose tokenizer alone is used stays, too', async (t) => {
+  t.test('a model is also kept if only its tokenizer is in use', async (t) => {
     const mine = await upload();
     const payload = { ...smallSpec(dataset), data: { dataset, tokenizer: mine.id } };
     const reply = await stack.request({ method: 'POST', url: '/v1/jobs', payload });
@@ -180,7 +180,7 @@ t.test('a job that begins with an uploaded model', async (t) => {
     });
   });
 
-  t.test('the model stays until the last job that needs it has ended', async (t) => {
+  t.test('the model is kept until the last job that uses it has ended', async (t) => {
     const mine = await upload();
     const jobs = [];
     for (let i = 0; i < 2; i++) jobs.push((await create({ init_from: { model: mine.id } })).json<Job>().id);

@@ -1,4 +1,4 @@
-/** Jobs that begin with a model in a folder of a bucket. How one becomes a model at all is in model-uris.test.ts. */
+/** Jobs that start from a model in a bucket folder. model-uris.test.ts tests the copy itself. */
 import { EventEmitter, once } from 'node:events';
 import t from 'tap';
 import type { DryRun, Estimate, Job, JobSpec, Model, Problem } from '../../../contracts/index.js';
@@ -19,7 +19,7 @@ const weightReads = (asked: readonly string[]) =>
 const wrong = (reply: { json<T>(): T }) =>
   reply.json<Problem>().errors?.map(({ pointer, code }) => `${pointer} ${code}`);
 
-t.test('the folder becomes a model that the job names, once for as long as it stays the same', async (t) => {
+t.test('an unchanged folder is copied once, to a model that the jobs refer to', async (t) => {
   const { bucket, stack, asked, put, post, models } = await start(t);
   const reply = await post({ uri: `${URI}/` });
   t.equal(reply.statusCode, 201, reply.body);
@@ -32,7 +32,7 @@ t.test('the folder becomes a model that the job names, once for as long as it st
   t.equal(weightReads(asked), 2);
 
   const text = await post(URI, { key: 'text' });
-  t.strictSame(text.json<Job>().spec.model.init_from, { model: model?.id }, 'a text is the URI itself');
+  t.strictSame(text.json<Job>().spec.model.init_from, { model: model?.id }, 'a string is the URI');
   t.equal((await post(URI, { key: 'text' })).headers['idempotent-replayed'], 'true');
 
   put('open/tiny', new Map([['README.md', Buffer.from('changes nothing')]]));
@@ -43,18 +43,22 @@ t.test('the folder becomes a model that the job names, once for as long as it st
   const config = Buffer.from(JSON.stringify({ ...TINY_CONFIG, bos_token_id: 7 }));
   bucket.objects.set('open/tiny/config.json', config);
   const changed = (await post({ uri: URI })).json<Job>();
-  t.not(changed.spec.data.tokenizer, model?.id, 'a folder of which one file has changed is another model');
+  t.not(changed.spec.data.tokenizer, model?.id, 'a folder with one changed file becomes another model');
   t.equal((await models()).length, 2);
 
   const url = `/v1/models/${changed.spec.data.tokenizer}`;
-  t.equal((await stack.request({ method: 'DELETE', url })).statusCode, 409, 'it is in use like any other');
+  t.equal(
+    (await stack.request({ method: 'DELETE', url })).statusCode,
+    409,
+    'it counts as in use like any other model',
+  );
   await stack.store.requestCancel(changed.id);
   t.equal((await stack.request({ method: 'DELETE', url })).statusCode, 204);
-  t.equal((await post({ uri: URI })).statusCode, 201, 'what was deleted is copied anew');
+  t.equal((await post({ uri: URI })).statusCode, 201, 'a deleted copy is made again');
   t.equal((await models()).length, 2);
 });
 
-t.test('a model that was registered is used, one of another project is not', async (t) => {
+t.test('a registered model is used, a model of another project is not', async (t) => {
   const { stack, asked, post } = await start(t);
   const url = `/v1/models?name=mine&uri=${encodeURIComponent(URI)}`;
   const mine = (await stack.request({ method: 'POST', url })).json<Model>();
@@ -65,11 +69,11 @@ t.test('a model that was registered is used, one of another project is not', asy
   t.equal(
     await stack.store.findModelCopy('default', { uri: URI }),
     null,
-    'without a version nothing is known',
+    'without a version every request copies',
   );
 });
 
-t.test('requests at the same time wait for one copy, with one of the data beside it', async (t) => {
+t.test('concurrent requests wait for one copy of the model and one of the data', async (t) => {
   const { bucket, asked, post, models } = await start(t);
   bucket.objects.set('open/play.txt', Buffer.from(TEXT));
   const spec = { data: { uri: 's3://zoo/open/play.txt', tokenizer: 'bytes' } };
@@ -85,7 +89,7 @@ t.test('requests at the same time wait for one copy, with one of the data beside
   t.equal((await models()).length, 1);
 });
 
-t.test('a repeated request looks at nothing', async (t) => {
+t.test('a repeated request reads nothing', async (t) => {
   const { bucket, asked, post } = await start(t);
   const first = await post({ uri: URI }, { key: 'k' });
   t.equal(first.statusCode, 201, first.body);
@@ -99,7 +103,7 @@ t.test('a repeated request looks at nothing', async (t) => {
   t.equal(asked.length, before);
 });
 
-t.test('a dry run reads config.json alone, an estimate not even that', async (t) => {
+t.test('a dry run reads config.json only, an estimate reads nothing', async (t) => {
   const { stack, asked, post, models } = await start(t);
   const url = '/v1/jobs?dry_run=true';
   const plan = await post({ uri: URI }, { url });
@@ -107,7 +111,7 @@ t.test('a dry run reads config.json alone, an estimate not even that', async (t)
   const { spec, estimate } = plan.json<DryRun>();
   t.strictSame(spec.model.init_from, { uri: URI });
   t.match(spec.model, { preset: null, config: { hidden_size: TINY_CONFIG.hidden_size } });
-  t.notOk('tokenizer' in spec.data, 'it would be that of a model that has no id yet');
+  t.notOk('tokenizer' in spec.data, 'the model has no id yet');
   const bytes = await post(
     { uri: URI },
     { url, spec: { data: { uri: 's3://zoo/open/tiny/config.json', tokenizer: 'bytes' } } },
@@ -132,11 +136,11 @@ t.test('a dry run reads config.json alone, an estimate not even that', async (t)
   await post({ uri: URI });
   const [model] = await models();
   const now = (await post({ uri: URI }, { url })).json<DryRun>();
-  t.strictSame(now.spec.model.init_from, { model: model?.id }, 'what is there already is named');
+  t.strictSame(now.spec.model.init_from, { model: model?.id }, 'an existing copy is named');
   t.equal(now.spec.data.tokenizer, model?.id);
 });
 
-t.test('what is wrong is said of the field, with all that is wrong elsewhere', async (t) => {
+t.test('errors are reported at the field, together with all other errors', async (t) => {
   const { bucket, asked, put, post, models, stack } = await start(t);
   const some = (...names: string[]) => new Map([...modelFolder()].filter(([name]) => names.includes(name)));
   put('open/no-config', some('model.safetensors'));
@@ -165,12 +169,12 @@ t.test('what is wrong is said of the field, with all that is wrong elsewhere', a
         `${uri}, ${each}: ${reply.body}`,
       );
   }
-  t.equal(weightReads(asked), 0, 'no weights are read for a document that is refused anyway');
+  t.equal(weightReads(asked), 0, 'no weights are read for an invalid document');
 
   const differs = await post({ uri: URI }, { model: { preset: 'llama-tiny' } });
   t.strictSame(wrong(differs), [`${AT} init_model_differs`]);
   const missing = await post('s3://zoo/open/nowhere');
-  t.strictSame(wrong(missing), ['/model/init_from model_file_missing'], 'a text has no fields');
+  t.strictSame(wrong(missing), ['/model/init_from model_file_missing'], 'a string has no fields');
   for (const restore of ['full', 'continue'] as const)
     t.strictSame(wrong(await post({ uri: URI, restore })), ['/model/init_from/restore field_without_effect']);
   const both = await post({ uri: URI, model: `mdl_${'0'.repeat(26)}` });
@@ -180,7 +184,7 @@ t.test('what is wrong is said of the field, with all that is wrong elsewhere', a
   t.strictSame(await storedKeys(stack, 'models/'), []);
 });
 
-t.test('weights that turn out to be bad leave nothing, and are named', async (t) => {
+t.test('invalid weights are reported and leave nothing behind', async (t) => {
   const { put, post, models, stack } = await start(t);
   const wide = Buffer.from(JSON.stringify({ ...TINY_CONFIG, hidden_size: 64 }));
   put('open/wide', new Map([...modelFolder(), ['config.json', wide]]));
@@ -191,7 +195,7 @@ t.test('weights that turn out to be bad leave nothing, and are named', async (t)
   t.strictSame(await storedKeys(stack, 'models/'), []);
 });
 
-t.test('a document that the content does not fit leaves a model for the next request', async (t) => {
+t.test('the copied model stays if the document does not fit its content', async (t) => {
   const { put, post, models, asked } = await start(t);
   const small = { ...TINY_CONFIG, vocab_size: 20 };
   put('open/small', modelFolder({ config: small }));
@@ -204,7 +208,7 @@ t.test('a document that the content does not fit leaves a model for the next req
   t.equal((await models()).length, 1);
 });
 
-t.test('it takes the scope and the room that a model takes', async (t) => {
+t.test('it requires the scope and the storage of a model', async (t) => {
   const { stack, asked, post, models } = await start(t);
   const { id } = await stack.upload(TEXT);
   const payload: JobSpec = { ...smallSpec(id), model: { init_from: { uri: URI } } };
@@ -213,7 +217,7 @@ t.test('it takes the scope and the room that a model takes', async (t) => {
     const reply = await stack.request({ method: 'POST', url, headers, payload });
     t.match(reply.json<Problem>(), { status: 403, code: 'insufficient_scope', detail: /models/ });
   }
-  t.same(asked, [], 'who may not register it does not learn whether it is there');
+  t.same(asked, [], 'a key that may not register models does not learn whether the folder exists');
   const quota = { max_jobs: null, max_ranks: null, max_storage_bytes: 10 };
   await stack.store.putQuota('default', quota);
   t.match((await post({ uri: URI })).json<Problem>(), { status: 403, code: 'storage_quota_exceeded' });
@@ -223,19 +227,22 @@ t.test('it takes the scope and the room that a model takes', async (t) => {
   t.equal((await post({ uri: URI })).statusCode, 201);
 });
 
-t.test('a folder that changes while it is copied is refused, and copied as it is then', async (t) => {
-  const others = modelFolder({ shards: 2, dtype: 'F32' });
-  let change = () => {};
-  const { put, post, models } = await start(t, { reading: async () => change() });
-  change = () => put('open/tiny', others);
-  const reply = await post({ uri: URI }, { key: 'k' });
-  t.match(reply.json<Problem>(), { status: 409, code: 'dataset_source_changed' });
-  t.same(await models(), []);
-  t.equal((await post({ uri: URI }, { key: 'k' })).statusCode, 201);
-  t.match(await models(), [{ dtypes: ['fp32'] }]);
-});
+t.test(
+  'a folder that changes during its copy is refused, and the next request copies the new state',
+  async (t) => {
+    const others = modelFolder({ shards: 2, dtype: 'F32' });
+    let change = () => {};
+    const { put, post, models } = await start(t, { reading: async () => change() });
+    change = () => put('open/tiny', others);
+    const reply = await post({ uri: URI }, { key: 'k' });
+    t.match(reply.json<Problem>(), { status: 409, code: 'dataset_source_changed' });
+    t.same(await models(), []);
+    t.equal((await post({ uri: URI }, { key: 'k' })).statusCode, 201);
+    t.match(await models(), [{ dtypes: ['fp32'] }]);
+  },
+);
 
-t.test('a copy outlives the client that asked for it, and the next request waits for it', async (t) => {
+t.test('a copy continues after its client disconnects, and the next request waits for it', async (t) => {
   const events = new EventEmitter();
   let copies = 0;
   const { stack, models } = await start(t, {
@@ -270,13 +277,13 @@ t.test('a copy outlives the client that asked for it, and the next request waits
   t.equal((await models()).length, 1);
 });
 
-t.test('a copy that fails leaves nothing, and is made by the next request', async (t) => {
+t.test('a failed copy leaves nothing, and the next request repeats it', async (t) => {
   let fail = true;
   const { post, models, stack } = await start(t, {
     store: (store) => ({
       ...store,
       async putModel(model) {
-        if (fail) throw new Error('the record is not made');
+        if (fail) throw new Error('the record is not written');
         await store.putModel(model);
       },
     }),

@@ -21,7 +21,7 @@ async function run(job: Job, attempt = 1): Promise<Execution> {
   return claim.execution;
 }
 
-t.test('a patch changes what has no part in the arithmetic', async (t) => {
+t.test('a patch changes fields that do not affect results', async (t) => {
   const job = await stack.createJob({ labels: { team: 'a', kind: 'x' }, limits: { max_wait: 60 } });
   const reply = await patch(job, {
     priority: 7,
@@ -56,7 +56,7 @@ t.test('a patch changes what has no part in the arithmetic', async (t) => {
   t.equal((await patch(job, { priority: 7 })).json<Job>().state_version, changed.state_version, 'again');
 });
 
-t.test('what is asked for stays inside the new range', async (t) => {
+t.test('the requested ranks stay inside the new range', async (t) => {
   const job = await stack.createJob();
   const fewer = await patch(job, { resources: { ranks: { max: 1, preferred: 1 } } });
   t.equal(fewer.json<Job>().requested_ranks, 1);
@@ -64,11 +64,15 @@ t.test('what is asked for stays inside the new range', async (t) => {
   const seen: number[] = [];
   const unwatch = await stack.store.watchControl(job.id, ({ requested_ranks }) => seen.push(requested_ranks));
   await patch(job, { resources: { ranks: { max: 4, preferred: 4 } } });
-  t.equal((await stack.store.renewLease(job.id, execution, 60_000)).requested_ranks, 4, 'its worker is told');
+  t.equal(
+    (await stack.store.renewLease(job.id, execution, 60_000)).requested_ranks,
+    4,
+    'its worker is notified',
+  );
   await unwatch();
 });
 
-t.test('overrides may change from a step on that is still to come', async (t) => {
+t.test('overrides may change from a future step on', async (t) => {
   const first = { step: 3, lr: 0.5 };
   const job = await stack.createJob({ train: { steps: 30, overrides: [first] } });
   const execution = await run(job);
@@ -93,7 +97,7 @@ t.test('overrides may change from a step on that is still to come', async (t) =>
   const events = await stack.store.readStream(job.id, null, 20, ['event']);
   t.match(events.at(-1), { type: 'job.updated', data: { changed: ['train'] } });
   const renewed = await stack.store.renewLease(job.id, execution, 60_000);
-  t.not(renewed.overrides, told[0], 'its worker is told');
+  t.not(renewed.overrides, told[0], 'its worker is notified');
   await unwatch();
   for (const [wrong, pointer] of [
     [[first, { step: 30, lr: 1 }], '/train/overrides/1/step'],
@@ -127,7 +131,7 @@ t.test('a patch that breaks a rule names the field', async (t) => {
   t.equal((await stack.request({ method: 'PATCH', url: at(job), payload: {} })).statusCode, 422);
 });
 
-t.test('a job that has ended gets other labels, and nothing else', async (t) => {
+t.test('only labels of a finished job can change', async (t) => {
   const job = await stack.createJob();
   await stack.request({ method: 'POST', url: `${at(job)}/cancel` });
   t.equal((await problem(patch(job, { priority: 1 }))).code, 'job_final');
@@ -136,7 +140,7 @@ t.test('a job that has ended gets other labels, and nothing else', async (t) => 
   t.match(parseDesired(await stack.objects.get(desiredKey(job.id))), { desired: 'cancel' });
 });
 
-t.test('patches at the same time all count', async (t) => {
+t.test('concurrent patches all take effect', async (t) => {
   const job = await stack.createJob();
   const all = await Promise.all(
     Array.from({ length: 8 }, (_, i) => patch(job, { labels: { [`label-${i}`]: 'x' } })),
@@ -147,7 +151,7 @@ t.test('patches at the same time all count', async (t) => {
   t.strictSame(parseSpec(await stack.objects.get(specKey(job.id))).spec, now?.spec);
 });
 
-t.test('If-Match: only the version counts', async (t) => {
+t.test('If-Match compares versions only', async (t) => {
   const job = await stack.createJob();
   const etag = String((await stack.request({ url: at(job) })).headers.etag);
   const execution = await run(job);
@@ -177,8 +181,8 @@ t.test('If-Match: only the version counts', async (t) => {
 
   const now = String((await stack.request({ url: at(job) })).headers.etag);
   await stack.store.report(job.id, execution, [], { ...job.progress, step: 1 });
-  t.not((await stack.request({ url: at(job) })).headers.etag, now, 'progress makes another tag');
-  t.equal((await post('checkpoint', now)).statusCode, 202, 'which names the same version');
+  t.not((await stack.request({ url: at(job) })).headers.etag, now, 'progress changes the tag');
+  t.equal((await post('checkpoint', now)).statusCode, 202, 'but not the version in it');
   t.equal((await post('resize', `"1-x", ${now}`, { ranks: 3 })).statusCode, 202, 'one of several');
   t.equal((await post('pause', now)).statusCode, 412, 'another number of ranks is another version');
   t.equal((await post('pause', '*')).statusCode, 202);
@@ -216,7 +220,7 @@ t.test('retry queues a failed job with a fresh error budget', async (t) => {
   });
 });
 
-t.test('retry refuses a job whose dataset is gone', async (t) => {
+t.test('retry refuses a job whose dataset is deleted', async (t) => {
   const job = await stack.createJob();
   const execution = await run(job);
   await stack.store.finishJob(job.id, execution, 'failed');

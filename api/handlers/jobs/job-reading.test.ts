@@ -23,7 +23,7 @@ t.test('a list by several labels, and by time', async (t) => {
     t.equal((await stack.request({ url: `/v1/jobs?${query}` })).statusCode, 400, query);
 });
 
-t.test('the place in the queue', async (t) => {
+t.test('the queue position', async (t) => {
   const [first, second] = [await stack.createJob(), await stack.createJob({ priority: 50 })];
   const position = async ({ id }: Job) =>
     (await stack.request({ url: `/v1/jobs/${id}` })).json<Job>().queue_position;
@@ -59,10 +59,10 @@ t.test('a dry run checks everything and records nothing', async (t) => {
     payload: smallSpec(id),
     headers: { 'idempotency-key': 'dry' },
   });
-  t.equal(made.statusCode, 201, 'the key is free still');
+  t.equal(made.statusCode, 201, 'the idempotency key is still unused');
 });
 
-t.test('a long poll answers with the change; its waiters share one subscription', async (t) => {
+t.test('a long poll answers on a change; all waiting requests share one subscription', async (t) => {
   const job = await stack.createJob();
   const url = `/v1/jobs/${job.id}`;
   const redis = new Redis({ path: new URL(stack.redis.url).pathname });
@@ -82,7 +82,7 @@ t.test('a long poll answers with the change; its waiters share one subscription'
   while ((await subscribed()).length > 0);
 
   const behind = await stack.request({ url: `${url}?wait=60s&since_version=1` });
-  t.equal(behind.json<Job>().state, 'paused', 'what has changed already is answered at once');
+  t.equal(behind.json<Job>().state, 'paused', 'an earlier change is answered immediately');
   const { etag } = behind.headers;
   const unchanged = await stack.request({
     url: `${url}?wait=1s`,
@@ -93,7 +93,7 @@ t.test('a long poll answers with the change; its waiters share one subscription'
     t.equal((await stack.request({ url: `${url}?${query}` })).statusCode, 400, query);
 });
 
-t.test('metrics of a range, and a curve of few points', async (t) => {
+t.test('metrics of a range, and a downsampled curve', async (t) => {
   const job = await stack.createJob({ train: { steps: 2000 } });
   const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
   const spike = 1234;

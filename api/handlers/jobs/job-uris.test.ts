@@ -1,4 +1,4 @@
-/** Jobs that name an object of S3 as their data. How one becomes a dataset at all is in dataset-uris.test.ts. */
+/** Jobs whose data is an S3 object. dataset-uris.test.ts tests the copy itself. */
 import { EventEmitter, once } from 'node:events';
 import t, { type Test } from 'tap';
 import {
@@ -28,8 +28,8 @@ const URI = 's3://texts/open/play.txt';
 interface Started {
   bucket: S3StandIn;
   stack: TestStack;
-  /** Names of the requests that the bucket was sent. */
-  asked: string[];
+  /** Requests that the bucket received. */
+  requested: string[];
   post(data: object, more?: { key?: string; url?: string; train?: object }): ReturnType<TestStack['request']>;
   datasets(): Promise<Dataset[]>;
 }
@@ -40,9 +40,9 @@ async function start(
 ): Promise<Started> {
   const bucket = new S3StandIn();
   bucket.objects.set('open/play.txt', TEXT);
-  const asked: string[] = [];
+  const requested: string[] = [];
   const door = await bucket.open((name) => {
-    asked.push(name);
+    requested.push(name);
     return options.fate?.(name) ?? 'served';
   });
   const allowed = [{ bucket: 'texts', prefix: 'open/' }];
@@ -61,7 +61,7 @@ async function start(
   return {
     bucket,
     stack,
-    asked,
+    requested,
     post: (data, { key, url = '/v1/jobs', train = {} } = {}) =>
       stack.request({
         method: 'POST',
@@ -73,95 +73,90 @@ async function start(
   };
 }
 
-const reads = (asked: readonly string[]) => asked.filter((name) => name.startsWith('GetObject')).length;
+const reads = (requested: readonly string[]) =>
+  requested.filter((name) => name.startsWith('GetObject')).length;
 
-t.test(
-  'the object becomes a dataset that the job names, once for as long as it stays the same',
-  async (t) => {
-    const { bucket, stack, asked, post, datasets } = await start(t);
-    const reply = await post({ uri: URI, seed: 3 });
-    t.equal(reply.statusCode, 201, reply.body);
-    const job = reply.json<Job>();
-    const [dataset] = await datasets();
-    t.match(dataset, { name: 'play.txt', format: 'text', bytes: TEXT.length, source: { uri: URI } });
-    t.equal(job.spec.data.dataset, dataset?.id);
-    t.match(job.spec.data, { seed: 3, tokenizer: 'bytes', packing: 'split' });
-    t.notOk(
-      'uri' in job.spec.data || 'format' in job.spec.data,
-      'the resolved document has the dataset alone',
-    );
-    t.ok((await stack.objects.get(datasetKey(dataset?.id ?? ''))).equals(TEXT));
+t.test('an unchanged object is copied once, to a dataset that the jobs refer to', async (t) => {
+  const { bucket, stack, requested, post, datasets } = await start(t);
+  const reply = await post({ uri: URI, seed: 3 });
+  t.equal(reply.statusCode, 201, reply.body);
+  const job = reply.json<Job>();
+  const [dataset] = await datasets();
+  t.match(dataset, { name: 'play.txt', format: 'text', bytes: TEXT.length, source: { uri: URI } });
+  t.equal(job.spec.data.dataset, dataset?.id);
+  t.match(job.spec.data, { seed: 3, tokenizer: 'bytes', packing: 'split' });
+  t.notOk('uri' in job.spec.data || 'format' in job.spec.data, 'the resolved document has the dataset only');
+  t.ok((await stack.objects.get(datasetKey(dataset?.id ?? ''))).equals(TEXT));
 
-    const again = (await post({ uri: URI })).json<Job>();
-    t.equal(again.spec.data.dataset, dataset?.id);
-    t.equal(reads(asked), 1, 'the same object is not read again');
+  const again = (await post({ uri: URI })).json<Job>();
+  t.equal(again.spec.data.dataset, dataset?.id);
+  t.equal(reads(requested), 1, 'the same object is not read again');
 
-    const other = (await post({ uri: URI, format: 'jsonl' })).json<Problem>();
-    t.match(
-      other.errors,
-      [{ pointer: '/data/uri', code: 'dataset_bad_line' }],
-      'as lines it is something else',
-    );
+  const other = (await post({ uri: URI, format: 'jsonl' })).json<Problem>();
+  t.match(
+    other.errors,
+    [{ pointer: '/data/uri', code: 'dataset_bad_line' }],
+    'another format is another dataset',
+  );
 
-    bucket.objects.set('open/play.txt', Buffer.concat([TEXT, TEXT]));
-    const changed = (await post({ uri: URI })).json<Job>();
-    t.not(changed.spec.data.dataset, dataset?.id, 'an object that has changed is another dataset');
-    t.equal((await datasets()).length, 2);
+  bucket.objects.set('open/play.txt', Buffer.concat([TEXT, TEXT]));
+  const changed = (await post({ uri: URI })).json<Job>();
+  t.not(changed.spec.data.dataset, dataset?.id, 'a changed object becomes another dataset');
+  t.equal((await datasets()).length, 2);
 
-    const removal = await stack.request({
-      method: 'DELETE',
-      url: `/v1/datasets/${changed.spec.data.dataset}`,
-    });
-    t.equal(removal.statusCode, 409, 'it belongs to a job like any other');
-    await stack.store.requestCancel(changed.id);
-    const url = `/v1/datasets/${changed.spec.data.dataset}`;
-    t.equal((await stack.request({ method: 'DELETE', url })).statusCode, 204);
-    t.equal((await post({ uri: URI })).statusCode, 201, 'what was deleted is copied anew');
-    t.equal((await datasets()).length, 2);
-  },
-);
+  const removal = await stack.request({
+    method: 'DELETE',
+    url: `/v1/datasets/${changed.spec.data.dataset}`,
+  });
+  t.equal(removal.statusCode, 409, 'it counts as in use like any other dataset');
+  await stack.store.requestCancel(changed.id);
+  const url = `/v1/datasets/${changed.spec.data.dataset}`;
+  t.equal((await stack.request({ method: 'DELETE', url })).statusCode, 204);
+  t.equal((await post({ uri: URI })).statusCode, 201, 'a deleted copy is made again');
+  t.equal((await datasets()).length, 2);
+});
 
-t.test('a dataset that was registered is used, one of another project is not', async (t) => {
-  const { stack, asked, post } = await start(t);
+t.test('a registered dataset is used, a dataset of another project is not', async (t) => {
+  const { stack, requested, post } = await start(t);
   const url = `/v1/datasets?name=mine&uri=${encodeURIComponent(URI)}`;
   const mine = (await stack.request({ method: 'POST', url })).json<Dataset>();
   t.equal((await post({ uri: URI })).json<Job>().spec.data.dataset, mine.id);
-  t.equal(reads(asked), 1);
+  t.equal(reads(requested), 1);
   const headers = await stack.headersIn('others');
   const payload = { ...smallSpec(''), data: { uri: URI } };
   const theirs = (await stack.request({ method: 'POST', url: '/v1/jobs', headers, payload })).json<Job>();
   t.not(theirs.spec.data.dataset, mine.id);
-  t.equal(reads(asked), 2);
+  t.equal(reads(requested), 2);
 });
 
-t.test('requests at the same time wait for one copy', async (t) => {
-  const { asked, post, datasets } = await start(t);
+t.test('concurrent requests wait for one copy', async (t) => {
+  const { requested, post, datasets } = await start(t);
   const replies = await Promise.all(['a', 'a', 'a', 'b'].map((key) => post({ uri: URI }, { key })));
   t.same(
     replies.map(({ statusCode }) => statusCode),
     [201, 201, 201, 201],
   );
   t.equal(new Set(replies.map((reply) => reply.json<Job>().id)).size, 2, 'one job for each key');
-  t.equal(reads(asked), 1);
+  t.equal(reads(requested), 1);
   t.equal((await datasets()).length, 1);
 });
 
-t.test('a repeated request looks at nothing', async (t) => {
-  const { bucket, asked, post } = await start(t);
+t.test('a repeated request reads nothing', async (t) => {
+  const { bucket, requested, post } = await start(t);
   const first = await post({ uri: URI }, { key: 'k' });
   bucket.objects.delete('open/play.txt');
-  const before = asked.length;
+  const before = requested.length;
   const second = await post({ uri: URI }, { key: 'k' });
   t.equal(second.headers['idempotent-replayed'], 'true');
   t.equal(second.json<Job>().id, first.json<Job>().id);
-  t.equal(asked.length, before);
+  t.equal(requested.length, before);
   const reused = await post({ uri: `${URI}2` }, { key: 'k' });
   t.match(reused.json<Problem>(), { status: 422, code: 'idempotency_key_reused' });
-  t.equal(asked.length, before, 'nor does one that takes the key for something else');
+  t.equal(requested.length, before, 'nor does another request with the same idempotency key');
 });
 
-t.test('a dry run only looks, an estimate not even that', async (t) => {
-  const { bucket, stack, asked, post, datasets } = await start(t);
+t.test('a dry run only looks the object up, an estimate does not', async (t) => {
+  const { bucket, stack, requested, post, datasets } = await start(t);
   bucket.objects.set('open/chats', CHATS);
   const url = '/v1/jobs?dry_run=true';
   const plan = (await post({ uri: URI, validation_fraction: 0.1 }, { url })).json<DryRun>();
@@ -171,19 +166,19 @@ t.test('a dry run only looks, an estimate not even that', async (t) => {
   t.match(chats.spec.data, { format: 'jsonl', packing: 'whole' });
   const short = await post({ uri: URI }, { url, train: { sequence_length: 2000 } });
   t.match(short.json<Problem>().errors, [{ code: 'sequence_longer_than_data', message: /open\/play.txt/ }]);
-  const asked_of_estimate = asked.length;
+  const requested_of_estimate = requested.length;
   const payload = { spec: { ...smallSpec(''), data: { uri: 's3://nowhere/at/all' } } };
   t.equal((await stack.request({ method: 'POST', url: '/v1/estimate', payload })).statusCode, 200);
-  t.equal(asked.length, asked_of_estimate);
-  t.equal(reads(asked), 0);
+  t.equal(requested.length, requested_of_estimate);
+  t.equal(reads(requested), 0);
   t.same(await datasets(), []);
   await post({ uri: URI });
   const known = (await post({ uri: URI }, { url })).json<DryRun>();
-  t.equal(known.spec.data.dataset, (await datasets())[0]?.id, 'what is there already is named');
+  t.equal(known.spec.data.dataset, (await datasets())[0]?.id, 'an existing copy is named');
 });
 
-t.test('what is wrong is said of the field, with all that is wrong elsewhere', async (t) => {
-  const { bucket, asked, post, datasets, stack } = await start(t);
+t.test('errors are reported at the field, together with all other errors', async (t) => {
+  const { bucket, requested, post, datasets, stack } = await start(t);
   bucket.objects.set('open/latin', Buffer.concat([TEXT, Buffer.from([0xff])]));
   bucket.objects.set('open/large', Buffer.alloc(100_001, 'a'));
   bucket.objects.set('open/empty', Buffer.alloc(0));
@@ -210,10 +205,10 @@ t.test('what is wrong is said of the field, with all that is wrong elsewhere', a
     await post({ uri: 's3://texts/open/nothing' }, { train: { micro_batch_size: 5 } })
   ).json<Problem>();
   t.same(both.errors?.map(({ pointer }) => pointer).sort(), [at, '/train/micro_batch_size'].sort());
-  const before = reads(asked);
+  const before = reads(requested);
   const bad = await post({ uri: URI }, { train: { micro_batch_size: 5 } });
   t.equal(bad.statusCode, 422);
-  t.equal(reads(asked), before, 'nothing is copied for a document that is refused anyway');
+  t.equal(reads(requested), before, 'nothing is copied for an invalid document');
   for (const data of [{}, { uri: URI, dataset: `ds_${'0'.repeat(26)}` }])
     t.match((await post(data)).json<Problem>().errors, [{ pointer: '/data', code: 'exactly_one_of' }]);
   const { id } = await stack.upload(String(TEXT));
@@ -223,12 +218,12 @@ t.test('what is wrong is said of the field, with all that is wrong elsewhere', a
   t.same(
     (await datasets()).map((dataset) => dataset.id),
     [id],
-    'nothing of them is left',
+    'no content is left',
   );
 });
 
-t.test('what turns out only with the content leaves a dataset, which the next request uses', async (t) => {
-  const { bucket, asked, post, datasets } = await start(t);
+t.test('an error found in the content leaves a dataset, which the next request uses', async (t) => {
+  const { bucket, requested, post, datasets } = await start(t);
   bucket.objects.set('open/chats', CHATS);
   const data = { uri: 's3://texts/open/chats', format: 'jsonl' };
   const refused = (await post(data)).json<Problem>();
@@ -237,31 +232,31 @@ t.test('what turns out only with the content leaves a dataset, which the next re
   const template = '{% for m in messages %}{{ m.content }}{% endfor %}';
   const reply = await post({ ...data, chat_template: template });
   t.equal(reply.statusCode, 201, reply.body);
-  t.equal(reads(asked), 1);
+  t.equal(reads(requested), 1);
   t.equal((await datasets()).length, 1);
 });
 
-t.test('it takes the scope and the room that a dataset takes', async (t) => {
-  const { stack, asked, post, datasets } = await start(t);
+t.test('it requires the scope and the storage of a dataset', async (t) => {
+  const { stack, requested, post, datasets } = await start(t);
   const headers = await stack.headersOf('jobs:write');
   const payload = { ...smallSpec(''), data: { uri: URI } };
   for (const url of ['/v1/jobs', '/v1/jobs?dry_run=true']) {
     const reply = await stack.request({ method: 'POST', url, headers, payload });
     t.match(reply.json<Problem>(), { status: 403, code: 'insufficient_scope', detail: /datasets/ });
   }
-  t.same(asked, [], 'who may not register it does not learn whether it is there');
+  t.same(requested, [], 'a key that may not register datasets does not learn whether the object exists');
   const both = await stack.headersOf('jobs:write', 'datasets');
   const quota = { max_jobs: null, max_ranks: null, max_storage_bytes: TEXT.length - 1 };
   await stack.store.putQuota('default', quota);
   const full = await stack.request({ method: 'POST', url: '/v1/jobs', headers: both, payload });
   t.match(full.json<Problem>(), { status: 403, code: 'storage_quota_exceeded' });
-  t.equal(reads(asked), 0);
+  t.equal(reads(requested), 0);
   t.same(await datasets(), []);
   await stack.store.putQuota('default', { ...quota, max_storage_bytes: 2 * TEXT.length });
   t.equal((await post({ uri: URI })).statusCode, 201);
 });
 
-t.test('a fork may go on with an object', async (t) => {
+t.test('a fork may use an object as its data', async (t) => {
   const { stack, post } = await start(t);
   const job = (await post({ uri: URI })).json<Job>();
   const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
@@ -275,7 +270,7 @@ t.test('a fork may go on with an object', async (t) => {
   t.equal(reply.json<Job>().spec.data.dataset, job.spec.data.dataset);
 });
 
-t.test('a copy outlives the client that asked for it, and the next request waits for it', async (t) => {
+t.test('a copy continues after its client disconnects, and the next request waits for it', async (t) => {
   const events = new EventEmitter();
   const bucket = new S3StandIn();
   bucket.objects.set('a', TEXT);
@@ -331,13 +326,13 @@ t.test('a copy outlives the client that asked for it, and the next request waits
   t.equal(copies, 1);
 });
 
-t.test('a copy that fails leaves nothing, and is made by the next request', async (t) => {
+t.test('a failed copy leaves nothing, and the next request repeats it', async (t) => {
   let fail = true;
   const { post, datasets, stack } = await start(t, {
     store: (store) => ({
       ...store,
       async putDataset(dataset) {
-        if (fail) throw new Error('the record is not made');
+        if (fail) throw new Error('the record is not written');
         return store.putDataset(dataset);
       },
     }),

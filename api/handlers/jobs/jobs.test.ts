@@ -22,7 +22,7 @@ t.test('jobs', async (t) => {
     t.same((await stack.request({ url: `/v1/jobs/${job.id}` })).json(), job);
   });
 
-  t.test('the document of every job, and of no other, lies in the object store', async (t) => {
+  t.test('the object store has the document of every recorded job and no other', async (t) => {
     const documents = async () => {
       const keys: string[] = [];
       for await (const { key } of stack.objects.list('jobs/')) keys.push(key);
@@ -42,10 +42,10 @@ t.test('jobs', async (t) => {
       spec: job.spec,
       idempotency: { body_hash: String },
     });
-    t.notMatch(JSON.stringify(document), 'document-1', 'the key itself is free text and is kept nowhere');
+    t.notMatch(JSON.stringify(document), 'document-1', 'the key is free text and is not stored');
   });
 
-  t.test('every bad field is named at once, with what was probably meant', async (t) => {
+  t.test('all bad fields are reported together, with suggestions', async (t) => {
     const spec = {
       ...smallSpec(dataset.id),
       labls: {},
@@ -66,7 +66,7 @@ t.test('jobs', async (t) => {
     ]);
   });
 
-  t.test('rules between fields are checked beside unknown fields', async (t) => {
+  t.test('rules between fields are checked despite unknown fields', async (t) => {
     const reply = await create({
       ...smallSpec('ds_00000000000000000000000000'),
       nmae: 'x',
@@ -79,7 +79,7 @@ t.test('jobs', async (t) => {
     ]);
   });
 
-  t.test('a name that other programs have for a field is understood', async (t) => {
+  t.test('field names of other programs lead to suggestions', async (t) => {
     const reply = await create({
       ...smallSpec(dataset.id),
       train: {
@@ -99,7 +99,7 @@ t.test('jobs', async (t) => {
     ]);
   });
 
-  t.test('a bad number does not make its neighbours look wrong', async (t) => {
+  t.test('a bad number causes no errors at other fields', async (t) => {
     const reply = await create({
       ...smallSpec(dataset.id),
       train: { steps: 1, global_batch_size: -7, micro_batch_size: 5 },
@@ -142,7 +142,7 @@ t.test('jobs', async (t) => {
       '/resources/ranks/max too_many_ranks 4',
     ],
     ['a bad pool', (s) => ({ ...s, resources: { pool: 'No Spaces' } }), '/resources/pool wrong_format'],
-    ['a label that is no text', (s) => ({ ...s, labels: { a: 1 } }), '/labels/a wrong_type'],
+    ['a label that is not a string', (s) => ({ ...s, labels: { a: 1 } }), '/labels/a wrong_type'],
     ['a bad label name', (s) => ({ ...s, labels: { 'a=b': '1' } }), '/labels/a=b wrong_format'],
   ];
   for (const [name, change, wanted] of refused) {
@@ -167,7 +167,7 @@ t.test('jobs', async (t) => {
     t.equal(await send(JSON.stringify({ x: 'y'.repeat(2 ** 20) }), 'application/json'), 'payload_too_large');
   });
 
-  t.test('idempotency: the same request is done once', async (t) => {
+  t.test('idempotency: a repeated request has one effect', async (t) => {
     const headers = { 'idempotency-key': 'once' };
     const spec = smallSpec(dataset.id);
     const first = await create(spec, headers);
@@ -193,7 +193,7 @@ t.test('jobs', async (t) => {
     );
   });
 
-  t.test('idempotency: requests at the same time make one job', async (t) => {
+  t.test('idempotency: concurrent requests create one job', async (t) => {
     const headers = { 'idempotency-key': 'at-once' };
     const replies = await Promise.all(
       Array.from({ length: 8 }, () => create(smallSpec(dataset.id), headers)),
@@ -202,7 +202,7 @@ t.test('jobs', async (t) => {
     t.equal(replies.filter((reply) => reply.headers['idempotent-replayed'] === undefined).length, 1);
   });
 
-  t.test('the entity tag changes when the job does', async (t) => {
+  t.test('the entity tag changes with the job', async (t) => {
     const job = (await create(smallSpec(dataset.id))).json<Job>();
     const url = `/v1/jobs/${job.id}`;
     const tag = String((await stack.request({ url })).headers.etag);
@@ -253,7 +253,7 @@ t.test('lists of jobs', async (t) => {
     t.same(await list('state=cancelled&state=paused&limit=1'), [ids[1]]);
   });
 
-  t.test('by name, pool, time and the beginning of the id', async (t) => {
+  t.test('by name, pool, time and id prefix', async (t) => {
     const list = async (query: string) =>
       (await stack.request({ url: `/v1/jobs?${query}` })).json<{ data: Job[] }>().data.map((job) => job.id);
     const { id, created_at } = await stack.createJob({ name: 'a b', resources: { pool: 'big' } });
@@ -267,7 +267,7 @@ t.test('lists of jobs', async (t) => {
       t.equal((await stack.request({ url: `/v1/jobs?${query}` })).statusCode, 400, query);
   });
 
-  t.test('bad parameters are named, with what was probably meant', async (t) => {
+  t.test('bad parameters are reported with suggestions', async (t) => {
     const reply = await stack.request({ url: '/v1/jobs?limit=0&stat=running&state=runing' });
     t.equal(reply.statusCode, 400);
     t.equal(reply.json<Problem>().code, 'invalid_parameter');

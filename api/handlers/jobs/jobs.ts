@@ -11,7 +11,7 @@ import { workOf } from '../../jobs/work.js';
 import type { OperationHandler } from '../types.js';
 import { createdBefore, idempotencyOf, record, sendCreated, specLookups } from './create-job.js';
 
-/** The data of a job are prepared before anything else, so this is among its first events. */
+/** A job's data is prepared first, so its event is among the first ones. */
 const EVENTS_READ = 100;
 
 export const createJob: OperationHandler<'createJob'> = async (request, reply) => {

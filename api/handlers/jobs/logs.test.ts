@@ -44,7 +44,7 @@ t.test('log lines', async (t) => {
     return found.map(({ message }) => message);
   };
 
-  t.test('in pages, all of them or of one rank', async (t) => {
+  t.test('pages, of all ranks or of one', async (t) => {
     const all = [...Array.from({ length: 2_500 }, (_, i) => String(i)), 'of the job'];
     t.same(await pages('limit=1000'), all);
     t.same(await pages('limit=333'), all);
@@ -56,7 +56,7 @@ t.test('log lines', async (t) => {
     t.equal((await stack.request({ url: `/v1/jobs/${id}/logs?rank=-1` })).statusCode, 400);
   });
 
-  t.test('in the stream, in one sequence with all else; only some kinds when asked for', async (t) => {
+  t.test('in the stream, in one sequence with other entries; filtered by kind', async (t) => {
     const job = await stack.createJob();
     const held = await claimAndTrain(store, job.id, { steps: 2 });
     const url = `${base}/v1/jobs/${job.id}/stream`;
@@ -80,7 +80,7 @@ t.test('log lines', async (t) => {
       seqs,
       seqs.map((_, i) => i + 1),
     );
-    t.equal(all.filter(({ event }) => event === 'log').length, 2, 'kept after the end');
+    t.equal(all.filter(({ event }) => event === 'log').length, 2, 'kept after the job has ended');
     for (let cut = 0; cut < all.length; cut += 1)
       t.same(
         await (await openStream(url, ADMIN_KEY, all[cut - 1]?.id)).rest(),
@@ -95,7 +95,7 @@ t.test('log lines', async (t) => {
     t.equal((await stack.request({ url: `/v1/jobs/${job.id}/stream?kinds=nonsense` })).statusCode, 400);
   });
 
-  t.test('a follower hears that the server lives while only other things happen', async (t) => {
+  t.test('a follower gets heartbeats while only filtered entries arrive', async (t) => {
     const last = (await store.readStream(id, null, 10_000)).at(-1)?.position;
     const client = await openStream(`${base}/v1/jobs/${id}/stream?kinds=log`, ADMIN_KEY, last);
     for (let step = 4; client.comments < 3 && step < 400; step++) {

@@ -1,4 +1,4 @@
-/** Positions in what happens to a job: in lists and in the stream alike, and after a loss of Redis. */
+/** Positions in a job's stream: shared by lists and streams, and invalidated by a loss of Redis. */
 import t from 'tap';
 import type { Page, Problem, StreamEntry } from '../../../contracts/index.js';
 import { until } from '../../../platform/testing/waiting.js';
@@ -14,7 +14,7 @@ async function trained(t: { teardown(end: () => Promise<void>): void }) {
   const job = await stack.createJob();
   const url = `/v1/jobs/${job.id}`;
   const stream = `${await stack.listen()}${url}/stream`;
-  /** What a worker does with it, up to a last step. */
+  /** Reports steps of the job like a worker, up to a last step. */
   const train = async (steps: number) => {
     const epoch = await claimAndTrain(stack.store, job.id, { steps });
     const line = { rank: 0, at: job.created_at, stream: 'stdout', truncated: false, dropped: 0 } as const;
@@ -33,7 +33,7 @@ async function trained(t: { teardown(end: () => Promise<void>): void }) {
   };
 }
 
-t.test('what a list ends with can be given to the stream, and the other way round', async (t) => {
+t.test('positions of lists work in the stream, and vice versa', async (t) => {
   const { stack, job, train, page, open } = await trained(t);
   const epoch = await train(3);
   await stack.store.finishJob(job.id, epoch, 'succeeded');
@@ -54,7 +54,7 @@ t.test('what a list ends with can be given to the stream, and the other way roun
   }
 });
 
-t.test('a position looks like one, or is refused with a sentence that says so', async (t) => {
+t.test('a malformed position is refused with an explanation', async (t) => {
   const { train, ask, stack, job } = await trained(t);
   await train(1);
   const texts = [
@@ -84,31 +84,34 @@ t.test('a position looks like one, or is refused with a sentence that says so', 
   }
 });
 
-t.test('lists refuse a position that was lost with Redis, though they have grown beyond it', async (t) => {
-  const { stack, train, ask, page } = await trained(t);
-  await train(3);
-  const positions = new Map<string, string>();
-  for (const list of LISTS) positions.set(list, `${(await page(list)).data.at(-1)?.position}`);
-  await stack.loseRedis();
-  await train(9);
-  for (const list of LISTS) {
-    const after = positions.get(list);
-    for (const query of ['', '&limit=1', ...(list === 'logs' ? ['&rank=0'] : [])])
-      t.match((await ask(list, `?after=${after}${query}`)).json<Problem>(), {
-        code: 'position_lost',
-        status: 410,
-        detail: /begin anew, without `after`/,
-        retryable: false,
-      });
-    const { data } = await page(list);
-    t.ok(data.every(({ position }) => position.slice(0, 8) !== after?.slice(0, 8)));
-    const [first, ...rest] = data;
-    t.same((await page(list, `?after=${first?.position}`)).data, rest, list);
-  }
-  t.match((await page('events')).data[0], { seq: 1, type: 'job.recovered' });
-});
+t.test(
+  'lists refuse a position that was lost with Redis, even after they have grown beyond it',
+  async (t) => {
+    const { stack, train, ask, page } = await trained(t);
+    await train(3);
+    const positions = new Map<string, string>();
+    for (const list of LISTS) positions.set(list, `${(await page(list)).data.at(-1)?.position}`);
+    await stack.loseRedis();
+    await train(9);
+    for (const list of LISTS) {
+      const after = positions.get(list);
+      for (const query of ['', '&limit=1', ...(list === 'logs' ? ['&rank=0'] : [])])
+        t.match((await ask(list, `?after=${after}${query}`)).json<Problem>(), {
+          code: 'position_lost',
+          status: 410,
+          detail: /begin anew, without `after`/,
+          retryable: false,
+        });
+      const { data } = await page(list);
+      t.ok(data.every(({ position }) => position.slice(0, 8) !== after?.slice(0, 8)));
+      const [first, ...rest] = data;
+      t.same((await page(list, `?after=${first?.position}`)).data, rest, list);
+    }
+    t.match((await page('events')).data[0], { seq: 1, type: 'job.recovered' });
+  },
+);
 
-t.test('a stream that was lost with Redis begins anew, and says so', async (t) => {
+t.test('a stream that was lost with Redis starts again after a reset event', async (t) => {
   const { stack, train, open } = await trained(t);
   await train(3);
   const follower = await open();
@@ -121,7 +124,7 @@ t.test('a stream that was lost with Redis begins anew, and says so', async (t) =
   );
   await until(() => stack.followers() === 1);
   await stack.loseRedis();
-  // It grows beyond what was seen before.
+  // The stream grows beyond the earlier position.
   await train(9);
 
   const again = await open(position);

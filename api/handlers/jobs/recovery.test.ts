@@ -6,7 +6,7 @@ import { modelFolder, tarOf } from '../../../platform/testing/models.js';
 import { upload } from '../../testing/model-uploads.js';
 import { ADMIN_KEY, smallSpec, startTestStack, withMethod } from '../../testing/stack.js';
 
-t.test('after Redis lost everything the API answers as before', async (t) => {
+t.test('after a loss of Redis the API answers as before', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const dataset = await stack.upload('some text to train on, long enough for a sequence. '.repeat(10));
@@ -29,7 +29,7 @@ t.test('after Redis lost everything the API answers as before', async (t) => {
   const unusable: string[] = [];
   await recover({ store: stack.store, objects: stack.objects, onUnusable: (key) => unusable.push(key) });
   t.same(unusable, []);
-  // The stack of `npm start` has it in a file and does the same when it starts.
+  // The stack of `npm start` reads it from a file and does the same at its start.
   await stack.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
 
   t.same(await get(`/v1/datasets/${dataset.id}`), dataset);
@@ -49,19 +49,19 @@ t.test('after Redis lost everything the API answers as before', async (t) => {
 
   const again = await post('/v1/jobs', smallSpec(dataset.id), headers);
   t.equal(again.headers['idempotent-replayed'], 'true');
-  t.equal(again.json<Job>().id, job.id, 'a request that is repeated now still makes no second job');
+  t.equal(again.json<Job>().id, job.id, 'a request repeated now creates no second job');
   t.equal((await post('/v1/jobs', { ...smallSpec(dataset.id), name: 'x' }, headers)).statusCode, 422);
 });
 
 t.test(
-  'a job whose acceptance could not be written is not acknowledged, and the repeated request writes it',
+  'a job whose acceptance could not be stored is not acknowledged, and a repeated request stores it',
   async (t) => {
     let refuse = true;
     const stack = await startTestStack({
       wrap: ({ objects }) => ({
         objects: withMethod(objects, 'put', async (key, body, options) => {
           if (refuse && key.endsWith('/desired.json'))
-            throw new ObjectStoreError('object_store_unavailable', 'it is away');
+            throw new ObjectStoreError('object_store_unavailable', 'it is unavailable');
           return objects.put(key, body, options);
         }),
       }),
@@ -86,7 +86,7 @@ t.test(
   },
 );
 
-t.test('a version from before Redis lost everything is none of later', async (t) => {
+t.test('a version from before a loss of Redis matches no later version', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const { id } = await stack.createJob();
@@ -100,7 +100,7 @@ t.test('a version from before Redis lost everything is none of later', async (t)
   await act('pause');
   t.match((await act('cancel', { 'if-match': etag })).json(), { code: 'version_mismatch', status: 412 });
   const waited = await stack.request({ url: `${url}?wait=1s&since_version=${state_version}` });
-  t.ok(waited.json<Job>().state_version > state_version, 'who waits for a later one has it');
+  t.ok(waited.json<Job>().state_version > state_version, 'a request that waits for a later version returns');
 });
 
 t.test(

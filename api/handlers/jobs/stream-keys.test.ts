@@ -1,10 +1,10 @@
-/** A stream lasts no longer than its key. */
+/** Streams end with their API key. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { openStream } from '../../testing/sse-client.js';
 import { startTestStack } from '../../testing/stack.js';
 
-t.test('streams end when their key is revoked or has expired, and those of other keys go on', async (t) => {
+t.test('streams end when their key is revoked or expires; streams of other keys continue', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const base = await stack.listen();
@@ -14,7 +14,7 @@ t.test('streams end when their key is revoked or has expired, and those of other
     const { id } = await store.putApiKey(secret, { name: secret, scopes: ['jobs:read'], ...more });
     const client = await openStream(`${base}/v1/jobs/${job.id}/stream`, secret);
     let ended = false;
-    // What is to come of a job that never ends: nothing, until the connection is closed.
+    // The remaining stream of a job that never ends: empty until the connection is closed.
     const rest = client.rest().then(() => {
       ended = true;
     });
@@ -26,7 +26,7 @@ t.test('streams end when their key is revoked or has expired, and those of other
   const expires_at = new Date(Date.now() + 1500).toISOString();
   const expired = await open('zf_expired', { expires_at });
   await sleep(1100);
-  t.notOk(one.hasEnded() || two.hasEnded() || kept.hasEnded(), 'they were looked up and are good');
+  t.notOk(one.hasEnded() || two.hasEnded() || kept.hasEnded(), 'they were looked up and are valid');
   await store.revokeApiKey(one.id);
   await Promise.all([one.rest, two.rest, expired.rest]);
   t.notOk(kept.hasEnded());

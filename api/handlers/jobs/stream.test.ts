@@ -10,7 +10,7 @@ import { ADMIN_KEY, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain, metricOf, progressOf } from '../../testing/training.js';
 
 const HEARTBEAT_MS = 100;
-/** Batches of 1000 metrics, each of which takes two reads of the store. */
+/** Batches of 1000 metrics; each takes two reads of the store. */
 const BATCHES = 100;
 
 t.test('the stream of a job', async (t) => {
@@ -24,7 +24,7 @@ t.test('the stream of a job', async (t) => {
   const open = (job: Job, lastEventId?: string): Promise<SseClient> =>
     openStream(`${base}/v1/jobs/${job.id}/stream`, ADMIN_KEY, lastEventId);
 
-  t.test('an ended job: everything, then the end, then the connection closes', async (t) => {
+  t.test('a finished job: all entries, then the end, then the connection closes', async (t) => {
     const job = await stack.createJob();
     await claimAndTrain(stack.store, job.id, { steps: 5, finish: true });
     const client = await open(job);
@@ -45,7 +45,7 @@ t.test('the stream of a job', async (t) => {
     t.match(messages.at(-1), { event: 'end', data: { state: 'succeeded' } });
   });
 
-  t.test('Last-Event-ID goes on after any message, without a gap or a repetition', async (t) => {
+  t.test('Last-Event-ID resumes after any message, without gaps or repetitions', async (t) => {
     const job = await stack.createJob();
     await claimAndTrain(stack.store, job.id, { steps: 6, finish: true });
     const all = await (await open(job)).rest();
@@ -54,7 +54,7 @@ t.test('the stream of a job', async (t) => {
     }
   });
 
-  t.test('what happens is seen when it happens, across broken connections', async (t) => {
+  t.test('entries arrive live, across broken connections', async (t) => {
     const job = await stack.createJob();
     const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
     const seen: SseClientMessage[] = [];
@@ -81,7 +81,7 @@ t.test('the stream of a job', async (t) => {
     t.equal(rest.at(-1)?.event, 'end');
   });
 
-  t.test('a job that ends after it was read, and before its stream is', { timeout: 60_000 }, async (t) => {
+  t.test('a job that ends between the reads of its record and its stream', { timeout: 60_000 }, async (t) => {
     let end: (() => Promise<unknown>) | undefined;
     const slow = await startTestStack({
       wrap: ({ store }) => ({
@@ -103,7 +103,7 @@ t.test('the stream of a job', async (t) => {
     t.equal(
       (await client.rest()).at(-1)?.event,
       'end',
-      'it is told at once, though there is no heartbeat for minutes',
+      'the end is sent immediately, without waiting for a heartbeat',
     );
   });
 
@@ -115,7 +115,7 @@ t.test('the stream of a job', async (t) => {
     t.pass('three heartbeats');
   });
 
-  t.test('a reader that does not read slows its own stream', async (t) => {
+  t.test('a stalled reader slows its own stream', async (t) => {
     const job = await stack.createJob();
     const claim = await stack.store.claimAttempt(job.id, 1, 'w', 60_000);
     if (!claim.granted) throw new Error(claim.code);
@@ -152,7 +152,7 @@ t.test('the stream of a job', async (t) => {
   });
 });
 
-t.test('shutting down ends open streams', async (t) => {
+t.test('a shutdown ends open streams', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const base = await stack.listen();
@@ -166,7 +166,7 @@ t.test('shutting down ends open streams', async (t) => {
   );
 });
 
-t.test('a client that has gone before its stream begins leaves none behind', async (t) => {
+t.test('a client that disconnects before its stream begins leaves none behind', async (t) => {
   let [ask, look] = [() => {}, () => {}];
   const asked = new Promise<void>((resolve) => {
     ask = resolve;
@@ -205,8 +205,8 @@ t.test('a client that has gone before its stream begins leaves none behind', asy
   t.equal(await openStreams(stack.app), 0);
 });
 
-// Their connections are kept alive for 72 seconds: a server that waited for those would not be closed by then.
-t.test('a shutdown asks clients to come back soon, and not all at once', { timeout: 45_000 }, async (t) => {
+// Their connections are kept alive for 72 seconds; a server that waited for them would not be closed by then.
+t.test('a shutdown spreads the reconnect delays of clients', { timeout: 45_000 }, async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const base = await stack.listen();
@@ -218,7 +218,7 @@ t.test('a shutdown asks clients to come back soon, and not all at once', { timeo
   await stack.app.close();
   const waits = (await watched).map((text) => {
     const hints = [...text.matchAll(/^retry: (\d+)$/gm)].map(([, ms]) => Number(ms));
-    t.match(text, /\nretry: \d+\n\n$/, 'it is the last word');
+    t.match(text, /\nretry: \d+\n\n$/, 'it is the last message');
     t.equal(hints[0], 1000);
     return hints.at(-1) ?? 0;
   });

@@ -5,12 +5,12 @@ import { findJob } from '../../jobs/find-job.js';
 import { type Followed, followJob } from '../../jobs/follow.js';
 import type { OperationHandler } from '../types.js';
 
-/** How long a client should wait before it connects again after a broken connection. */
+/** Client's reconnect delay after a broken connection. */
 const RECONNECT_MS = 1000;
-/** The same when this server shuts down: another one is there, but its clients shouldn't come to it all at once. */
+/** Reconnect delay at a shutdown: another server is available, but clients must not reconnect all at once. */
 const MOVE_MS = { least: 50, most: 500 };
 
-/** Streams what happens to a job as server-sent events. The id of a message is the entry's position. */
+/** Streams the entries of a job as server-sent events. The id of a message is the entry's position. */
 export const streamJob: OperationHandler<'streamJob'> = async (request, reply) => {
   const { store, limits, keyWatch, closing } = request.server.services;
   const job = await findJob(request.records, request.params.job_id);
@@ -25,15 +25,15 @@ export const streamJob: OperationHandler<'streamJob'> = async (request, reply) =
     signal: AbortSignal.any([gone.signal, closing, keyWatch.watch(request, gone.signal)]),
   });
   reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
-  // The stream asks for the next message only when the socket has taken the one before: a slow client slows the reading
-  // of its own stream, and nothing piles up in memory.
+  // The next message is requested only when the socket has taken the previous one: a slow client slows the reading of its own
+  // stream, and memory stays bounded.
   return reply.send(
     Readable.from(toMessages(followed, closing), { objectMode: false, highWaterMark: 16 * 1024 }),
   );
 };
 
 async function* toMessages(followed: AsyncIterable<Followed>, closing: AbortSignal): AsyncGenerator<string> {
-  // Written at once, so that the headers go out before anything has happened.
+  // Written immediately, so that the headers are sent before the first entry.
   yield sseRetry(RECONNECT_MS);
   for await (const item of followed) yield toMessage(item);
   if (closing.aborted)
@@ -47,7 +47,7 @@ function toMessage(item: Followed): string {
         .map((entry) => sseMessage({ id: entry.position, event: entry.kind, data: entry }))
         .join('');
     case 'reset':
-      // An empty id: a client whose connection breaks now begins anew when it connects again.
+      // An empty id: a client whose connection breaks now restarts from the beginning.
       return sseMessage({ id: '', event: 'reset', data: {} });
     case 'quiet':
       return sseComment('heartbeat');

@@ -1,4 +1,4 @@
-/** Datasets of JSONL and of tokens, from the upload to the job that names them. */
+/** Datasets of JSONL and of tokens, from the upload to a job that uses them. */
 import { Readable } from 'node:stream';
 import t from 'tap';
 import { type Dataset, datasetKey, type Job, type Problem } from '../../../contracts/index.js';
@@ -22,7 +22,7 @@ t.test('formats of datasets', async (t) => {
   };
 
   const chat = '{"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]}';
-  t.test('lines are counted, in any media type of a stream', async (t) => {
+  t.test('lines are counted, with any media type of a stream', async (t) => {
     const body = `{"text": "世界"}\n\n${chat}\n`;
     for (const type of [
       'application/x-ndjson',
@@ -64,7 +64,7 @@ t.test('formats of datasets', async (t) => {
       /^line 2: "text" must/,
     ],
     [
-      'a bad line behind what was stored already',
+      'a bad line after a stored part',
       'jsonl',
       Readable.from([Buffer.from(`${chat}\n`.repeat(700)), Buffer.from('oh')]),
       'dataset_bad_line',
@@ -72,7 +72,7 @@ t.test('formats of datasets', async (t) => {
     ],
     ['no lines', 'jsonl', Buffer.from('\n\n'), 'dataset_empty', /no line/],
     [
-      'a cut token file',
+      'a truncated token file',
       'tokens',
       tokenFile([1, 2]).subarray(0, 60),
       'dataset_tokens_invalid',
@@ -81,7 +81,7 @@ t.test('formats of datasets', async (t) => {
     ['a text as tokens', 'tokens', Buffer.from('x'.repeat(99)), 'dataset_tokens_invalid', /header/],
   ];
   for (const [name, format, payload, code, detail] of unreadable) {
-    t.test(`refused, and nothing is left: ${name}`, async (t) => {
+    t.test(`refused without leftovers: ${name}`, async (t) => {
       const before = await storedKeys();
       const reply = await upload(payload, format);
       t.equal(reply.statusCode, 422);
@@ -90,7 +90,7 @@ t.test('formats of datasets', async (t) => {
     });
   }
 
-  t.test('what a job asks of its dataset', async (t) => {
+  t.test('requirements of a job on its dataset', async (t) => {
     const store = async (format: string, body: string | Buffer) =>
       (await upload(body, format)).json<Dataset>().id;
     const create = async (dataset: string, data: object = {}) => {

@@ -1,4 +1,4 @@
-/** Datasets that are copied from objects of a bucket. Who is asked at all is in platform/dataset-sources.test.ts. */
+/** Datasets copied from objects of a bucket. platform/dataset-sources.test.ts tests which sources are allowed. */
 import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -37,7 +37,7 @@ async function start(t: Test, fate?: (name: string) => Fate) {
   return { bucket, stack, register, stored };
 }
 
-t.test('an object becomes a dataset, and stays what it was', async (t) => {
+t.test('an object becomes a dataset that is independent of later changes', async (t) => {
   const { bucket, stack, register } = await start(t);
   bucket.objects.set('open/a text.txt', TEXT);
   const reply = await register('open/a text.txt');
@@ -60,7 +60,7 @@ t.test('an object becomes a dataset, and stays what it was', async (t) => {
   t.equal((await stack.upload('uploaded')).source, null);
 });
 
-t.test('the content is checked as that of an upload', async (t) => {
+t.test('the content is checked like an upload', async (t) => {
   const { bucket, register, stored } = await start(t);
   bucket.objects.set('open/lines', Buffer.from('{"text": "a"}\n{"text": 3}\n'));
   bucket.objects.set('open/latin', Buffer.from([0x61, 0xff]));
@@ -80,7 +80,7 @@ t.test('the content is checked as that of an upload', async (t) => {
   t.same(await stored(), []);
 });
 
-t.test('dataset URIs outside the allowed buckets, and such as are none', async (t) => {
+t.test('dataset URIs outside the allowed buckets, and malformed ones', async (t) => {
   const asked: string[] = [];
   const { bucket, stack, register } = await start(t, (name) => {
     asked.push(name);
@@ -107,10 +107,10 @@ t.test('dataset URIs outside the allowed buckets, and such as are none', async (
       uri,
     );
   }
-  t.same(asked, [], 'no server was asked');
+  t.same(asked, [], 'no server received a request');
 });
 
-t.test('a body and a uri, and neither', async (t) => {
+t.test('both a body and a uri, and neither', async (t) => {
   const { bucket, stack } = await start(t);
   bucket.objects.set('open/a', TEXT);
   const both = await stack.request({
@@ -124,7 +124,7 @@ t.test('a body and a uri, and neither', async (t) => {
   t.match(neither.json<Problem>(), { status: 400, code: 'body_required' });
 });
 
-t.test('storage that a project has not is refused before the object is read', async (t) => {
+t.test('exceeding the storage quota is refused before the object is read', async (t) => {
   const asked: string[] = [];
   const { bucket, stack, register } = await start(t, (name) => {
     asked.push(name);
@@ -140,7 +140,7 @@ t.test('storage that a project has not is refused before the object is read', as
   t.same(asked, ['HeadObject a']);
 });
 
-t.test('connections that break while the object is read are taken up again', async (t) => {
+t.test('broken connections are resumed while the object is read', async (t) => {
   let reads = 0;
   const { bucket, register } = await start(t, (name) => {
     if (!name.startsWith('GetObject')) return 'served';
@@ -152,7 +152,7 @@ t.test('connections that break while the object is read are taken up again', asy
   t.equal(reads, 2);
 });
 
-t.test('a client that goes away leaves nothing, and a quiet connection is kept', async (t) => {
+t.test('a client that disconnects leaves nothing, and a silent connection is kept', async (t) => {
   const body = new S3StandIn();
   body.objects.set('open/a', TEXT);
   const door = await body.open();
@@ -165,7 +165,7 @@ t.test('a client that goes away leaves nothing, and a quiet connection is kept',
   const events = new EventEmitter();
   let pause_ms = 10_000;
   const stack = await startTestStack({
-    // Long enough for what comes before and after on a machine that is busy.
+    // Long enough for the surrounding steps on a busy machine.
     limits: { idle_connection_ms: 1_500 },
     sources: {
       close: async () => undefined,
@@ -197,6 +197,6 @@ t.test('a client that goes away leaves nothing, and a quiet connection is kept',
   t.same((await stack.request({ url: '/v1/datasets' })).json(), { data: [], next_cursor: null });
   pause_ms = 4_500;
   const patient = await fetch(url, { method: 'POST', headers });
-  t.equal(patient.status, 201, 'three times as long as a connection may be silent');
+  t.equal(patient.status, 201, 'three times the limit of a silent connection');
   await patient.body?.cancel();
 });

@@ -83,7 +83,7 @@ t.test('datasets', async (t) => {
     t.same((await stack.request({ url: `/v1/datasets/${dataset.id}` })).json(), dataset);
   });
 
-  t.test('characters may be cut anywhere', async (t) => {
+  t.test('characters may be split anywhere', async (t) => {
     const bytes = Buffer.from('aé世🌍z');
     const pieces = Array.from(bytes, (_, index) => bytes.subarray(index, index + 1));
     const reply = await upload(Readable.from(pieces), { 'content-type': 'application/octet-stream' });
@@ -95,7 +95,7 @@ t.test('datasets', async (t) => {
     ['an empty text', '', 422, 'dataset_empty'],
     ['an empty stream', Readable.from([]), 422, 'dataset_empty'],
     ['bytes that are not UTF-8', Buffer.from([0x61, 0xff, 0x62]), 422, 'dataset_not_utf8'],
-    ['a character that is cut at the end', Buffer.from('世').subarray(0, 2), 422, 'dataset_not_utf8'],
+    ['a truncated character at the end', Buffer.from('世').subarray(0, 2), 422, 'dataset_not_utf8'],
     ['more than the limit, announced', Buffer.alloc(100_001, 'a'), 413, 'dataset_too_large'],
     [
       'more than the limit, in pieces',
@@ -105,7 +105,7 @@ t.test('datasets', async (t) => {
     ],
   ];
   for (const [name, payload, status, code] of refused) {
-    t.test(`refused, and nothing is left: ${name}`, async (t) => {
+    t.test(`refused without leftovers: ${name}`, async (t) => {
       const before = await storedKeys();
       const reply = await upload(payload);
       t.equal(reply.statusCode, status);
@@ -114,7 +114,7 @@ t.test('datasets', async (t) => {
     });
   }
 
-  t.test('the position of what is not UTF-8 is named', async (t) => {
+  t.test('the position of invalid UTF-8 is reported', async (t) => {
     const reply = await upload(Readable.from([Buffer.from('世界'), Buffer.from([0x61, 0xc3, 0x28])]));
     t.match(reply.json<Problem>().detail, /at byte 7$/);
   });
@@ -185,7 +185,7 @@ t.test('a store that fails while an upload arrives', async (t) => {
   }
 });
 
-t.test('a record that cannot be written takes its text with it', async (t) => {
+t.test('if the record cannot be written, its text is removed', async (t) => {
   const stack = await startTestStack({
     wrap: ({ store }) => ({ store: { ...store, putDataset: () => Promise.reject(new Error('gone')) } }),
   });
@@ -200,7 +200,7 @@ t.test('a record that cannot be written takes its text with it', async (t) => {
   for await (const object of stack.objects.list('')) t.fail(`${object.key} was left behind`);
 });
 
-t.test('a record whose confirmation was lost keeps its text', async (t) => {
+t.test("if the record's confirmation was lost, its text is kept", async (t) => {
   const stack = await startTestStack({
     wrap: ({ store }) => ({
       store: {
@@ -223,7 +223,7 @@ t.test('a record whose confirmation was lost keeps its text', async (t) => {
 t.test('over a connection', async (t) => {
   let putsDone = 0;
   const stack = await startTestStack({
-    // Long enough for an answer of a machine that is busy.
+    // Long enough for an answer of a busy machine.
     limits: { dataset_bytes: 1_000_000, idle_connection_ms: 1_500 },
     wrap: ({ objects }) => ({
       objects: withMethod(objects, 'put', (...args) => objects.put(...args).finally(() => (putsDone += 1))),
@@ -238,7 +238,7 @@ t.test('over a connection', async (t) => {
     return client;
   };
 
-  t.test('an upload that breaks off leaves nothing', async (t) => {
+  t.test('an upload whose connection breaks leaves nothing', async (t) => {
     const client = send({ 'content-length': '50000' });
     client.write('a'.repeat(20_000));
     await once(stack.app.server, 'request');
@@ -257,7 +257,7 @@ t.test('over a connection', async (t) => {
     for await (const object of stack.objects.list('')) t.fail(`${object.key} was left behind`);
   });
 
-  t.test('one that announces too much is refused before it is sent', async (t) => {
+  t.test('an upload with a too large content-length is refused before it is sent', async (t) => {
     const client = send({ 'content-length': String(2 ** 40) });
     client.write('a'.repeat(100));
     const [reply] = (await once(client, 'response')) as [IncomingMessage];
@@ -266,7 +266,7 @@ t.test('over a connection', async (t) => {
     client.destroy();
   });
 
-  t.test('one that turns out to be bad is answered while the client is still sending', async (t) => {
+  t.test('an invalid upload is answered while the client is still sending', async (t) => {
     const client = send({ 'transfer-encoding': 'chunked' });
     client.write(Buffer.from([0x61, 0xff, 0x61]));
     const [reply] = (await once(client, 'response')) as [IncomingMessage];

@@ -35,7 +35,7 @@ export const createDataset: OperationHandler<'createDataset'> = async (request, 
 export const listDatasets: OperationHandler<'listDatasets'> = (request) =>
   request.records.listDatasets(request.query);
 
-/** What `updateDataset` can change. */
+/** Fields that `updateDataset` can change. */
 const CHANGEABLE = ['name', 'description'] as const satisfies (keyof DatasetPatch)[];
 
 export const getDataset: OperationHandler<'getDataset'> = async (request, reply) =>
@@ -69,7 +69,7 @@ export const deleteDataset: OperationHandler<'deleteDataset'> = async (request, 
   const { objects } = request.server.services;
   const { records: store } = request;
   const { id } = await findDataset(store, request.params.dataset_id);
-  // The record first: a crash in between leaves bytes that nobody can name, not a record without bytes.
+  // The record first: a crash in between leaves unreferenced bytes instead of a record without bytes.
   await store.deleteDataset(id);
   await objects.delete([datasetDocumentKey(id), datasetKey(id)]);
   return reply.code(204).send();
@@ -86,7 +86,7 @@ async function receive(request: OperationRequest<'createDataset'>): Promise<Data
   return storeDataset(depsOf(request), { ...headOf(request), source: null }, uploadBody(request.body));
 }
 
-/** Copies an object: what becomes of it later changes no bit of a job. */
+/** Copies an object: later changes of the object affect no job. */
 async function copy(
   request: OperationRequest<'createDataset'>,
   uri: string,

@@ -1,4 +1,4 @@
-/** Models that are copied from a folder of a bucket. What is checked of one at all is in models.test.ts and models-refused.test.ts. */
+/** Models copied from a bucket folder. models.test.ts and models-refused.test.ts test the checks of a model. */
 import t, { type Test } from 'tap';
 import type { Job, Model, Page, Problem } from '../../../contracts/index.js';
 import { S3DatasetSources } from '../../../platform/dataset-sources.js';
@@ -37,7 +37,7 @@ async function start(t: Test, options: { fate?: (name: string) => Fate; model_by
   return { bucket, asked, stack, put, register, models };
 }
 
-t.test('a folder becomes a model, as its archive does, and stays what it was', async (t) => {
+t.test('a folder becomes the same model as its archive, independent of later changes', async (t) => {
   const { bucket, stack, put, register } = await start(t);
   const files = modelFolder({ shards: 3 });
   put('open/tiny', files);
@@ -66,7 +66,7 @@ t.test('a folder becomes a model, as its archive does, and stays what it was', a
   t.match(job.json<Job>().spec.model.init_from, { model: model.id });
 });
 
-t.test('what is wrong with a folder leaves nothing', async (t) => {
+t.test('an invalid folder leaves nothing', async (t) => {
   const { bucket, put, register, stack, models } = await start(t);
   put('open/other', new Map([...modelFolder(), ['config.json', Buffer.from('no JSON')]]));
   const wide = Buffer.from(JSON.stringify({ ...TINY_CONFIG, hidden_size: 64 }));
@@ -90,7 +90,7 @@ t.test('what is wrong with a folder leaves nothing', async (t) => {
   t.same(await models(), []);
 });
 
-t.test('only where the operator allows it, within limits and quotas', async (t) => {
+t.test('only from allowed buckets, within limits and quotas', async (t) => {
   const { asked, stack, put, register, models } = await start(t, { model_bytes: 1000 });
   put('open/tiny', modelFolder());
   put('opener/tiny', modelFolder());
@@ -98,7 +98,7 @@ t.test('only where the operator allows it, within limits and quotas', async (t) 
     t.match((await register(uri)).json<Problem>(), { status: 403, code: 'dataset_uri_refused' }, uri);
   for (const uri of ['s3://zoo/', 's3://zoo/open//', 's3://zoo/open/../secret', 'http://127.0.0.1/open/tiny'])
     t.match((await register(uri)).json<Problem>(), { status: 400, code: 'invalid_parameter' }, uri);
-  t.same(asked, [], 'no server was asked');
+  t.same(asked, [], 'no server received a request');
   const headers = await stack.headersOf('datasets');
   t.match((await register('s3://zoo/open/tiny', headers)).json<Problem>(), { code: 'insufficient_scope' });
   t.match((await register('s3://zoo/open/tiny')).json<Problem>(), { status: 413, code: 'model_too_large' });
@@ -121,7 +121,7 @@ t.test('only where the operator allows it, within limits and quotas', async (t) 
   t.match(neither.json<Problem>(), { status: 400, code: 'body_required' });
 });
 
-t.test('reads that break are taken up again', async (t) => {
+t.test('broken reads are resumed', async (t) => {
   let cut = false;
   const { put, register } = await start(t, {
     fate: (name) => {

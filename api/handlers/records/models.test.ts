@@ -21,7 +21,7 @@ t.test('models', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
 
-  t.test('an upload is stored byte for byte, with where its weights lie', async (t) => {
+  t.test('an upload is stored byte for byte, with the positions of its weights', async (t) => {
     const files = modelFolder({ shards: 3 });
     const extra: [string, Buffer][] = [
       ['README.md', Buffer.from('# a model')],
@@ -72,7 +72,7 @@ t.test('models', async (t) => {
     t.strictSame((await stack.request({ url: `/v1/models/${model.id}` })).json(), model);
   });
 
-  t.test('however it is cut, sorted and packed, the same folder is the same model', async (t) => {
+  t.test('the same folder is the same model in any order, chunking and packing', async (t) => {
     const files = modelFolder({ shards: 2, dtype: 'F32' });
     const digests = new Set<string>();
     const archives = [
@@ -88,7 +88,7 @@ t.test('models', async (t) => {
     t.equal(digests.size, 1);
   });
 
-  t.test('names without their first part, and what is no weight, are understood', async (t) => {
+  t.test('names without prefix and tensors that are not weights are recognized', async (t) => {
     const [name, file] = ['model.safetensors', modelFolder().get('model.safetensors') as Buffer];
     const header = JSON.parse(file.subarray(8, 8 + Number(file.readBigUInt64LE())).toString());
     const bytes = file.subarray(8 + Number(file.readBigUInt64LE()));
@@ -155,7 +155,7 @@ t.test('models', async (t) => {
     t.equal(forbidden.statusCode, 403);
   });
 
-  t.test('lists, newest first, with what is there without an upload', async (t) => {
+  t.test('lists, newest first, including presets', async (t) => {
     const page: Page<Model> & { presets: string[]; families: string[] } = (
       await stack.request({ url: '/v1/models?limit=1' })
     ).json();
@@ -176,7 +176,7 @@ t.test('models', async (t) => {
   });
 });
 
-t.test('a store that fails in the middle, or a record that cannot be written, leaves nothing', async (t) => {
+t.test('a failing store or an unwritable record leaves nothing', async (t) => {
   for (const failing of ['WEIGHTS.json', 'record']) {
     const stack = await startTestStack({
       wrap: ({ objects, store }) => ({
@@ -195,7 +195,7 @@ t.test('a store that fails in the middle, or a record that cannot be written, le
   }
 });
 
-t.test('a record whose confirmation was lost keeps its files', async (t) => {
+t.test("if the record's confirmation was lost, its files are kept", async (t) => {
   const stack = await startTestStack({
     wrap: ({ store }) => ({
       store: {
@@ -245,7 +245,7 @@ t.test('over a connection', async (t) => {
     });
   }
 
-  t.test('a wrong shard is refused before those after it are sent', async (t) => {
+  t.test('an invalid shard is refused before the following shards are sent', async (t) => {
     const client = send({ 'transfer-encoding': 'chunked' });
     const config = Buffer.from(JSON.stringify({ ...TINY_CONFIG, hidden_size: 64 }));
     const files = [...modelFolder().set('config.json', config)];

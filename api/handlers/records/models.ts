@@ -44,7 +44,7 @@ export const listModels: OperationHandler<'listModels'> = async (request) => ({
   families: MODEL_TYPES,
 });
 
-/** What `updateModel` can change. */
+/** Fields that `updateModel` can change. */
 const CHANGEABLE = ['name', 'description'] as const satisfies (keyof ModelPatch)[];
 
 export const getModel: OperationHandler<'getModel'> = async (request, reply) =>
@@ -66,7 +66,7 @@ export const updateModel: OperationHandler<'updateModel'> = async (request, repl
 export const deleteModel: OperationHandler<'deleteModel'> = async (request, reply) => {
   const { objects } = request.server.services;
   const { model_id } = request.params;
-  // The record first: a crash in between leaves bytes that nobody can name, not a record without bytes.
+  // The record first: a crash in between leaves unreferenced bytes instead of a record without bytes.
   if (!(await request.records.deleteModel(model_id))) throw notFound(model_id);
   await objects.delete([modelDocumentKey(model_id), ...(await keysOf(objects, model_id))]);
   return reply.code(204).send();

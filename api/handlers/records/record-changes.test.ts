@@ -6,7 +6,7 @@ import { startTestStack } from '../../testing/stack.js';
 
 const TEXT = 'to be or not to be, that is the question. '.repeat(20);
 
-t.test('what can be changed of datasets, models, keys and webhooks', async (t) => {
+t.test('changes of datasets, models, keys and webhooks', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const { store, objects } = stack;
@@ -40,7 +40,7 @@ t.test('what can be changed of datasets, models, keys and webhooks', async (t) =
     ],
   ] as const;
 
-  t.test('a change is answered and read, the rest stays', async (t) => {
+  t.test('a change is returned and stored, other fields stay', async (t) => {
     for (const [url, change] of changes) {
       const before = (await stack.request({ url })).json<Record<string, unknown>>();
       const reply = await patch(url, change);
@@ -50,10 +50,10 @@ t.test('what can be changed of datasets, models, keys and webhooks', async (t) =
       t.strictSame(after.json(), { ...before, ...change }, url);
       t.equal(after.headers.etag, reply.headers.etag, url);
     }
-    t.match(await document(), { dataset: { name: 'renamed' } }, 'for a recovery, too');
+    t.match(await document(), { dataset: { name: 'renamed' } }, 'also for a recovery');
   });
 
-  t.test('lists find a record by its new name alone', async (t) => {
+  t.test('lists find a record only by its new name', async (t) => {
     const named = async (list: string, name: string) =>
       (await stack.request({ url: `/v1/${list}?name=${name}` }))
         .json<{ data: { id: string }[] }>()
@@ -65,7 +65,7 @@ t.test('what can be changed of datasets, models, keys and webhooks', async (t) =
     t.strictSame(await named('api-keys', 'ci'), []);
   });
 
-  t.test('If-Match: only what has not changed meanwhile', async (t) => {
+  t.test('If-Match refuses a record that has changed meanwhile', async (t) => {
     for (const [url, change] of changes) {
       const { etag } = (await stack.request({ url })).headers;
       const next = { ...change, ...('name' in change ? { name: 'third' } : { description: 'third' }) };
@@ -76,14 +76,14 @@ t.test('what can be changed of datasets, models, keys and webhooks', async (t) =
     }
   });
 
-  t.test('changes at once: none is lost', async (t) => {
+  t.test('concurrent changes: none is lost', async (t) => {
     const [url] = changes[0];
     await Promise.all([patch(url, { name: 'fourth' }), patch(url, { description: 'fourth' })]);
     t.match((await stack.request({ url })).json(), { name: 'fourth', description: 'fourth' });
     t.match(await document(), { dataset: { name: 'fourth', description: 'fourth' } });
   });
 
-  t.test('what can not be changed, and what does not exist', async (t) => {
+  t.test('fields that cannot change, and unknown records', async (t) => {
     for (const [url] of changes) {
       for (const body of [{}, { id: 'other' }, { name: null }, { created_at: '2020-01-01T00:00:00.000Z' }]) {
         const reply = await patch(url, body);

@@ -1,4 +1,4 @@
-/** Jobs that read their texts with a `tokenizer.json` in a bucket. */
+/** Jobs with a `tokenizer.json` in a bucket. */
 import t, { type Test } from 'tap';
 import type { DryRun, Estimate, Job, Problem } from '../../../contracts/index.js';
 import { recover } from '../../../control/recovery/recover.js';
@@ -15,7 +15,7 @@ import { claimAndTrain } from '../../testing/training.js';
 const URI = 's3://zoo/open/words/tokenizer.json';
 const AT = '/data/tokenizer';
 const SMALL = Buffer.from(JSON.stringify(TINY_TOKENIZER));
-/** One token more than the model of the jobs has. */
+/** One token more than the jobs' model has. */
 const LARGE = Buffer.from(JSON.stringify(LARGE_TOKENIZER));
 
 interface Started extends StartedWithFolder {
@@ -46,7 +46,7 @@ async function start(t: Test, options: Parameters<typeof startWithFolder>[1] = {
 const wrong = (reply: { json<T>(): T }) =>
   reply.json<Problem>().errors?.map(({ pointer, code }) => `${pointer} ${code}`);
 
-t.test('equal content is one copy, which the job names and keeps', async (t) => {
+t.test('equal content shares one copy, which the jobs refer to and keep', async (t) => {
   const { bucket, stack, ask, reads, models } = await start(t);
   const stored = storedBytes(await stack.store.getUse('default'));
   const reply = await ask({ tokenizer: URI });
@@ -69,7 +69,7 @@ t.test('equal content is one copy, which the job names and keeps', async (t) => 
 
   const before = reads().length;
   t.equal((await ask({ tokenizer: URI })).json<Job>().spec.data.tokenizer, model?.id);
-  t.equal(reads().length, before, 'what has not changed is not read again');
+  t.equal(reads().length, before, 'an unchanged object is not read again');
   bucket.objects.set('open/elsewhere.json', SMALL);
   const elsewhere = await ask({ tokenizer: 's3://zoo/open/elsewhere.json' });
   t.equal(elsewhere.json<Job>().spec.data.tokenizer, model?.id);
@@ -81,15 +81,19 @@ t.test('equal content is one copy, which the job names and keeps', async (t) => 
   t.equal((await models()).length, 2);
 
   const url = `/v1/models/${changed.spec.data.tokenizer}`;
-  t.equal((await stack.request({ method: 'DELETE', url })).statusCode, 409, 'it is in use like any other');
+  t.equal(
+    (await stack.request({ method: 'DELETE', url })).statusCode,
+    409,
+    'it counts as in use like any other model',
+  );
   await stack.store.requestCancel(changed.id);
   t.equal((await stack.request({ method: 'DELETE', url })).statusCode, 204);
   t.same(await storedKeys(stack, url.slice('/v1/'.length)), []);
-  t.equal((await ask({ tokenizer: URI })).statusCode, 201, 'what was deleted is copied anew');
+  t.equal((await ask({ tokenizer: URI })).statusCode, 201, 'a deleted copy is made again');
   t.equal((await models()).length, 2);
 });
 
-t.test('requests at the same time make one copy of what lies in two places', async (t) => {
+t.test('concurrent requests share one copy of equal content at two URIs', async (t) => {
   const { bucket, ask, models } = await start(t);
   bucket.objects.set('open/elsewhere.json', SMALL);
   const uris = [URI, 's3://zoo/open/elsewhere.json', URI, 's3://zoo/open/elsewhere.json'];
@@ -104,36 +108,33 @@ t.test('requests at the same time make one copy of what lies in two places', asy
   );
 });
 
-t.test(
-  'a dry run reads it and says what is wrong, and copies nothing; an estimate looks at nothing',
-  async (t) => {
-    const { bucket, stack, asked, ask, models } = await start(t);
-    const url = '/v1/jobs?dry_run=true';
-    t.equal((await ask({ tokenizer: URI }, { url })).json<DryRun>().spec.data.tokenizer, URI);
-    bucket.objects.set('open/large.json', LARGE);
-    const large = await ask({ tokenizer: 's3://zoo/open/large.json' }, { url });
-    t.strictSame(wrong(large), [`${AT} vocab_too_small`]);
-    t.match(large.json<Problem>().errors, [{ message: /^the tokenizer s3:.*large.json makes 257 tokens/ }]);
-    t.same(await models(), []);
-    t.same(await storedKeys(stack, 'models/'), []);
+t.test('a dry run reads and checks it without a copy; an estimate reads nothing', async (t) => {
+  const { bucket, stack, asked, ask, models } = await start(t);
+  const url = '/v1/jobs?dry_run=true';
+  t.equal((await ask({ tokenizer: URI }, { url })).json<DryRun>().spec.data.tokenizer, URI);
+  bucket.objects.set('open/large.json', LARGE);
+  const large = await ask({ tokenizer: 's3://zoo/open/large.json' }, { url });
+  t.strictSame(wrong(large), [`${AT} vocab_too_small`]);
+  t.match(large.json<Problem>().errors, [{ message: /^the tokenizer s3:.*large.json makes 257 tokens/ }]);
+  t.same(await models(), []);
+  t.same(await storedKeys(stack, 'models/'), []);
 
-    const before = asked.length;
-    const spec = {
-      ...smallSpec(`ds_${'0'.repeat(26)}`),
-      data: { dataset: `ds_${'0'.repeat(26)}`, tokenizer: URI },
-    };
-    const estimate = await stack.request({ method: 'POST', url: '/v1/estimate', payload: { spec } });
-    t.ok(estimate.json<Estimate>().num_params, estimate.body);
-    t.equal(asked.length, before);
+  const before = asked.length;
+  const spec = {
+    ...smallSpec(`ds_${'0'.repeat(26)}`),
+    data: { dataset: `ds_${'0'.repeat(26)}`, tokenizer: URI },
+  };
+  const estimate = await stack.request({ method: 'POST', url: '/v1/estimate', payload: { spec } });
+  t.ok(estimate.json<Estimate>().num_params, estimate.body);
+  t.equal(asked.length, before);
 
-    await ask({ tokenizer: URI });
-    const [model] = await models();
-    const now = (await ask({ tokenizer: URI }, { url })).json<DryRun>();
-    t.equal(now.spec.data.tokenizer, model?.id, 'what is there already is named');
-  },
-);
+  await ask({ tokenizer: URI });
+  const [model] = await models();
+  const now = (await ask({ tokenizer: URI }, { url })).json<DryRun>();
+  t.equal(now.spec.data.tokenizer, model?.id, 'an existing copy is named');
+});
 
-t.test('what is wrong is said of the field, with all that is wrong elsewhere', async (t) => {
+t.test('errors are reported at the field, together with all other errors', async (t) => {
   const { bucket, asked, reads, ask, models, stack } = await start(t);
   const put = (name: string, content: Buffer) => bucket.objects.set(`open/${name}`, content);
   put('text.json', Buffer.from('# nothing'));
@@ -189,10 +190,10 @@ t.test('what is wrong is said of the field, with all that is wrong elsewhere', a
   });
   const of = await ask({ dataset: tokens.json<{ id: string }>().id, tokenizer: URI });
   t.strictSame(wrong(of), [`${AT} field_without_effect`]);
-  t.equal(asked.length, before, 'what has no effect is not looked at');
+  t.equal(asked.length, before, 'a tokenizer without effect is not read');
 });
 
-t.test('it takes the scope and the room that a model takes', async (t) => {
+t.test('it requires the scope and the storage of a model', async (t) => {
   const { stack, asked, models } = await start(t);
   const { id } = await stack.upload('to be or not to be '.repeat(20));
   const payload = { ...smallSpec(id), data: { dataset: id, tokenizer: URI } };
@@ -201,7 +202,7 @@ t.test('it takes the scope and the room that a model takes', async (t) => {
     const reply = await stack.request({ method: 'POST', url, headers, payload });
     t.match(reply.json<Problem>(), { status: 403, code: 'insufficient_scope', detail: /models/ });
   }
-  t.same(asked, [], 'who may not register it does not learn whether it is there');
+  t.same(asked, [], 'a key that may not register models does not learn whether the object exists');
   const quota = { max_jobs: null, max_ranks: null, max_storage_bytes: 10 };
   await stack.store.putQuota('default', quota);
   const ask = () => stack.request({ method: 'POST', url: '/v1/jobs', payload });
@@ -216,7 +217,7 @@ t.test('it takes the scope and the room that a model takes', async (t) => {
   t.equal(theirs.statusCode, 404);
 });
 
-t.test('a repeated request looks at nothing, nor does a fork', async (t) => {
+t.test('a repeated request and a fork read nothing', async (t) => {
   const { bucket, stack, asked, ask } = await start(t);
   const first = await ask({ tokenizer: URI }, { key: 'k' });
   t.equal(first.statusCode, 201, first.body);
@@ -240,13 +241,13 @@ t.test('a repeated request looks at nothing, nor does a fork', async (t) => {
   t.equal(asked.length, before);
 });
 
-t.test('a copy that fails leaves nothing, and is made by the next request', async (t) => {
+t.test('a failed copy leaves nothing, and the next request repeats it', async (t) => {
   let fail = true;
   const { ask, models, stack } = await start(t, {
     store: (store) => ({
       ...store,
       async putModel(model) {
-        if (fail) throw new Error('the record is not made');
+        if (fail) throw new Error('the record is not written');
         await store.putModel(model);
       },
     }),
@@ -258,7 +259,7 @@ t.test('a copy that fails leaves nothing, and is made by the next request', asyn
   t.equal((await ask({ tokenizer: URI }, { key: 'k' })).statusCode, 201);
 });
 
-t.test('no job begins with a tokenizer, and another may name it by its id', async (t) => {
+t.test('no job starts from a tokenizer, but jobs may use it by its id', async (t) => {
   const { stack, ask } = await start(t);
   const { tokenizer } = (await ask({ tokenizer: URI })).json<Job>().spec.data;
   for (const init_from of [{ model: tokenizer }, { model: tokenizer, restore: 'full' }]) {
@@ -274,7 +275,7 @@ t.test('no job begins with a tokenizer, and another may name it by its id', asyn
   t.equal((await ask({ tokenizer })).json<Job>().spec.data.tokenizer, tokenizer);
 });
 
-t.test('it outlives the loss of the job store, and no sweep removes it', async (t) => {
+t.test('it survives the loss of the job store and the sweep', async (t) => {
   const { stack, ask, models } = await start(t);
   const job = (await ask({ tokenizer: URI })).json<Job>();
   const [model] = await models();
@@ -293,5 +294,5 @@ t.test('it outlives the loss of the job store, and no sweep removes it', async (
 
   await objects.put(`models/mdl_${'0'.repeat(26)}/tokenizer.json`, SMALL);
   await sweep({ store, objects, grace_ms: 0 });
-  t.strictSame(await storedKeys(stack, 'models/'), keys, 'what a copy that was cut off has left goes');
+  t.strictSame(await storedKeys(stack, 'models/'), keys, 'leftovers of an interrupted copy are removed');
 });

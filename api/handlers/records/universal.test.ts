@@ -25,7 +25,7 @@ async function filesOf(archive: Buffer): Promise<Map<string, Buffer>> {
   return files;
 }
 
-/** A file of torch.save with one tensor, as stage 3 saves it or in a dict. */
+/** A file of torch.save with one tensor: flat as in stage 3, or in a dict. */
 const tensor = (shape: number[], values: number[], wrapped = true) => {
   const writer = new TorchFileWriter();
   const made = writer.tensor('F32', shape, inMemory(new Uint8Array(Float32Array.from(values).buffer)));
@@ -47,7 +47,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     });
   };
 
-  await t.test('with weights and state, each at its bytes of the files', async (t) => {
+  await t.test('weights and state, each at its bytes in the files', async (t) => {
     const reply = await upload();
     t.equal(reply.statusCode, 201, reply.body);
     const model = reply.json<Model>();
@@ -67,7 +67,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     t.equal(bytes.length, 16 * 4);
   });
 
-  await t.test('flat tensors of stage 3, and a count in the groups alone', async (t) => {
+  await t.test('flat tensors of stage 3, and a step count only in the groups', async (t) => {
     const values = Array.from({ length: 16 }, (_, i) => i);
     const flat = await upload(async (files) =>
       files.set(`${NORM}/fp32.pt`, await tensor([16], values, false)),
@@ -82,7 +82,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     t.equal(counted.json<Model>().optimizer_steps, 9);
   });
 
-  await t.test('without the state it is weights and nothing else', async (t) => {
+  await t.test('without state it is a model of weights only', async (t) => {
     const reply = await upload((files) => {
       for (const name of [...files.keys()])
         if (/(exp_avg|exp_avg_sq|step)\.pt$/.test(name)) files.delete(name);
@@ -91,7 +91,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     t.equal(reply.json<Model>().optimizer_steps, undefined);
   });
 
-  await t.test('the state of any optimizer, and parameters that were not trained', async (t) => {
+  await t.test('the state of any optimizer, and frozen parameters', async (t) => {
     const upload_of = async (change: (files: Map<string, Buffer>) => unknown) =>
       (await upload(change)).json<Model>();
     const renamed = (from: RegExp, to: string) => (files: Map<string, Buffer>) => {
@@ -148,13 +148,13 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
         frozen_parameters: [],
       });
       const unused = model.ignored_files.filter((name) => name.endsWith('model_states.pt'));
-      t.equal(unused.length, folder.startsWith('zero2') ? 1 : 2, 'nothing is taken out of the model states');
+      t.equal(unused.length, folder.startsWith('zero2') ? 1 : 2, 'the model states are not used');
       for (const name of unused) t.notOk(await stack.objects.head(`models/${model.id}/${name}`));
       t.notOk(model.files.some(({ name }) => unused.includes(name)));
     }
   });
 
-  await t.test('beside safetensors a raw checkpoint is left out, as one of the Trainer has it', async (t) => {
+  await t.test('a raw checkpoint beside safetensors is ignored, as the Trainer writes it', async (t) => {
     const files = await deepSpeedGolden();
     const raw = [...files].filter(([name]) => name.startsWith('zero2/global_step6/'));
     const payload = await tarOf([...modelFolder(), ...raw]);
@@ -167,9 +167,14 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
 
   const hostile = readFileSync(join(GOLDEN, 'hostile_system.pt'));
   const refused: [string, (files: Map<string, Buffer>) => unknown, string, RegExp][] = [
-    ['a pickle that calls', (f) => f.set(`${NORM}/fp32.pt`, hostile), 'torch_file_unsafe', /system/],
     [
-      'a file cut off',
+      'a pickle that calls a function',
+      (f) => f.set(`${NORM}/fp32.pt`, hostile),
+      'torch_file_unsafe',
+      /system/,
+    ],
+    [
+      'a truncated file',
       (f) => f.set(`${NORM}/fp32.pt`, (f.get(`${NORM}/fp32.pt`) as Buffer).subarray(0, -1)),
       'torch_file_invalid',
       /does not end/,
@@ -182,7 +187,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     ],
     ['a missing moment', (f) => f.delete(`${NORM}/exp_avg_sq.pt`), 'model_tensor_missing', /exp_avg_sq.pt/],
     [
-      'a state that no optimizer has',
+      'an unknown state',
       (f) => f.set(`${NORM}/max_exp_avg_sq.pt`, f.get(`${NORM}/exp_avg_sq.pt`) as Buffer),
       'optimizer_state_invalid',
       /max_exp_avg_sq.pt is a state that no optimizer here keeps/,
@@ -197,7 +202,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
       'another shape',
       async (f) => f.set(`${NORM}/fp32.pt`, await tensor([2], [1, 2])),
       'model_tensor_mismatch',
-      /\[2\]; config.json asks for \[16\]/,
+      /\[2\]; config.json requires \[16\]/,
     ],
     [
       'no tensor',
@@ -212,7 +217,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
       /12, 11|11, 12/,
     ],
     [
-      'a count that is none',
+      'an invalid step count',
       async (f) => f.set(`${NORM}/step.pt`, await tensor([], [1.5], false)),
       'optimizer_state_invalid',
       /1.5/,
@@ -239,7 +244,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
       t.match(problem, { code, detail: message });
     });
 
-  await t.test('what a job may take of it', async (t) => {
+  await t.test('which parts a job may restore', async (t) => {
     const { id } = (await upload()).json<Model>();
     const dataset = (await stack.upload('to be or not to be '.repeat(20))).id;
     const ask = async (restore: string, optimizer: object = {}) => {

@@ -1,4 +1,4 @@
-/** What uploads in parts take of a project's storage, and how it is given back. */
+/** Storage quota of uploads in parts: reservation and release. */
 import t from 'tap';
 import type { Dataset, Problem, ProjectUsage, Upload } from '../../../contracts/index.js';
 import { recover } from '../../../control/recovery/recover.js';
@@ -6,7 +6,7 @@ import { sweep } from '../../../control/sweep/sweep.js';
 import { PART, startUploads, TEXT } from '../../testing/part-uploads.js';
 import { ADMIN_KEY } from '../../testing/stack.js';
 
-t.test('what is announced counts as storage until it is a dataset, or is gone', async (t) => {
+t.test('announced bytes count as storage until the upload completes or is deleted', async (t) => {
   const { stack, put, complete } = await startUploads(t);
   const { store, objects } = stack;
   const limit = async (max_storage_bytes: number) =>
@@ -27,15 +27,23 @@ t.test('what is announced counts as storage until it is a dataset, or is gone', 
     headers: { 'content-type': 'text/plain' },
     payload: 'x'.repeat(401),
   });
-  t.match(direct.json<Problem>(), { code: 'storage_quota_exceeded' }, 'for everything else there is less');
+  t.match(direct.json<Problem>(), { code: 'storage_quota_exceeded' }, 'less is left for other uploads');
   const at_once = await Promise.all(Array.from({ length: 8 }, () => post(100)));
-  t.equal(at_once.filter(({ statusCode }) => statusCode === 201).length, 4, 'no number at once gets past it');
+  t.equal(
+    at_once.filter(({ statusCode }) => statusCode === 201).length,
+    4,
+    'concurrent requests cannot exceed it',
+  );
   t.match(await storage(), { upload_bytes: 1000 });
 
   await put(id, 1, Buffer.alloc(PART, 'a'));
   await put(id, 2, Buffer.alloc(100, 'a'));
   const dataset = (await complete(id)).json<Dataset>();
-  t.match(await storage(), { upload_bytes: 400, dataset_bytes: 600, total_bytes: 1000 }, 'it had its room');
+  t.match(
+    await storage(),
+    { upload_bytes: 400, dataset_bytes: 600, total_bytes: 1000 },
+    'its storage was reserved',
+  );
   t.equal((await complete(id)).json<Dataset>().id, dataset.id);
   await remove(id);
   t.match(await storage(), { upload_bytes: 400, dataset_bytes: 600 });
@@ -45,10 +53,10 @@ t.test('what is announced counts as storage until it is a dataset, or is gone', 
     .map((reply) => reply.json<Upload>().id);
   await remove(`${first}`);
   t.match(await storage(), { upload_bytes: 300 });
-  // As if the server had died after the objects were removed.
+  // Simulates a server that died after it removed the objects.
   await objects.delete([`uploads/default/${second}/upload.json`]);
   await sweep({ store, objects, grace_ms: 60_000 });
-  t.match(await storage(), { upload_bytes: 300 }, 'it may be about to be written');
+  t.match(await storage(), { upload_bytes: 300 }, 'its write may be in progress');
   await sweep({ store, objects, grace_ms: -1000, dry_run: true });
   t.match(await storage(), { upload_bytes: 300 });
 
@@ -58,10 +66,10 @@ t.test('what is announced counts as storage until it is a dataset, or is gone', 
   t.match(await storage(), { upload_bytes: 200, dataset_bytes: 600 }, 'also after a loss of the records');
   t.equal((await stack.request({ url: `/v1/uploads/${third}` })).statusCode, 200);
   await sweep({ store, objects, grace_ms: -1000 });
-  t.match(await storage(), { upload_bytes: 0, dataset_bytes: 600 }, 'what is swept counts no longer');
+  t.match(await storage(), { upload_bytes: 0, dataset_bytes: 600 }, 'swept uploads no longer count');
 });
 
-t.test('one that is left alone is swept, one that is sent to is not', async (t) => {
+t.test('an idle upload is swept, an active one is not', async (t) => {
   const { stack, begin, put, partOf, keys } = await startUploads(t);
   // Nothing is swept while Redis is empty.
   await stack.createJob();

@@ -1,4 +1,4 @@
-/** Uploads in parts: interrupted, taken up again, refused, and none leading out of its folder. */
+/** Uploads in parts: interruption, resumption, refusals and path traversal. */
 import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import t from 'tap';
@@ -14,7 +14,7 @@ import { digest, PART, startUploads, TEXT } from '../../testing/part-uploads.js'
 import { startTestStack, withMethod } from '../../testing/stack.js';
 
 t.test(
-  'parts come in any order, the upload goes on after an interruption, and becomes one dataset',
+  'parts arrive in any order, the upload resumes after an interruption, and becomes one dataset',
   async (t) => {
     const { stack, begin, put, partOf, get, complete, keys } = await startUploads(t);
     const { id, num_parts } = await begin({ digest: digest(TEXT) });
@@ -34,12 +34,12 @@ t.test(
     t.equal(first.statusCode, 201, first.body);
     const dataset = first.json<Dataset>();
     t.match(dataset, { name: 'parts', bytes: TEXT.length, digest: digest(TEXT), source: null });
-    t.equal(second.json<Dataset>().id, dataset.id, 'completing twice at once makes one');
+    t.equal(second.json<Dataset>().id, dataset.id, 'concurrent completions create one dataset');
     t.equal((await complete(id)).json<Dataset>().id, dataset.id, 'and again');
     t.ok((await stack.objects.get(datasetKey(dataset.id))).equals(TEXT));
     t.match(await get(id), { received_parts: [], dataset_id: dataset.id });
     t.equal((await keys('uploads/')).length, 2, 'no part is left');
-    t.equal((await keys('datasets/')).length, 2, 'nor what the other one had stored');
+    t.equal((await keys('datasets/')).length, 2, 'nor the content stored by the other completion');
     t.equal((await stack.request({ method: 'DELETE', url: `/v1/uploads/${id}` })).statusCode, 204);
     t.same(await keys('uploads/'), []);
     t.equal(
@@ -51,7 +51,7 @@ t.test(
   },
 );
 
-t.test('parts that are not as announced, and content that is not', async (t) => {
+t.test('parts and content that differ from the announcement', async (t) => {
   const { begin, put, partOf, get, complete, keys } = await startUploads(t);
   const { id, num_parts } = await begin({ digest: digest(Buffer.from('other')) });
   const bad: [number, Buffer][] = [
@@ -77,7 +77,7 @@ t.test('parts that are not as announced, and content that is not', async (t) => 
   t.match((await complete(other.id)).json<Problem>(), { status: 422, code: 'dataset_not_utf8' });
 });
 
-t.test('what is too large is refused before it is sent', async (t) => {
+t.test('a too large upload is refused before it is sent', async (t) => {
   const { stack } = await startUploads(t);
   const post = async (bytes: number) =>
     (
@@ -88,7 +88,7 @@ t.test('what is too large is refused before it is sent', async (t) => {
   t.match(await post(1001), { status: 403, code: 'storage_quota_exceeded' });
 });
 
-t.test('no path in a name reaches the file system, and no id leads elsewhere', async (t) => {
+t.test('names and ids cannot traverse the file system', async (t) => {
   const { stack, begin, put, complete, keys } = await startUploads(t);
   const text = Buffer.from('text');
   for (const name of [
@@ -104,7 +104,7 @@ t.test('no path in a name reaches the file system, and no id leads elsewhere', a
     await put(id, 1, text);
     const reply = await complete(id);
     t.equal(reply.statusCode, 201, reply.body);
-    t.equal(reply.json<Dataset>().name, name, 'it is kept as it is');
+    t.equal(reply.json<Dataset>().name, name, 'it is stored verbatim');
   }
   const direct = await stack.request({
     method: 'POST',
@@ -124,7 +124,7 @@ t.test('no path in a name reaches the file system, and no id leads elsewhere', a
   }
 });
 
-// With a second part, those who come later find that it was removed meanwhile.
+// With a second part, later completions find that the first removed it meanwhile.
 for (const [first, rest] of [
   ['old', ''],
   ['new', ''],
@@ -132,7 +132,7 @@ for (const [first, rest] of [
   ['new', 'z'],
 ] as const) {
   t.test(
-    `completions at once, parts replaced between them: ${first} ends first, ${1 + rest.length} parts`,
+    `concurrent completions with parts replaced in between: ${first} ends first, ${1 + rest.length} parts`,
     async (t) => {
       const events = new EventEmitter();
       events.setMaxListeners(0);
@@ -142,7 +142,7 @@ for (const [first, rest] of [
         wrap: ({ objects }) => ({
           objects: withMethod(objects, 'stream', async (key, range) => {
             if (!key.endsWith('/parts/000001')) return objects.stream(key, range);
-            // As it is now; what becomes of it is decided when the test says so.
+            // The current content; the test decides when its completion continues.
             const bytes = await objects.get(key);
             reading += 1;
             const [mine, go_on] = [reading, once(events, `go on ${reading}`)];
@@ -191,13 +191,13 @@ for (const [first, rest] of [
       t.same((await stack.request({ url: `/v1/datasets/${answers[0]?.id}` })).json(), answers[0]);
       const left: string[] = [];
       for await (const { key } of stack.objects.list('datasets/')) left.push(key);
-      t.equal(left.length, 2, 'nothing is left of the other');
+      t.equal(left.length, 2, 'no trace of the other is left');
     },
   );
 }
 
 t.test(
-  'a completion that was cut off is ended by the next one, and a deleted dataset is not made again',
+  'an interrupted completion is finished by the next one, and a deleted dataset is not created again',
   async (t) => {
     let fail = true;
     const stack = await startTestStack({
@@ -228,14 +228,14 @@ t.test(
     fail = false;
     await put(Buffer.alloc(TEXT.length, 'x'));
     const dataset = (await complete()).json<Dataset>();
-    t.equal(dataset.digest, digest(TEXT), 'what was decided stays');
+    t.equal(dataset.digest, digest(TEXT), 'the decided outcome stays');
     t.equal((await stack.request({ method: 'DELETE', url: `/v1/datasets/${dataset.id}` })).statusCode, 204);
     t.match((await complete()).json<Problem>(), { status: 404, code: 'dataset_not_found' });
     for await (const { key } of stack.objects.list('datasets/')) t.fail(`${key} is left`);
   },
 );
 
-t.test('an upload that is deleted while it is read is not found', async (t) => {
+t.test('an upload deleted during its completion is reported as unknown', async (t) => {
   /** A hook that runs once, before the next read of an object whose key ends with `end`. */
   let before: { end: string; happens(): Promise<unknown> } | null = null;
   const happen = async (key: string) => {
@@ -276,7 +276,7 @@ t.test('an upload that is deleted while it is read is not found', async (t) => {
   for await (const { key } of stack.objects.list('datasets/')) t.fail(`${key} is left`);
 });
 
-t.test('where parts can be sent', async (t) => {
+t.test('URLs for sending parts', async (t) => {
   const asked: [string, UploadTerms][] = [];
   const stack = await startTestStack({
     limits: { part_bytes: PART },

@@ -26,8 +26,8 @@ export const getUpload: OperationHandler<'getUpload'> = async (request) => {
   return session.describe(dataset?.id ?? null);
 };
 
-/** Of one answer. */
-const MOST_URLS = 1_000;
+/** Maximum number of URLs in one answer. */
+const MAX_URLS = 1_000;
 
 export const createUploadUrls: OperationHandler<'createUploadUrls'> = async (
   request,
@@ -39,12 +39,12 @@ export const createUploadUrls: OperationHandler<'createUploadUrls'> = async (
     expires_seconds: seconds = 3600,
     via = 'auto',
   } = request.body ?? {};
-  // Reckoned before the URLs are made: they are good for no less.
+  // Computed before the URLs are created, so the URLs are valid at least that long.
   const expires_at = new Date(Date.now() + seconds * 1000).toISOString();
   const { is_signed, parts } = await session.partUrls(part_numbers, {
     seconds,
     via,
-    most: MOST_URLS,
+    most: MAX_URLS,
     sha256,
   });
   return { upload_id: session.announced.id, expires_at: is_signed ? expires_at : null, parts };
@@ -66,7 +66,7 @@ export const completeUpload: OperationHandler<'completeUpload'> = async (request
   const session = await open(request);
   const deps = { ...server.services, log };
   const dataset = await whileSilent(request, reply, (signal) => complete(deps, session, signal));
-  // What is left of them after a failure, the sweep finds.
+  // The sweep removes parts that remain after a failure.
   await session
     .removeParts()
     .catch((err: unknown) => log.warn({ err, upload: session.announced.id }, 'parts left'));

@@ -13,7 +13,7 @@ t.test('checkpoints', async (t) => {
   const call = (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object) =>
     stack.request({ method, url: `/v1/${url}`, ...(payload && { payload }) });
 
-  /** A job that runs, with checkpoints at these steps. */
+  /** A running job with checkpoints at these steps. */
   async function running(...steps: number[]) {
     const job = await stack.createJob();
     const execution = await claimAndTrain(store, job.id, { steps: steps[0] ?? 1 });
@@ -23,7 +23,7 @@ t.test('checkpoints', async (t) => {
     return { job, execution, checkpoints: checkpoints.reverse() };
   }
 
-  t.test('one is read, pinned and unpinned', async (t) => {
+  t.test('a checkpoint is read, pinned and unpinned', async (t) => {
     const { job, execution, checkpoints } = await running(1, 2);
     const [first] = checkpoints as [Checkpoint];
     t.same((await call('GET', `checkpoints/${first.id}`)).json(), first);
@@ -32,14 +32,14 @@ t.test('checkpoints', async (t) => {
       pinned: true,
     });
     t.equal((await call('DELETE', `checkpoints/${first.id}`)).json<Problem>().code, 'checkpoint_pinned');
-    t.ok(await stack.objects.head(`${first.prefix}/PINNED`), 'which a loss of Redis does not make forgotten');
+    t.ok(await stack.objects.head(`${first.prefix}/PINNED`), 'which survives a loss of Redis');
     await t.rejects(store.removeCheckpoint(job.id, execution, first.id), { code: 'checkpoint_pinned' });
     t.same((await call('PATCH', `checkpoints/${first.id}`, { pinned: false })).json(), first);
     t.equal(await stack.objects.head(`${first.prefix}/PINNED`), null);
     t.equal((await call('PATCH', `checkpoints/${first.id}`, {})).statusCode, 422);
   });
 
-  t.test('one is deleted with its objects, unless a job goes on from it', async (t) => {
+  t.test('a checkpoint is deleted with its objects, unless a job resumes from it', async (t) => {
     const { job, checkpoints } = await running(1, 2);
     const [first, newest] = checkpoints as [Checkpoint, Checkpoint];
     await putTestCheckpoint(objects, first.prefix, { numels: [10], ranks: 2 });
@@ -57,7 +57,7 @@ t.test('checkpoints', async (t) => {
     t.equal((await call('DELETE', `checkpoints/${first.id}`)).statusCode, 404);
   });
 
-  t.test('what is not there', async (t) => {
+  t.test('unknown checkpoints', async (t) => {
     for (const [method, url, body] of [
       ['GET', `checkpoints/${UNKNOWN}`, undefined],
       ['PATCH', `checkpoints/${UNKNOWN}`, { pinned: true }],
@@ -71,7 +71,7 @@ t.test('checkpoints', async (t) => {
       );
   });
 
-  t.test('verify says what is wrong with which object', async (t) => {
+  t.test('verify reports each damaged object', async (t) => {
     const { checkpoints } = await running(1);
     const [{ id, prefix }] = checkpoints as [Checkpoint];
     const verify = async () => (await call('POST', `checkpoints/${id}/verify`)).json<CheckpointVerdict>();
@@ -165,7 +165,9 @@ t.test('checkpoints', async (t) => {
     t.equal(await errors({ overrides: { train: { stepz: 5 } } }), '/train/stepz unknown_field');
     t.equal((await fork({ from_checkpoint: UNKNOWN })).json<Problem>().code, 'checkpoint_not_found');
     const other = await running(1);
-    t.match((await fork({ from_checkpoint: other.checkpoints[0]?.id })).json(), { detail: /is none of/ });
+    t.match((await fork({ from_checkpoint: other.checkpoints[0]?.id })).json(), {
+      detail: /is not a checkpoint of/,
+    });
     const fresh = await stack.createJob();
     t.match((await call('POST', `jobs/${fresh.id}/fork`, {})).json(), { detail: /no checkpoint yet/ });
   });

@@ -23,7 +23,8 @@ export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
   const { from_checkpoint = source.latest_checkpoint?.id, overrides = {} } = request.body;
   if (from_checkpoint === undefined) throw notFound(`${source.id} has no checkpoint yet`);
   const checkpoint = await findOne(store, from_checkpoint);
-  if (checkpoint.job_id !== source.id) throw notFound(`${from_checkpoint} is none of ${source.id}`);
+  if (checkpoint.job_id !== source.id)
+    throw notFound(`${from_checkpoint} is not a checkpoint of ${source.id}`);
   const document = forkDocument(source.spec, checkpoint, overrides);
   const idempotency = idempotencyOf(request, `forkJob/${source.id}`);
   const created = await createdBefore(request, document, idempotency);
@@ -43,7 +44,7 @@ export const updateCheckpoint: OperationHandler<'updateCheckpoint'> = async (req
   const { pinned } = request.body;
   const changed = await store.pinCheckpoint(id, pinned);
   if (changed === null) throw notFound(`there is no checkpoint ${id}`);
-  // For the day on which the records have to be made again; see control/recovery.
+  // Stored for restoring the records after a loss of Redis; see control/recovery.
   const mark = pinKey(changed.prefix);
   if (pinned) await objects.put(mark, new Uint8Array());
   else await objects.delete([mark]);

@@ -17,7 +17,7 @@ interface Filled {
   job_id: string;
 }
 
-/** A job that trains and has a checkpoint whose bytes are there. */
+/** A training job with a complete checkpoint. */
 async function fill({ store, objects, createJob }: TestStack): Promise<Filled> {
   const { id: job_id } = await createJob();
   const execution = await claimAndTrain(store, job_id, { steps: 1 });
@@ -69,7 +69,7 @@ t.test('files in a directory come through the API', async (t) => {
     });
   await putExport(stack, filled);
 
-  t.test('of a checkpoint: the manifest and all shards, each as it was listed', async (t) => {
+  t.test('a checkpoint: the manifest and all shards, as listed', async (t) => {
     const list = (await urls()).json<Download>();
     t.match(list, { checkpoint_id: checkpoint.id, format: null, dtype: null, expires_at: null });
     t.equal(list.files.length, 3);
@@ -83,7 +83,7 @@ t.test('files in a directory come through the API', async (t) => {
     }
   });
 
-  t.test('of an export, with folders in it; whole or in ranges', async (t) => {
+  t.test('an export with subfolders; whole or in ranges', async (t) => {
     const list = (await urls({ format: 'safetensors', dtype: 'fp16' })).json<Download>();
     t.match(list, { format: 'safetensors', dtype: 'fp16', state_digest: checkpoint.state_digest });
     for (const file of list.files) {
@@ -110,7 +110,7 @@ t.test('files in a directory come through the API', async (t) => {
       t.equal((await stack.request({ url, headers: { range } })).statusCode, 400, range);
   });
 
-  t.test('no name reaches anything else', async (t) => {
+  t.test('names cannot reach other objects', async (t) => {
     const secret = `jobs/${filled.job_id}/spec.json`;
     await stack.objects.put(secret, Buffer.from('{}'));
     const names = [
@@ -132,7 +132,7 @@ t.test('files in a directory come through the API', async (t) => {
     }
   });
 
-  t.test('what is not there, and what makes no sense', async (t) => {
+  t.test('unknown files and invalid combinations', async (t) => {
     t.match((await urls({ format: 'safetensors', dtype: 'fp32' })).json<Problem>(), {
       code: 'export_not_found',
     });
@@ -142,13 +142,13 @@ t.test('files in a directory come through the API', async (t) => {
     });
     t.match((await urls({}, `ckpt_${'0'.repeat(26)}`)).json<Problem>(), { code: 'checkpoint_not_found' });
     t.match((await urls({ expires_seconds: 10 })).json<Problem>(), { code: 'validation_failed' });
-    // Recorded, and its bytes are gone.
+    // A record whose bytes are missing.
     const gone = checkpointOf(filled.job_id, 3);
     await stack.store.commitCheckpoint(filled.job_id, filled.execution, gone);
     t.match((await urls({}, gone.id)).json<Problem>(), { code: 'checkpoint_not_found' });
   });
 
-  t.test('an export outlives its checkpoint, and a job has one of its own', async (t) => {
+  t.test('an export outlives its checkpoint, and a job has its own export', async (t) => {
     const { store } = stack;
     await store.deleteCheckpoint(checkpoint.id);
     t.match((await urls()).json<Problem>(), { code: 'checkpoint_not_found' });
@@ -167,7 +167,7 @@ t.test('files in a directory come through the API', async (t) => {
 });
 
 t.test(
-  'what is being downloaded is kept from the retention rule for a while, and from no person',
+  'a download protects a checkpoint from retention for a while, but not from deletion by a client',
   async (t) => {
     const stack = await startTestStack();
     t.teardown(() => stack.close());
@@ -187,12 +187,12 @@ t.test(
 
     const list = (await urls({ expires_seconds: 60 })).json<Download>();
     await t.rejects(retention(), { code: 'checkpoint_held', message: /download/ });
-    t.ok((await holdsOf()) <= 61, 'no longer than the URLs are good');
+    t.ok((await holdsOf()) <= 61, 'as long as the URLs are valid');
     t.equal((await stack.request({ url: list.files[0]?.url ?? '' })).statusCode, 200);
     const after_file = await holdsOf();
-    t.ok(after_file > 3500 && after_file <= 3601, 'each file holds it for an hour more');
+    t.ok(after_file > 3500 && after_file <= 3601, 'each file extends the protection to an hour');
     await urls({ expires_seconds: 60 });
-    t.ok((await holdsOf()) > 3500, 'who asks for less does not take from who asked for more');
+    t.ok((await holdsOf()) > 3500, 'a shorter request does not shorten the protection');
     await putExport(stack, filled);
 
     const removed = await stack.request({ method: 'DELETE', url: `/v1/checkpoints/${checkpoint.id}` });

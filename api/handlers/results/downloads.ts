@@ -16,7 +16,7 @@ export const createDownloadUrls: OperationHandler<'createDownloadUrls'> = async 
   const { expires_seconds = 3600, via = 'auto', ...kind } = request.body ?? {};
   const wanted = { ...kind, hold_ms: expires_seconds * 1000 };
   const set = await findFiles({ store: request.records, objects }, checkpoint_id, wanted);
-  // Reckoned before the URLs are made: they are good for no less.
+  // Computed before the URLs are created, so the URLs are valid at least that long.
   const expires_at = new Date(Date.now() + expires_seconds * 1000).toISOString();
   let is_signed = via === 'auto';
   const files: DownloadFile[] = [];
@@ -35,7 +35,7 @@ export const createDownloadUrls: OperationHandler<'createDownloadUrls'> = async 
   };
 };
 
-/** From the request of a file on: for this one, and for the pause before the next. */
+/** Protection from retention after the request for a file: covers its transfer and the pause before the next file. */
 const FILE_HOLD_MS = 3_600_000;
 
 export const getCheckpointFile: OperationHandler<'getCheckpointFile'> = async (request, reply) => {
@@ -43,7 +43,7 @@ export const getCheckpointFile: OperationHandler<'getCheckpointFile'> = async (r
   const { name, ...kind } = request.query;
   const wanted = { ...kind, hold_ms: FILE_HOLD_MS };
   const set = await findFiles({ store: request.records, objects }, request.params.checkpoint_id, wanted);
-  // Only what is in the list: no name is made into a key that is not there.
+  // Only listed files are served; a name is never turned into a key.
   const file = set.files.find((candidate) => candidate.name === name);
   if (!file)
     throw new ZerofleetError('export_not_found', 'there is no file of this name; download-urls lists them');

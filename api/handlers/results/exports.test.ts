@@ -59,17 +59,17 @@ t.test('exports of a checkpoint', async (t) => {
     t.match(await list(), [{ format: 'deepspeed_universal', state: 'running', error: null }]);
   });
 
-  await t.test('has the dtype of the job when none is given', async (t) => {
+  await t.test('defaults to the dtype of the job', async (t) => {
     t.match((await post({})).json(), { format: 'safetensors', dtype: 'bf16' });
     t.match((await post({ dtype: 'fp16' })).json(), { format: 'safetensors', dtype: 'fp16' });
   });
 
-  await t.test('says why it failed', async (t) => {
+  await t.test('reports why it failed', async (t) => {
     progress = { state: 'failed', error: { code: 'shard_corrupt', message: 'bytes of chunk 3' } };
     t.match(await list(), [{ state: 'failed', error: progress.error }, {}, {}]);
   });
 
-  await t.test('is what its record says, once it is written', async (t) => {
+  await t.test('is described by its record once it is written', async (t) => {
     const count = asked.length;
     const record = {
       checkpoint_id: checkpoint.id,
@@ -84,7 +84,7 @@ t.test('exports of a checkpoint', async (t) => {
     await putExportRecord(stack.objects, { format_version: 1, ...record, files: [] });
     const written = { ...record, state: 'succeeded', error: null };
     t.strictSame((await post({})).json(), written, 'the first record stays');
-    t.equal(asked.length, count, 'nobody is asked again');
+    t.equal(asked.length, count, 'no worker is called again');
     t.match(await list(), [written, { format: 'deepspeed_universal' }, { dtype: 'fp16' }]);
     await stack.objects.put(`${record.prefix}/EXPORT.json`, Buffer.from('{}'));
     t.equal((await post({})).json<Problem>().code, 'export_failed');
@@ -107,7 +107,7 @@ t.test('exports of a checkpoint', async (t) => {
     t.equal(reply.json<Problem>().code, 'checkpoint_not_found');
   });
 
-  await t.test('of a checkpoint that is gone', async (t) => {
+  await t.test('of a removed checkpoint', async (t) => {
     await stack.objects.delete([`${checkpoint.prefix}/MANIFEST.json`]);
     t.equal((await post({ dtype: 'fp32' })).json<Problem>().code, 'checkpoint_not_found');
   });

@@ -24,7 +24,7 @@ export const exportCheckpoint: OperationHandler<'exportCheckpoint'> = async (req
   };
   const record = await readExportRecord(objects, payload.prefix);
   if (record) return reply.code(202).send(written(record));
-  // Until it is written, or its writer gives up, the retention rule leaves the checkpoint alone.
+  // Retention keeps the checkpoint until the export is written or has failed.
   const held = await store.holdCheckpoint(id, exportName({ checkpoint: id, format, dtype }));
   if (!held) throw notFound(`checkpoint ${id} was removed`);
   const told = underWay(payload, await exports.request(spec.resources.pool, payload));
@@ -38,7 +38,7 @@ export const listCheckpointExports: OperationHandler<'listCheckpointExports'> = 
   const found = await store.findCheckpoint(checkpoint_id);
   if (found === null) throw notFound(`there is no checkpoint ${checkpoint_id}`);
   const data: CheckpointExport[] = [];
-  // What is written is found by its record, also when the checkpoint is gone; what is not yet has a place in the queue.
+  // A finished export is found by its record, even if the checkpoint was removed; an unfinished one by its queue entry.
   for await (const { key } of objects.list(exportsPrefix(found.job_id))) {
     const [, prefix] = /^(.*)\/EXPORT\.json$/.exec(key) ?? [];
     const record = prefix?.includes(`-${checkpoint_id}-`) ? await readExportRecord(objects, prefix) : null;

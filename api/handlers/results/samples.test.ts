@@ -24,7 +24,7 @@ t.test('a sample of a checkpoint', async (t) => {
   const sample = (payload: object, id = checkpoint.id) =>
     stack.request({ method: 'POST', url: `/v1/checkpoints/${id}/sample`, payload });
 
-  t.test('goes to the pool of its job, with every option', async (t) => {
+  t.test('is sent to the pool of its job, with every option', async (t) => {
     const before = await stack.store.now();
     const reply = await sample({ prompt: 'to', temperature: 0.5, top_p: 0.9 });
     t.equal(reply.statusCode, 200);
@@ -46,7 +46,7 @@ t.test('a sample of a checkpoint', async (t) => {
     t.ok(wait_ms >= 5_000 && wait_ms < 60_000);
   });
 
-  t.test('messages go to a job with a chat template', async (t) => {
+  t.test('messages require a job with a chat template', async (t) => {
     const { id: dataset } = await stack.upload(CHATS, 'jsonl');
     const chatty = await stack.createJob({ data: { dataset, chat_template: '{{ messages }}' } });
     await claimAndTrain(stack.store, chatty.id, { steps: 1 });
@@ -61,7 +61,7 @@ t.test('a sample of a checkpoint', async (t) => {
     t.match(refused, { status: 422, errors: [{ pointer: '/messages', code: 'chat_template_missing' }] });
   });
 
-  t.test('what a worker could not do is told', async (t) => {
+  t.test('the error of a worker is returned', async (t) => {
     answer = { ok: false, error: { code: 'shard_corrupt', message: 'bytes of chunk 3 are wrong' } };
     t.equal((await sample({ prompt: 'to' })).statusCode, 500);
     answer = { ok: false, error: { code: 'no_such_code', message: 'the core says no' } };
@@ -90,10 +90,10 @@ t.test('a sample of a checkpoint', async (t) => {
         JSON.stringify(payload),
       );
     }
-    t.equal(asked.length, count, 'no worker was asked');
+    t.equal(asked.length, count, 'no worker was called');
   });
 
-  t.test('a checkpoint that is not there', async (t) => {
+  t.test('an unknown checkpoint', async (t) => {
     const none = await sample({ prompt: 'to' }, 'ckpt_00000000000000000000000000');
     t.equal(none.json<Problem>().code, 'checkpoint_not_found');
     await stack.objects.delete([`${checkpoint.prefix}/MANIFEST.json`]);

@@ -38,6 +38,6 @@ export const sampleCheckpoint: OperationHandler<'sampleCheckpoint'> = async (req
 };
 
 function noTemplate(): ZerofleetError {
-  const message = 'the job has no chat template to make a text of messages; send a prompt';
+  const message = 'the job has no chat template for messages; send a prompt';
   return invalidDocument([{ pointer: '/messages', code: 'chat_template_missing', message }]);
 }

@@ -1,4 +1,4 @@
-/** What changes jobs and checkpoints. */
+/** Mutating requests for jobs and checkpoints. */
 import type { InjectOptions } from 'fastify';
 import type { Job } from '../../../contracts/index.js';
 import { putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
@@ -22,7 +22,7 @@ const eventsOf =
       (event) => 'type' in event && event.type === type,
     ).length;
 
-/** A job that runs and has a checkpoint. */
+/** A running job with a checkpoint. */
 async function trained(stack: TestStack) {
   const job = await stack.createJob();
   const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });

@@ -1,25 +1,25 @@
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { TestStack } from '../stack.js';
 
-/** A request that may change something, and what it has done so far, as a number that one effect changes by one. */
+/** A mutating request and a measure of its effects, which each effect changes by one. */
 export interface Prepared {
   request: InjectOptions;
-  /** @param answered what the request was answered so far */
+  /**  @param answered answers to the request so far */
   effects(answered: readonly LightMyRequestResponse[]): Promise<number>;
 }
 
-/** An operation that may change something. */
+/** A mutating operation. */
 export interface Mutation {
-  /** Of the answer when it did. */
+  /** Status of a successful answer. */
   status: number;
   prepare(stack: TestStack): Promise<Prepared>;
   /** Its answer is not repeated. */
   showsSecret?: true;
-  /** Its key is kept in the step that has the effect: all repetitions are answered alike, whenever they come. */
+  /** Its key is stored atomically with the effect: all repetitions get the same answer at any time. */
   isAtomic?: true;
 }
 
-/** How many things a list has. */
+/** Number of items of a list. */
 export const numOf = (stack: TestStack, url: string) => async () =>
   (await stack.request({ url: `${url}?limit=100` })).json<{ data: unknown[] }>().data.length;
 

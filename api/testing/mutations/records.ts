@@ -1,4 +1,4 @@
-/** What changes datasets, models, keys, webhooks and projects. */
+/** Mutating requests for datasets, models, keys, webhooks and projects. */
 import { ulid } from 'ulid';
 import type { NewApiKey, Upload, WebhookWithSecret } from '../../../contracts/index.js';
 import { modelFolder, tarOf, testModel } from '../../../platform/testing/models.js';
@@ -26,7 +26,7 @@ const uploadOf = async (stack: TestStack): Promise<string> => {
   return id;
 };
 
-/** There is no list of them. */
+/** No list of uploads exists. */
 const numUploads =
   ({ objects }: TestStack) =>
   async () => {
@@ -158,7 +158,7 @@ export const RECORD_MUTATIONS = {
       const request = { method: 'POST', url: `/v1/api-keys/${id}/rotate`, payload: {} };
       return {
         request,
-        // A second rotation would end the secret of before.
+        // A second rotation would end the previous secret.
         effects: async (answered) => {
           const shown = answered.flatMap((reply) => reply.json<Partial<NewApiKey>>().secret ?? []);
           const found = await Promise.all([secret, ...shown].map((one) => store.findApiKey(one)));
@@ -230,7 +230,7 @@ export const RECORD_MUTATIONS = {
       await stack.store.recordAttempt({ ...record, state: 'failed' });
       return {
         request: { method: 'POST', url: `/v1/webhooks/${webhook_id}/deliveries/${id}/redeliver` },
-        // It is to be sent again; whoever asks while it is asks for nothing more.
+        // It is to be sent again; further requests change nothing while it is.
         effects: async () => Number((await stack.store.getDelivery(webhook_id, id))?.state === 'pending'),
       };
     },

@@ -12,14 +12,14 @@ export interface ReceivedMessage {
 export interface Receiver {
   url: string;
   received: readonly ReceivedMessage[];
-  /** Answers with these statuses in turn, then with 204. */
+  /** Answers with these statuses in sequence, then with 204. */
   answerWith(...statuses: number[]): void;
-  /** Resolves as soon as `condition` holds; it is looked at after each message. */
+  /** Resolves once `condition` holds; it is evaluated after each message. */
   until(condition: (received: readonly ReceivedMessage[]) => boolean): Promise<void>;
   close(): Promise<void>;
 }
 
-/** An HTTP server on loopback that keeps what it is sent. */
+/** An HTTP server on loopback that stores received messages. */
 export async function startReceiver(): Promise<Receiver> {
   const received: ReceivedMessage[] = [];
   const statuses: number[] = [];

@@ -10,7 +10,7 @@ import { startReceiver } from './receiver.js';
 const LOOPBACK = ['127.0.0.0/8'];
 export const log = createLogger({ level: 'silent', name: 'test' });
 
-/** An API with a receiver on loopback, and what sends to it. */
+/** An API with a receiver on loopback, and a sender. */
 export async function setUp(t: Test) {
   const stack = await startTestStack({ webhookAllow: LOOPBACK });
   const receiver = await startReceiver();
@@ -20,7 +20,7 @@ export async function setUp(t: Test) {
   });
   const { store, redis, request } = stack;
 
-  /** As an API process runs them. */
+  /** Starts sending like an API process. */
   const startSending = async (changes: Partial<WebhookSenderOptions> = {}) => {
     const policy = new AddressPolicy(LOOPBACK);
     const timing = { retry_delays_ms: [1, 1], timeout_ms: 60_000 };

@@ -1,6 +1,6 @@
 /**
- * Every request that may change something, sent three times at once with one idempotency key: one effect. A new operation does not
- * compile before it is in one of the tables.
+ * Idempotency of every mutating request: sent three times concurrently with one idempotency key, it has one effect. A new
+ * operation does not compile until one of the tables lists it.
  */
 import type { LightMyRequestResponse } from 'fastify';
 import t from 'tap';
@@ -14,7 +14,7 @@ import { RECORD_MUTATIONS } from '../../testing/mutations/records.js';
 import { startTestStack } from '../../testing/stack.js';
 
 const reads: 'changes nothing' = 'changes nothing';
-/** A part of an upload that is sent again replaces itself: nobody wants to keep its key for seven days. */
+/** Sending a part of an upload again replaces it, so its key need not be stored for seven days. */
 const unkeyed: 'takes no key' = 'takes no key';
 
 const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unkeyed } = {
@@ -65,7 +65,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
 };
 
 const asked = new Set<string>();
-/** Workers that never get round to it. */
+/** Workers that never start an export. */
 const exports: ExportPort = {
   request: async (_pool, payload) => {
     asked.add(JSON.stringify(payload));
@@ -84,15 +84,15 @@ function repeats({ isAtomic, showsSecret }: Mutation): string[] {
   return ['idempotency_key_in_use', ...(showsSecret ? ['answer_shown_once'] : [])];
 }
 
-t.test('the tables say which operations change something', async (t) => {
+t.test('the tables list every mutating operation', async (t) => {
   const { operations } = stack.app.services.contract;
   for (const { operationId, isAudited, isKeyed } of operations.values()) {
     const row = ROWS[operationId];
-    t.equal(row !== reads && row !== unkeyed, isKeyed, `${operationId} takes a key if it changes something`);
+    t.equal(row !== reads && row !== unkeyed, isKeyed, `${operationId} takes a key if it is mutating`);
     if (row === unkeyed) continue;
-    // Who gets URLs that need no key is worth an entry of the audit log.
+    // Creating URLs that need no key is worth an entry in the audit log.
     const changes = isAudited && !/^create(Download|Upload)Urls$/.test(operationId);
-    t.equal(isKeyed, changes, `${operationId} is in the audit log if it changes something`);
+    t.equal(isKeyed, changes, `${operationId} is in the audit log if it is mutating`);
   }
 });
 
@@ -126,36 +126,29 @@ for (const [id, row] of Object.entries(ROWS)) {
   });
 }
 
-t.test(
-  'what was refused or has failed leaves its key free; another request with a key that was used is refused',
-  async (t) => {
-    const { id } = await stack.createJob();
-    const headers = { 'idempotency-key': ulid() };
-    const resize = (ranks: number, of = id) =>
-      stack.request({ method: 'POST', url: `/v1/jobs/${of}/resize`, headers, payload: { ranks } });
-    t.equal((await resize(100)).statusCode, 422);
-    t.equal((await resize(3)).statusCode, 202);
-    t.equal(codeOf(await resize(4)), 'idempotency_key_reused');
-    t.equal(
-      codeOf(await resize(3, (await stack.createJob()).id)),
-      'idempotency_key_reused',
-      'of another job',
-    );
-    // Of another route it is another key.
-    t.equal((await stack.request({ method: 'POST', url: `/v1/jobs/${id}/pause`, headers })).statusCode, 202);
-    const mine = await stack.headersIn('team-b');
-    const url = `/v1/jobs/${id}/resize`;
-    const theirs = await stack.request({
-      method: 'POST',
-      url,
-      headers: { ...headers, ...mine },
-      payload: { ranks: 3 },
-    });
-    t.equal(codeOf(theirs), 'job_not_found', 'of another project, too');
-  },
-);
+t.test('a refused or failed request frees its key; another request with a used key is refused', async (t) => {
+  const { id } = await stack.createJob();
+  const headers = { 'idempotency-key': ulid() };
+  const resize = (ranks: number, of = id) =>
+    stack.request({ method: 'POST', url: `/v1/jobs/${of}/resize`, headers, payload: { ranks } });
+  t.equal((await resize(100)).statusCode, 422);
+  t.equal((await resize(3)).statusCode, 202);
+  t.equal(codeOf(await resize(4)), 'idempotency_key_reused');
+  t.equal(codeOf(await resize(3, (await stack.createJob()).id)), 'idempotency_key_reused', 'of another job');
+  // The same text on another route is another key.
+  t.equal((await stack.request({ method: 'POST', url: `/v1/jobs/${id}/pause`, headers })).statusCode, 202);
+  const mine = await stack.headersIn('team-b');
+  const url = `/v1/jobs/${id}/resize`;
+  const theirs = await stack.request({
+    method: 'POST',
+    url,
+    headers: { ...headers, ...mine },
+    payload: { ranks: 3 },
+  });
+  t.equal(codeOf(theirs), 'job_not_found', 'of another project, too');
+});
 
-t.test('an upload is told from another by what is said about it', async (t) => {
+t.test('uploads are distinguished by their parameters', async (t) => {
   const headers = { 'idempotency-key': ulid(), 'content-type': 'text/plain' };
   const send = (payload: string, name = 'one') =>
     stack.request({ method: 'POST', url: `/v1/datasets?name=${name}`, headers, payload });

@@ -1,4 +1,4 @@
-/** How the objects and folders are found that documents name by URI: in the project's records, and in the bucket. */
+/** Look-ups of objects and folders that documents refer to by URI: in the project's records, then in the bucket. */
 import type { FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 import { tooLarge } from '../datasets/upload.js';
@@ -10,13 +10,13 @@ import type { DataLookups } from './find-data.js';
 import type { InitLookups } from './find-init.js';
 import type { TokenizerLookups } from './find-tokenizer.js';
 
-type Asking = Pick<FastifyRequest, 'records' | 'server' | 'apiKey'>;
+type LookupContext = Pick<FastifyRequest, 'records' | 'server' | 'apiKey'>;
 
-/** Looks for the object that a document names as its data. */
-export function lookForObject({ records, server, apiKey }: Asking): NonNullable<DataLookups['object']> {
+/** Looks up the object used as data. */
+export function findObject({ records, server, apiKey }: LookupContext): NonNullable<DataLookups['object']> {
   const { sources, limits } = server.services;
   return async (uri, format) => {
-    // It becomes a dataset, and whoever asks learns whether it is there.
+    // It becomes a dataset, and the caller learns whether it exists.
     if (apiKey !== null) requireScopes(apiKey, ['datasets']);
     const object = await sources.find(uri);
     if (object.bytes === 0) throw new ZerofleetError('dataset_empty', `${uri} is empty`);
@@ -26,8 +26,8 @@ export function lookForObject({ records, server, apiKey }: Asking): NonNullable<
   };
 }
 
-/** Looks for the folder of the model that a document begins with. Of one that is new `config.json` is read, and nothing else. */
-export function lookForFolder({ records, server, apiKey }: Asking): NonNullable<InitLookups['folder']> {
+/** Looks up the folder used as initial model. Reads only `config.json` of a new one. */
+export function findFolder({ records, server, apiKey }: LookupContext): NonNullable<InitLookups['folder']> {
   const { sources, inspector, limits } = server.services;
   return async (uri) => {
     if (apiKey !== null) requireScopes(apiKey, ['models']);
@@ -39,12 +39,12 @@ export function lookForFolder({ records, server, apiKey }: Asking): NonNullable<
   };
 }
 
-/** Looks for the tokenizer that a document names, and reads it, if it is new. */
-export function lookForTokenizer({
+/** Looks up the object used as tokenizer; reads a new one. */
+export function findTokenizerObject({
   records,
   server,
   apiKey,
-}: Asking): NonNullable<TokenizerLookups['tokenizer']> {
+}: LookupContext): NonNullable<TokenizerLookups['tokenizer']> {
   const { tokenizers } = server.services;
   return async (uri) => {
     if (apiKey !== null) requireScopes(apiKey, ['models']);

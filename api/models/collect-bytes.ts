@@ -1,11 +1,11 @@
 import type { Hash } from 'node:crypto';
 
 /**
- * All pieces in memory of its own, which a thread can take over. They are put in their places as they come: to join them at the end would
- * hold up the server while tens of megabytes are copied.
- * @param bytes how many there will be, or more
+ * Collects all pieces in their own memory, which a thread can take over. Each piece is copied as it arrives: joining tens of
+ * megabytes at the end would block the event loop.
+ * @param bytes expected number of bytes, or more
  */
-export async function wholeOf(
+export async function collectBytes(
   content: AsyncIterable<Uint8Array>,
   bytes: number,
   hash?: Hash,
