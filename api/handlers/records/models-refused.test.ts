@@ -146,7 +146,7 @@ t.test('models that are refused', async (t) => {
       'a configuration of a tokenizer that is no object',
       await spoiled((files) => files.set('tokenizer_config.json', Buffer.from('[]'))),
       'tokenizer_invalid',
-      /tokenizer_config.json is no JSON object/,
+      /tokenizer_config.json is not a JSON object/,
     ],
     [
       'a tokenizer that no text can be read with',
@@ -221,7 +221,7 @@ t.test('models that are refused', async (t) => {
         files.set(SECOND, Buffer.concat([Buffer.from('ffffff7f00000000', 'hex'), Buffer.alloc(90)])),
       ),
       'safetensors_invalid',
-      /says that its header has/,
+      /declares a header of/,
     ],
     [
       'an index with a tensor too many',
