@@ -217,6 +217,6 @@ export class Autoscaler {
 }
 
 /** Parses the states that the previous leader stored. */
-function statesOf(memory: string): Record<string, PoolState> {
-  return memory === '' ? {} : JSON.parse(memory);
+function statesOf(stored: string): Record<string, PoolState> {
+  return stored === '' ? {} : JSON.parse(stored);
 }

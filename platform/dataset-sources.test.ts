@@ -1,6 +1,6 @@
 /**
  * Tests which objects may be requested, and that a URI cannot make the server contact another host. A real
- * server is in s3-source.deep.test.ts.
+ * server is in object-store/s3/source.deep.test.ts.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -13,22 +13,22 @@ import {
   worker,
 } from '../testing/scene.js';
 import { jobOf, NOW, policyOf } from '../testing/world.js';
-import type { TypeMemory } from './types.js';
+import type { TypeState } from './types.js';
 
 t.test('requested machines count, and unlisted agents run on some of them', async (t) => {
-  const scene = (unlistedSince: number, wanted: Record<string, number>) =>
+  const scene = (unlisted_since: number, wanted: Record<string, number>) =>
     decided({
       policy: TWO,
       snapshot: {
         machines: [machine('a')],
-        workers: [worker('a'), ...Array.from({ length: unlistedSince }, (_, i) => worker(`new-${i}`))],
+        workers: [worker('a'), ...Array.from({ length: unlisted_since }, (_, i) => worker(`new-${i}`))],
         wanted,
         jobs: [jobOf('j', { need: 16, held: 0 })],
       },
       state: { machines: { a: idleFor(0) } },
     });
-  const requestedOf = (unlistedSince: number, wanted: Record<string, number>) => {
-    const { report, actions } = scene(unlistedSince, wanted);
+  const requestedOf = (unlisted_since: number, wanted: Record<string, number>) => {
+    const { report, actions } = scene(unlisted_since, wanted);
     return [report.machines.m?.requested, report.machines.expensive?.requested, report.ranks, actions];
   };
   t.same(requestedOf(0, { m: 4 }), [3, 0, 16, []]);
@@ -40,7 +40,7 @@ t.test('requested machines count, and unlisted agents run on some of them', asyn
 
 t.test('a type whose launches time out is replaced by an available one', async (t) => {
   const owed = { since: NOW - 180 * SECOND_MS, machines: 2 };
-  const overdue = (types: Record<string, TypeMemory>, policy = TWO) =>
+  const overdue = (types: Record<string, TypeState>, policy = TWO) =>
     decided({
       policy: { launch_timeout_seconds: 180, ...policy },
       snapshot: { wanted: { m: 2 }, jobs: [jobOf('j', { need: 8 })] },
@@ -67,7 +67,7 @@ t.test('a type whose launches time out is replaced by an available one', async (
 });
 
 t.test('paused and exhausted types are not requested', async (t) => {
-  const asked = (types: Record<string, TypeMemory>, policy: Partial<PoolPolicy> = TWO) =>
+  const asked = (types: Record<string, TypeState>, policy: Partial<PoolPolicy> = TWO) =>
     decided({ policy, snapshot: { jobs: [jobOf('j', { need: 4 })] }, state: { types } }).actions;
   t.same(asked({ m: paused(NOW + 1) }), [wants('expensive', 1)]);
   t.same(asked({ m: paused(NOW) }), [wants('m', 1)]);
@@ -149,7 +149,7 @@ t.test('requests no more than the maximum of ranks beside unmanaged machines', a
         workers: own > 0 ? [worker('own', { slots: own, free: own })] : [],
         jobs: [jobOf('j', { need: 1, want: 100 }), jobOf('k', { need: 9 })],
       },
-      state: { unlistedSince: { own: 0 } },
+      state: { unlisted_since: { own: 0 } },
     }).report;
   t.match(wanted(undefined, 0), { wanted_ranks: 8, refused: { too_large: 1 } });
   t.match(wanted(6, 0), { wanted_ranks: 6 });
@@ -209,9 +209,9 @@ t.test('reports the state of the pool', async (t) => {
 t.test('the state covers present machines and unlisted machines only', async (t) => {
   const { state } = decided({
     snapshot: { machines: [machine('a')], workers: [worker('a'), worker('x')] },
-    state: { machines: { gone: missing(1) }, unlistedSince: { gone: 0 } },
+    state: { machines: { gone: missing(1) }, unlisted_since: { gone: 0 } },
   });
   t.same(Object.keys(state.machines), ['a']);
-  t.same(state.unlistedSince, { x: NOW });
+  t.same(state.unlisted_since, { x: NOW });
   t.equal(state.observed_at, NOW);
 });

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { jobOf, NOW, policyOf, World } from '../testing/world.js';
-import { MAX_GAP_MS } from './memory.js';
+import { MAX_GAP_MS } from './observe.js';
 
 const OWN = { id: 'own', machine: null, numerics: null, slots: 4, free: 4 };
 const wants = (type: string, machines: number) => ({ kind: 'want', type, machines });

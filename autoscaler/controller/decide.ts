@@ -21,7 +21,7 @@ import {
   type Observation,
   observe,
   STRIKES,
-} from './memory.js';
+} from './observe.js';
 import type { Action, Decision, PoolSnapshot, PoolState, RetireReason } from './types.js';
 
 /** Time that a type is not requested after its launches timed out. */
@@ -64,9 +64,9 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
     saving: savingMachines(snapshot),
     state: {
       observed_at: now,
-      machines: Object.fromEntries(observation.machines.map(({ id, memory }) => [id, memory])),
-      types: Object.fromEntries([...observation.types].map(([name, { memory }]) => [name, memory])),
-      unlistedSince: observation.unlistedSince,
+      machines: Object.fromEntries(observation.machines.map(({ id, state }) => [id, state])),
+      types: Object.fromEntries([...observation.types].map(([name, { state }]) => [name, state])),
+      unlisted_since: observation.unlisted_since,
       spent,
     },
     report: reportOf(plan, demand, spent.amount),
@@ -81,15 +81,15 @@ function retireMachines({ policy, snapshot, observation, now, retired }: Plan): 
   const failed = new Set<string>();
   // An agent that does not report its machine may belong to a machine that seems to miss its agent.
   const someAreAnonymous = snapshot.workers.some(({ machine }) => machine === null);
-  for (const { id, type, workers, memory } of observation.machines) {
+  for (const { id, type, workers, state } of observation.machines) {
     if (retired.has(id)) continue;
     if (workers.some(({ retiring }) => retiring) && !busy.has(id)) retired.set(id, 'idle');
-    if (!memory.missing || memory.missing.strikes < STRIKES || someAreAnonymous) continue;
-    retired.set(id, memory.known ? 'agent_lost' : 'never_registered');
-    if (!memory.known) failed.add(type);
+    if (!state.missing || state.missing.strikes < STRIKES || someAreAnonymous) continue;
+    retired.set(id, state.known ? 'agent_lost' : 'never_registered');
+    if (!state.known) failed.add(type);
   }
-  for (const [name, { memory }] of observation.types)
-    if (failed.has(name)) countFailure(memory, policy.boot_grace_seconds * 1000, now);
+  for (const [name, { state }] of observation.types)
+    if (failed.has(name)) countFailure(state, policy.boot_grace_seconds * 1000, now);
 }
 
 /** Counts the machines that stay, by type. Drops requests that another type should take over. */
@@ -106,10 +106,10 @@ function countTypes({ policy, snapshot, observation, now, types, retired }: Plan
   }
   const plans = [...types.values()];
   for (const plan of plans) {
-    const { memory, requested } = plan;
-    if (!isOverdue(memory, requested, policy.launch_timeout_seconds * 1000, now)) continue;
-    if (!plans.some((other) => other !== plan && other.memory.paused_until <= now)) continue;
-    memory.paused_until = Math.max(memory.paused_until, now + LAUNCH_PAUSE_MS);
+    const { state, requested } = plan;
+    if (!isOverdue(state, requested, policy.launch_timeout_seconds * 1000, now)) continue;
+    if (!plans.some((other) => other !== plan && other.state.paused_until <= now)) continue;
+    state.paused_until = Math.max(state.paused_until, now + LAUNCH_PAUSE_MS);
     plan.requested = 0;
   }
 }
@@ -124,8 +124,8 @@ const machinesOf = ({ staying, unlisted, requested }: TypePlan) => staying.lengt
 function suppliesOf({ policy, now, types }: Plan, spent: number): Supply[] {
   const plans = [...types.values()];
   const supplies = plans.map((plan) => {
-    const { type, memory } = plan;
-    return { type, machines: memory.paused_until > now ? 0 : Math.max(0, type.max - machinesOf(plan)) };
+    const { type, state } = plan;
+    return { type, machines: state.paused_until > now ? 0 : Math.max(0, type.max - machinesOf(plan)) };
   });
   const committed = plans.reduce((sum, plan) => sum + machinesOf(plan) * plan.type.price_per_hour, 0);
   return affordable(supplies, affordablePerHour(policy.budget_per_day, spent, now) - committed);
@@ -159,10 +159,10 @@ function wantedRanks(
  * added.
  */
 function growthOf(types: Plan['types'], supplies: readonly Supply[]): Growth[] {
-  return [...types].map(([name, { type, staying, requested, memory }]) => {
+  return [...types].map(([name, { type, staying, requested, state }]) => {
     const starting = staying.filter(({ workers }) => workers.length === 0).length;
     const added = supplies.find((supply) => supply.type.name === name)?.machines ?? 0;
-    return { ranks: (starting + requested + added) * type.slots, numerics: memory.numerics };
+    return { ranks: (starting + requested + added) * type.slots, numerics: state.numerics };
   });
 }
 
@@ -179,9 +179,9 @@ function scaleDown({ policy, now, types, retired }: Plan, ranks: number): void {
   for (const plan of byPriceDesc) {
     const idle = plan.staying
       .filter(
-        ({ memory }) => memory.idle_since !== null && now - memory.idle_since >= policy.idle_seconds * 1000,
+        ({ state }) => state.idle_since !== null && now - state.idle_since >= policy.idle_seconds * 1000,
       )
-      .sort((a, b) => (a.memory.idle_since ?? 0) - (b.memory.idle_since ?? 0));
+      .sort((a, b) => (a.state.idle_since ?? 0) - (b.state.idle_since ?? 0));
     for (const machine of idle) {
       if (machine.ranks > surplus) continue;
       surplus -= machine.ranks;
@@ -228,8 +228,8 @@ function reportOf(plan: Plan, demand: Demand, spent: number): Decision['report']
     ranks: presentRanks(plan),
     refused: demand.refused,
     machines: Object.fromEntries(machines),
-    idle_machines: observation.machines.filter(({ memory }) => memory.idle_since !== null).length,
-    strikes: observation.machines.reduce((sum, { memory }) => sum + (memory.missing?.strikes ?? 0), 0),
+    idle_machines: observation.machines.filter(({ state }) => state.idle_since !== null).length,
+    strikes: observation.machines.reduce((sum, { state }) => sum + (state.missing?.strikes ?? 0), 0),
     anonymous_agents: snapshot.workers.filter(({ machine }) => machine === null).length,
     spent,
     budget_exhausted: spent >= (policy.budget_per_day ?? Number.POSITIVE_INFINITY),

@@ -101,7 +101,7 @@ const states = fc
         observed_at: NOW - 5_000,
         machines: Object.fromEntries(machines),
         types: {},
-        unlistedSince: {},
+        unlisted_since: {},
         spent,
       },
     ];

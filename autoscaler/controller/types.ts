@@ -62,7 +62,7 @@ export interface PoolSnapshot {
 }
 
 /** Stored state of a machine. */
-export interface MachineMemory {
+export interface MachineState {
   /** True once its agent has registered. */
   known: boolean;
   /**
@@ -77,7 +77,7 @@ export interface MachineMemory {
 }
 
 /** Stored state of a machine type. */
-export interface TypeMemory {
+export interface TypeState {
   /**
    * Requested machines that have not appeared, and since when their number has not dropped; null if there are
    * none.
@@ -94,13 +94,13 @@ export interface TypeMemory {
 /** State of a pool from one decision to the next. Plain JSON. */
 export interface PoolState {
   observed_at: number | null;
-  machines: Record<string, MachineMemory>;
-  types: Record<string, TypeMemory>;
+  machines: Record<string, MachineState>;
+  types: Record<string, TypeState>;
   /**
    * Machines that agents name but the capacity does not list, by time of first sight: new ones may not be
    * listed yet.
    */
-  unlistedSince: Record<string, number>;
+  unlisted_since: Record<string, number>;
   /** Cost of machines on `day` (RFC 3339 date, UTC). */
   spent: { day: string; amount: number };
 }
@@ -150,6 +150,6 @@ export const EMPTY_STATE: PoolState = {
   observed_at: null,
   machines: {},
   types: {},
-  unlistedSince: {},
+  unlisted_since: {},
   spent: { day: '', amount: 0 },
 };

@@ -4,10 +4,10 @@ import { decide } from '../controller/decide.js';
 import {
   EMPTY_STATE,
   type Machine,
-  type MachineMemory,
+  type MachineState,
   type PoolSnapshot,
   type PoolState,
-  type TypeMemory,
+  type TypeState,
   type WorkerView,
 } from '../controller/types.js';
 import { NOW, policyOf } from './world.js';
@@ -32,17 +32,17 @@ export const worker = (on: string | null, fields: Partial<WorkerView> = {}): Wor
   retiring: false,
   ...fields,
 });
-export const idleFor = (seconds: number): MachineMemory => ({
+export const idleFor = (seconds: number): MachineState => ({
   known: true,
   idle_since: NOW - seconds * SECOND_MS,
   missing: null,
 });
-export const missing = (strikes: number, known = false): MachineMemory => ({
+export const missing = (strikes: number, known = false): MachineState => ({
   known,
   idle_since: null,
   missing: { since: NOW, strikes },
 });
-export const paused = (until: number, fields: Partial<TypeMemory> = {}): TypeMemory => ({
+export const paused = (until: number, fields: Partial<TypeState> = {}): TypeState => ({
   owed: null,
   failures: 0,
   paused_until: until,

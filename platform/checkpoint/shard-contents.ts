@@ -241,7 +241,7 @@ export function checkShards(
 function checkDistinct(names: readonly string[]): void {
   const seen = new Set<string>();
   for (const name of names) {
-    if (seen.has(name)) throw incomplete(`${name} is there twice`);
+    if (seen.has(name)) throw incomplete(`${name} occurs twice`);
     seen.add(name);
   }
 }
@@ -253,7 +253,7 @@ function checkDistinct(names: readonly string[]): void {
 function placesOf({ params, sharding, world_size }: ShardedState): Place[] {
   const { block_elements, bucket_blocks, expert_sets } = sharding;
   if (world_size % expert_sets !== 0)
-    throw incomplete(`${world_size} ranks are no multiple of ${expert_sets} sets of experts`);
+    throw incomplete(`${world_size} ranks are not a multiple of ${expert_sets} expert sets`);
   const groups = new Map<string, number[]>();
   for (const [index, { name, frozen, expert_set }] of params.entries()) {
     if (expert_set !== null && expert_set >= expert_sets)

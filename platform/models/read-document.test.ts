@@ -23,8 +23,8 @@ t.test('its JSON is an object', async (t) => {
   for (const [text, message] of [
     ['{', /^x.json is not JSON: ./],
     ['\uFEFF{}', /^x.json is not JSON: ./],
-    ['[]', 'x.json is no JSON object'],
-    ['null', 'x.json is no JSON object'],
+    ['[]', 'x.json is not a JSON object'],
+    ['null', 'x.json is not a JSON object'],
   ] as const)
     t.throws(() => jsonObject('x.json', text, 'tokenizer_invalid'), { code: 'tokenizer_invalid', message });
 });

@@ -27,7 +27,7 @@ export function jsonObject(name: string, text: string, code: ErrorCode): Record<
     throw unreadable(name, `is not JSON: ${(error as Error).message.slice(0, 200)}`, code);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw unreadable(name, 'is no JSON object', code);
+    throw unreadable(name, 'is not a JSON object', code);
   return value as Record<string, unknown>;
 }
 

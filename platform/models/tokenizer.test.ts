@@ -23,7 +23,7 @@ const BAD: [string, Record<string, unknown>, RegExp][] = [
   ['a negative id', { model: { vocab: { a: -1 } } }, /has the id -1/],
   ['a fractional id', { model: { vocab: { a: 1.5 } } }, /has the id 1.5/],
   ['an id too large for a table', { model: { vocab: { a: 4e9 } } }, /from 0 to 16777215/],
-  ['added tokens that are not a list', { model: { vocab: { a: 0 } }, added_tokens: {} }, /are no list/],
+  ['added tokens that are not a list', { model: { vocab: { a: 0 } }, added_tokens: {} }, /are not a list/],
   [
     'an added token without an id',
     { model: { vocab: { a: 0 } }, added_tokens: [null] },

@@ -20,12 +20,12 @@ export function vocabSizeOf({ model, added_tokens = [] }: Readonly<Record<string
   if (typeof model !== 'object' || model === null) throw invalid('it has no model');
   const { type, vocab } = model as Record<string, unknown>;
   if (!MODEL_TYPES.includes(type))
-    throw invalid(`its model is of the type ${shown(type)}; BPE, WordPiece and Unigram are read`);
+    throw invalid(`its model has the type ${shown(type)}; supported are BPE, WordPiece and Unigram`);
   let size = 0;
   const add = (id: unknown, token: unknown) => {
     if (typeof id !== 'number' || !Number.isInteger(id) || id < 0 || id >= MAX_VOCAB_SIZE)
       throw invalid(
-        `its token ${shown(token)} has the id ${shown(id)}, which is no number from 0 to ${MAX_VOCAB_SIZE - 1}`,
+        `its token ${shown(token)} has the id ${shown(id)}, which is not an integer from 0 to ${MAX_VOCAB_SIZE - 1}`,
       );
     size = Math.max(size, id + 1);
   };
@@ -34,7 +34,7 @@ export function vocabSizeOf({ model, added_tokens = [] }: Readonly<Record<string
   else if (typeof vocab === 'object' && vocab !== null)
     for (const [token, id] of Object.entries(vocab)) add(id, token);
   else throw invalid('its model has no vocab');
-  if (!Array.isArray(added_tokens)) throw invalid('its added_tokens are no list');
+  if (!Array.isArray(added_tokens)) throw invalid('its added_tokens are not a list');
   for (const token of added_tokens as unknown[]) {
     const { id, content } = (token ?? {}) as Record<string, unknown>;
     add(id, content);

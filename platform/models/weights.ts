@@ -1,10 +1,10 @@
 /**
  * Index of the weights of an uploaded model, written when the model was checked:
  *
- *     models/<model>/config.json, tokenizer.json …      as they came
- *     models/<model>/model-00001-of-00002.safetensors   as they came
- *     models/<model>/zero/<parameter>/fp32.pt …         of a checkpoint in DeepSpeed's universal layout, as they came
- *     models/<model>/WEIGHTS.json                       this; readers believe it and never look at a header again
+ *     models/<model>/config.json, tokenizer.json …      as uploaded
+ *     models/<model>/model-00001-of-00002.safetensors   as uploaded
+ *     models/<model>/zero/<parameter>/fp32.pt …         of a checkpoint in DeepSpeed's universal layout, as uploaded
+ *     models/<model>/WEIGHTS.json                       this index; readers trust it and read no headers
  */
 import { modelKey, ZerofleetError } from '../../contracts/index.js';
 import { STATE_NAMES } from '../checkpoint/manifest.js';

@@ -2,7 +2,7 @@ import t from 'tap';
 import { Periodic } from './periodic.js';
 
 t.test('work is repeated after a failure, which is reported', async (t) => {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   let times = 0;
   await new Promise<void>((resolve) => {
     const periodic = new Periodic(
@@ -12,10 +12,10 @@ t.test('work is repeated after a failure, which is reported', async (t) => {
         void periodic.close().then(resolve);
       },
       1,
-      (error) => told.push(error),
+      (error) => reported.push(error),
     );
   });
-  t.match(told, [{ message: 'once' }]);
+  t.match(reported, [{ message: 'once' }]);
   t.equal(times, 2, 'but not after close');
 });
 

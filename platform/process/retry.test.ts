@@ -30,14 +30,14 @@ function failing(failures: number) {
 
 t.test('retries until success, and reports each failure', async (t) => {
   const { operation, errors, tries } = failing(2);
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const result = await retry(operation, AT_ONCE, {
     retryable: () => true,
-    onRetry: (error, attempt) => told.push([error, attempt]),
+    onRetry: (error, attempt) => reported.push([error, attempt]),
   });
   t.equal(result, 'done');
   t.equal(tries(), 3);
-  t.strictSame(told, [
+  t.strictSame(reported, [
     [errors[0], 1],
     [errors[1], 2],
   ]);

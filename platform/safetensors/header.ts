@@ -90,9 +90,9 @@ export function checkTensors(tensors: readonly HeaderTensor[], file: string): vo
     const bytes = numel * ELEMENT_BYTES[dtype];
     if (!Number.isSafeInteger(bytes)) throw fail(`has an impossible shape [${shape}]`);
     if (end - begin !== bytes) throw fail(`has ${end - begin} bytes for ${numel} elements of ${dtype}`);
-    if (begin < position) throw fail(`begins at byte ${begin}, inside of what ends at ${position}`);
-    if (begin > position) throw fail(`begins at byte ${begin}, after a hole from ${position} on`);
-    if (names.has(name) || name === '__metadata__') throw fail('is there twice');
+    if (begin < position) throw fail(`begins at byte ${begin}, inside of a tensor that ends at ${position}`);
+    if (begin > position) throw fail(`begins at byte ${begin}, after a gap from ${position} on`);
+    if (names.has(name) || name === '__metadata__') throw fail('occurs twice');
     names.add(name);
     position = end;
   }

@@ -36,15 +36,12 @@ export function safetensorsHeaderBytes(start: Uint8Array, file = SOME_FILE): num
     throw malformed(file.name, `ends after ${start.length} bytes, inside of its length field`);
   const length = Buffer.from(start.buffer, start.byteOffset, LENGTH_BYTES).readBigUInt64LE();
   if (length > MAX_JSON_BYTES)
-    throw malformed(
-      file.name,
-      `says that its header has ${length} bytes; at most ${MAX_JSON_BYTES} are read`,
-    );
+    throw malformed(file.name, `declares a header of ${length} bytes; the maximum is ${MAX_JSON_BYTES}`);
   const bytes = LENGTH_BYTES + Number(length);
   if (file.bytes !== undefined && bytes > file.bytes)
     throw malformed(
       file.name,
-      `says that its header has ${length} bytes, but ends after ${file.bytes} bytes in all`,
+      `declares a header of ${length} bytes, but ends after ${file.bytes} bytes in all`,
     );
   return bytes;
 }
@@ -68,7 +65,7 @@ export function parseSafetensorsHeader(start: Uint8Array, file = SOME_FILE): Saf
 
 function parseJson(json: Uint8Array, file: string): Record<string, unknown> {
   // Required by the format, so that other files are not mistaken for a header.
-  if (json[0] !== '{'.charCodeAt(0)) throw malformed(file, 'has a header that is no JSON object');
+  if (json[0] !== '{'.charCodeAt(0)) throw malformed(file, 'has a header that is not a JSON object');
   const excess = jsonExcess(json, JSON_LIMITS);
   if (excess !== null) throw malformed(file, `has a header that ${excess}`);
   let text: string;
@@ -82,7 +79,7 @@ function parseJson(json: Uint8Array, file: string): Record<string, unknown> {
   const twice = repeatedKey(text);
   if (twice !== null) {
     const [tensor, field] = twice;
-    throw malformed(file, field === undefined ? 'is there twice' : `has the field ${field} twice`, tensor);
+    throw malformed(file, field === undefined ? 'occurs twice' : `has the field ${field} twice`, tensor);
   }
   return value as Record<string, unknown>;
 }

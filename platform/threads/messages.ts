@@ -9,7 +9,7 @@ export type ToThread =
 
 /** Message of a thread: a task has started, requests bytes, or has ended. */
 export type FromThread =
-  | { kind: 'begun' }
+  | { kind: 'started' }
   | { kind: 'read'; read: number; begin: number; end: number }
   | { kind: 'done'; value: unknown }
   | { kind: 'error'; error: SentError };

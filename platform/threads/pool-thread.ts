@@ -100,7 +100,7 @@ export class PoolThread {
   }
 
   private hear(message: FromThread): void {
-    if (message.kind === 'begun') this.watch(this.busyMs());
+    if (message.kind === 'started') this.watch(this.busyMs());
     else if (message.kind === 'read') void this.answer(message);
     else if (message.kind === 'done') this.settle(({ resolve }) => resolve(message.value));
     else this.settle(({ reject }) => reject(receivedError(message.error)));

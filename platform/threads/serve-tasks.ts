@@ -32,7 +32,7 @@ export function serveTasks(tasks: TaskTable): void {
   };
   parentPort?.on('message', (message: ToThread) => {
     if (message.kind === 'task') {
-      say({ kind: 'begun' });
+      say({ kind: 'started' });
       void run(message.name, message.input);
       return;
     }

@@ -61,7 +61,7 @@ export class Bpe implements TokenModel {
     const place = `${component.place}.merges[${rank}]`;
     const [left, right, ...rest] = typeof merge === 'string' ? merge.split(' ') : (merge as unknown[]);
     if (typeof left !== 'string' || typeof right !== 'string' || rest.length > 0)
-      throw refused(`${place} is no pair of tokens`);
+      throw refused(`${place} is not a pair of tokens`);
     const pair = this.vocabulary.named(left, place) * PAIR_BASE + this.vocabulary.named(right, place);
     this.ranks.set(pair, rank);
     this.merged[rank] = this.vocabulary.named(left + right.slice(this.prefix.length), place);

@@ -18,7 +18,7 @@ export class Component {
     readonly place: string,
   ) {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw refused(`${place} is no object`);
+      throw refused(`${place} is not an object`);
     this.fields = value as Record<string, unknown>;
   }
 

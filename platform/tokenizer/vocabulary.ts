@@ -25,7 +25,7 @@ export class Vocabulary {
   /** Returns the id of a token that the model names. */
   named(token: string, place: string): number {
     const id = this.ids.get(token);
-    if (id === undefined) throw refused(`${place} is ${JSON.stringify(token)}, which is no token`);
+    if (id === undefined) throw refused(`${place} is ${JSON.stringify(token)}, which is not a token`);
     return id;
   }
 

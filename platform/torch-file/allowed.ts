@@ -64,7 +64,7 @@ const MAX_DIMENSIONS = 64;
 
 export function allowedGlobal(name: string, refuse: Refuse): Global {
   if (!ALLOWED.has(name))
-    throw refuse(`names ${JSON.stringify(name.slice(0, 200))}, which no tensor file needs`);
+    throw refuse(`names ${JSON.stringify(name.slice(0, 200))}, which is not allowed in a tensor file`);
   return new Global(name);
 }
 
@@ -85,10 +85,10 @@ export function reduce(
   refuse: Refuse,
 ): TorchValue {
   if (!(callee instanceof Global) || !(args instanceof PyTuple))
-    throw refuse('calls what is no function (REDUCE)');
+    throw refuse('calls a value that is not a function (REDUCE)');
   const { name } = callee;
   const made = RECORDS.includes(name) ? new PyRecord(name, args.items) : CALLS[name]?.(args.items, refuse);
-  if (made === undefined) throw refuse(`calls ${name} with what it does not take (REDUCE)`);
+  if (made === undefined) throw refuse(`calls ${name} with invalid arguments (REDUCE)`);
   return made;
 }
 
@@ -115,7 +115,7 @@ function rebuildTensor(args: readonly TorchValue[], refuse: Refuse): TorchTensor
     steps === null ||
     sizes.length !== steps.length
   )
-    throw refuse('describes a tensor wrongly');
+    throw refuse('describes an invalid tensor');
   return new TorchTensor(STORAGE_DTYPES[storage.type], sizes, storage.key, offset, storage.numel, steps);
 }
 

@@ -84,9 +84,9 @@ t.test('bytes are read as the call that Python would make, without making it', a
 });
 
 const HOSTILE: [string, string, RegExp][] = [
-  ['system', 'torch_file_unsafe', /names "(posix|nt)\.system", which no tensor file needs/],
+  ['system', 'torch_file_unsafe', /names "(posix|nt)\.system", which is not allowed in a tensor file/],
   ['eval', 'torch_file_unsafe', /names "__builtin__\.eval"/],
-  ['getattr', 'torch_file_unsafe', /calls builtins\.getattr with what it does not take/],
+  ['getattr', 'torch_file_unsafe', /calls builtins\.getattr with invalid arguments/],
   ['object', 'torch_file_unsafe', /names "__main__\.Plain"/],
   ['torch', 'torch_file_unsafe', /names "torch\.serialization\.load"/],
   ['legacy', 'torch_file_invalid', /does not end as a zip file does/],

@@ -83,7 +83,7 @@ function placeOf(tensor: TorchTensor, records: ReadonlyMap<string, ScannedEntry>
   const { dtype, shape, storage, offset, storage_numel, numel } = tensor;
   const entry = records.get(`data/${storage}`);
   const fail = (problem: string) => malformed(file, `a tensor of shape [${shape}] ${problem}`);
-  if (entry === undefined) throw fail(`has the storage ${shown(storage)}, which is not there`);
+  if (entry === undefined) throw fail(`has the storage ${shown(storage)}, which is missing`);
   const element = ELEMENT_BYTES[dtype];
   if (entry.end - entry.begin !== storage_numel * element)
     throw fail(`has ${storage_numel} elements of ${dtype} in a storage of ${entry.end - entry.begin} bytes`);

@@ -114,7 +114,7 @@ t.test('a tensor with custom attributes is that tensor', async (t) => {
   ])
     t.throws(bad, {
       code: 'torch_file_unsafe',
-      message: /calls torch._tensor._rebuild_from_type_v2 with what/,
+      message: /calls torch._tensor._rebuild_from_type_v2 with invalid arguments/,
     });
 });
 
@@ -126,23 +126,23 @@ const REFUSED: [string, (string | number[])[], RegExp][] = [
   ['NEWOBJ_EX', ['ctorch\nSize\n)}', [0x92], '.'], /opcode NEWOBJ_EX/],
   ['BUILD of a list', [']}b.'], /state of an object \(BUILD\)/],
   ['BUILD of a tensor class', ['ctorch\nFloatStorage\n}b.'], /\(BUILD\)/],
-  ['REDUCE of a text', [text('x'), ')R.'], /calls what is no function/],
+  ['REDUCE of a text', [text('x'), ')R.'], /calls a value that is not a function/],
   [
     'REDUCE of a class with other arguments',
     ['ccollections\nOrderedDict\n', 'K', [1], [0x85], 'R.'],
-    /does not take/,
+    /with invalid arguments/,
   ],
   [
     'getattr of another object',
     ['c__builtin__\ngetattr\n', text('a'), text('upper'), [0x86], 'R.'],
-    /does not take/,
+    /with invalid arguments/,
   ],
   [
     'getattr of a class that is not an enumeration',
     ['cbuiltins\ngetattr\nctorch\nTensor\n', text('to'), [0x86], 'R.'],
-    /does not take/,
+    /with invalid arguments/,
   ],
-  ['a class that can not be called', ['ctorch\nTensor\n)R.'], /does not take/],
+  ['a class that can not be called', ['ctorch\nTensor\n)R.'], /with invalid arguments/],
   [
     'a tensor with too many dimensions',
     [
@@ -163,13 +163,13 @@ const REFUSED: [string, (string | number[])[], RegExp][] = [
       [1, 0x89],
       'NtR.',
     ],
-    /describes a tensor wrongly/,
+    /describes an invalid tensor/,
   ],
-  ['REDUCE of a storage class', ['ctorch\nFloatStorage\n)R.'], /does not take/],
+  ['REDUCE of a storage class', ['ctorch\nFloatStorage\n)R.'], /with invalid arguments/],
   [
     '_rebuild_tensor_v2 without arguments',
     ['ctorch._utils\n_rebuild_tensor_v2\n)R.'],
-    /describes a tensor wrongly/,
+    /describes an invalid tensor/,
   ],
   ['a global across two lines', ['cos\nsystem\n.'], /names "os.system"/],
   ['STACK_GLOBAL', [text('os'), text('system'), [0x93], '.'], /names "os.system"/],
@@ -180,19 +180,19 @@ const REFUSED: [string, (string | number[])[], RegExp][] = [
   ['a set', [[0x8f], '.'], /EMPTY_SET/],
   ['an unknown opcode', [[0xff], '.'], /opcode 0xff/],
   ['an end without a value', ['.'], /empty stack/],
-  ['values left over', ['NN.'], /leaves values over/],
+  ['values left on the stack', ['NN.'], /leaves values on the stack/],
   ['something after the end', ['N.N'], /goes on after its end/],
   ['an early end', ['X', [10, 0, 0, 0], 'abc'], /ends early/],
   ['a false length', ['X', [0xff, 0xff, 0xff, 0xff], 'abc.'], /ends early/],
   ['an unterminated line', ['cos'], /ends early/],
   ['a missing mark', ['t.'], /no mark/],
   ['a mark as a value', ['(.'], /empty stack/],
-  ['a missing memo', ['h', [7], '.'], /never remembered/],
-  ['an item of a list', [']NNs.'], /what is no dict/],
-  ['an append to a dict', ['}Na.'], /what is no list/],
+  ['a missing memo', ['h', [7], '.'], /missing memo entry/],
+  ['an item of a list', [']NNs.'], /value that is not a dict/],
+  ['an append to a dict', ['}Na.'], /value that is not a list/],
   ['a key twice', ['}(', text('a'), 'N', text('a'), 'Nu.'], /key "a" twice/],
   ['a key that is a list', ['}(]Nu.'], /neither text nor number/],
-  ['an odd number of items', ['}(', text('a'), 'u.'], /what is no dict/],
+  ['an odd number of items', ['}(', text('a'), 'u.'], /value that is not a dict/],
   ['an unbounded number', [[0x8a, 9], '\xff\xff\xff\xff\xff\xff\xff\xff\x01', '.'], /53 bits/],
   ['a text that is not UTF-8', ['X', [1, 0, 0, 0, 0xff], '.'], /not UTF-8/],
 ];

@@ -105,14 +105,14 @@ class Machine {
 
   recall(key: number): void {
     const value = this.memo.get(key);
-    if (value === undefined) throw this.refuse('uses what it never remembered');
+    if (value === undefined) throw this.refuse('reads a missing memo entry');
     this.push(value);
   }
 
   setItems(values: readonly TorchValue[]): void {
     const dict = this.top();
     if (!(dict instanceof Map) || values.length % 2 !== 0)
-      throw this.refuse('sets an item of what is no dict');
+      throw this.refuse('sets an item of a value that is not a dict');
     for (let i = 0; i < values.length; i += 2) {
       const [key, value] = [values[i], values[i + 1]];
       if (!isKey(key) || value === undefined) throw this.refuse('has a key that is neither text nor number');
@@ -123,13 +123,13 @@ class Machine {
 
   append(values: readonly TorchValue[]): void {
     const list = this.top();
-    if (!Array.isArray(list)) throw this.refuse('appends to what is no list');
+    if (!Array.isArray(list)) throw this.refuse('appends to a value that is not a list');
     for (const value of values) list.push(value);
   }
 
   private finish(): TorchValue {
     const value = this.pop();
-    if (this.stack.length > 0) throw this.refuse('leaves values over');
+    if (this.stack.length > 0) throw this.refuse('leaves values on the stack');
     if (this.at !== this.pickle.length) throw this.refuse('goes on after its end');
     return value;
   }

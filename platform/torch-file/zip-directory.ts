@@ -51,8 +51,8 @@ export async function readZipDirectory(source: ByteSource): Promise<ZipDirectory
   const { count, begin, end } = await findDirectory(source);
   if (count === 0) throw malformed(file, 'it is an archive without entries');
   if (count > MAX_ENTRIES || end - begin > MAX_DIRECTORY_BYTES)
-    throw malformed(file, `says that it has ${count} entries; at most ${MAX_ENTRIES} are read`);
-  if (begin > end || end > bytes) throw malformed(file, 'its directory is said to lie outside of the file');
+    throw malformed(file, `declares ${count} entries; the maximum is ${MAX_ENTRIES}`);
+  if (begin > end || end > bytes) throw malformed(file, 'its directory lies outside of the file');
   const directory = await source.read(begin, end);
   const entries: ZipEntry[] = [];
   const names = new Set<string>();
@@ -96,7 +96,7 @@ async function findDirectory(source: ByteSource): Promise<DirectoryPlace> {
   const large = findZip64(source, tail);
   if (large === null) {
     const place = { count, begin, end: bytes - END_OF_DIRECTORY.bytes };
-    if (begin + size !== place.end) throw malformed(file, 'its directory is not where it is said to be');
+    if (begin + size !== place.end) throw malformed(file, 'its directory is not at its declared offset');
     return place;
   }
   const differs = (short: number, mark: number, long: number) => short !== mark && short !== long;
@@ -115,7 +115,7 @@ function findZip64({ name: file, bytes }: ByteSource, tail: Buffer): DirectoryPl
   const locator = tail.subarray(END64.bytes);
   if (locator.readUInt32LE(0) !== END64_LOCATOR.signature) return null;
   const end = bytes - tail.length;
-  const fail = () => malformed(file, 'its zip64 records are not where they are said to be');
+  const fail = () => malformed(file, 'its zip64 records are not at their declared offset');
   if (tail.readUInt32LE(0) !== END64.signature || readSize(locator, 8) !== end) throw fail();
   const counts = [readSize(tail, 24), readSize(tail, 32)] as const;
   const [size, begin] = [readSize(tail, 40), readSize(tail, 48)];

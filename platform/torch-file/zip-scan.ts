@@ -60,14 +60,14 @@ async function scanEntry(
   const rest = end - begin - entry.bytes;
   const has_descriptor = (header.readUInt16LE(6) & 0x0008) !== 0;
   if (name.toString() !== entry.name || header.readUInt16LE(8) !== 0 || has_descriptor !== entry.descriptor)
-    throw fail('is described in two ways');
+    throw fail('has contradictory descriptions');
   const fits = entry.descriptor ? rest === DESCRIPTOR_BYTES || rest === DESCRIPTOR64_BYTES : rest === 0;
   if (!fits) throw fail(`has ${entry.bytes} bytes, and ${rest} more before what comes next`);
   if (
     !entry.descriptor &&
     (header.readUInt32LE(14) !== entry.crc32 || header.readUInt32LE(22) !== entry.bytes)
   )
-    throw fail('is described in two ways');
+    throw fail('has contradictory descriptions');
 
   const kept: Uint8Array[] | null = entry.bytes <= kept_bytes ? [] : null;
   let crc = 0;
@@ -99,7 +99,7 @@ function checkDescriptor(descriptor: Buffer, entry: ZipEntry, fail: (problem: st
     descriptor.readUInt32LE(0) === DESCRIPTOR_SIGNATURE &&
     descriptor.readUInt32LE(4) === entry.crc32 &&
     sizes.every((size) => size === entry.bytes);
-  if (!right) throw fail('is described in two ways');
+  if (!right) throw fail('has contradictory descriptions');
 }
 
 /** Reader of a stream in chunks of requested size; holds one piece of it. */

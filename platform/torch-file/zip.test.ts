@@ -136,7 +136,7 @@ t.test('inconsistent archives', async (t) => {
     ],
     ['a part of several', changed(whole, (c) => c.writeUInt16LE(1, end + 4)), /several files/],
     ['a comment', Buffer.concat([whole, Buffer.from('x')]), /does not end as a zip file/],
-    ['something before it', Buffer.concat([Buffer.from('x'), whole]), /zip64 records are not where/],
+    ['something before it', Buffer.concat([Buffer.from('x'), whole]), /zip64 records are not at/],
   ];
   for (const [name, bytes, message] of cases)
     await t.rejects(read(bytes), { code: 'torch_file_invalid', message }, name);

@@ -137,6 +137,6 @@ function unsupported(path: string, name: string, why: string): FieldError {
 }
 
 function unknownKey(path: string, name: string, known: readonly string[]): FieldError {
-  const message = `${name} is no key of a DeepSpeed configuration`;
+  const message = `${name} is not a key of a DeepSpeed configuration`;
   return fieldError(pointerTo(path), 'deepspeed_key_unknown', message, nearestName(name, known));
 }

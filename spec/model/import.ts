@@ -85,7 +85,7 @@ function isModelType(value: unknown): value is ModelType {
 function unknownFamily(value: unknown): FieldError {
   const at = '/model_type';
   if (value === undefined) return fieldError(at, 'missing_field', 'model_type is required');
-  const message = `${JSON.stringify(value)} is no family that can be trained here; there are ${MODEL_TYPES.join(', ')}`;
+  const message = `${JSON.stringify(value)} is not a supported model_type; supported are ${MODEL_TYPES.join(', ')}`;
   return fieldError(
     at,
     'unknown_value',

@@ -240,7 +240,7 @@ export class ConfigReader {
       this.fail(
         other,
         'model_field_conflict',
-        `${other} and ${first} are the same field and say different things`,
+        `${other} and ${first} are the same field and have different values`,
       );
     return this.given[first];
   }

@@ -37,7 +37,7 @@ export function checkShapes(config: ResolvedModelConfig): FieldError[] {
       fieldError(
         `/${nameOf('num_key_value_heads')}`,
         'heads_not_divisible',
-        `num_attention_heads ${num_attention_heads} is no multiple of num_key_value_heads ${num_key_value_heads}`,
+        `num_attention_heads ${num_attention_heads} is not a multiple of num_key_value_heads ${num_key_value_heads}`,
         String(largestDivisor(num_attention_heads, num_key_value_heads)),
       ),
     );

@@ -42,7 +42,7 @@ export function checkMultiple(pointer: string, value: number, numSets: number): 
     fieldError(
       pointer,
       'expert_parallel_not_divisor',
-      `${value} is no multiple of zero.expert_parallel_size ${numSets}`,
+      `${value} is not a multiple of zero.expert_parallel_size ${numSets}`,
       String(Math.max(numSets, value - (value % numSets))),
     ),
   ];

@@ -19,7 +19,7 @@ export const AREAS = {
   },
   /** Number of machines, and the choice of those that end. */
   autoscaler: {
-    sources: inFolder('autoscaler/controller', 'budget', 'choose', 'decide', 'demand', 'groups', 'memory'),
+    sources: inFolder('autoscaler/controller', 'budget', 'choose', 'decide', 'demand', 'groups', 'observe'),
     tests: inFolder(
       'autoscaler/controller',
       'budget.test',
@@ -28,7 +28,7 @@ export const AREAS = {
       'decide-retirements.test',
       'demand.test',
       'groups.test',
-      'memory.test',
+      'observe.test',
     ),
   },
   /** Writes with an epoch. */

@@ -148,7 +148,7 @@ t.test('models that are refused', async (t) => {
       'a tokenizer configuration that is not an object',
       await brokenArchive((files) => files.set('tokenizer_config.json', Buffer.from('[]'))),
       'tokenizer_invalid',
-      /tokenizer_config.json is no JSON object/,
+      /tokenizer_config.json is not a JSON object/,
     ],
     [
       'an unsupported tokenizer',
@@ -223,7 +223,7 @@ t.test('models that are refused', async (t) => {
         files.set(SECOND, Buffer.concat([Buffer.from('ffffff7f00000000', 'hex'), Buffer.alloc(90)])),
       ),
       'safetensors_invalid',
-      /says that its header has/,
+      /declares a header of/,
     ],
     [
       'an index with an extra tensor',

@@ -115,7 +115,7 @@ export async function readWhole(
   }
 }
 
-/** Streams a range and always closes the file. For `begun`. */
+/** Streams a range and always closes the file. For `startGenerator`. */
 export async function* readPieces(
   file: FileHandle,
   key: string,

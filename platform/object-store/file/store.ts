@@ -10,11 +10,11 @@ import { randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { begun } from '../common/begun.js';
 import { BodyError, bodyPieces, stablePieces, wholeBody } from '../common/body.js';
 import { ObjectStoreError } from '../common/errors.js';
 import { checkKey, checkPrefix, checkRange, isKey, rangeError } from '../common/keys.js';
 import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from '../common/port.js';
+import { startGenerator } from '../common/start-generator.js';
 import { DirectWriter } from './direct-write.js';
 import { fileError, isCode, openError } from './errors.js';
 import {
@@ -97,7 +97,7 @@ export class FileStore implements ObjectStore {
 
   async stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>> {
     const opened = await this.openRange(key, range);
-    return begun(readPieces(opened.file, key, opened.range));
+    return startGenerator(readPieces(opened.file, key, opened.range));
   }
 
   async head(key: string): Promise<ObjectInfo | null> {

@@ -1,10 +1,10 @@
 /** Downloads that resume when the connection breaks within a body. */
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
-import { begun } from '../common/begun.js';
 import { ObjectStoreError } from '../common/errors.js';
 import { rangeError } from '../common/keys.js';
 import type { ByteRange } from '../common/port.js';
+import { startGenerator } from '../common/start-generator.js';
 import { s3Error } from './errors.js';
 
 export interface DownloadSource {
@@ -36,10 +36,10 @@ export async function download(
   source: DownloadSource,
   range?: ByteRange,
 ): Promise<AsyncIterable<Uint8Array>> {
-  return begun(readOn(client, source, await open(client, source, range)));
+  return startGenerator(readOn(client, source, await open(client, source, range)));
 }
 
-/** Resumes a download until its end. Wrapped by `begun`. */
+/** Resumes a download until its end. Wrapped by `startGenerator`. */
 async function* readOn(client: S3Client, source: DownloadSource, first: Opened): AsyncGenerator<Uint8Array> {
   const { end } = first.range;
   let position = first.range.begin;

@@ -1,4 +1,4 @@
-/** The S3 store against a misbehaving server; a real server is in s3-store.deep.test.ts. */
+/** The S3 store against a misbehaving server; a real server is in store.deep.test.ts. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -1,4 +1,4 @@
-// Buckets in other regions, with a server that answers like AWS; a real server is in s3-source.deep.test.ts.
+// Buckets in other regions, with a server that answers like AWS; a real server is in source.deep.test.ts.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

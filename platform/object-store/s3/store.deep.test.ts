@@ -1,4 +1,4 @@
-/** The S3 store against a real server (Ceph's radosgw). Misbehaving servers are in s3-failures.test.ts. */
+/** The S3 store against a real server (Ceph's radosgw). Misbehaving servers are in failures.test.ts. */
 import { createHash } from 'node:crypto';
 import { CreateMultipartUploadCommand, ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
 import t, { type Test } from 'tap';

@@ -68,7 +68,7 @@ function readHeadDim(
     reader.fail(
       'hidden_size',
       'hidden_size_not_divisible',
-      `hidden_size ${hidden} is no multiple of num_attention_heads ${heads}`,
+      `hidden_size ${hidden} is not a multiple of num_attention_heads ${heads}`,
       // Twice the heads, because the width of a head must be even.
       String(nearestMultiple(hidden, 2 * heads)),
     );

@@ -56,7 +56,7 @@ export const GPT2: Family<ResolvedGpt2Config> = {
       reader.fail(
         'n_embd',
         'hidden_size_not_divisible',
-        `n_embd ${n_embd} is no multiple of twice n_head ${n_head}: heads have the same, even width`,
+        `n_embd ${n_embd} is not a multiple of twice n_head ${n_head}: heads have the same, even width`,
         String(nearestMultiple(n_embd, 2 * n_head)),
       );
     const dropout = (name: string) => reader.number(name, { ...LIMITS.dropout, fallback: 0.1 });

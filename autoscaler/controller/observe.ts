@@ -1,6 +1,6 @@
 /** Updates the stored state of machines and their types from one snapshot. */
 import type { MachineType, PoolPolicy } from '../../platform/config/autoscale-pools.js';
-import type { Machine, MachineMemory, PoolSnapshot, PoolState, TypeMemory, WorkerView } from './types.js';
+import type { Machine, MachineState, PoolSnapshot, PoolState, TypeState, WorkerView } from './types.js';
 
 /**
  * Longest gap between observations, shorter than a lease. After a longer one nothing is known of the time
@@ -14,12 +14,12 @@ const UNLISTED_GRACE_MS = 120_000;
 /** Strikes after which a machine is replaced. */
 export const STRIKES = 2;
 const MAX_PAUSE_MS = 3_600_000;
-const NEW_TYPE: TypeMemory = { owed: null, failures: 0, paused_until: 0 };
+const NEW_TYPE: TypeState = { owed: null, failures: 0, paused_until: 0 };
 
 /** Machine of the snapshot that is not leaving, with its stored state. */
 export interface KnownMachine extends Machine {
   workers: readonly WorkerView[];
-  memory: MachineMemory;
+  state: MachineState;
   /** Ranks available to new work. */
   ranks: number;
 }
@@ -27,14 +27,14 @@ export interface KnownMachine extends Machine {
 /** Machine type of the policy, with its stored state. */
 export interface KnownType {
   type: MachineType;
-  memory: TypeMemory;
+  state: TypeState;
 }
 
 export interface Observation {
   machines: KnownMachine[];
   /** Ranks of agents on unlisted machines: unmanaged ones, or ones not listed yet. */
   static_ranks: number;
-  unlistedSince: PoolState['unlistedSince'];
+  unlisted_since: PoolState['unlisted_since'];
   /** Number of machines that may not be listed yet. */
   unlisted: number;
   /** By name, in the order of the policy. */
@@ -44,36 +44,36 @@ export interface Observation {
 export function observe(
   policy: PoolPolicy,
   snapshot: PoolSnapshot,
-  state: PoolState,
+  stored: PoolState,
   now: number,
 ): Observation {
-  const gap = now - (state.observed_at ?? 0) > MAX_GAP_MS;
+  const gap = now - (stored.observed_at ?? 0) > MAX_GAP_MS;
   const listed = new Set<string | null>(snapshot.machines.map(({ id }) => id));
   const types = new Map(
-    policy.types.map((type) => [type.name, { type, memory: { ...(state.types[type.name] ?? NEW_TYPE) } }]),
+    policy.types.map((type) => [type.name, { type, state: { ...(stored.types[type.name] ?? NEW_TYPE) } }]),
   );
   const byMachine = workersByMachine(snapshot.workers);
   const machines = snapshot.machines
     .filter(({ leaving }) => !leaving)
     .map((machine): KnownMachine => {
       const workers = byMachine.get(machine.id) ?? [];
-      const before = state.machines[machine.id];
-      const memory = updateMemory(workers, before, { now, gap, grace_ms: policy.boot_grace_seconds * 1000 });
+      const before = stored.machines[machine.id];
+      const state = nextState(workers, before, { now, gap, grace_ms: policy.boot_grace_seconds * 1000 });
       const known = types.get(machine.type);
-      if (known && before?.missing && !memory.missing) known.memory.failures = 0;
+      if (known && before?.missing && !state.missing) known.state.failures = 0;
       const [agent] = workers;
-      if (known && agent) known.memory.numerics = agent.numerics;
+      if (known && agent) known.state.numerics = agent.numerics;
       const ranks = workers.length === 0 ? (known?.type.slots ?? 0) : ranksOfWorkers(workers);
-      return { ...machine, workers, memory, ranks };
+      return { ...machine, workers, state, ranks };
     });
   const others = snapshot.workers.filter(({ machine }) => !listed.has(machine));
   const names = [...new Set(others.flatMap(({ machine }) => machine ?? []))];
-  const unlistedSince = Object.fromEntries(
+  const unlisted_since = Object.fromEntries(
     // Machines of the first observation are not new.
-    names.map((name) => [name, state.unlistedSince[name] ?? (state.observed_at === null ? 0 : now)]),
+    names.map((name) => [name, stored.unlisted_since[name] ?? (stored.observed_at === null ? 0 : now)]),
   );
-  const unlisted = Object.values(unlistedSince).filter((since) => now - since < UNLISTED_GRACE_MS).length;
-  return { machines, static_ranks: ranksOfWorkers(others), unlistedSince, unlisted, types };
+  const unlisted = Object.values(unlisted_since).filter((since) => now - since < UNLISTED_GRACE_MS).length;
+  return { machines, static_ranks: ranksOfWorkers(others), unlisted_since, unlisted, types };
 }
 
 function workersByMachine(workers: readonly WorkerView[]): Map<string | null, WorkerView[]> {
@@ -95,11 +95,11 @@ interface Clock {
   grace_ms: number;
 }
 
-function updateMemory(
+function nextState(
   workers: readonly WorkerView[],
-  before: MachineMemory | undefined,
+  before: MachineState | undefined,
   { now, gap, grace_ms }: Clock,
-): MachineMemory {
+): MachineState {
   if (workers.length === 0) {
     const { since, strikes } = before?.missing ?? { since: now, strikes: 0 };
     const from = gap ? now : since;
@@ -115,7 +115,7 @@ function updateMemory(
  * Records that a machine of the type never registered. The first failure causes no pause, further ones an
  * exponential backoff.
  */
-export function countFailure(type: TypeMemory, grace_ms: number, now: number): void {
+export function countFailure(type: TypeState, grace_ms: number, now: number): void {
   type.failures += 1;
   if (type.failures > 1) {
     type.paused_until = now + Math.min(MAX_PAUSE_MS, grace_ms * 2 ** (type.failures - 2));
@@ -126,7 +126,7 @@ export function countFailure(type: TypeMemory, grace_ms: number, now: number): v
  * Returns whether the requested machines of a type have failed to appear within the timeout, and updates the
  * timer.
  */
-export function isOverdue(type: TypeMemory, owed: number, timeout_ms: number, now: number): boolean {
+export function isOverdue(type: TypeState, owed: number, timeout_ms: number, now: number): boolean {
   if (owed === 0) type.owed = null;
   else if (!type.owed || owed < type.owed.machines) type.owed = { since: now, machines: owed };
   else type.owed = { since: type.owed.since, machines: owed };

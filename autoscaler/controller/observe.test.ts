@@ -2,13 +2,13 @@
 import t from 'tap';
 import { machine, poolWith, worker } from '../testing/scene.js';
 import { NOW, policyOf } from '../testing/world.js';
-import { countFailure, isOverdue, MAX_GAP_MS, observe } from './memory.js';
+import { countFailure, isOverdue, MAX_GAP_MS, observe } from './observe.js';
 import {
   EMPTY_STATE,
-  type MachineMemory,
+  type MachineState,
   type PoolSnapshot,
   type PoolState,
-  type TypeMemory,
+  type TypeState,
   type WorkerView,
 } from './types.js';
 
@@ -24,43 +24,43 @@ const observed = ({ state = {}, ...pool }: Scene) =>
   observe(policy, poolWith(pool), { ...EMPTY_STATE, observed_at: NOW - 5_000, ...state }, NOW);
 
 /** Stored state of the machine `a`. */
-const memoryOf = (before: MachineMemory | null, workers: WorkerView[], state: Partial<PoolState> = {}) =>
+const stateOf = (before: MachineState | null, workers: WorkerView[], state: Partial<PoolState> = {}) =>
   observed({ machines: [machine('a')], workers, state: { machines: before ? { a: before } : {}, ...state } })
-    .machines[0]?.memory;
+    .machines[0]?.state;
 
-const MISSING: MachineMemory = { known: false, idle_since: null, missing: { since: NOW - 1000, strikes: 0 } };
-const IDLE: MachineMemory = { known: true, idle_since: NOW - 7_000, missing: null };
+const MISSING: MachineState = { known: false, idle_since: null, missing: { since: NOW - 1000, strikes: 0 } };
+const IDLE: MachineState = { known: true, idle_since: NOW - 7_000, missing: null };
 
 t.test('a machine without an agent counts as missing from now on', async (t) => {
-  t.same(memoryOf(null, []), { known: false, idle_since: null, missing: { since: NOW, strikes: 0 } });
-  t.same(memoryOf(IDLE, []), { known: true, idle_since: null, missing: { since: NOW, strikes: 0 } });
-  t.same(memoryOf(MISSING, []), MISSING);
+  t.same(stateOf(null, []), { known: false, idle_since: null, missing: { since: NOW, strikes: 0 } });
+  t.same(stateOf(IDLE, []), { known: true, idle_since: null, missing: { since: NOW, strikes: 0 } });
+  t.same(stateOf(MISSING, []), MISSING);
 });
 
 t.test('exceeding the grace period is a strike and restarts it', async (t) => {
   const since = (ms: number, strikes = 0) => ({ ...MISSING, missing: { since: NOW - ms, strikes } });
-  t.same(memoryOf(since(59_999), []), since(59_999));
-  t.same(memoryOf(since(60_000), []), since(0, 1));
-  t.same(memoryOf(since(60_000, 1), []), since(0, 2));
+  t.same(stateOf(since(59_999), []), since(59_999));
+  t.same(stateOf(since(60_000), []), since(0, 1));
+  t.same(stateOf(since(60_000, 1), []), since(0, 2));
 });
 
 t.test('a busy agent is neither idle nor missing, an idle one is idle from now on', async (t) => {
-  t.same(memoryOf(IDLE, [worker('a', { busy: true })]), { known: true, idle_since: null, missing: null });
-  t.same(memoryOf(MISSING, [worker('a')]), { known: true, idle_since: NOW, missing: null });
-  t.same(memoryOf(IDLE, [worker('a')]), IDLE);
+  t.same(stateOf(IDLE, [worker('a', { busy: true })]), { known: true, idle_since: null, missing: null });
+  t.same(stateOf(MISSING, [worker('a')]), { known: true, idle_since: NOW, missing: null });
+  t.same(stateOf(IDLE, [worker('a')]), IDLE);
   const two = [worker('a'), worker('a', { id: 'other', busy: true })];
-  t.equal(memoryOf(IDLE, two)?.idle_since, null, 'one of several is busy');
+  t.equal(stateOf(IDLE, two)?.idle_since, null, 'one of several is busy');
 });
 
 t.test('time without observations counts as neither idle nor missing', async (t) => {
   const gap = (ms: number) => ({ observed_at: NOW - ms });
   const long = { ...MISSING, missing: { since: NOW - 3_600_000, strikes: 1 } };
   for (const state of [gap(MAX_GAP_MS + 1), { observed_at: null }]) {
-    t.same(memoryOf(long, [], state)?.missing, { since: NOW, strikes: 1 });
-    t.equal(memoryOf(IDLE, [worker('a')], state)?.idle_since, NOW + LEASE_MS);
+    t.same(stateOf(long, [], state)?.missing, { since: NOW, strikes: 1 });
+    t.equal(stateOf(IDLE, [worker('a')], state)?.idle_since, NOW + LEASE_MS);
   }
-  t.same(memoryOf(long, [], gap(MAX_GAP_MS))?.missing, { since: NOW, strikes: 2 });
-  t.equal(memoryOf(IDLE, [worker('a')], gap(MAX_GAP_MS))?.idle_since, IDLE.idle_since);
+  t.same(stateOf(long, [], gap(MAX_GAP_MS))?.missing, { since: NOW, strikes: 2 });
+  t.equal(stateOf(IDLE, [worker('a')], gap(MAX_GAP_MS))?.idle_since, IDLE.idle_since);
 });
 
 t.test('leaving machines are ignored', async (t) => {
@@ -95,28 +95,28 @@ t.test(
     ];
     const found = observed({ machines: [machine('a')], workers: [...elsewhere, worker('a')] });
     t.equal(found.static_ranks, 6);
-    t.same(found.unlistedSince, { x: NOW, y: NOW });
+    t.same(found.unlisted_since, { x: NOW, y: NOW });
     t.equal(found.unlisted, 2);
     const known = (since: number) =>
-      observed({ workers: [worker('x')], state: { unlistedSince: { x: since, gone: NOW } } });
-    t.same(known(NOW - 1_000).unlistedSince, { x: NOW - 1_000 });
+      observed({ workers: [worker('x')], state: { unlisted_since: { x: since, gone: NOW } } });
+    t.same(known(NOW - 1_000).unlisted_since, { x: NOW - 1_000 });
     t.equal(known(NOW - UNLISTED_GRACE_MS + 1).unlisted, 1);
     t.equal(known(NOW - UNLISTED_GRACE_MS).unlisted, 0);
     const first = observed({ workers: [worker('x')], state: { observed_at: null } });
-    t.same(first.unlistedSince, { x: 0 }, 'machines of the first observation are not new');
+    t.same(first.unlisted_since, { x: 0 }, 'machines of the first observation are not new');
     t.equal(first.unlisted, 0);
   },
 );
 
-const FAILED: TypeMemory = { owed: null, failures: 3, paused_until: 7 };
+const FAILED: TypeState = { owed: null, failures: 3, paused_until: 7 };
 
 t.test('a registered agent resets the failures of its type', async (t) => {
-  const failures = (before: MachineMemory | null, workers: WorkerView[]) =>
+  const failures = (before: MachineState | null, workers: WorkerView[]) =>
     observed({
       machines: [machine('a')],
       workers,
       state: { types: { m: FAILED }, machines: before ? { a: before } : {} },
-    }).types.get('m')?.memory.failures;
+    }).types.get('m')?.state.failures;
   t.equal(failures(MISSING, [worker('a')]), 0);
   t.equal(failures(MISSING, []), 3);
   t.equal(failures(IDLE, [worker('a')]), 3, 'it was present before');
@@ -129,7 +129,7 @@ t.test('a type keeps the numerics of its last agent', async (t) => {
       machines: [machine('a')],
       workers,
       state: { types: { m: before === undefined ? FAILED : { ...FAILED, numerics: before } } },
-    }).types.get('m')?.memory.numerics;
+    }).types.get('m')?.state.numerics;
   t.equal(numerics([]), undefined, 'no agent yet');
   t.equal(numerics([worker('a', { numerics: 'cuda-a/1' })]), 'cuda-a/1');
   t.equal(numerics([worker('a', { numerics: 'cuda-b/1' })], 'cuda-a/1'), 'cuda-b/1');
@@ -140,13 +140,13 @@ t.test('the state of a type is kept; types missing from the policy are dropped',
   const types = { m: FAILED, gone: FAILED };
   const found = observed({ machines: [machine('b', { type: 'gone' })], state: { types } });
   const [type] = policy.types;
-  t.same([...found.types], [['m', { type, memory: FAILED }]]);
-  t.not(found.types.get('m')?.memory, FAILED, 'a copy');
-  t.same(observed({}).types.get('m')?.memory, { owed: null, failures: 0, paused_until: 0 });
+  t.same([...found.types], [['m', { type, state: FAILED }]]);
+  t.not(found.types.get('m')?.state, FAILED, 'a copy');
+  t.same(observed({}).types.get('m')?.state, { owed: null, failures: 0, paused_until: 0 });
 });
 
 t.test('the first failure causes no pause, further ones an exponential backoff', async (t) => {
-  const type: TypeMemory = { owed: null, failures: 0, paused_until: 0 };
+  const type: TypeState = { owed: null, failures: 0, paused_until: 0 };
   const pauses = [1, 2, 3, 4, 5, 6, 7, 8].map(() => {
     countFailure(type, 60_000, NOW);
     return type.paused_until === 0 ? 0 : (type.paused_until - NOW) / 60_000;
@@ -156,7 +156,7 @@ t.test('the first failure causes no pause, further ones an exponential backoff',
 });
 
 t.test('machines are overdue when none has appeared within the timeout', async (t) => {
-  const type: TypeMemory = { owed: null, failures: 0, paused_until: 0 };
+  const type: TypeState = { owed: null, failures: 0, paused_until: 0 };
   const at = (ms: number, owed: number) => isOverdue(type, owed, 60_000, NOW + ms);
   t.equal(at(0, 3), false);
   t.same(type.owed, { since: NOW, machines: 3 });
