@@ -26,7 +26,7 @@ t.test('a damaged checkpoint is skipped for the one before, with an event', asyn
   const bytes = await f.objects.get(shard);
   bytes[bytes.length - 5]! ^= 1;
   await f.objects.put(shard, bytes);
-  await f.hurry();
+  await f.speedUp();
   await f.store.resumeJob(id, { ranks: 3 });
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 60));

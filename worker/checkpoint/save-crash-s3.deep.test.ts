@@ -9,7 +9,7 @@ import { startTestRedis } from '../../platform/testing/redis.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
 import { openJobStore } from '../../state/index.js';
 import { testDataset } from '../../state/testing/jobs.js';
-import { lifeAfter, live, spec } from '../testing/saving-process.js';
+import { checkRecovery, live, spec } from '../testing/saving-process.js';
 
 /** Small enough that a shard has several parts. */
 const LIMITS = { partBytes: 1024, parallelParts: 2 };
@@ -99,7 +99,7 @@ async function survives(t: Test, { at, moment, lives }: Fault, seen: Seen): Prom
     const request = requests[at - 1];
     if (request === undefined) return false;
     seen.requests.add(request.split(' ')[0] ?? '');
-    const step = await lifeAfter(t, healthy, { job_id, call: `${moment} request ${at}, ${request}` });
+    const step = await checkRecovery(t, healthy, { job_id, call: `${moment} request ${at}, ${request}` });
     if (step !== null) seen.steps.add(step);
     t.equal(server.uploads.size, 0, 'no parts were left');
     return true;

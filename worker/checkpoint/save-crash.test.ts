@@ -12,7 +12,7 @@ import { startTestRedis } from '../../platform/testing/redis.js';
 import { openJobStore } from '../../state/index.js';
 import { testDataset } from '../../state/testing/jobs.js';
 import { Crash, type CrashMoment, crashingFileSystem, crashingObjects } from '../testing/crashing.js';
-import { end, lifeAfter, live, newest, type Stores, spec } from '../testing/saving-process.js';
+import { checkRecovery, end, live, newest, type Stores, spec } from '../testing/saving-process.js';
 
 const redis = await startTestRedis();
 const store = await openJobStore({ url: redis.url });
@@ -106,7 +106,7 @@ async function survives(t: Test, start: Process, { at, moment, seen }: Case): Pr
   const { healthy, crash, job_id } = await runUntilCrash(start, { at, moment, before: 1, saves: 1 });
   if (!crash.happened) return false;
   const call = `${moment} call ${at}, ${crash.calls.at(-1)}`;
-  const step = await lifeAfter(t, healthy, { job_id, call });
+  const step = await checkRecovery(t, healthy, { job_id, call });
   if (step !== null) seen.add(step);
   return true;
 }

@@ -125,7 +125,7 @@ export async function newest({ store, objects }: Stores, job_id: string) {
  * @param call call at which the process died
  * @returns the step of the newest checkpoint; null when there is none
  */
-export async function lifeAfter(
+export async function checkRecovery(
   t: Test,
   healthy: Stores,
   { job_id, call }: { job_id: string; call: string },
