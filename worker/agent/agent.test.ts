@@ -59,7 +59,7 @@ t.test('a job paused on two ranks and resumed on three ends with the same bits',
   t.equal(paused.latest_checkpoint?.step, paused.progress.step, 'the step of the pause has a checkpoint');
   t.equal(paused.latest_checkpoint?.state_digest, fakeStateDigest(1, paused.progress.step));
 
-  await f.hurry();
+  await f.speedUp();
   await f.store.resumeJob(id, { ranks: 3 });
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 60));

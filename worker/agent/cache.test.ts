@@ -35,7 +35,7 @@ t.test(
       t.ok(now.includes(used ?? ''));
     }
     t.not(others[0], others[1], 'the first entry was evicted for the second');
-    await fleet.hurry();
+    await fleet.speedUp();
     await fleet.untilState(slow, 'succeeded');
     await unused(used);
     const last = await fleet.submit({ dataset: texts[0] ?? '', steps: 1 });
@@ -53,7 +53,7 @@ t.test('removed cache entries are prepared again for the next generation', async
   const id = await fleet.submit({ steps: 6, max_errors: 1 });
   await fleet.until(id, ({ state }) => state === 'running');
   await rm(cacheOf(fleet), { recursive: true });
-  await fleet.hurry();
+  await fleet.speedUp();
   const job = await fleet.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 6));
   const prepared = (await fleet.events(id)).filter(({ type }) => type === 'data.prepared');

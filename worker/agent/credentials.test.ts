@@ -127,7 +127,7 @@ t.test('an STS outage that outlasts the credentials costs saves, not the job', a
   t.ok((await typesOf(fleet, id)).includes('credentials.failed'));
   t.equal((await fleet.store.getJob(id))?.state, 'running', 'training goes on');
   sts.mood = 'well';
-  await fleet.hurry();
+  await fleet.speedUp();
   const job = await fleet.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
   await hasOnlyCredentialErrors(t, fleet, id);

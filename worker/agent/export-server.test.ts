@@ -41,7 +41,7 @@ t.test('exports', async (t) => {
   const events = new QueueEvents(exportQueueName('default'), bullmq);
   t.teardown(() => Promise.all([queue.close(), events.close()]));
 
-  const ask = async (
+  const requestExport = async (
     { id, job_id, prefix, step }: Checkpoint,
     format: ExportPayload['format'] = 'deepspeed_universal',
     dtype: ExportPayload['dtype'] = 'fp32',
@@ -62,7 +62,7 @@ t.test('exports', async (t) => {
   const [, first] = await trained(3);
 
   await t.test('the universal layout holds every state, bit for bit', async (t) => {
-    const { reply, folder, record } = await ask(first);
+    const { reply, folder, record } = await requestExport(first);
     t.strictSame(reply, { error: null });
     const { files, state_digest, format } = await record();
     t.equal(state_digest, first.state_digest);
@@ -108,11 +108,11 @@ t.test('exports', async (t) => {
   await t.test(
     'two exports of one checkpoint are identical, whatever the ranks that saved it and the worker that writes',
     async (t) => {
-      const before = await (await ask(first)).record();
-      const again = await ask(first);
+      const before = await (await requestExport(first)).record();
+      const again = await requestExport(first);
       t.strictSame((await again.record()).files, before.files);
       const [, alone] = await trained(1);
-      const other = await (await ask(alone)).record();
+      const other = await (await requestExport(alone)).record();
       const content = ({ files }: ExportRecord) =>
         files.map(({ name, sha256 }) => [name, name.includes('mp_rank') ? '' : sha256]);
       t.strictSame(
@@ -124,7 +124,7 @@ t.test('exports', async (t) => {
   );
 
   await t.test('a Hugging Face folder at any step and in any dtype', async (t) => {
-    const { reply, folder, record } = await ask(first, 'safetensors', 'fp32');
+    const { reply, folder, record } = await requestExport(first, 'safetensors', 'fp32');
     t.strictSame(reply, { error: null });
     t.strictSame(
       (await record()).files.map(({ name }) => name),
@@ -145,11 +145,11 @@ t.test('exports', async (t) => {
     const bytes = await fleet.objects.get(shard);
     bytes[bytes.length - 1]! ^= 1;
     await fleet.objects.put(shard, bytes);
-    const damaged = await ask(second);
+    const damaged = await requestExport(second);
     t.match(damaged.reply, { error: { code: 'shard_corrupt' } });
     await t.rejects(damaged.record(), { code: 'object_not_found' });
     await fleet.objects.delete(keys);
-    t.match((await ask(second)).reply, {
+    t.match((await requestExport(second)).reply, {
       error: { code: 'checkpoint_not_found', message: /was removed before it was exported/ },
     });
   });
@@ -159,7 +159,7 @@ t.test('exports', async (t) => {
     'PyTorch reads the whole export',
     python.missing ? { skip: python.missing } : {},
     async (t) => {
-      const { folder } = await ask(first);
+      const { folder } = await requestExport(first);
       const root = join(fleet.objects_dir, folder);
       const { status, stdout, stderr } = spawnSync(python.program, ['-c', READ, root], { encoding: 'utf8' });
       t.equal(status, 0, stderr);

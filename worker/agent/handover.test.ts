@@ -44,7 +44,7 @@ t.test(
       await delay(700);
       await redis.del(lock);
     }
-    await f.hurry();
+    await f.speedUp();
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
     t.match(job, { epoch: 1, attempt: 1 });
@@ -57,7 +57,7 @@ t.test('a draining agent returns the job to the queue with all progress saved', 
   const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2, max_errors: 0 });
   await f.until(id, (job) => job.progress.step >= 5);
   await first.close();
-  await f.hurry();
+  await f.speedUp();
   const handed = await f.store.getJob(id);
   t.match(handed, { state: 'queued', reason: 'worker_draining', attempt: 2 });
   t.equal(handed?.latest_checkpoint?.step, handed?.progress.step);
@@ -73,7 +73,7 @@ t.test('an agent that is killed is replaced by another one, and its ranks end', 
   const id = await f.submit({ steps: 80, every_steps: 5, ranks: 2, max_errors: 0 });
   const before = await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
   first.kill('SIGKILL');
-  await f.hurry();
+  await f.speedUp();
   await f.agent();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
@@ -87,9 +87,9 @@ t.test('an agent that was stopped and resumes writes nothing more, and its ranks
   const id = await f.submit({ steps: 150, every_steps: 5, keep_last: 100, ranks: 2, max_errors: 0 });
   await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
   first.kill('SIGSTOP');
-  const taken = await f.agent().then(() => f.until(id, (job) => job.epoch > 1 && job.progress.step > 20));
+  const resumed = await f.agent().then(() => f.until(id, (job) => job.epoch > 1 && job.progress.step > 20));
   first.kill('SIGCONT');
-  await f.hurry();
+  await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
   const epochs = (await f.store.readStream(id, null, 10_000)).flatMap((entry) =>
@@ -109,5 +109,5 @@ t.test('an agent that was stopped and resumes writes nothing more, and its ranks
     wanted = parent;
   }
   t.equal(line.size, checkpoints.length, 'the parent of every checkpoint is the one before');
-  t.ok(taken.epoch >= 2);
+  t.ok(resumed.epoch >= 2);
 });

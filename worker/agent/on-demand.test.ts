@@ -25,7 +25,7 @@ t.test(
     t.equal(state_digest, fakeStateDigest(1, step));
     await f.store.requestCheckpoint(id);
     await f.until(id, (job) => job.latest_checkpoint!.step > step);
-    await f.hurry();
+    await f.speedUp();
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 100));
     const saved = (await f.events(id)).filter(({ type }) => type === 'checkpoint.saved');

@@ -26,7 +26,7 @@ t.test('a disk that is full for a while costs saves, not the job', async (t) => 
   t.notMatch(failed.data.message, /\[object/);
   t.equal((await f.store.getJob(id))?.state, 'running', 'training goes on');
   await makeRoom();
-  await f.hurry();
+  await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
   t.strictSame(await f.steps(id), upTo(60), 'no step was repeated');
@@ -38,7 +38,7 @@ t.test('a disk that stays full fails the job at its end and keeps its checkpoint
   const id = await f.submit({ steps: 40, every_steps: 5, ranks: 2 });
   const saved = await f.until(id, (job) => job.latest_checkpoint !== null);
   await f.fillDisk();
-  await f.hurry();
+  await f.speedUp();
   const job = await f.untilState(id, 'failed');
   t.match(job.failure, { category: 'capacity', code: 'disk_full', retryable: true });
   t.ok((job.latest_checkpoint?.step ?? 0) >= (saved.latest_checkpoint?.step ?? 0));
@@ -56,7 +56,7 @@ t.test('an object store outage costs only time', async (t) => {
   // Removes a folder that was created in place of the store.
   await rm(f.objects_dir, { recursive: true, force: true });
   await rename(`${f.objects_dir}.away`, f.objects_dir);
-  await f.hurry();
+  await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
 });
@@ -69,7 +69,7 @@ t.test('a Redis outage shorter than the lease interrupts no training and loses n
   await f.redis.kill();
   await delay(500);
   await f.redis.start();
-  await f.hurry();
+  await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
   t.equal(job.epoch, 1);
@@ -87,7 +87,7 @@ t.test(
     await delay(3000);
     await f.redis.start();
     await f.until(id, (job) => job.epoch > before.epoch);
-    await f.hurry();
+    await f.speedUp();
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 100));
   },

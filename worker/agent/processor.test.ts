@@ -21,11 +21,11 @@ function entryOf(job_id: string, attempt = 1): { entry: QueueJob<QueuePayload>; 
 
 t.test('a repeated entry changes nothing; a later attempt waits for the one before', async (t) => {
   const answer = deferred<ClaimResult>();
-  const asked: string[] = [];
+  const claims: string[] = [];
   const refused = { granted: false, code: 'attempt_superseded', retry_after_ms: 0 } as const;
   const store = {
     claimAttempt: (id: string, attempt: number) => {
-      asked.push(`${id} ${attempt}`);
+      claims.push(`${id} ${attempt}`);
       return id === 'job_a' && attempt === 1 ? answer.promise : Promise.resolve(refused);
     },
   };
@@ -42,13 +42,13 @@ t.test('a repeated entry changes nothing; a later attempt waits for the one befo
   await t.rejects(processor.process(later.entry, 'token-3'), DelayedError);
   t.equal(later.handedBack(), 1);
   await processor.process(entryOf('job_b').entry, 'token-4');
-  t.strictSame(asked, ['job_a 1', 'job_b 1'], 'another job is not blocked');
+  t.strictSame(claims, ['job_a 1', 'job_b 1'], 'another job is not blocked');
 
   answer.resolve(refused);
   await working;
   t.equal(first.handedBack(), 0);
   await processor.process(later.entry, 'token-5');
-  t.strictSame(asked, ['job_a 1', 'job_b 1', 'job_a 2'], 'the later attempt runs afterwards');
+  t.strictSame(claims, ['job_a 1', 'job_b 1', 'job_a 2'], 'the later attempt runs afterwards');
 });
 
 t.test('a return that the queue refuses is retried until the lock of the entry is lost', async (t) => {

@@ -15,7 +15,7 @@ t.test('a running job survives the loss of all Redis data', async (t) => {
   const onUnusable = (key: string) => t.fail(`${key} can't be used`);
   const found = await recover({ store: f.store, objects: f.objects, onUnusable });
   t.same(found.jobs, { queued: 1 });
-  await f.hurry();
+  await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 30), 'the bits of the undisturbed run');
   const [first] = await f.steps(id);

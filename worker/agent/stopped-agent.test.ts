@@ -23,7 +23,7 @@ t.test('ranks outlast every pause of a live agent, and end while it is stopped',
   t.pass('all ranks ended while their agent is stopped');
 
   agent.kill('SIGCONT');
-  await f.hurry();
+  await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, STEPS), 'the job resumes without an error');
 });

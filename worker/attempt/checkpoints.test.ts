@@ -3,7 +3,7 @@ import t from 'tap';
 import { executionAt } from '../../state/testing/executions.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
-import { live, type Stores, tokensDigest } from '../testing/saving-process.js';
+import { type Stores, tokensDigest, trainAndSave } from '../testing/saving-process.js';
 
 async function fleet(
   t: { teardown(end: () => Promise<void>): void },
@@ -26,7 +26,7 @@ t.test('a damaged checkpoint is skipped for the one before, with an event', asyn
   const bytes = await f.objects.get(shard);
   bytes[bytes.length - 5]! ^= 1;
   await f.objects.put(shard, bytes);
-  await f.hurry();
+  await f.speedUp();
   await f.store.resumeJob(id, { ranks: 3 });
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
@@ -96,7 +96,7 @@ t.test('any damaged checkpoint is skipped for the one before, with an event', as
 t.test('a job whose tokens differ from those of its checkpoint fails', async (t) => {
   const f = await fleet(t);
   const id = await f.submit({ steps: 20, every_steps: 100, ranks: 2, max_errors: 0 });
-  await live(f, id, 2, 1, `sha256:${'1'.repeat(64)}`);
+  await trainAndSave(f, id, 2, 1, `sha256:${'1'.repeat(64)}`);
   const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
   await f.store.releaseAttempt(id, executionAt(id, epoch), { to: 'queued' });
   await f.agent();
@@ -139,7 +139,7 @@ t.test('a damaged last checkpoint is skipped, and its steps are trained again', 
   for (const [damage] of LAST_DAMAGES) {
     const id = await f.submit({ steps: 6, every_steps: 100, keep_last: 2, ranks: 2 });
     ids.push(id);
-    await live(f, id, 2, 2, await tokensDigest(f, id, join(f.dir, 'tokens')));
+    await trainAndSave(f, id, 2, 2, await tokensDigest(f, id, join(f.dir, 'tokens')));
     const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
     const { checkpoint } = (await f.store.findCheckpoint(latest_checkpoint!.id))!;
     const key = (await f.keys(checkpoint!.prefix)).find((name) => name.includes('shard'))!;
@@ -195,7 +195,7 @@ t.test('a job that ends removes what an interrupted retention left', async (t) =
   for (const [point, stores] of LAST_SAVES) {
     const id = await f.submit({ steps: 6, keep_last: 1, ranks: 2 });
     ids.push(id);
-    await live(stores(f), id, 2, 2).catch(() => undefined);
+    await trainAndSave(stores(f), id, 2, 2).catch(() => undefined);
     const manifests = (await f.keys(`jobs/${id}/checkpoints/`)).filter((key) =>
       key.endsWith('MANIFEST.json'),
     );

@@ -51,7 +51,7 @@ t.test('a job resumes from its own checkpoint after the initial one is deleted',
   await fleet.store.requestPause(id);
   await fleet.untilState(id, 'paused');
   await fleet.objects.delete(await fleet.keys(init_from.prefix));
-  await fleet.hurry();
+  await fleet.speedUp();
   await fleet.store.resumeJob(id, { ranks: 3 });
   const job = await fleet.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeInitializedDigest(1, FROM, 'full', STEPS));
@@ -97,9 +97,9 @@ t.test('a missing, damaged or mismatched checkpoint is refused with its reason',
   await fleet.objects.put(shard!, damaged);
   t.match(await failure(), { code: 'shard_corrupt', message: new RegExp(init_from.checkpoint) });
 
-  const gone = { category: 'user', code: 'checkpoint_not_found', message: new RegExp(init_from.job) };
+  const not_found = { category: 'user', code: 'checkpoint_not_found', message: new RegExp(init_from.job) };
   await fleet.objects.delete([shard!]);
-  t.match(await failure(), gone);
+  t.match(await failure(), not_found);
   await fleet.objects.delete([manifest_key]);
-  t.match(await failure(), gone);
+  t.match(await failure(), not_found);
 });

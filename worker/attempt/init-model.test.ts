@@ -64,11 +64,11 @@ t.test('with the fake core', async (t) => {
     t.match(await failure(), { code: 'model_corrupt', category: 'data', message: new RegExp(MODEL) });
     await fleet.objects.put(key, weights.subarray(0, -2));
     t.match(await failure(), { code: 'model_corrupt', message: new RegExp(MODEL) });
-    const gone = { code: 'model_not_found', category: 'user', message: new RegExp(MODEL) };
+    const not_found = { code: 'model_not_found', category: 'user', message: new RegExp(MODEL) };
     await fleet.objects.delete([key]);
-    t.match(await failure(), gone);
+    t.match(await failure(), not_found);
     await fleet.objects.delete([`models/${MODEL}/WEIGHTS.json`]);
-    t.match(await failure(), gone);
+    t.match(await failure(), not_found);
   });
 });
 

@@ -12,7 +12,7 @@ t.test('a job that reaches its budget saves, pauses and continues when it is res
   t.equal(paused.reason, 'budget_reached');
   t.ok(paused.usage.cost >= 0.5);
   await expensive.close();
-  await f.hurry();
+  await f.speedUp();
 
   await f.redis.forget();
   await recover({ store: f.store, objects: f.objects, onUnusable: (key) => t.fail(key) });

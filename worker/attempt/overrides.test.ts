@@ -8,7 +8,7 @@ import { Fleet } from '../testing/fleet.js';
 
 const STEPS = 200;
 
-/** Starts a job, waits for three steps and leaves its ranks slow until `hurry`. */
+/** Starts a job, waits for three steps and leaves its ranks slow until `speedUp`. */
 async function running(f: Fleet): Promise<Job> {
   await f.agent(2);
   const id = await f.submit({ steps: STEPS, every_steps: 1000, ranks: 2, max_errors: 0 });
@@ -35,7 +35,7 @@ t.test('ranks continue with the current overrides of the document', async (t) =>
   const overrides = [{ step: STEPS - 50, lr: 0.5 }];
   await change(f, job, overrides);
   await f.until(job.id, (now) => now.state_history.some(({ reason }) => reason === 'update'));
-  await f.hurry();
+  await f.speedUp();
   const done = await f.untilState(job.id, 'succeeded');
   t.equal(done.export?.state_digest, fakeStateDigest(1, STEPS));
   t.equal((await f.steps(job.id)).length, STEPS, 'no step was repeated');
@@ -49,7 +49,7 @@ t.test('a late change takes effect at the step at which the ranks received it', 
   const job = await running(f);
   await change(f, job, [{ step: 1, lr: 0.5 }]);
   await f.until(job.id, (now) => (now.spec.train.overrides[0]?.step ?? 0) > 1);
-  await f.hurry();
+  await f.speedUp();
   const done = await f.untilState(job.id, 'succeeded');
   const { overrides } = done.spec.train;
   const moved = (await f.events(job.id)).filter(({ type }) => type === 'overrides.moved');

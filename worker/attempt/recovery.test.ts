@@ -24,7 +24,7 @@ for (const what of ['kill', 'exit', 'hang'] as const) {
     await f.agent(4, { silence_ms: SHORT_SILENCES.silence_ms });
     const id = await f.submit({ steps: 12, every_steps: 5, ranks: 3, max_errors: 1 });
     await f.until(id, ({ latest_checkpoint }) => latest_checkpoint?.step === 5);
-    await f.hurry();
+    await f.speedUp();
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 12));
     t.equal(job.epoch, 1);
@@ -79,7 +79,7 @@ t.test('a new checkpoint resets the error budget', async (t) => {
     [15, 21],
   ] as const) {
     await f.until(id, ({ latest_checkpoint }) => latest_checkpoint?.step === saved);
-    await f.hurry(next);
+    await f.speedUp(next);
   }
   t.equal((await f.untilState(id, 'succeeded')).export?.state_digest, fakeStateDigest(1, 20));
 });

@@ -33,7 +33,7 @@ t.test('a running job grows from two ranks to three and shrinks to one with the 
     await f.until(id, running(ranks));
     t.match(await f.store.listWorkers(), [{ slots: 4, used_slots: ranks }], 'the used slots follow');
   }
-  await f.hurry();
+  await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
   t.match(job, { attempt: 1, epoch: 1, lost_work_seconds: 0 });
@@ -61,7 +61,7 @@ t.test('a job starts with the free slots and grows when more become free', async
   await f.until(id, running(1));
   await f.store.requestCancel(first);
   await f.until(id, running(3));
-  await f.hurry();
+  await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
   t.strictSame(await generations(f, id), [1, 3]);
@@ -83,7 +83,7 @@ t.test(
     await f.until(second, running(1));
     await f.store.requestCancel(first);
     await f.store.requestCancel(second);
-    await f.hurry();
+    await f.speedUp();
     const job = await f.untilState(low, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 300));
     t.match(job, { attempt: 2, lost_work_seconds: 0 });
@@ -105,7 +105,7 @@ t.test('a job ignores a preemption request of a job that is gone', async (t) => 
   await redis.hset(key, { ask: '0', ask_for: gone });
   await redis.publish(`${key}:control`, 'ask');
   await f.until(id, (job) => job.state_history.filter(({ state }) => state === 'running').length === 2);
-  await f.hurry();
+  await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
   t.equal(await redis.hget(key, 'ask'), '');
   await disconnectRedis(redis);

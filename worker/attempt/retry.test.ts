@@ -94,7 +94,7 @@ t.test('preemptions and errors have separate budgets', async (t) => {
     { desired: 'pause', reason: 'preemption_limit' },
     'it stays paused if Redis loses its data',
   );
-  await f.hurry();
+  await f.speedUp();
   await f.store.resumeJob(id);
   await f.agent(1);
   t.equal((await f.untilState(id, 'succeeded')).export?.state_digest, fakeStateDigest(1, 400));

@@ -29,7 +29,7 @@ for (const [role, signal] of [
     const agent = agents.find(({ pid }) => victim.includes(`-${pid}-`));
     t.ok(agent, 'the agent is found');
     agent?.kill(signal);
-    await f.hurry();
+    await f.speedUp();
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
     t.ok(job.epoch > 1, 'another attempt');

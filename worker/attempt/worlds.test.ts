@@ -72,7 +72,7 @@ t.test('a draining member lets the job save and continue without it', async (t) 
   t.strictSame(spread(places), [2, 2]);
   const member = first.id === places[1]?.worker_id ? first : second;
   await member.close();
-  await f.hurry();
+  await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 100));
   t.strictSame(await f.steps(id), upTo(100), 'no step was repeated');

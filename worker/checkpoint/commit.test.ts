@@ -144,9 +144,9 @@ t.test('puts to an unavailable store are retried by the policy, and until the le
   const store = storeOf(['away', 'away', 'done']);
   await put(store);
   t.ok(store.object());
-  const gone = storeOf(['away', 'away', 'away', 'done']);
-  await t.rejects(put(gone), { code: 'object_store_unavailable' });
-  t.equal(gone.calls.length, 3);
+  const unavailable = storeOf(['away', 'away', 'away', 'done']);
+  await t.rejects(put(unavailable), { code: 'object_store_unavailable' });
+  t.equal(unavailable.calls.length, 3);
   const lost = storeOf(['away', 'done']);
   await t.rejects(put(lost, AbortSignal.abort()), { code: 'object_store_unavailable' });
   t.equal(lost.calls.length, 1);

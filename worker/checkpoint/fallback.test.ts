@@ -11,7 +11,7 @@ import { describeError } from '../attempt/failure.js';
 import { JobCheckpoints } from '../attempt/job-checkpoints.js';
 import { claimForTest } from '../testing/attempt-context.js';
 import { Crash, crashingObjects } from '../testing/crashing.js';
-import { end, live, newest, type Stores, spec } from '../testing/saving-process.js';
+import { end, newest, type Stores, spec, trainAndSave } from '../testing/saving-process.js';
 
 const redis = await startTestRedis();
 const store = await openJobStore({ url: redis.url });
@@ -28,10 +28,10 @@ await store.putDataset({ ...testDataset(), id: spec.data.dataset });
 async function damagedJob(): Promise<string> {
   const job_id = `job_${ulid()}`;
   await store.createJob({ id: job_id, spec });
-  await live(stores, job_id, 2);
+  await trainAndSave(stores, job_id, 2);
   const [pinned] = (await store.listCheckpoints(job_id)).data;
   await store.pinCheckpoint(`${pinned?.id}`, true);
-  await live(stores, job_id, 2, 2);
+  await trainAndSave(stores, job_id, 2, 2);
   const attempt = await claimForTest({ ...stores, job_id });
   const checkpoints = new JobCheckpoints(attempt.ctx, 0);
   const damaged = await checkpoints.newest();
@@ -49,7 +49,7 @@ t.test('after a fallback the new checkpoint is kept and the damaged one is remov
     );
   t.strictSame(await steps(), ['9 damaged', 3]);
   t.equal((await store.getJob(job_id))?.latest_checkpoint?.step, 3);
-  t.equal(await live(stores, job_id, 2), 6, 'another worker resumes from step 3');
+  t.equal(await trainAndSave(stores, job_id, 2), 6, 'another worker resumes from step 3');
   t.strictSame(await steps(), [6, 3]);
   t.equal((await store.getJob(job_id))?.latest_checkpoint?.step, 6);
 });
@@ -61,12 +61,12 @@ t.test(
       const job_id = await damagedJob();
       const crash = new Crash(at, 'before');
       const dying = { objects: crashingObjects(objects, crash), store: crash.wrap(store, 'store') };
-      await live(dying, job_id, 2).catch(() => undefined);
+      await trainAndSave(dying, job_id, 2).catch(() => undefined);
       if (!crash.happened) break;
       const call = `call ${at}, ${crash.calls.at(-1)}`;
       const step = (await newest(stores, job_id))?.manifest.step;
       t.ok(step === 3 || step === 6, `${call}: resumes from step ${step}`);
-      if (step === 3) await live(stores, job_id, 2);
+      if (step === 3) await trainAndSave(stores, job_id, 2);
       t.strictSame(await end(stores, job_id), { files: 6, steps: [6, 3] }, call);
     }
   },

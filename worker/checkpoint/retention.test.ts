@@ -115,7 +115,7 @@ t.test(
 /** Builds the retention of `job`, with `pages` of records in the job store and the named saves in the object store. */
 function setupOf(pages: Checkpoint[][], saves: string[], refuse?: (id: string) => Error | null) {
   const events: string[] = [];
-  const asked: unknown[] = [];
+  const requests: unknown[] = [];
   const objects = {
     list: async function* () {
       for (const key of saves.map((name) => `${PREFIX}${name}`)) yield { key };
@@ -128,7 +128,7 @@ function setupOf(pages: Checkpoint[][], saves: string[], refuse?: (id: string) =
       objects,
       store: {
         listCheckpoints: async (job, page) => {
-          asked.push([job, page]);
+          requests.push([job, page]);
           const at = Number(page?.after ?? 0);
           return { data: pages[at] ?? [], next_cursor: at + 1 < pages.length ? String(at + 1) : null };
         },
@@ -142,7 +142,7 @@ function setupOf(pages: Checkpoint[][], saves: string[], refuse?: (id: string) =
     job: { id: 'job', spec: { checkpoint: { keep_last: 1 } } },
     lease: { execution: '2-a', call: (work) => work('job', '2-a') },
   };
-  return { context, events, asked };
+  return { context, events, requests };
 }
 
 const PREFIX = 'jobs/job/checkpoints/';
@@ -155,10 +155,10 @@ const filesOf = (...names: string[]) => names.flatMap((name) => [`${name}/shard-
 t.test('the record of a checkpoint is removed before its objects, on every page', async (t) => {
   const zero = '000000005-1-a-cccccccc';
   const pages = [[saved(20, TWO)], [saved(10, ONE), saved(5, zero)]];
-  const { context, events, asked } = setupOf(pages, filesOf(zero, ONE, TWO));
+  const { context, events, requests } = setupOf(pages, filesOf(zero, ONE, TWO));
   await applyRetention(context, TWO);
   t.strictSame(events, ['record job 2-a c10', 'record job 2-a c5', `objects ${zero}`, `objects ${ONE}`]);
-  t.strictSame(asked, [
+  t.strictSame(requests, [
     ['job', { limit: 100 }],
     ['job', { limit: 100, after: '1' }],
   ]);

@@ -9,7 +9,7 @@ import { startTestRedis } from '../../platform/testing/redis.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
 import { openJobStore } from '../../state/index.js';
 import { testDataset } from '../../state/testing/jobs.js';
-import { lifeAfter, live, spec } from '../testing/saving-process.js';
+import { checkRecovery, spec, trainAndSave } from '../testing/saving-process.js';
 
 /** Small enough that a shard has several parts. */
 const LIMITS = { partBytes: 1024, parallelParts: 2 };
@@ -93,13 +93,13 @@ async function survives(t: Test, { at, moment, lives }: Fault, seen: Seen): Prom
   try {
     const job_id = `job_${ulid()}`;
     await store.createJob({ id: job_id, spec });
-    await live(healthy, job_id, 2);
+    await trainAndSave(healthy, job_id, 2);
     // No process receives the reports of the dying one.
-    await live(dying, job_id, 2).catch(() => undefined);
+    await trainAndSave(dying, job_id, 2).catch(() => undefined);
     const request = requests[at - 1];
     if (request === undefined) return false;
     seen.requests.add(request.split(' ')[0] ?? '');
-    const step = await lifeAfter(t, healthy, { job_id, call: `${moment} request ${at}, ${request}` });
+    const step = await checkRecovery(t, healthy, { job_id, call: `${moment} request ${at}, ${request}` });
     if (step !== null) seen.steps.add(step);
     t.equal(server.uploads.size, 0, 'no parts were left');
     return true;

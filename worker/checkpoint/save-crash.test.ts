@@ -12,7 +12,7 @@ import { startTestRedis } from '../../platform/testing/redis.js';
 import { openJobStore } from '../../state/index.js';
 import { testDataset } from '../../state/testing/jobs.js';
 import { Crash, type CrashMoment, crashingFileSystem, crashingObjects } from '../testing/crashing.js';
-import { end, lifeAfter, live, newest, type Stores, spec } from '../testing/saving-process.js';
+import { checkRecovery, end, newest, type Stores, spec, trainAndSave } from '../testing/saving-process.js';
 
 const redis = await startTestRedis();
 const store = await openJobStore({ url: redis.url });
@@ -64,7 +64,7 @@ t.test(
       });
       if (!crash.happened) break;
       const call = `call ${at}, ${crash.calls.at(-1)}`;
-      while ((await newest(healthy, job_id))?.manifest.step !== 6) await live(healthy, job_id, 2);
+      while ((await newest(healthy, job_id))?.manifest.step !== 6) await trainAndSave(healthy, job_id, 2);
       t.strictSame(await end(healthy, job_id), { files: 3, steps: [6] }, call);
     }
   },
@@ -77,7 +77,7 @@ interface Case {
   seen: Set<number>;
 }
 
-interface Life {
+interface CrashCase {
   at: number;
   moment: CrashMoment;
   /** Saves before the process that dies. */
@@ -86,17 +86,17 @@ interface Life {
 }
 
 /** Runs a process that dies at a call. */
-async function runUntilCrash(start: Process, { at, moment, before, saves }: Life) {
+async function runUntilCrash(start: Process, { at, moment, before, saves }: CrashCase) {
   const directory = await mkdtemp(join(root, 'objects-'));
   const job_id = `job_${ulid()}`;
   const healthy = { store, objects: await FileStore.open(directory) };
   await store.createJob({ id: job_id, spec });
-  if (before > 0) await live(healthy, job_id, 2, before);
+  if (before > 0) await trainAndSave(healthy, job_id, 2, before);
 
   const crash = new Crash(at, moment);
   // No process receives the reports of the dying one.
   await start(directory, crash)
-    .then((stores) => live(stores, job_id, 2, saves))
+    .then((stores) => trainAndSave(stores, job_id, 2, saves))
     .catch(() => undefined);
   return { healthy, crash, job_id };
 }
@@ -106,7 +106,7 @@ async function survives(t: Test, start: Process, { at, moment, seen }: Case): Pr
   const { healthy, crash, job_id } = await runUntilCrash(start, { at, moment, before: 1, saves: 1 });
   if (!crash.happened) return false;
   const call = `${moment} call ${at}, ${crash.calls.at(-1)}`;
-  const step = await lifeAfter(t, healthy, { job_id, call });
+  const step = await checkRecovery(t, healthy, { job_id, call });
   if (step !== null) seen.add(step);
   return true;
 }

@@ -22,11 +22,11 @@ t.test('a machine has a problem while a killed process still exists', async (t) 
     });
   });
   const child = processes.start('rank', process.env);
-  const told = new Promise<string>((resolve) => {
+  const reported = new Promise<string>((resolve) => {
     processes.kill(child, 'rank 3', resolve);
     processes.kill(child, 'rank 3', () => t.fail('once'));
   });
-  const problem = await told;
+  const problem = await reported;
   const where = process.platform === 'linux' ? ', in state [A-Z]' : '';
   t.match(problem, new RegExp(`^rank 3, process ${child.pid}, still exists 0.05 s after SIGKILL${where}`));
   t.equal(processes.problem, problem);

@@ -14,14 +14,14 @@ const transient = () => new ZerofleetError('credentials_unavailable', 'not now')
 
 /** Returns an issuer of numbered sessions of `life_ms`; an error from `fails` is thrown instead. */
 function issuer(life_ms: number, fails: (number: number) => Error | null = () => null) {
-  const state = { asked: 0, failed: 0, at: [] as number[] };
+  const state = { requests: 0, failed: 0, at: [] as number[] };
   const assume = async (): Promise<SessionCredentials> => {
-    state.asked += 1;
+    state.requests += 1;
     state.at.push(performance.now());
-    const error = fails(state.asked);
+    const error = fails(state.requests);
     if (error) throw error;
     const expires_at = new Date(Date.now() + life_ms).toISOString();
-    return { access_key_id: `${state.asked}`, secret_access_key: 's', session_token: 't', expires_at };
+    return { access_key_id: `${state.requests}`, secret_access_key: 's', session_token: 't', expires_at };
   };
   const options: JobSessionOptions = {
     assume,
@@ -56,9 +56,9 @@ t.test('credentials are renewed at half of their lifetime until the session is c
   t.ok(second - first >= 95, 'not earlier');
   await session.close();
   await session.close();
-  const { asked } = state;
+  const { requests } = state;
   await new Promise((resolve) => setTimeout(resolve, 300));
-  t.equal(state.asked, asked);
+  t.equal(state.requests, requests);
 });
 
 t.test('a failed renewal is retried without limit and reported once', async (t) => {
@@ -73,18 +73,18 @@ t.test('the first credentials', async (t) => {
   await t.test('are requested as often as the policy says', async (t) => {
     const { state, options } = issuer(1000, (number) => (number < 3 ? transient() : null));
     await (await JobSession.open(options)).close();
-    t.equal(state.asked, 3);
+    t.equal(state.requests, 3);
     const never = issuer(1000, transient);
     await t.rejects(JobSession.open(never.options), { code: 'credentials_unavailable' });
-    t.equal(never.state.asked, 3);
+    t.equal(never.state.requests, 3);
   });
   await t.test('are not requested again after a refusal, nor after an abort', async (t) => {
     const refused = issuer(1000, refusal);
     await t.rejects(JobSession.open(refused.options), { code: 'credentials_unavailable' });
-    t.equal(refused.state.asked, 1);
+    t.equal(refused.state.requests, 1);
     const { state, options } = issuer(1000);
     await t.rejects(JobSession.open({ ...options, signal: AbortSignal.abort(new Error('over')) }), /over/);
-    t.equal(state.asked, 0);
+    t.equal(state.requests, 0);
   });
 });
 
@@ -93,7 +93,7 @@ t.test('a clock that is hours off causes no flood of requests', async (t) => {
     const { state, options } = issuer(life_ms);
     const session = await JobSession.open(options);
     await new Promise((resolve) => setTimeout(resolve, 200));
-    t.equal(state.asked, 1, `${life_ms} ms`);
+    t.equal(state.requests, 1, `${life_ms} ms`);
     await session.close();
   }
 });

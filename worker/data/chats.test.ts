@@ -107,8 +107,8 @@ t.test('bytes: the tokens are the bytes of the rendered chat, and those of the s
 });
 
 t.test('a generation prompt, and the end of an assistant turn', async (t) => {
-  const asked = new ChatTemplate(UNTAGGED).generationPrompt(CHAT.slice(0, 1));
-  t.strictSame(asked, { text: '[user]Grüße?[/]\n[assistant]', literal: [], end: '[/]\n' });
+  const rendered = new ChatTemplate(UNTAGGED).generationPrompt(CHAT.slice(0, 1));
+  t.strictSame(rendered, { text: '[user]Grüße?[/]\n[assistant]', literal: [], end: '[/]\n' });
   const tagged =
     '{% for m in messages %}<{{ m.role }}>{% if m.role == "assistant" %}{% generation %}{{ m.content }}</s>{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}';
   t.strictSame(new ChatTemplate(tagged).generationPrompt(CHAT.slice(0, 3)), {
@@ -208,9 +208,9 @@ t.test('user text is not parsed for special tokens unless the job says so', asyn
     t.equal(count(tokens), 2, 'one at the end of each turn');
     t.equal(as_text.decodeAfter([], [...tokens].slice(1)).split(content).length, 3);
     t.equal(count([...tokens].filter((_, index) => counts[index] === 1)), 1);
-    const asked = chat.generationPrompt(messages.slice(0, 1));
-    t.equal(asked.literal.length, 3);
-    t.equal(count(as_text.encodeChat(asked)), 1);
+    const rendered = chat.generationPrompt(messages.slice(0, 1));
+    t.equal(rendered.literal.length, 3);
+    t.equal(count(as_text.encodeChat(rendered)), 1);
   }
   const odd = [{ role: 'user', content: 'a\ufdd3b' }];
   const chat = new ChatTemplate(UNMARKED_TURNS, { special_texts: as_text.special_texts });

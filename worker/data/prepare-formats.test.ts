@@ -120,18 +120,18 @@ for (const packing of ['split', 'whole'] as const)
   });
 
 t.test('documents without tokens do not appear in the files', async (t) => {
-  const says = (content: string) => {
+  const chatLine = (content: string) => {
     const messages = [
       { role: 'user', content: '' },
       { role: 'assistant', content },
     ];
     return JSON.stringify({ messages });
   };
-  const said = ['', 'abc', '', '', 'de', 'f', ''];
-  const { objects, request } = await setup(t, Buffer.from(said.map(says).join('\n')), {
+  const answers = ['', 'abc', '', '', 'de', 'f', ''];
+  const { objects, request } = await setup(t, Buffer.from(answers.map(chatLine).join('\n')), {
     ...JSONL,
-    num_documents: said.length,
-    num_chats: said.length,
+    num_documents: answers.length,
+    num_chats: answers.length,
   });
   const chat_template = '{% for m in messages %}{{ m.content }}{% endfor %}';
   for (const packing of ['split', 'whole'] as const) {
@@ -283,8 +283,8 @@ t.test('violations of the model, the dataset or the tokenizer are reported', asy
     { dataset: fewer, cache_dir: `${request.cache_dir}-2` },
     { code: 'dataset_corrupt', message: /600 documents, but the upload has 599/ },
   );
-  const gone = { ...chats, tokenizer: 'mdl_01J00000000000000000000001' };
-  await refused({ data: gone }, { code: 'model_not_found', message: /mdl_01J0.*tokenizer/ });
+  const missing = { ...chats, tokenizer: 'mdl_01J00000000000000000000001' };
+  await refused({ data: missing }, { code: 'model_not_found', message: /mdl_01J0.*tokenizer/ });
   const raising = { ...chats, chat_template: "{{ raise_exception('no') }}" };
   await refused({ data: raising }, { code: 'chat_template_invalid', message: /^line 2: / });
 });

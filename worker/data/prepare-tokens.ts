@@ -201,7 +201,7 @@ function sourceOf({ request, tokenizer }: BuildInput, scratch: string) {
 
 function newPacker({ dataset, data, sequence_length }: TokenRequest, onSequence: OnSequence): Packer {
   if (data.packing === 'whole') return new WholePacker(sequence_length, onSequence);
-  // The remainder of a text is always dropped, because golden digests depend on it.
+  // The remainder of a text is always dropped: the bits of a training depend on it.
   return new SplitPacker(sequence_length, dataset.format !== 'text', onSequence);
 }
 

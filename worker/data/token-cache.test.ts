@@ -108,17 +108,17 @@ t.test('the first of two builders wins; an incomplete entry is replaced', async 
 
 t.test('a job keeps its data while other data is prepared and everything else is evicted', async (t) => {
   const { objects, request } = await prepared(t, { uploaded: TEXT });
-  const ask = (sequence_length: number, changes: Partial<TokenRequest> = {}) =>
+  const prepare = (sequence_length: number, changes: Partial<TokenRequest> = {}) =>
     prepareTokens(objects, { ...request, sequence_length, attempt: randomUUID(), ...changes });
-  const first = await ask(10);
+  const first = await prepare(10);
   const name = basename(dirname(first.token_file));
-  await ask(11, { cache_bytes: 0 });
+  await prepare(11, { cache_bytes: 0 });
   t.ok((await readdir(request.cache_dir)).includes(name), 'it is in use');
   for (const mark of (await readdir(dirname(first.token_file))).filter((file) => file.endsWith('.use')))
     await rm(join(dirname(first.token_file), mark));
-  await ask(12, { cache_bytes: 0 });
+  await prepare(12, { cache_bytes: 0 });
   t.notOk((await readdir(request.cache_dir)).includes(name));
-  t.same((await ask(10)).tokens_digest, first.tokens_digest, 'rebuilt');
+  t.same((await prepare(10)).tokens_digest, first.tokens_digest, 'rebuilt');
 });
 
 t.test('a full disk evicts unused entries before the next try', async (t) => {

@@ -151,10 +151,10 @@ async function inspect(path: string, now: number): Promise<Part | null> {
 /** Removes an entry unless it is in use. Returns false when it stays. */
 async function remove(entry: string, now: number): Promise<boolean> {
   const isUsed = async (directory: string) => (await inspect(directory, now))?.used ?? false;
-  const taken = `${sealOf(entry)}.${randomUUID()}`;
-  await ignoreMissing(rename(sealOf(entry), taken));
+  const removed_seal = `${sealOf(entry)}.${randomUUID()}`;
+  await ignoreMissing(rename(sealOf(entry), removed_seal));
   if (await isUsed(entry)) {
-    await ignoreMissing(rename(taken, sealOf(entry)));
+    await ignoreMissing(rename(removed_seal, sealOf(entry)));
     return false;
   }
   const removed = temporaryPath(entry, randomUUID());

@@ -120,8 +120,8 @@ export class ChatTemplate {
 
   private fill({ messages, tools }: JsonlChat, add_generation_prompt: boolean): string {
     try {
-      const said = { messages: this.asTexts(messages), tools: this.asTexts(tools) };
-      return this.template.render({ ...this.variables, ...said, add_generation_prompt });
+      const fields = { messages: this.asTexts(messages), tools: this.asTexts(tools) };
+      return this.template.render({ ...this.variables, ...fields, add_generation_prompt });
     } catch (error) {
       throw invalidTemplate(
         `it fails for a chat of ${messages.length} messages: ${(error as Error).message}`,

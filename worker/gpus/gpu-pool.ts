@@ -7,7 +7,7 @@ const QUARANTINE_MS = 10 * 60_000;
 
 interface Entry {
   gpu: MachineGpu;
-  taken: boolean;
+  in_use: boolean;
   /** End and reason of a quarantine after a rank failed on the GPU. */
   quarantine: { until: number; reason: string } | null;
 }
@@ -43,7 +43,7 @@ export class GpuPool {
     );
     this.entries = options.found.map((gpu) => ({
       gpu: { ...gpu, problem: gpu.problem ?? this.mismatch(gpu) },
-      taken: false,
+      in_use: false,
       quarantine: null,
     }));
     this.notified = new Map(this.gpus.map(({ uuid, problem }) => [uuid, problem]));
@@ -75,9 +75,9 @@ export class GpuPool {
 
   /** Takes a healthy GPU without a rank; null when there is none. */
   take(): WorkerGpu | null {
-    const free = this.entries.find((entry) => !entry.taken && this.problemOf(entry) === null);
+    const free = this.entries.find((entry) => !entry.in_use && this.problemOf(entry) === null);
     if (!free) return null;
-    free.taken = true;
+    free.in_use = true;
     return free.gpu;
   }
 
@@ -85,7 +85,7 @@ export class GpuPool {
   release(uuid: string, fault: string | null): void {
     const entry = this.entries.find(({ gpu }) => gpu.uuid === uuid);
     if (!entry) return;
-    entry.taken = false;
+    entry.in_use = false;
     if (fault === null) return;
     entry.quarantine = { until: this.now() + QUARANTINE_MS, reason: `a rank failed on it: ${fault}` };
     this.changed();

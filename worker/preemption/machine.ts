@@ -27,7 +27,7 @@ export async function machineId({
   );
 }
 
-/** Reports to the job store that no job is left on this machine, so that it can be terminated. */
+/** Requests the termination of this machine as soon as no job runs on it. */
 export async function reportDrained(
   store: Pick<JobStorePort, 'reportDrained'>,
   machine: string | null,
@@ -37,8 +37,8 @@ export async function reportDrained(
   if (machine === null) return;
   try {
     await retry(() => store.reportDrained(machine), REPORT, { retryable: () => true, signal });
-    log.info({ machine }, 'machine reported as drained');
+    log.info({ machine }, 'termination of this machine requested');
   } catch (error) {
-    log.error({ err: error, machine }, 'drained machine could not be reported, so it is not terminated');
+    log.error({ err: error, machine }, 'termination of this machine could not be requested');
   }
 }

@@ -38,7 +38,7 @@ t.test('on a spot notice a job saves and continues elsewhere with its full error
   t.ok((queued.latest_checkpoint?.step ?? 0) >= 5, 'progress is saved although no checkpoint was due');
   t.equal(queued.lost_work_seconds, 0);
   await worker.close();
-  await f.hurry();
+  await f.speedUp();
   await f.agent();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 120));
@@ -58,7 +58,7 @@ t.test('without time to save, a job is returned at once', async (t) => {
   t.ok(queued.lost_work_seconds > 0);
   const skipped = (await f.events(id)).find(({ type }) => type === 'checkpoint.skipped');
   t.ok(Number(skipped?.data?.needed_ms) > Number(skipped?.data?.left_ms));
-  await f.hurry();
+  await f.speedUp();
   await f.agent();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 200));

@@ -26,33 +26,33 @@ function listener() {
   const xids: number[] = [];
   const lines: string[] = [];
   const clock = { ms: 0 };
-  const heard = new GpuListener(
+  const gpu = new GpuListener(
     () => xids.splice(0),
     (line) => lines.push(line),
     () => clock.ms,
   );
-  let gone: { code?: string; message: string } | null = null;
-  heard.lost.catch((error) => {
-    gone = error;
+  let lost: { code?: string; message: string } | null = null;
+  gpu.lost.catch((error) => {
+    lost = error;
   });
   const listen = async (ms: number, step: number, ...fresh: number[]) => {
     clock.ms = ms;
     xids.push(...fresh);
-    heard.listen(step);
+    gpu.listen(step);
     await Promise.resolve();
-    return gone;
+    return lost;
   };
-  return { heard, lines, xids, listen };
+  return { gpu, lines, xids, listen };
 }
 
 t.test('XIDs from before the failure and from its time explain it', async (t) => {
-  const { heard, lines, xids, listen } = listener();
+  const { gpu, lines, xids, listen } = listener();
   await listen(0, 3, 63);
   t.same(lines, [
     "the driver reports for this rank's GPU: Xid 63: ECC page retirement or row remapping recorded",
   ]);
   xids.push(48);
-  t.match(heard.explain(failed('device_failed')), {
+  t.match(gpu.explain(failed('device_failed')), {
     code: 'gpu_memory_fault',
     message: /; Xid 63: .*; Xid 48: /,
   });

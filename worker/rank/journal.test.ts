@@ -17,14 +17,21 @@ function journal() {
     },
     onDisconnect: () => undefined,
   };
-  const kept = withJournal(channel, {
+  const channel_with_journal = withJournal(channel, {
     info: (line) => lines.push(line),
     warn: (line) => lines.push(`! ${line}`),
     now: () => clock.now,
   });
-  const heard: AgentMessage[] = [];
-  kept.onMessage((message) => heard.push(message as AgentMessage));
-  return { kept, sent, heard, lines, clock, hear: (message: AgentMessage) => hear(message) };
+  const received: AgentMessage[] = [];
+  channel_with_journal.onMessage((message) => received.push(message as AgentMessage));
+  return {
+    channel_with_journal,
+    sent,
+    received,
+    lines,
+    clock,
+    hear: (message: AgentMessage) => hear(message),
+  };
 }
 
 const step = (number: number, fields: Partial<SteppedMessage> = {}) =>
@@ -37,11 +44,11 @@ const step = (number: number, fields: Partial<SteppedMessage> = {}) =>
   });
 
 t.test('the journal of a rank', async (t) => {
-  const { kept, sent, heard, lines, hear } = journal();
+  const { channel_with_journal, sent, received, lines, hear } = journal();
   const start = startMessage({ job_id: 'job_1', rank: 0, world_size: 2 });
   hear(start);
   const param = { name: 'w', shape: [2, 3], numel: 6, group: 'default', frozen: false, expert_set: null };
-  const said: RankMessage[] = [
+  const messages: RankMessage[] = [
     {
       kind: 'connected',
       params: [param, { ...param, frozen: true }],
@@ -56,9 +63,9 @@ t.test('the journal of a rank', async (t) => {
     { kind: 'failed', error: { code: 'diverged', message: 'not\n  finite' }, step: 22 },
     { kind: 'heartbeat', step: 22 },
   ];
-  for (const message of said) await kept.send(message);
-  t.same(sent, said, 'messages pass unchanged');
-  t.same(heard, [start]);
+  for (const message of messages) await channel_with_journal.send(message);
+  t.same(sent, messages, 'messages pass unchanged');
+  t.same(received, [start]);
   t.match(lines, [
     /^rank 0 of 2 job=job_1 epoch=\d+ threads=\d+$/,
     /^job model=\w+ steps=\d+ global_batch_size=\d+ .* precision=\w+ zero_stage=\d$/,
@@ -74,14 +81,14 @@ t.test('the journal of a rank', async (t) => {
 });
 
 t.test('steps: the first, the last, evaluated ones, and one per five seconds', async (t) => {
-  const { kept, lines, clock, hear } = journal();
+  const { channel_with_journal, lines, clock, hear } = journal();
   const start = startMessage({ rank: 0 });
   hear({ ...start, spec: { ...start.spec, train: { ...start.spec.train, steps: 1000 } } });
   lines.length = 0;
   for (let i = 1; i <= 1000; i++) {
     clock.now += 20;
     const evaluation = i === 300 ? { loss: 2, tokens: 1, sequences: 1, seconds: 1 } : null;
-    await kept.send(step(i, { evaluation, finite: i !== 7, loss_scale: 1024 }));
+    await channel_with_journal.send(step(i, { evaluation, finite: i !== 7, loss_scale: 1024 }));
   }
   t.same(
     lines.map((line) => line.replace(/^(! )?step (\d+).*$/, '$1$2')),

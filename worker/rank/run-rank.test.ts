@@ -8,11 +8,11 @@ import { runRank } from './run-rank.js';
 
 /** Agent that starts the rank and relays its rendezvous keys. */
 class Agent implements RankChannel {
-  readonly heard: RankMessage[] = [];
+  readonly received: RankMessage[] = [];
   private readonly handlers: ((message: AgentMessage | LocalMessage) => void)[] = [];
 
   async send(message: RankMessage): Promise<void> {
-    this.heard.push(message);
+    this.received.push(message);
     if (message.kind === 'publish') this.post({ kind: 'deliver', key: message.key, value: message.value });
     if (message.kind === 'stopped') this.post({ kind: 'exit' });
   }
@@ -33,7 +33,7 @@ async function run(t: Test, core: ReturnType<typeof fakeCore>, start: Partial<St
   const code = runRank(agent, core);
   const object_store = { url: pathToFileURL(t.testdir()).href, s3_endpoint: null };
   agent.post(startMessage({ object_store, ...start }));
-  return { code: await code, heard: agent.heard };
+  return { code: await code, received: agent.received };
 }
 
 t.test('a rank reports its error although its trainer never closes', async (t) => {
@@ -45,16 +45,16 @@ t.test('a rank reports its error although its trainer never closes', async (t) =
     closed++;
     return new Promise<void>(() => undefined);
   };
-  const { code, heard } = await run(t, fakeCore({ beforeStep, onClose }));
+  const { code, received } = await run(t, fakeCore({ beforeStep, onClose }));
   t.equal(code, 1);
   t.equal(closed, 1);
-  t.match(heard.at(-1), { kind: 'failed', step: 2, error: { code: 'token_out_of_vocab' } });
+  t.match(received.at(-1), { kind: 'failed', step: 2, error: { code: 'token_out_of_vocab' } });
 });
 
 t.test('a finished rank reports it and exits when it is told to', async (t) => {
-  const { code, heard } = await run(t, fakeCore());
+  const { code, received } = await run(t, fakeCore());
   t.equal(code, 0);
-  t.match(heard.at(-1), { kind: 'stopped', step: 20, flags: 0 });
+  t.match(received.at(-1), { kind: 'stopped', step: 20, flags: 0 });
 });
 
 t.test(

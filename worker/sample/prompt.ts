@@ -39,10 +39,10 @@ function chatOf(
   messages: NonNullable<SampleTask['messages']>,
   template: ChatTemplate,
 ): SamplePrompt {
-  const { end, ...asked } = template.generationPrompt(messages);
-  const tokens = tokenizer.encodeChat(asked);
+  const { end, ...rendered } = template.generationPrompt(messages);
+  const tokens = tokenizer.encodeChat(rendered);
   const end_text = end.trim();
   const [first] = end_text === '' ? [] : tokenizer.encodeChat({ text: end_text, literal: [] });
   const isSpecial = first !== undefined && tokenizer.decodeAfter(tokens, [first]) === '';
-  return { text: asked.text, tokens, end_token: isSpecial ? first : tokenizer.end, end_text };
+  return { text: rendered.text, tokens, end_token: isSpecial ? first : tokenizer.end, end_text };
 }

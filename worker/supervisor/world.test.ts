@@ -80,12 +80,12 @@ t.test('a broken connection is explained by the death behind it', async (t) => {
 });
 
 t.test('a live rank that all others waited for is the cause, with its last output', async (t) => {
-  const end = lost(await world(['impatient', 'impatient', 'stuck']).ended);
+  const end = lost(await world(['timeout', 'timeout', 'stuck']).ended);
   t.match(end, { rank: 2, end: { kind: 'stuck', waiting: 2, step: 3, output: ['thinking'] } });
 });
 
 t.test('if every rank timed out, the first is reported', async (t) => {
-  const { end } = lost(await world(['impatient', 'impatient']).ended);
+  const { end } = lost(await world(['timeout', 'timeout']).ended);
   t.match(end, { kind: 'failed', error: { code: 'comm_timeout' } });
 });
 
@@ -117,7 +117,7 @@ t.test('a rank that cannot be killed is lost with its machine and blocks nothing
     rank: 1,
     end: { kind: 'node_lost', message },
   });
-  const stuck = lost(await world(['impatient', 'stuck', 'impatient'], 20_000, changes).ended);
+  const stuck = lost(await world(['timeout', 'stuck', 'timeout'], 20_000, changes).ended);
   t.match(stuck, { rank: 1, end: { kind: 'node_lost', message, step: 3, output: ['thinking'] } });
   const killed = world(['wait', 'wait'], 20_000, changes);
   await killed.kill();

@@ -26,7 +26,7 @@ type Fault = 'exit' | 'kill' | 'hang' | keyof typeof ERRORS;
 export interface RankFaults {
   /** Duration of a step in milliseconds. */
   step_ms?: number;
-  /** Each step from `from` on takes up to `ms`, until `Fleet.hurry`, so that the test has time to act on the job. */
+  /** Each step from `from` on takes up to `ms`, until `Fleet.speedUp`, so that the test has time to act on the job. */
   slow?: { from: number; ms: number };
   /** Environment variables that each rank prints. */
   print?: string[];
@@ -52,7 +52,7 @@ function happen(what: Fault): void {
 
 /** Returns the step up to which steps are fast. The test writes the file. */
 function fastUpTo(): number {
-  return existsSync(`${file}.hurry`) ? Number(readFileSync(`${file}.hurry`, 'utf8')) : 0;
+  return existsSync(`${file}.speedUp`) ? Number(readFileSync(`${file}.speedUp`, 'utf8')) : 0;
 }
 
 async function pass(step: number): Promise<void> {

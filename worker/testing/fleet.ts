@@ -207,8 +207,8 @@ export class Fleet {
   }
 
   /** Makes steps before this one as fast as possible; see `RankFaults.slow`. */
-  async hurry(step = Number.MAX_SAFE_INTEGER): Promise<void> {
-    const file = `${process.env.ZF_TEST_FAULTS}.hurry`;
+  async speedUp(step = Number.MAX_SAFE_INTEGER): Promise<void> {
+    const file = `${process.env.ZF_TEST_FAULTS}.speedUp`;
     await writeFile(`${file}.new`, String(step));
     await rename(`${file}.new`, file);
   }

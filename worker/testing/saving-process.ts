@@ -51,7 +51,7 @@ export async function tokensDigest(
  * @param tokens_digest digest of the prepared tokens, if an agent resumes from the checkpoints
  * @returns the last step
  */
-export async function live(
+export async function trainAndSave(
   { store, objects }: Stores,
   job_id: string,
   world_size: number,
@@ -125,7 +125,7 @@ export async function newest({ store, objects }: Stores, job_id: string) {
  * @param call call at which the process died
  * @returns the step of the newest checkpoint; null when there is none
  */
-export async function lifeAfter(
+export async function checkRecovery(
   t: Test,
   healthy: Stores,
   { job_id, call }: { job_id: string; call: string },
@@ -142,7 +142,7 @@ export async function lifeAfter(
   const world = await LocalWorld.start({ core, spec, world_size: 3 });
   const source = { kind: 'checkpoint', directory: prefix, restore: 'full', own: true } as const;
   const { digest } = await world.load(healthy.objects, source);
-  const next = await live(healthy, job_id, 3);
+  const next = await trainAndSave(healthy, job_id, 3);
   const left = await filesOf(healthy.objects, job_id);
   const known = await store.listCheckpoints(job_id);
   t.strictSame(

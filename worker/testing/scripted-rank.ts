@@ -30,7 +30,7 @@ function act(script: string, rank: number): void {
     case 'fail':
       fail('out_of_memory');
       return;
-    case 'impatient':
+    case 'timeout':
       fail('comm_timeout');
       return;
     case 'stuck':
