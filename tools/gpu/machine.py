@@ -1,4 +1,4 @@
-"""What this machine is: its GPU, compilers and libraries, and which commit the sources are."""
+"""Description of this machine: GPU, compilers, libraries, and the commit of the sources."""
 
 import ctypes
 import os
@@ -24,11 +24,11 @@ GPU_FIELDS = (
     "mig.mode.current",
 )
 LOAD_FIELDS = ("clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "memory.used")
-CUBLASLT_NAMES = ("libcublasLt.so.13", "libcublasLt.so.12")  # as kernels/cuda/cublaslt_library.cc looks for it
+CUBLASLT_NAMES = ("libcublasLt.so.13", "libcublasLt.so.12")  # same order as kernels/cuda/cublaslt_library.cc
 
 
 def output_of(command, cwd=None):
-    """Standard output without its end, or None where the command is missing or fails."""
+    """Stripped standard output, or None if the command is missing or fails."""
     try:
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -37,26 +37,26 @@ def output_of(command, cwd=None):
 
 
 def query_gpus(fields):
-    """One dictionary for each GPU, of texts; an empty list where there is no driver."""
+    """One dictionary of strings per GPU; an empty list without a driver."""
     text = output_of(["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"])
     rows = [line.split(", ") for line in (text or "").splitlines()]
     return [dict(zip(fields, row)) for row in rows if len(row) == len(fields)]
 
 
 def find_nvcc():
-    """nvcc as CMake finds it: CUDACXX, PATH, or where NVIDIA's packages put it."""
+    """nvcc as CMake finds it: CUDACXX, PATH, or the folder of NVIDIA's packages."""
     places = [os.environ.get("CUDACXX"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc"]
     return next((place for place in places if place and shutil.which(place)), None)
 
 
 def torch_library_folders():
-    """Folders of NVIDIA's libraries that came with PyTorch's packages."""
+    """Folders of NVIDIA's libraries in PyTorch's packages."""
     for folder in [Path(entry) for entry in sys.path if entry] + list(Path("/usr/local/lib").glob("python3*/dist-packages")):
         yield from sorted(folder.glob("nvidia/*/lib"))
 
 
 def find_cublaslt(nvcc):
-    """The library's file or name, and whether the core finds it by itself; (None, False) where it is missing."""
+    """The library's file or name, and True if the core finds it by itself; (None, False) if it is missing."""
     if os.environ.get("ZF_CUBLASLT"):
         return os.environ["ZF_CUBLASLT"], True
     for name in CUBLASLT_NAMES:
@@ -77,7 +77,7 @@ def find_cublaslt(nvcc):
 
 
 def commit():
-    """Of the clone ("+" with local changes) or of the archive that was unpacked."""
+    """Commit of the clone ("+" with local changes) or of the unpacked archive."""
     packed = ROOT / "COMMIT"
     if packed.exists():
         return packed.read_text(encoding="utf-8").strip()

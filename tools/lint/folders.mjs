@@ -1,5 +1,5 @@
-// Two rules of all source folders: those that lie side by side do not depend on each other in a circle, and none grows too large to
-// be read. Files are checked by dependency-cruiser (TypeScript) and by compilers (headers).
+// Two rules of all source folders: sibling folders have no dependency cycles, and no folder has too many files. Cycles of files
+// are checked by dependency-cruiser (TypeScript) and by compilers (headers).
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
@@ -7,21 +7,21 @@ import { inRoot } from '../bootstrap/paths.mjs';
 
 const MAX_FILES = 30;
 const IMPORT = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
-/** Tests and their helpers reach everywhere; bench/ and test/ are made of nothing else. */
+/** Tests and their helpers may import anything; bench/ and test/ contain nothing else. */
 const isProduct = (file) => !/\.test\.ts$|\/testing\/|^(test|bench)\//.test(file);
 
 /**
- * Circles among the folders of each folder.
+ * Dependency cycles among the subfolders of each folder.
  * @param {[from: string, to: string][]} imports of files, by paths from the root
- * @returns {string[]} one line per circle
+ * @returns {string[]} one line per cycle
  */
-export function folderCircles(imports) {
+export function folderCycles(imports) {
   const siblings = new Map();
   for (const [from, to] of imports) {
     const [a, b] = [from.split('/').slice(0, -1), to.split('/').slice(0, -1)];
     let depth = 0;
     while (depth < a.length && a[depth] === b[depth]) depth++;
-    // One of them lies in the folder that they share: that is no folder beside another.
+    // One of the files lies directly in the common folder, so no sibling folder depends on another.
     if (depth === a.length || depth === b.length) continue;
     const parent = a.slice(0, depth).join('/');
     if (!siblings.has(parent)) siblings.set(parent, new Map());
@@ -30,13 +30,15 @@ export function folderCircles(imports) {
     edges.get(a[depth]).set(b[depth], `${from} -> ${to}`);
   }
   return [...siblings].flatMap(([parent, edges]) => {
-    const circle = circleOf(edges);
-    return circle ? [`folders of ${parent || 'the project'} in a circle:\n    ${circle.join('\n    ')}`] : [];
+    const cycle = cycleOf(edges);
+    return cycle
+      ? [`folders of ${parent || 'the project'} form a dependency cycle:\n    ${cycle.join('\n    ')}`]
+      : [];
   });
 }
 
-/** The imports that close a circle; null when there is none. */
-function circleOf(edges) {
+/** The imports that form a cycle; null if there is none. */
+function cycleOf(edges) {
   const done = new Set();
   const visit = (folder, path) => {
     const at = path.findIndex((step) => step.folder === folder);
@@ -56,13 +58,13 @@ function circleOf(edges) {
   return null;
 }
 
-/** @param {string[]} files @returns {string[]} one line per folder that has too many */
+/** @param {string[]} files @returns {string[]} one line per folder with too many files */
 export function largeFolders(files) {
   const counts = new Map();
   for (const file of files) counts.set(posix.dirname(file), (counts.get(posix.dirname(file)) ?? 0) + 1);
   return [...counts]
     .filter(([, count]) => count > MAX_FILES)
-    .map(([folder, count]) => `${folder} has ${count} files: at most ${MAX_FILES} lie in one folder`);
+    .map(([folder, count]) => `${folder} has ${count} files: the limit is ${MAX_FILES}`);
 }
 
 /** @param {string[]} rooms top-level folders with TypeScript */
@@ -76,5 +78,5 @@ export function folderProblems(rooms) {
       posix.join(posix.dirname(file), path),
     ]),
   );
-  return [...folderCircles(imports), ...largeFolders(files)];
+  return [...folderCycles(imports), ...largeFolders(files)];
 }

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { folderCircles, largeFolders } from './folders.mjs';
+import { folderCycles, largeFolders } from './folders.mjs';
 
-t.test('folders side by side that need each other are a circle, at any depth', async (t) => {
-  const circles = folderCircles([
+t.test('sibling folders that import each other form a cycle, at any depth', async (t) => {
+  const circles = folderCycles([
     ['room/a/one.ts', 'room/b/two.ts'],
     ['room/b/two.ts', 'room/c/deep/three.ts'],
     ['room/c/deep/other.ts', 'room/a/one.ts'],
@@ -13,9 +13,9 @@ t.test('folders side by side that need each other are a circle, at any depth', a
   t.match(circles[0], 'room/c/deep/other.ts -> room/a/one.ts');
 });
 
-t.test('a folder and what it lies in are none', async (t) => {
+t.test('a folder and its parent form no cycle', async (t) => {
   t.same(
-    folderCircles([
+    folderCycles([
       ['room/index.ts', 'room/a/one.ts'],
       ['room/a/one.ts', 'room/common.ts'],
       ['room/a/one.ts', 'room/a/inner/two.ts'],
@@ -28,5 +28,5 @@ t.test('a folder and what it lies in are none', async (t) => {
 t.test('a folder has at most thirty files', async (t) => {
   const files = Array.from({ length: 31 }, (_, i) => `room/${i}.ts`);
   t.same(largeFolders(files.slice(1)), []);
-  t.same(largeFolders(files), ['room has 31 files: at most 30 lie in one folder']);
+  t.same(largeFolders(files), ['room has 31 files: the limit is 30']);
 });

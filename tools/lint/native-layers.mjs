@@ -1,5 +1,5 @@
-// The layering of native/: which folder may include which. Two further rules keep outside headers in one place each, and one keeps
-// elementary functions of the C library, whose last bits differ between processors, out of whatever computes a job's state.
+// Layering of native/: allowed includes per folder. Two further rules restrict external headers to one folder each, and keep
+// elementary functions of the C library, whose last bits differ between processors, out of code that computes a job's state.
 import { readFileSync } from 'node:fs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
@@ -17,25 +17,25 @@ const mayInclude = {
 };
 const everything = [...Object.keys(mayInclude), 'test'];
 
-/** Headers from outside that belong to one folder: [pattern, the folder]. (.cu files have CUDA's without an include.) */
+/** External headers that only one folder may include: [pattern, folder]. (.cu files have CUDA's without an include.) */
 const ownedHeaders = [
   [/^(napi|node_api)/, 'binding/'],
   [/^gloo\//, 'comm/'],
   [/^cuda/, 'core/cuda/'],
 ];
 
-/** SIMD files are compiled once per instruction set: a shared inline function could end up with the wrong instructions. */
+/** SIMD files are compiled once per instruction set: the linker could pick a shared inline function with the wrong instructions. */
 const simdMayInclude = /^(kernels\/cpu\/simd\/|\.?\/?[a-z0-9_]+\.(h|inc)$|std[a-z]*\.h$|c[a-z]+$)/;
 
-/** Headers that hold plain data and no function: nothing in them can be emitted for the wrong machine. */
+/** Headers with plain data and no functions: they emit no code. */
 const plainDataHeaders = /^(core\/dtype_enum|kernels\/[a-z]+_scalars)\.h$/;
 
 const INCLUDE = /^\s*#\s*include\s*[<"]([^>"]+)[>"]/;
 
 /**
- * What is wrong with one include, or null.
+ * Problem of one include, or null.
  * @param {string} file the including file, relative to native/
- * @param {string} header as it stands between quotes or angle brackets
+ * @param {string} header the text between quotes or angle brackets
  */
 export function includeProblem(file, header) {
   const folder = file.split('/')[0];
@@ -55,10 +55,7 @@ const ELEMENTARY =
   /(?<![\w.>])(?:std)?::((?:pow|exp|exp2|expm1|log|log2|log10|log1p|a?(?:sin|cos|tan)h?|atan2|erfc?|cbrt|hypot|[tl]gamma)[fl]?)\s*\(/;
 const computesState = /^(core|data|kernels|model|train|zero)\//;
 
-/**
- * What is wrong with the calls in one line, or null.
- * @param {string} file relative to native/
- */
+/** Problem of the calls in one line, or null. @param {string} file relative to native/ */
 export function callProblem(file, line) {
   const name = computesState.test(file) && ELEMENTARY.exec(line.replace(/\/\/.*/, ''))?.[1];
   return name
@@ -66,7 +63,7 @@ export function callProblem(file, line) {
     : null;
 }
 
-/** @returns {string[]} one line per include or call that the tables above don't allow */
+/** @returns {string[]} one line per include or call that violates the tables above */
 export function nativeLayerProblems() {
   const accept = (path) =>
     path.endsWith('/') ? !path.startsWith('native/build') : /\.(cc|h|cu|cuh|inc)$/.test(path);
