@@ -12,13 +12,13 @@ import { type JobStorePort, openJobStore } from '../state/index.js';
 
 export interface ApiStack {
   url: string;
-  /** Of the API server's process. */
+  /** Process id of the API server. */
   api_pid: number;
   redis_url: string;
   store: JobStorePort;
-  /** Of a key that may ask a million times in a minute. */
+  /** Headers with a key that allows a million requests per minute. */
   headers: Record<string, string>;
-  /** Starts a worker of two slots; resolves when it takes jobs. */
+  /** Starts a worker with two slots; resolves when it accepts jobs. */
   startWorker(): Promise<void>;
   close(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export interface ApiStack {
 const KEY = 'benchmark-key-0123456789abcdef';
 const REQUESTS_PER_MINUTE = 1_000_000;
 
-/** Redis that syncs each write, as in production, an API server that is a process of its own, and no worker. */
+/** Redis that syncs each write, as in production, an API server in its own process, and no worker. */
 export async function startApiStack(): Promise<ApiStack> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-bench-api-'));
   const redis = await startEmbeddedRedis({ dir: join(dir, 'redis') });
@@ -86,7 +86,7 @@ export interface Peer {
   close(): Promise<void>;
 }
 
-/** A Fastify server with one route that answers `answer`, as a process of its own. */
+/** A Fastify server with one route that returns `answer`, in its own process. */
 export function startBareServer(answer: object): Promise<Peer> {
   return startPeer('bare-fastify', answer);
 }

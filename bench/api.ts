@@ -1,20 +1,20 @@
 /**
- * What the API can do: `npm run bench -- api --connections 32 --seconds 5 --rounds 3 --watchers 1000`. Redis syncs every write. What is
- * beside something is measured in turn with it, after a turn of each that does not count; figures are medians. A line for each:
- * - `get`: requests/s and latency of GET /v1/jobs/{id}, beside a bare Fastify route that answers the same body;
+ * API throughput: `npm run bench -- api --connections 32 --seconds 5 --rounds 3 --watchers 1000`. Redis syncs every write. Measurements
+ * with a baseline alternate with it after one uncounted round of each; figures are medians. Output, one line each:
+ * - `get`: requests/s and latency of GET /v1/jobs/{id}, compared with a bare Fastify route that returns the same body;
  * - `list`: GET /v1/jobs?limit=20;
- * - `post`: POST /v1/jobs, beside a bare BullMQ `add` of the entry that a job becomes, in the client's own process, and `post_http`
- *   beside a bare Fastify route that makes such an `add`;
- * - `watch`: messages/s that so many streams of one job get, and their age when they arrive;
- * - `start`: from POST until a worker that is idle has claimed the job, and until its ranks run.
+ * - `post`: POST /v1/jobs, compared with a bare BullMQ `add` of a job's queue entry in the client's own process, and `post_http`
+ *   compared with a bare Fastify route that calls such an `add`;
+ * - `watch`: messages/s received by the streams of one job, and their latency;
+ * - `start`: from POST until an idle worker has claimed the job, and until its ranks run.
  */
 import { Queue } from 'bullmq';
 import type { Job } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
 import { type ApiStack, startApiStack, startBareAdd, startBareServer } from './api-stack.js';
-import { measureBeside } from './beside.js';
 import { ask, latencyOf, measureCalls, measureLoad } from './http-load.js';
 import { benchOptions, count } from './options.js';
+import { measurePaired } from './paired.js';
 import { report } from './report.js';
 import { openWatchers } from './watchers.js';
 
@@ -30,7 +30,7 @@ const EVENT_TYPE = 'benchmark';
 const EVENTS = 50;
 const EVENT_INTERVAL_MS = 100;
 const POLL_MS = 2;
-/** Asked for in turn. */
+/** Requested in turn. */
 const JOBS = 100;
 const TEXT = 'to be or not to be, that is the question. '.repeat(100);
 const json = { 'content-type': 'application/json' };
@@ -48,7 +48,7 @@ async function measureReads(stack: ApiStack, jobs: readonly Job[]): Promise<void
   const bare = await startBareServer(jobs[0] as Job);
   const one = { method: 'GET', ...pace } as const;
   const urls = jobs.map(({ id }) => `${stack.url}/v1/jobs/${id}`);
-  const get = await measureBeside(
+  const get = await measurePaired(
     rounds,
     () => measureLoad({ ...one, urls, headers }),
     () => measureLoad({ ...one, urls: [bare.url], headers }),
@@ -68,20 +68,20 @@ async function measurePosts(stack: ApiStack, spec: string): Promise<void> {
   const headers = { ...stack.headers, ...json };
   const load = { method: 'POST', headers, body: spec, ...pace } as const;
   const post = () => measureLoad({ ...load, urls: [`${stack.url}/v1/jobs`] });
-  const beside_add = await measureBeside(rounds, post, () => measureCalls(add, pace));
+  const beside_add = await measurePaired(rounds, post, () => measureCalls(add, pace));
   await queue.obliterate({ force: true });
   await queue.close();
   await disconnectRedis(connection);
   report('api', { what: 'post', ...pace, rounds, ...beside_add });
   const bare = await startBareAdd(stack.redis_url);
-  const beside_http = await measureBeside(rounds, post, () => measureLoad({ ...load, urls: [bare.url] }));
+  const beside_http = await measurePaired(rounds, post, () => measureLoad({ ...load, urls: [bare.url] }));
   await bare.close();
   report('api', { what: 'post_http', ...pace, rounds, ...beside_http });
 }
 
 async function measureWatching(stack: ApiStack, job: Job): Promise<void> {
   const claim = await stack.store.claimAttempt(job.id, job.attempt, 'benchmark', 600_000);
-  if (!claim.granted) throw new Error(`the job was not given: ${claim.code}`);
+  if (!claim.granted) throw new Error(`the job was not claimed: ${claim.code}`);
   const url = `${stack.url}/v1/jobs/${job.id}/stream`;
   const streams = await openWatchers(url, stack.headers, { count: watchers, event_type: EVENT_TYPE });
   const began = performance.now();

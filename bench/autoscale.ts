@@ -1,16 +1,16 @@
 /**
- * How long jobs wait for machines and what the machines cost: `npm run bench -- autoscale`. The controller of the autoscaler, on a
- * virtual clock, against CloudWatch target tracking on backlog per instance, on the same traces (bench/autoscale/). A line for each of
- * both on each trace, for machines that are always there, and for the controller if it knew what comes while a machine boots: the floor
- * of all ways to guess it. The last line compares the controller on each trace with that setting of
- * target tracking which costs as much or next to it more: wanted is at most half of its waiting.
+ * Waiting times and cost of autoscaling: `npm run bench -- autoscale`. Compares the autoscaler's controller, on a virtual clock,
+ * with CloudWatch target tracking on backlog per instance, on the same traces (bench/autoscale/). One line per scaler and trace,
+ * for always-on machines, and for the controller with knowledge of the jobs that arrive within a boot time: the lower bound of
+ * any prediction. The last line compares the controller on each trace with the target tracking setting of equal or next higher
+ * cost; the goal is at most half of its waiting time.
  */
 import {
   type Outcome,
-  playAlwaysOn,
   playController,
-  playForesight,
   playTargetTracking,
+  runAlwaysOn,
+  runWithForesight,
 } from './autoscale/run.js';
 import { TRACE_NAMES, type Trace, tracesOf } from './autoscale/traces.js';
 import { benchOptions, count, counts } from './options.js';
@@ -61,12 +61,12 @@ for (const trace of tracesOf(seed, traces)) {
   const own = playController(trace, idle_seconds);
   const took_seconds = Math.round(performance.now() - began) / 1000;
   tell(trace, 'controller', { idle_seconds, ...own, took_seconds });
-  const floor = playForesight(trace, idle_seconds);
+  const floor = runWithForesight(trace, idle_seconds);
   tell(trace, 'foresight', floor);
-  tell(trace, 'always on', playAlwaysOn(trace));
+  tell(trace, 'always on', runAlwaysOn(trace));
   const others = acceptable_minutes.map((minutes) => compare(trace, own, minutes));
-  const dearer = others.filter(({ gpu_hours_ratio }) => gpu_hours_ratio <= 1);
-  const [nearest] = dearer.sort((a, b) => a.gpu_hours - b.gpu_hours);
+  const costlier = others.filter(({ gpu_hours_ratio }) => gpu_hours_ratio <= 1);
+  const [nearest] = costlier.sort((a, b) => a.gpu_hours - b.gpu_hours);
   const { unfinished, busy_killed } = own;
   const is_met = nearest !== undefined && nearest.wait_ratio <= 0.5 && busy_killed === 0 && unfinished === 0;
   const floor_ratio = nearest && ratio(floor.mean_wait_seconds, nearest.mean_wait_seconds);

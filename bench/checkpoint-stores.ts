@@ -9,23 +9,23 @@ import { type ObjectStore, openObjectStore } from '../platform/object-store/inde
 import { S3Store } from '../platform/object-store/s3/store.js';
 import { startRadosgw, whyNoRadosgw } from '../platform/testing/radosgw.js';
 
-/** Somewhere to put bytes, and the plainest parallel client of the same place beside it. */
+/** An object store, and a minimal parallel client of the same storage as the baseline. */
 export interface MeasuredStore {
   name: string;
   objects: ObjectStore;
-  /** Puts pieces, or gets them again, with `LANES` at once and nothing else done to them. */
+  /** Writes or reads pieces, `LANES` at once, without any other work. */
   rawWrite(pieces: readonly Uint8Array[]): Promise<void>;
   rawRead(pieces: readonly Uint8Array[]): Promise<void>;
-  /** Takes what was put out of the system's memory, so that whoever reads it next reads the disk. */
+  /** Drops written data from the page cache, so that the next reader reads the disk. */
   forget(): Promise<void>;
-  /** Removes everything that was put, by whomever, and gives its room back. */
+  /** Removes all written data and frees its space. */
   clear(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** As many requests at once as an upload in parts has under way. */
+/** Concurrent requests of a multipart upload. */
 const LANES = 4;
-/** More than a part of an upload. */
+/** Larger than one part of an upload. */
 const FIRST_BYTES = 9 * 1024 * 1024;
 
 async function inLanes<T>(
@@ -82,17 +82,14 @@ async function removeAll(objects: ObjectStore): Promise<void> {
   await objects.delete(keys);
 }
 
-/** What a storage daemon keeps free, the pieces that are there once more while garbage is collected, and its own records. */
-const ROOM = 2;
+/** Reserve of the storage daemon, pieces that exist twice during garbage collection, and its own records. */
+const SPACE_FACTOR = 2;
 
-/**
- * Ceph's radosgw on loopback, everything in memory; or why there is none.
- * @param bytes how much is put before it is cleared
- */
+/** Ceph's radosgw on loopback, all in memory; or the reason why it is missing. @param bytes bytes written before a clear */
 export async function s3Store(bytes: number): Promise<MeasuredStore | string> {
   const missing = await whyNoRadosgw();
   if (missing !== null) return missing;
-  const server = await startRadosgw(ROOM * bytes);
+  const server = await startRadosgw(SPACE_FACTOR * bytes);
   const { endpoint, region, credentials } = server;
   const Bucket = 'bench';
   await server.createBucket(Bucket);
@@ -107,7 +104,7 @@ export async function s3Store(bytes: number): Promise<MeasuredStore | string> {
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
   const at = (index: number) => ({ Bucket, Key: `raw/${index}` });
-  // The first upload in parts makes the server's pools, which is no matter of throughput.
+  // The first multipart upload creates the server's pools, which is not part of the throughput.
   await objects.put('first', new Uint8Array(FIRST_BYTES));
   await objects.delete(['first']);
   return {
@@ -123,7 +120,7 @@ export async function s3Store(bytes: number): Promise<MeasuredStore | string> {
         const { Body } = await client.send(new GetObjectCommand(at(index)));
         await Body?.transformToByteArray();
       }),
-    // The server has everything in memory, and its own.
+    // The server keeps everything in its own memory.
     forget: async () => undefined,
     clear: async () => {
       await removeAll(all);

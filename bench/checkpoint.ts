@@ -1,8 +1,8 @@
 /**
- * What checkpoints cost: `npm run bench -- checkpoint --config gpt2 --interval 20`. One run prints, a line each:
- * - `stall`: how long the training stands still for a save to a directory, and its share of the steps between two saves;
+ * Cost of checkpoints: `npm run bench -- checkpoint --config gpt2 --interval 20`. One run prints, one line each:
+ * - `stall`: training stall of a save to a directory, and its share of the steps between two saves;
  * - `throughput`: MB/s of saving and of loading the whole state, to a directory and to S3 (Ceph's radosgw on loopback, all in memory),
- *   beside a client that moves as many bytes in pieces of 8 MiB, four at once, and neither hashes nor verifies any;
+ *   compared with a client that transfers as many bytes in pieces of 8 MiB, four at once, without hashing or verification;
  * - `recovery` (not with `--no-recovery`): from SIGKILL of a rank of a running job to the end of its first new step.
  */
 import { randomFillSync } from 'node:crypto';
@@ -34,7 +34,7 @@ const { config, interval, saves, threads, repeats, no_recovery } = benchOptions(
   no_recovery: onOff(),
 });
 
-/** A job of one rank of the configuration, in the shapes of the other benchmarks. */
+/** A one-rank job of the configuration, with the shapes of the other benchmarks. */
 function specOf() {
   const spec = testSpec({ steps: WARMUP_STEPS + interval * saves + 1 });
   const { sequence_length, micro_batch_size } = shapeOf(config);
@@ -56,7 +56,7 @@ async function startWorld(token_file: string): Promise<LocalWorld> {
   return world;
 }
 
-/** Trains with a save every `interval` steps, each travelling while the next steps are done. */
+/** Trains with a save every `interval` steps; each save is written during the following steps. */
 async function measureStall(world: LocalWorld, objects: MeasuredStore['objects']) {
   await world.prepareSnapshots();
   await world.train(WARMUP_STEPS);
@@ -89,7 +89,7 @@ async function measureThroughput(world: LocalWorld, store: MeasuredStore) {
   const bytes = BYTES_PER_PARAM * numParams(config);
   const pieces = piecesOf(bytes);
   const rates: Record<keyof Turn, number[]> = { save: [], raw_write: [], load: [], raw_read: [] };
-  // The first turn is not counted: whoever writes first waits for memory that the machine gets from its host.
+  // The first round is not counted: the first writer waits for memory that the virtual machine gets from its host.
   for (let turn = 0; turn <= repeats; turn++) {
     const seconds = await measureTurn(world, store, { pieces, raw_first: turn % 2 === 0 });
     if (turn > 0) for (const [name, list] of typedEntries(rates)) list.push(bytes / seconds[name]);
@@ -113,7 +113,7 @@ async function measureThroughput(world: LocalWorld, store: MeasuredStore) {
   });
 }
 
-/** Seconds of each way of one turn. */
+/** Seconds of each client in one round. */
 interface Turn {
   save: number;
   raw_write: number;
@@ -122,8 +122,9 @@ interface Turn {
 }
 
 /**
- * Writes and reads everything once in both ways, beginning with either. Each finds the store empty: pages that a virtual machine has
- * never had cost several times the writing, and who comes second would get them. Both read from the disk: a save leaves nothing in memory.
+ * Writes and reads everything once with both clients, in either order. Each starts with an empty store: pages that a virtual
+ * machine has never used cost several times the write, and only the second client would get them. Both read from the disk: a save
+ * leaves nothing in the page cache.
  */
 async function measureTurn(
   world: LocalWorld,
@@ -171,7 +172,7 @@ async function saveAndLoad(
   return { save, load };
 }
 
-/** As many random bytes, in pieces. */
+/** Random bytes in pieces. */
 function piecesOf(bytes: number): Uint8Array[] {
   const piece = randomFillSync(new Uint8Array(PIECE_BYTES));
   return Array.from({ length: Math.ceil(bytes / PIECE_BYTES) }, (_, i) =>
@@ -197,7 +198,7 @@ await withRandomTokens(config, async (tokenFile) => {
   await measureStall(world, directory.objects);
   await measureThroughput(world, directory);
   await directory.close();
-  // The state and as much raw bytes: what lies there at once.
+  // The state and as many raw bytes exist at the same time.
   const s3 = await s3Store(2 * BYTES_PER_PARAM * numParams(config));
   if (typeof s3 === 'string') {
     report('checkpoint', { what: 'throughput', store: 's3 (radosgw)', not_measured: s3 });

@@ -1,6 +1,6 @@
 /**
- * One connection that repeats prepared requests: on two cores whatever a client does costs the server that it measures. It knows just
- * what servers of the benchmark answer: HTTP/1.1 with Content-Length, one answer at a time.
+ * A connection that repeats prepared requests with minimal CPU time: on two cores the client's work slows the server that it
+ * measures. It supports only the answers of the benchmarked servers: HTTP/1.1 with Content-Length, one answer at a time.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -12,7 +12,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** The bytes of a request. */
+/** Serializes a request. */
 export function requestBytes(
   method: string,
   url: string,
@@ -27,7 +27,7 @@ export function requestBytes(
 
 export class HttpConnection {
   private waiting: Waiting | null = null;
-  /** What has come of the answer. */
+  /** Received pieces of the answer. */
   private pieces: Buffer[] = [];
   private missing = 0;
 
@@ -45,7 +45,7 @@ export class HttpConnection {
     return new HttpConnection(socket);
   }
 
-  /** Resolves when the whole answer is there; one with a status of 300 or above is an error. */
+  /** Resolves when the whole answer has arrived; a status of 300 or above is an error. */
   ask(request: Buffer): Promise<void> {
     return new Promise((resolve, reject) => {
       this.waiting = { resolve, reject };
@@ -66,14 +66,14 @@ export class HttpConnection {
     const { pieces, waiting } = this;
     this.pieces = [];
     this.missing = 0;
-    // "HTTP/1.1 200": the first digit tells.
+    // "HTTP/1.1 200": the first digit decides.
     const status = pieces[0]?.[9] ?? 0;
     if (status < '3'.charCodeAt(0)) waiting?.resolve();
     else waiting?.reject(new Error(`the answer was ${Buffer.concat(pieces).toString().slice(0, 1000)}`));
   }
 }
 
-/** Bytes that are still to come, one at least while the head is not there. */
+/** Number of missing bytes, at least one while the head is incomplete. */
 function missingOf(answer: Buffer): number {
   const end = answer.indexOf(HEAD_END);
   if (end < 0) return 1;

@@ -3,12 +3,12 @@ import { HttpConnection, requestBytes } from './http-connection.js';
 import { median } from './report.js';
 
 export interface Load {
-  /** Asked for in turn. */
+  /** Requested in turn. */
   urls: readonly string[];
   method: 'GET' | 'POST';
   headers: Record<string, string>;
   body?: string;
-  /** Requests under way at once, each on a connection of its own that stays. */
+  /** Concurrent requests, each on its own persistent connection. */
   connections: number;
   seconds: number;
 }
@@ -19,7 +19,7 @@ export interface LoadResult {
   p99_ms: number;
 }
 
-/** Answers are good when their status is below 300; another ends the measurement. */
+/** Measures a load of requests. A status of 300 or above ends the measurement with an error. */
 export async function measureLoad(load: Load): Promise<LoadResult> {
   const { method, urls, headers, body } = load;
   const requests = urls.map((url) => requestBytes(method, url, headers, body));
@@ -39,7 +39,7 @@ export async function measureLoad(load: Load): Promise<LoadResult> {
   }
 }
 
-/** As many calls at once as `connections`, again and again, after a warm-up of a fifth of the time. */
+/** Runs `connections` concurrent calls repeatedly, after a warm-up of a fifth of the time. */
 export async function measureCalls(
   call: () => Promise<unknown>,
   { connections, seconds }: Pick<Load, 'connections' | 'seconds'>,
@@ -51,7 +51,7 @@ export async function measureCalls(
   return { per_second: Math.round(latencies.length / took), ...latencyOf(latencies) };
 }
 
-/** Of measured milliseconds. */
+/** Percentiles of measured milliseconds. */
 export function latencyOf(latencies: readonly number[]): Pick<LoadResult, 'p50_ms' | 'p99_ms'> {
   const sorted = [...latencies].sort((a, b) => a - b);
   const p99 = sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN;
@@ -75,7 +75,7 @@ async function callFor(
   return latencies;
 }
 
-/** One request, its whole answer. */
+/** Sends one request and reads its whole answer. */
 export function ask(
   url: string,
   options: RequestOptions,

@@ -1,7 +1,7 @@
 /**
- * What many jobs cost that nobody runs: `npm run bench -- jobs --jobs 10000 --connections 32`. All are created, all are listed page by
- * page, all are cancelled. A line for each of the three with requests/s and what the API server's process (resident set, its peak)
- * and Redis (memory in use) take then.
+ * Cost of many waiting jobs: `npm run bench -- jobs --jobs 10000 --connections 32`. Creates, lists page by page and cancels all
+ * of them. One line for each of the three with requests/s, the memory of the API server's process (resident set, peak) and Redis'
+ * used memory.
  */
 import type { Job, Page } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
@@ -36,7 +36,7 @@ async function redisMemory(stack: ApiStack): Promise<number> {
   return Number(/used_memory:(\d+)/.exec(info)?.[1]);
 }
 
-/** Asks for each of `items`, `connections` at once. */
+/** Sends a request for each of `items`, `connections` at once. */
 async function timed<T>(items: readonly T[], ask: (item: T) => Promise<unknown>) {
   const latencies: number[] = [];
   const left = [...items].reverse();

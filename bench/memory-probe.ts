@@ -3,18 +3,18 @@ import { readFileSync } from 'node:fs';
 import { measureZeroMemory, type ZeroMemory } from '../native/js/index.js';
 
 export interface MemoryProbeResult {
-  /** Peak resident set of all ranks together, less what the process had before them. */
+  /** Peak resident set of all ranks, minus the resident set before them. */
   peak_bytes: number;
-  /** What rank 0 keeps. */
+  /** Memory of rank 0 by part. */
   parts: ZeroMemory;
-  /** The gradient of one parameter, which backward would hold. */
+  /** Gradient of one parameter, which backward would hold. */
   handed_in_bytes: number;
 }
 
 const PARAM_NUMEL = 1 << 20;
 const [params, worldSize] = process.argv.slice(2).map(Number) as [number, number];
 
-// The addon is loaded and has run once, so that neither counts as memory of the core.
+// The addon is loaded and has run once, so that its own memory is not counted.
 await measureZeroMemory({ params: 4096, param_numel: 4096, world_size: 1 });
 const before = process.memoryUsage.rss();
 const parts = await measureZeroMemory({ params, param_numel: PARAM_NUMEL, world_size: worldSize });

@@ -12,7 +12,7 @@ const OPTIONS = {
 };
 const NOT_GIVEN = { micro_batch: null, peer: null, keep_less: false };
 
-t.test('what is not given has its default', async (t) => {
+t.test('missing options have their defaults', async (t) => {
   t.strictSame(readOptions(OPTIONS, []), {
     config: 'small',
     steps: 12,
@@ -36,7 +36,7 @@ t.test('every option can be given', async (t) => {
   });
 });
 
-t.test('anything else is refused with what is taken', async (t) => {
+t.test('invalid values are refused with the valid ones', async (t) => {
   const refused: [string[], RegExp][] = [
     [['--config', 'huge'], /^--config: 'huge' is none of small, large$/],
     [['--steps', '0'], /^--steps: '0' is not a positive whole number$/],

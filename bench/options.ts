@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 
-/** An option of a benchmark: what it is when it is not given, and how its text is read. */
+/** An option of a benchmark: its default and its parser. */
 export interface Option<Value> {
   default: string;
-  /** Throws an Error that says what is taken. */
+  /** Throws an Error with the valid values. */
   parse: (text: string) => Value;
-  /** Given by its name alone. */
+  /** True for an option without a value. */
   isSwitch?: true;
 }
 
@@ -14,35 +14,35 @@ type Values<Options> = { [Name in keyof Options]: Options[Name] extends Option<i
 /** A positive whole number. */
 export const count = (value: number): Option<number> => ({ default: String(value), parse: positive });
 
-/** Positive whole numbers with commas between them. */
+/** Comma-separated positive whole numbers. */
 export const counts = (...values: number[]): Option<number[]> => ({
   default: values.join(','),
   parse: (text) => text.split(',').map(positive),
 });
 
-/** On where it is given, `--name` without a value. */
+/** A switch: `--name` without a value turns it on. */
 export const onOff = (): Option<boolean> => ({
   default: 'false',
   parse: (text) => text === 'true',
   isSwitch: true,
 });
 
-/** The path of something, or null where none is given. */
+/** A path, or null without the option. */
 export const path = (): Option<string | null> => ({ default: '', parse: (text) => text || null });
 
-/** A positive whole number, or null where none is given. */
+/** A positive whole number, or null without the option. */
 export const optionalCount = (): Option<number | null> => ({
   default: '',
   parse: (text) => (text === '' ? null : positive(text)),
 });
 
-/** One of some names. */
+/** One of several names. */
 export const oneOf = <Name extends string>(names: readonly Name[], value: NoInfer<Name>): Option<Name> => ({
   default: value,
   parse: (text) => known(names, text),
 });
 
-/** Some of a list of names with commas between them, or `all`. */
+/** Comma-separated names of a list, or `all`. */
 export const someOf = <Name extends string>(
   names: readonly Name[],
   value: NoInfer<Name> | 'all',
@@ -63,10 +63,13 @@ function known<Name extends string>(names: readonly Name[], text: string): Name 
   return found;
 }
 
-/** An option's name as it is given on the command line. */
+/** Name of an option on the command line. */
 const dashed = (name: string) => name.replaceAll('_', '-');
 
-/** Reads `--name value` for each of `options`, `some-name` as its field some_name. Throws an Error that says what is taken instead of anything else. */
+/**
+ * Parses `--name value` for each of `options`, `some-name` as its field some_name. Throws an Error with the valid options for
+ * anything else.
+ */
 export function readOptions<Options extends Record<string, Option<unknown>>>(
   options: Options,
   args: string[],
@@ -89,7 +92,7 @@ export function readOptions<Options extends Record<string, Option<unknown>>>(
   return Object.fromEntries(Object.entries(options).map(read)) as Values<Options>;
 }
 
-/** The options of the command line; what cannot be read ends the process with exit code 2 and what is taken. */
+/** Options of the command line; an invalid one ends the process with exit code 2 and the valid options. */
 export function benchOptions<Options extends Record<string, Option<unknown>>>(
   options: Options,
 ): Values<Options> {

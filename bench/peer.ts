@@ -4,19 +4,19 @@ import { promisify } from 'node:util';
 import { projectRoot } from '../platform/process/root.js';
 import { LEAVES_PER_STEP, microBatchOf, type Training } from './training.js';
 
-/** What another trainer measured of itself. */
+/** Measurements of another trainer. */
 export interface PeerReport {
   name: string;
   params: number;
   tokens_per_s: number;
   peak_rss_bytes: number;
-  /** Before it had a model. */
+  /** Before it created a model. */
   start_rss_bytes: number;
 }
 
 /**
- * The same training with PyTorch in one process with the threads of all ranks. `python` is a Python that has torch; it
- * rejects with the end of what that one says where it fails.
+ * The same training with PyTorch in one process with the threads of all ranks. `python` must have torch; rejects with the end of
+ * its output if it fails.
  */
 export async function runPytorch(python: string, training: Training, steps: number): Promise<PeerReport> {
   const { config, ranks, threads } = training;

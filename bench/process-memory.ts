@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** Of a process, in bytes: its resident set, and the largest that it ever had. */
+/** Resident set of a process and its peak, in bytes. */
 export async function memoryOf(pid: number): Promise<{ rss_bytes: number; peak_rss_bytes: number }> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const read = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) * 1024;

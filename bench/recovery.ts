@@ -11,11 +11,11 @@ const programs = {
 };
 const TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(2000);
 
-/** Kills a rank of a running job of llama-tiny on two ranks and waits for the first step that was not done before. */
+/** Kills a rank of a running llama-tiny job on two ranks and waits for the first new step. */
 export async function measureRecovery(repeats: number) {
   const fleet = await Fleet.start({ programs, text: TEXT });
   try {
-    // The periods that an agent has in earnest.
+    // The agent's production intervals.
     await fleet.agent(2, DEFAULT_TIMING);
     const id = await fleet.submit({
       config: presets['llama-tiny'],
@@ -53,7 +53,7 @@ export async function measureRecovery(repeats: number) {
   }
 }
 
-/** When the first step after this time was done, in ms since the epoch: its metric says so. */
+/** Time of the first step after `recovering_at` from its metric, in ms since the epoch. */
 async function firstStepAfter(fleet: Fleet, id: string, recovering_at: string): Promise<number> {
   for (;;) {
     const { progress } = await fleet.until(id, (job) => job.state === 'running');
@@ -64,13 +64,13 @@ async function firstStepAfter(fleet: Fleet, id: string, recovering_at: string): 
   }
 }
 
-/** The id of some child of `parent` that runs `program`, as the kernel tells it. */
+/** Process id of a child of `parent` that runs `program`, from /proc. */
 async function childOf(parent: number, program: string): Promise<number> {
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const [stat, command] = await Promise.all(
       ['stat', 'cmdline'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
     );
-    // The second field is the name in parentheses, and may hold spaces; the parent comes two fields behind it.
+    // The second field is the name in parentheses, which may contain spaces; the parent is two fields after it.
     const ppid = Number(stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
     if (ppid === parent && command?.includes(program)) return Number(pid);
   }

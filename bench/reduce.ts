@@ -1,8 +1,9 @@
 /**
- * What it costs to bring gradients to their owners: `npm run bench -- reduce --config llama-small --ranks 2 --threads 1`.
- * Bytes are counted where a rank hands them to the transport, beside what a ring reduce-scatter of the gradients sends, (N-1)/N of them for each round of leaves; and beside what really crossed the loopback interface,
- * all ranks, headers, parameters and statistics included. Hidden is the communication thread's work that no step waited
- * for.
+ * Cost of reducing gradients to their owners: `npm run bench -- reduce --config llama-small --ranks 2 --threads 1`.
+ *
+ * Bytes are counted where a rank passes them to the transport, and compared with a ring reduce-scatter of the gradients, (N-1)/N
+ * of them per round of leaves, and with the actual traffic of the loopback interface, all ranks, headers, parameters and
+ * statistics included. Hidden is the communication thread's time during which no step waited.
  */
 import { readFileSync } from 'node:fs';
 import { paramTable, type StepResult } from '../native/js/index.js';
@@ -25,7 +26,7 @@ const { config, ranks, threads, steps, repeats } = benchOptions({
   repeats: count(3),
 });
 
-/** Bytes that the loopback interface has sent. */
+/** Bytes sent by the loopback interface. */
 function loopbackBytes(): number {
   const line = readFileSync('/proc/net/dev', 'utf8')
     .split('\n')
@@ -52,7 +53,7 @@ function mean(list: readonly number[]): number {
   return list.reduce((sum, value) => sum + value, 0) / list.length;
 }
 
-/** Blocks are the unit that ranks own, so padding travels too. */
+/** Ranks own whole blocks, so padding is transferred too. */
 const paddedNumel = paramTable(modelConfig(presets[config])).reduce(
   (sum, { num_blocks }) => sum + num_blocks * BLOCK_NUMEL,
   0,

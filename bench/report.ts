@@ -21,7 +21,7 @@ function commit(): string {
   }
 }
 
-/** Prints one measurement as a JSON line; each names the benchmark, the commit ("+" = with local changes) and the CPU. */
+/** Prints one measurement as a JSON line with the benchmark, the commit ("+" = with local changes) and the CPU. */
 export function report(bench: string, measurement: Record<string, unknown>): void {
   const line = { bench, commit: commit(), cpu: cpus()[0]?.model.trim() ?? 'unknown', ...measurement };
   process.stdout.write(`${JSON.stringify(line)}\n`);

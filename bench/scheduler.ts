@@ -1,12 +1,12 @@
 /**
- * What waiting jobs cost: `npm run bench -- scheduler --workers 500 --waiting 10000 --projects 20 --seconds 10`. A private Redis has a pool of
- * machines with eight slots, all taken, and the jobs that wait. The loop decides as in the API.
+ * Cost of waiting jobs: `npm run bench -- scheduler --workers 500 --waiting 10000 --projects 20 --seconds 10`. A private Redis
+ * has a pool of machines with eight slots, all allocated, and the waiting jobs. The loop decides as in the API.
  *
- * - `idle`: nothing happens but that time passes, and workers announce themselves.
- * - `churn`: every 20 ms a job ends, and the job that gets its slots is claimed: 50 a second.
+ * - `idle`: only time passes, and workers send heartbeats.
+ * - `churn`: every 20 ms a job ends, and the job that gets its slots is claimed: 50 per second.
  *
- * Given are processor seconds of Redis per second (`redis_cpu`), and of this process, which does the scheduler's work, the workers' and
- * the jobs'; the decisions, their time and that of the scripts.
+ * Output: CPU seconds of Redis per second (`redis_cpu`) and of this process, which does the work of the scheduler, the workers
+ * and the jobs; the number of decisions, their duration and that of the scripts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Execution } from '../contracts/execution.js';
@@ -47,7 +47,7 @@ async function announceAll(): Promise<void> {
   for (const id of workerIds) await store.announceWorker(testWorker(id, SLOTS), LEASE_MS);
 }
 
-/** Jobs of one to eight ranks, of all projects in turn. */
+/** Jobs of one to eight ranks, round-robin over all projects. */
 async function queueJobs(count: number, ranks?: number): Promise<void> {
   let next = 0;
   const one = async () => {
@@ -64,7 +64,7 @@ async function queueJobs(count: number, ranks?: number): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, one));
 }
 
-/** Claims what was allocated and is not claimed yet, as the workers do. */
+/** Claims unclaimed allocations, as the workers do. */
 async function claimAll(): Promise<void> {
   const { snapshot } = await store.readSnapshot('default', 0);
   const known = new Set(running.map(({ id }) => id));
@@ -83,7 +83,7 @@ async function redisSeconds(): Promise<number> {
   return value('used_cpu_user') + value('used_cpu_sys');
 }
 
-/** A store that times decisions: from the snapshot until it is applied. */
+/** A store that measures decisions: from the snapshot until they are applied. */
 function timed(times: number[], reads: number[]): JobStorePort {
   let began = 0;
   return {
@@ -150,7 +150,7 @@ async function idle(signal: AbortSignal): Promise<number> {
   return 0;
 }
 
-/** Jobs end, and others begin in their place. */
+/** Ends jobs and starts others in their place. */
 async function churn(signal: AbortSignal): Promise<number> {
   let ended = 0;
   const claiming = (async () => {

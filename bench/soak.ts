@@ -1,12 +1,12 @@
 /**
- * What is left of many small jobs: `npm run bench -- soak --jobs 20000 --workers 20 --attempts 10 --marks 10`. An API server that is a
- * process of its own takes the jobs over HTTP, its scheduler places them, and stand-ins for workers write to the job store what
- * agents do (bench/soak/stand-in.ts). Each stand-in leaves after so many attempts, every fourth as if it had been killed, and another one
- * comes. One job in eight is tried twice, one in 25 is cancelled. At the end all jobs are deleted.
+ * Leaks after many small jobs: `npm run bench -- soak --jobs 20000 --workers 20 --attempts 10 --marks 10`. An API server in its
+ * own process accepts the jobs over HTTP, its scheduler places them, and simulated workers write to the job store like agents
+ * (bench/soak/simulated-worker.ts). Each simulated worker leaves after a number of attempts, every fourth as if it was killed,
+ * and is replaced. One job in eight runs two attempts, one in 25 is cancelled. At the end all jobs are deleted.
  *
- * A line at each mark: Redis' memory beyond that of an empty store, its keys and connections, the API server's memory. `ended`: when
- * the last worker has left; `deleted`: without any job. These two have the keys by family, with their bytes. It fails when more memory is
- * used than docs/faults.md says, or when something of a worker or, at the end, of a job is left.
+ * Output: a line per mark with Redis' memory beyond that of an empty store, its keys and connections, and the API server's
+ * memory. `ended`: after the last worker has left; `deleted`: without any job. These two list the keys by family, with their
+ * bytes. It fails if more memory is used than docs/faults.md states, or if keys of a worker or, at the end, of a job are left.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,7 +19,7 @@ import { benchOptions, count } from './options.js';
 import { memoryOf } from './process-memory.js';
 import { report } from './report.js';
 import { keyFamilies, usedMemory } from './soak/key-families.js';
-import { StandIn } from './soak/stand-in.js';
+import { SimulatedWorker } from './soak/simulated-worker.js';
 
 const { jobs, workers, attempts, marks, connections } = benchOptions({
   jobs: count(20_000),
@@ -35,10 +35,10 @@ const CANCELLED_EVERY = 25;
 const KILLED_EVERY = 4;
 const POLL_MS = 50;
 
-/** What Redis may use: scripts and what does not grow, and for each job what docs/faults.md says of a small one. */
+/** Redis memory limit: a constant for scripts, and per job the value in docs/faults.md. */
 const REDIS_FIXED_BYTES = 5e6;
 const REDIS_BYTES_PER_JOB = 36e3;
-/** What the API server may use. */
+/** Memory limit of the API server. */
 const API_BYTES = 400e6;
 
 class Soak {
@@ -47,7 +47,7 @@ class Soak {
   private hired = 0;
   private left = 0;
   private readonly ids: string[] = [];
-  private readonly places = new Set<StandIn>();
+  private readonly workers = new Set<SimulatedWorker>();
 
   private constructor(
     private readonly stack: ApiStack,
@@ -80,7 +80,7 @@ class Soak {
     const creating = this.atOnce(() => (this.created < jobs ? this.createJob(this.created++) : null));
     await Promise.all([creating, this.untilAllEnded()]);
     ending.abort();
-    for (const standIn of this.places) standIn.stop();
+    for (const worker of this.workers) worker.stop();
     await Promise.all(working);
     await this.untilForgotten();
     const ended = await keyFamilies(this.redis);
@@ -96,7 +96,7 @@ class Soak {
     await disconnectRedis(this.redis);
   }
 
-  /** Tells of each mark. */
+  /** Reports at each mark. */
   private async untilAllEnded(): Promise<void> {
     for (let mark = 1; this.ended < jobs; await sleep(POLL_MS)) {
       const { succeeded, cancelled, failed } = (await this.stack.store.getUse('default')).jobs;
@@ -107,7 +107,7 @@ class Soak {
     }
   }
 
-  /** Calls it in so many lanes until it answers null. */
+  /** Calls `next` concurrently until it returns null. */
   private async atOnce(next: () => Promise<unknown> | null): Promise<void> {
     const lane = async () => {
       for (let call = next(); call !== null; call = next()) await call;
@@ -119,22 +119,22 @@ class Soak {
     const { store, redis_url } = this.stack;
     while (!signal.aborted) {
       const number = this.hired++;
-      const standIn = await StandIn.start({
-        id: `stand-in-${number}`,
+      const worker = await SimulatedWorker.start({
+        id: `simulated-worker-${number}`,
         slots: SLOTS,
         attempts,
         killed: number % KILLED_EVERY === KILLED_EVERY - 1,
         store,
         redis_url,
       });
-      this.places.add(standIn);
-      await standIn.gone;
+      this.workers.add(worker);
+      await worker.gone;
       this.left += 1;
-      this.places.delete(standIn);
+      this.workers.delete(worker);
     }
   }
 
-  /** No more jobs wait than the workers take soon. */
+  /** The number of waiting jobs is bounded. */
   private async createJob(number: number): Promise<void> {
     while (number - this.ended > 4 * workers * SLOTS) await sleep(POLL_MS);
     const job = await this.call<Job>('POST', '/v1/jobs', this.spec);
@@ -160,7 +160,7 @@ class Soak {
     return (text === '' ? null : JSON.parse(text)) as T;
   }
 
-  /** Until the scheduler has forgotten the workers that were killed, and with them the pool. */
+  /** Waits until the scheduler has removed the killed workers, and with them the pool. */
   private async untilForgotten(): Promise<void> {
     const { store } = this.stack;
     while ((await store.schedulerPools()).length + (await store.goneWorkers()).length > 0)

@@ -1,4 +1,4 @@
-/** One rank of the `train` benchmark, a child process: gets its configuration, runs all steps, reports their phases. */
+/** One rank of the `train` benchmark, a child process: receives its configuration, runs all steps, reports their phases. */
 import { type StepResult, Trainer, type TrainerConfig } from '../native/js/index.js';
 import type { Publication, RankReport } from './train-ranks.js';
 
@@ -17,7 +17,7 @@ async function run(trainer: Trainer, numSteps: number): Promise<RankReport> {
 }
 
 let trainer: Trainer | undefined;
-const early: Publication[] = []; // from ranks that got their configuration before this one
+const early: Publication[] = []; // from ranks that received their configuration earlier
 
 process.on('message', (message: Publication | { kind: 'config'; config: TrainerConfig }) => {
   if (message.kind === 'publish') {

@@ -6,14 +6,14 @@ import type { MemoryPart, StepResult, TrainerConfig } from '../native/js/index.j
 export interface RankReport {
   kind: 'report';
   steps: StepResult[];
-  /** Of the whole process, and of Node.js with the addon before there was a trainer. */
+  /** Peak of the whole process, and resident set of Node.js with the addon before the trainer. */
   peak_rss_bytes: number;
   start_rss_bytes: number;
-  /** What the trainer says that it has allocated. */
+  /** Memory that the trainer reports as allocated. */
   memory: Record<MemoryPart, number>;
 }
 
-/** A rendezvous key on its way to every rank. */
+/** A rendezvous key sent to every rank. */
 export interface Publication {
   kind: 'publish';
   key: string;

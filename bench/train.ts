@@ -1,10 +1,12 @@
 /**
  * Tokens per second and memory of whole optimizer steps: `npm run bench -- train --config llama-tiny --ranks 1 --threads 2`.
- * Ranks are processes that talk over Gloo on loopback, as in a job; tokens are random. The floor beside it is this
- * machine's GEMM speed in the same run: `gemm_peak_share` = 6 · N · tokens/s ÷ the GEMM rate of all threads, where N are
- * the parameters that take part in matrix products: an input embedding is looked up, and norms only scale.
- * With `--peer PYTHON`, a Python that has torch, the same training runs with PyTorch beside it. The peak resident set is
- * that of the process, Node.js included, of which `start_rss_bytes` were there before the trainer.
+ *
+ * Ranks are processes connected by Gloo on loopback, as in a job; tokens are random. The bound is this machine's GEMM rate in the
+ * same run: `gemm_peak_share` = 6 · N · tokens/s ÷ the GEMM rate of all threads, where N are the parameters of matrix products:
+ * an input embedding is looked up, and norms only scale.
+ *
+ * With `--peer PYTHON`, a Python with torch, the same training also runs with PyTorch. The peak resident set is that of the
+ * process, Node.js included, of which `start_rss_bytes` existed before the trainer.
  */
 import { measureGemm } from '../native/js/index.js';
 import { benchOptions, count, oneOf, onOff, optionalCount, path } from './options.js';

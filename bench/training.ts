@@ -29,11 +29,11 @@ export interface Training {
   precision: Precision;
   ranks: number;
   threads: number;
-  /** All of them, the ones that warm up included. */
+  /** All steps, including the warm-up. */
   steps: number;
   zero?: Partial<ZeroConfig>;
   activation_checkpointing?: boolean;
-  /** Instead of the configuration's. */
+  /** Overrides the configuration's. */
   micro_batch_size?: number;
 }
 
@@ -41,7 +41,7 @@ export function numParams(config: PresetName): number {
   return paramTable(modelConfig(presets[config])).reduce((sum, row) => sum + row.numel, 0);
 }
 
-/** Elements of the matrices that each token is multiplied with. A tied embedding is one of them, as the head. */
+/** Elements of the matrices that each token is multiplied with. A tied embedding counts once, as the head. */
 export function numMultipliedParams(config: PresetName): number {
   const model = modelConfig(presets[config]);
   const matrices = paramTable(model).filter(({ shape }) => shape.length > 1);
@@ -94,7 +94,7 @@ export function rankConfigs(training: Training, tokenPath: string): TrainerConfi
   }));
 }
 
-/** Calls `body` with a file of random tokens of the model's vocabulary, which is gone afterwards. */
+/** Calls `body` with a temporary file of random tokens of the model's vocabulary. */
 export async function withRandomTokens(
   config: PresetName,
   body: (tokenPath: string) => Promise<void>,

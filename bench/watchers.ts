@@ -2,14 +2,14 @@ import { Agent, type ClientRequest, request as httpRequest } from 'node:http';
 import { createParser } from 'eventsource-parser';
 
 export interface Watchers {
-  /** Milliseconds from the time that each event has to its arrival, one for each watcher and event. */
+  /** Milliseconds from the timestamp of each event to its arrival, one per watcher and event. */
   readonly latencies: readonly number[];
-  /** Resolves when every watcher has had so many events in all. */
+  /** Resolves when every watcher has received this many events in total. */
   received(events: number): Promise<void>;
   close(): void;
 }
 
-/** Opens `count` streams of a job, each on its own connection; resolves when each has begun to answer. */
+/** Opens `count` streams of a job, each on its own connection; resolves when all answers have begun. */
 export async function openWatchers(
   url: string,
   headers: Record<string, string>,

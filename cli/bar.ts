@@ -1,8 +1,8 @@
 import { SingleBar } from 'cli-progress';
 import type { Context } from './context.js';
 
-/** A bar that is drawn in place, with `text` behind it. Not `eta` in it: that word of the bar is a reckoning of its own. */
-export function drawnBar({ world }: Context, text: string): SingleBar {
+/** A progress bar drawn in place, followed by `text`. `text` must not contain `eta`: the bar replaces it with its own estimate. */
+export function progressBar({ environment }: Context, text: string): SingleBar {
   return new SingleBar({
     format: `{bar} {percentage} %  ${text}`,
     barCompleteChar: '█',
@@ -11,6 +11,6 @@ export function drawnBar({ world }: Context, text: string): SingleBar {
     hideCursor: true,
     gracefulExit: false,
     linewrap: false,
-    stream: world.stdout as NodeJS.WritableStream,
+    stream: environment.stdout as NodeJS.WritableStream,
   });
 }

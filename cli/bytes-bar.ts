@@ -1,22 +1,22 @@
-import { drawnBar } from './bar.js';
+import { progressBar } from './bar.js';
 import type { Context } from './context.js';
 import { bytes } from './format.js';
 
-/** How far a transfer is. */
+/** Progress of a transfer. */
 export interface BytesView {
-  /** What is transferred now: a line of its own where nothing can be drawn. */
+  /** Shows the current item; a separate line where nothing can be drawn in place. */
   label(text: string): void;
-  /** Bytes more; fewer when something has to be transferred anew. */
+  /** Adds transferred bytes; negative when something has to be transferred again. */
   add(count: number): void;
   close(): void;
 }
 
-/** A bar over `total` bytes in a terminal, else a line for each label. */
+/** A bar over `total` bytes in a terminal, otherwise one line per label. */
 export function bytesView(context: Context, total: number): BytesView {
   if (!context.interactive) {
     return { label: (text) => context.note(text), add: () => undefined, close: () => undefined };
   }
-  const bar = drawnBar(context, '{done} of {size}  {label}');
+  const bar = progressBar(context, '{done} of {size}  {label}');
   let done = 0;
   let label = '';
   const payload = () => ({ done: bytes(done), size: bytes(total), label });

@@ -5,21 +5,21 @@ import { type Kind, NamedArgument, NamedOption, namesOf } from './names.js';
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** One that may stand where the cursor is. */
+/** A completion at the cursor. */
 export interface Candidate {
   text: string;
   about: string;
 }
 
-/** Newest things whose names are offered; a terminal has no room for more. */
-const MOST_NAMES = 50;
-/** A candidate stands on the command line as it is: what a shell would take for more than a word is not offered. */
+/** Maximum number of names offered, newest first; more do not fit on a terminal. */
+const MAX_NAMES = 50;
+/** A completion is inserted unquoted: text that a shell would not read as one word is not offered. */
 const PLAIN_WORD = /^[\w.@%+:/-]+$/;
 
 /**
- * What may stand at the end of a command line.
- * @param words those behind the program's name; the last one is what was typed of the word at the cursor
- * @param connect the API, with the global options that stand on the line; it is only asked for names
+ * Completions at the end of a command line.
+ * @param words words after the program's name; the last one is the part of the word at the cursor
+ * @param connect returns the API's client for the global options of the line; used only for names
  */
 export async function candidates(
   program: Command,
@@ -32,19 +32,19 @@ export async function candidates(
   return found.filter(({ text }) => text.startsWith(typed) && PLAIN_WORD.test(text));
 }
 
-/** Where a line has come to. */
-interface Place {
+/** Parsed state of an incomplete command line. */
+interface LineState {
   command: Command;
-  /** Arguments of the command that are there. */
+  /** Number of positional arguments given. */
   count: number;
-  /** The option whose value comes next. */
+  /** Option whose value comes next. */
   option: Option | undefined;
-  /** Values of options, by their attribute. */
+  /** Option values by attribute name. */
   given: Record<string, string>;
 }
 
-function placeOf(program: Command, words: readonly string[]): Place {
-  const place: Place = { command: program, count: 0, option: undefined, given: {} };
+function placeOf(program: Command, words: readonly string[]): LineState {
+  const place: LineState = { command: program, count: 0, option: undefined, given: {} };
   for (const word of words) {
     const { command, option } = place;
     place.option = undefined;
@@ -59,7 +59,7 @@ function placeOf(program: Command, words: readonly string[]): Place {
   return place;
 }
 
-/** An option that wants a value. */
+/** The option of a flag that requires a value. */
 function optionOf(program: Command, command: Command, flag: string): Option | undefined {
   const found = [...command.options, ...program.options].find(
     ({ long, short }) => long === flag || short === flag,
@@ -69,7 +69,7 @@ function optionOf(program: Command, command: Command, flag: string): Option | un
 
 function valuesAt(
   program: Command,
-  { command, count, option }: Place,
+  { command, count, option }: LineState,
   typed: string,
   connect: () => Zerofleet,
 ): Candidate[] | Promise<Candidate[]> {
@@ -100,15 +100,15 @@ async function valuesOf(what: Argument | Option, connect: () => Zerofleet): Prom
 
 async function names(client: Zerofleet, kind: Kind): Promise<Candidate[]> {
   const found: Candidate[] = [];
-  for (const { id, name, about } of await namesOf(client, kind, MOST_NAMES)) {
+  for (const { id, name, about } of await namesOf(client, kind, MAX_NAMES)) {
     if (name !== '') found.push({ text: name, about });
     found.push({ text: id, about: `${name} ${about}`.trim() });
   }
-  // Of several with one name none is meant by it.
+  // An ambiguous name is not offered.
   return found.filter(({ text }) => found.filter((other) => other.text === text).length === 1);
 }
 
-/** A script that has the program itself say what may follow, as it alone knows; where that is nothing, files are offered. */
+/** Script that asks the program itself for completions; without completions, files are offered. */
 export function completionScript(name: string, shell: Shell): string {
   return SCRIPTS[shell].replaceAll('NAME', name);
 }

@@ -4,8 +4,8 @@ import type { Writable } from 'node:stream';
 import { Zerofleet } from '../client/index.js';
 import { plainText, type Warning } from '../contracts/index.js';
 
-/** What a command needs of the world; a test gives it another one. */
-export interface World {
+/** Environment of a command; replaced in tests. */
+export interface Environment {
   env: Readonly<Record<string, string | undefined>>;
   stdin: AsyncIterable<Uint8Array>;
   stdout: Writable & { isTTY?: boolean };
@@ -14,14 +14,14 @@ export interface World {
   signal: AbortSignal;
 }
 
-/** The options that every command has. */
+/** Options of every command. */
 export interface GlobalOptions {
   url?: string;
   apiKey?: string;
   json?: boolean;
 }
 
-/** A problem that a person can put right, with the words for it. `exitCode` as docs/cli.md lists them. */
+/** An error that the user can fix, with its message. `exitCode` as docs/cli.md lists them. */
 export class CliError extends Error {
   override readonly name = 'CliError';
 
@@ -35,58 +35,58 @@ export class CliError extends Error {
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
 
-/** One command's connection and output. */
+/** Connection and output of one command. */
 export class Context {
   readonly client: Zerofleet;
   readonly json: boolean;
-  /** The message after Ctrl-C: it says what becomes of the work and how to continue. */
-  farewell = 'interrupted';
+  /** Message after Ctrl-C: it tells the state of the work and how to continue. */
+  interruptMessage = 'interrupted';
 
   constructor(
-    readonly world: World,
+    readonly environment: Environment,
     options: GlobalOptions,
   ) {
-    this.client = new Zerofleet(connectionOf(world.env, options));
+    this.client = new Zerofleet(connectionOf(environment.env, options));
     this.json = options.json ?? false;
   }
 
-  /** Ctrl-C. */
+  /** Aborted by Ctrl-C. */
   get signal(): AbortSignal {
-    return this.world.signal;
+    return this.environment.signal;
   }
 
-  /** True where lines may be drawn anew in place. */
+  /** True if lines can be redrawn in place. */
   get interactive(): boolean {
-    return !this.json && this.world.stdout.isTTY === true;
+    return !this.json && this.environment.stdout.isTTY === true;
   }
 
   print(text: string): void {
-    this.world.stdout.write(`${text}\n`);
+    this.environment.stdout.write(`${text}\n`);
   }
 
-  /** With --json the value on one line, else the text. */
+  /** Prints the value on one line with --json, otherwise the text. */
   show(value: unknown, text: () => string): void {
     this.print(this.json ? asciiControls(JSON.stringify(value)) : plainLines(text()));
   }
 
-  /** Says what has no effect. With --json it is in the answer as well, and here for who looks at it. */
+  /** Prints warnings about settings without effect. With --json they are also in the answer. */
   warn(warnings: readonly Warning[] = []): void {
     for (const { pointer, message } of warnings)
-      this.world.stderr.write(`${plainLines(`warning: ${pointer}: ${message}`)}\n`);
+      this.environment.stderr.write(`${plainLines(`warning: ${pointer}: ${message}`)}\n`);
   }
 
-  /** A remark for people, which no program should read. */
+  /** Prints a remark for users on standard error. */
   note(text: string): void {
-    if (!this.json) this.world.stderr.write(`${plainLines(text)}\n`);
+    if (!this.json) this.environment.stderr.write(`${plainLines(text)}\n`);
   }
 }
 
-/** Names and messages come from anybody: nothing in them is a command to this terminal. */
+/** Strips terminal control sequences from text of unknown origin, such as names and messages. */
 export function plainLines(text: string): string {
   return text.split('\n').map(plainText).join('\n');
 }
 
-/** JSON leaves some control characters as they are; escaped they mean the same. */
+/** Escapes control characters that JSON leaves unescaped. */
 function asciiControls(json: string): string {
   return json.replace(
     /[\p{Cc}\p{Bidi_Control}]/gu,
@@ -94,12 +94,9 @@ function asciiControls(json: string): string {
   );
 }
 
-/**
- * Where the API is, and the key for it.
- * @throws CliError when there is no key, or no URL
- */
+/** URL of the API and its key. @throws CliError when there is no key, or no URL */
 export function connectionOf(
-  env: World['env'],
+  env: Environment['env'],
   { url, apiKey }: GlobalOptions,
 ): { baseUrl: string; apiKey: string } {
   const baseUrl = url ?? env.ZEROFLEET_URL ?? 'http://127.0.0.1:8080';
@@ -107,21 +104,21 @@ export function connectionOf(
   return { baseUrl, apiKey: apiKey ?? findKey(env) };
 }
 
-/** The key of the environment, else the one that a stack on this machine keeps in its data directory. */
-function findKey(env: World['env']): string {
+/** The key of the environment, else the key in the data directory of a stack on this machine. */
+function findKey(env: Environment['env']): string {
   if (env.ZEROFLEET_API_KEY) return env.ZEROFLEET_API_KEY;
   const file = join(env.ZEROFLEET_DATA_DIR ?? '.zerofleet', 'api-key');
   try {
     return readFileSync(file, 'utf8').trim();
   } catch {
     throw new CliError(
-      `no API key: set ZEROFLEET_API_KEY, use --api-key, or run this where ${file} is (zerofleet up makes it)`,
+      `no API key: set ZEROFLEET_API_KEY, use --api-key, or run this where ${file} exists (zerofleet up creates it)`,
       EXIT.usage,
     );
   }
 }
 
-/** Makes an action of a command out of a function that gets the connection first, then the arguments and options. */
+/** Converts a function of connection, arguments and options to a commander action. */
 export type Run = <A extends unknown[]>(
   action: (context: Context, ...rest: A) => Promise<unknown>,
 ) => (...rest: A) => Promise<void>;

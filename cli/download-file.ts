@@ -6,31 +6,31 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../client/index.js';
 import { CliError, EXIT } from './context.js';
 
-/** Opens a file from a byte on; `again`: what was known of where it is may no longer be good. */
+/** Opens a file at a byte offset; `again`: the previous URL may have expired. */
 export type FetchFile = (name: string, from: number, again: boolean) => Promise<ReadableStream<Uint8Array>>;
 
 export interface FileDownload {
   path: string;
-  /** For the server and in messages. */
+  /** Name for the server and for messages. */
   name: string;
   bytes: number;
   sha256: string;
   fetchFile: FetchFile;
-  /** Bytes that are there now and were not before; negative when they are thrown away. */
+  /** Called with received bytes; negative when received bytes are discarded. */
   onBytes(count: number): void;
   signal: AbortSignal;
 }
 
-/** Tries of a file in a row that bring no byte. */
-const FRUITLESS_TRIES = 5;
+/** Consecutive attempts without progress before giving up. */
+const MAX_ATTEMPTS_WITHOUT_PROGRESS = 5;
 const PAUSE_MS = 500;
 const SEGMENT = /^[A-Za-z0-9_=-][A-Za-z0-9._=-]*$/;
 
 /**
- * Fetches one file. It has its name only when it is whole and its SHA-256 is right; until then it is `<name>.part`,
- * at which the next call goes on.
+ * Downloads one file. It gets its name when it is complete and its SHA-256 matches; until then it is `<name>.part`, which the
+ * next call continues.
  * @returns the name
- * @throws CliError for content that is not what it should be
+ * @throws CliError for wrong content
  */
 export async function downloadFile(file: FileDownload): Promise<string> {
   const { path } = file;
@@ -40,15 +40,14 @@ export async function downloadFile(file: FileDownload): Promise<string> {
   }
   await mkdir(dirname(path), { recursive: true });
   const part = `${path}.part`;
-  // What a former call has left may be of something else: then everything is fetched once more.
+  // The part of an earlier call may belong to other content: then the file is downloaded once more.
   const is_right = (await fetchPart(part, file)) || (await fetchPart(part, file));
-  if (!is_right)
-    throw new CliError(`${file.name}: its SHA-256 is not the one that it should have`, EXIT.failed);
+  if (!is_right) throw new CliError(`${file.name}: its SHA-256 does not match`, EXIT.failed);
   await rename(part, path);
   return file.name;
 }
 
-/** Names come from the server, and nothing but files below `dir` may be written. @throws CliError */
+/** Resolves a server-provided name to a path below `dir`. @throws CliError for any other path */
 export function pathIn(dir: string, name: string): string {
   const segments = name.split('/');
   if (segments.every((segment) => SEGMENT.test(segment))) return join(dir, ...segments);
@@ -70,7 +69,7 @@ async function hashOf(path: string): Promise<Hash> {
   return hash;
 }
 
-/** Brings the part to its full length. False when its content is wrong; it is gone then. */
+/** Completes the part. Returns false and removes it if its content is wrong. */
 async function fetchPart(part: string, file: FileDownload): Promise<boolean> {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const handle = await open(part, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o666);
@@ -95,29 +94,30 @@ async function fetchPart(part: string, file: FileDownload): Promise<boolean> {
 
 async function appendRest(handle: FileHandle, hash: Hash, from: number, file: FileDownload): Promise<number> {
   let at = from;
-  for (let fruitless = 0; at < file.bytes; fruitless += 1) {
+  for (let failedAttempts = 0; at < file.bytes; failedAttempts += 1) {
     const before = at;
     try {
-      for await (const piece of await file.fetchFile(file.name, at, fruitless > 0)) {
+      for await (const piece of await file.fetchFile(file.name, at, failedAttempts > 0)) {
         await handle.write(piece);
         hash.update(piece);
         at += piece.length;
         file.onBytes(piece.length);
-        // Whatever the server sends, no more than was said.
+        // Never write more than the announced size.
         if (at > file.bytes) return at;
       }
     } catch (error) {
-      if (file.signal.aborted || isRefusal(error) || fruitless + 1 >= FRUITLESS_TRIES) throw error;
+      if (file.signal.aborted || isRefusal(error) || failedAttempts + 1 >= MAX_ATTEMPTS_WITHOUT_PROGRESS)
+        throw error;
     }
-    if (at > before) fruitless = -1;
-    else if (fruitless + 1 >= FRUITLESS_TRIES)
+    if (at > before) failedAttempts = -1;
+    else if (failedAttempts + 1 >= MAX_ATTEMPTS_WITHOUT_PROGRESS)
       throw new CliError(`${file.name}: the server ends it at byte ${at} of ${file.bytes}`, EXIT.failed);
     if (at < file.bytes) await sleep(PAUSE_MS, undefined, { signal: file.signal });
   }
   return at;
 }
 
-/** The API says no, and why; 403 without a reason is that of a presigned URL that has run out. */
+/** True if the API refuses with a reason; 403 without one means an expired presigned URL. */
 function isRefusal(error: unknown): boolean {
   return error instanceof ApiError && error.problem !== null && error.status < 500;
 }

@@ -1,13 +1,13 @@
 import { type DryRun, type Estimate, type Job, plainText } from '../contracts/index.js';
 
-/** Columns of text, each as wide as its widest entry. Without rows, `none`. */
+/** Text columns, each as wide as its widest entry. Without rows, `none`. */
 export function table(
   head: readonly string[],
   entries: readonly (readonly string[])[],
   none: string,
 ): string {
   if (entries.length === 0) return none;
-  // A name with a line break in it makes no second row.
+  // Line breaks in a name must not start another row.
   const rows = entries.map((row) => row.map(plainText));
   const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
   return [head, ...rows]
@@ -43,7 +43,7 @@ export function duration(seconds: number): string {
   return shown.map(([count, unit]) => `${count} ${unit}`).join(' ');
 }
 
-/** How long ago, of an RFC 3339 time. */
+/** Age of an RFC 3339 time. */
 export function age(time: string, now = Date.now()): string {
   return `${duration(Math.max(0, now - Date.parse(time)) / 1000)} ago`;
 }
@@ -57,7 +57,7 @@ export const rateOf = (job: Job) =>
     ? '–'
     : Math.round(job.progress.tokens_per_second).toLocaleString('en');
 
-/** A job as a person wants to see it. */
+/** Details of a job for users. */
 export function jobDetails(job: Job): string {
   const { progress, failure, latest_checkpoint: checkpoint } = job;
   const reason = job.reason === null ? '' : ` (${job.reason})`;
@@ -81,7 +81,7 @@ export function jobDetails(job: Job): string {
   return labelled(rows);
 }
 
-/** What a job would read, and for how long. */
+/** Estimated data and duration of a job. */
 export function workDetails({
   sequences,
   tokens,
@@ -111,7 +111,7 @@ export function workDetails({
 const labelled = (rows: readonly (readonly [label: string, value: string])[]): string =>
   rows.map(([label, value]) => `${label.padEnd(10)}  ${value}`).join('\n');
 
-/** Memory of a rank by part, a row for each number of ranks. */
+/** Memory per rank by part, one row per number of ranks. */
 export function memoryTable({ data }: Estimate): string {
   const offloads = data.some(({ bytes: of }) => of.host > 0);
   const rows = data.map(({ world_size, bytes: of }) => [

@@ -7,14 +7,14 @@ import tar from 'tar-stream';
 import { CliError, EXIT } from './context.js';
 
 interface FolderFile {
-  /** Below the folder, with `/` between names. */
+  /** Path below the folder, with `/` as separator. */
   name: string;
   size: number;
 }
 
 /**
- * The tar archive of a model's folder, made while it is read. Links are followed, as folders of a download cache have them; what begins
- * with a dot is left out.
+ * Tar archive of a model's folder, created while it is read. Links are followed, because folders of a download cache contain
+ * them; dotfiles are ignored.
  * @throws CliError for a folder without files
  */
 export async function archiveOf(dir: string): Promise<ReadableStream<Uint8Array>> {
@@ -31,7 +31,7 @@ async function addAll(pack: tar.Pack, dir: string, files: readonly FolderFile[])
   pack.finalize();
 }
 
-/** Those of a folder come before those of folders in it: the first one says which folder the model's is. */
+/** Files of a folder precede files of its subfolders: the first file determines the model's folder. */
 async function filesBelow(dir: string, below = ''): Promise<FolderFile[]> {
   const names = (await readdir(join(dir, below))).filter((name) => !name.startsWith('.')).sort();
   const files: FolderFile[] = [];

@@ -1,20 +1,20 @@
-/** Things of the API by name: whoever types a command need not type an id. */
+/** Resolves names of API objects to ids in command lines. */
 import { Argument, Option } from 'commander';
 import type { Zerofleet } from '../client/index.js';
 import type { Checkpoint } from '../contracts/index.js';
 import { CliError, EXIT } from './context.js';
 
-/** What an argument or an option names; `source` is a job or a checkpoint. */
+/** Kind of object that an argument or option refers to; `source` is a job or a checkpoint. */
 export type Kind = keyof typeof LISTS | 'checkpoint' | 'source';
 
 interface Named {
   id: string;
   name: string;
-  /** For people who choose among several. */
+  /** Description to choose among several. */
   about: string;
 }
 
-/** Of the things that a list shows; all of them without one. `limit` is of one request. */
+/** Filter of a list; all objects without one. `limit` is the page size. */
 interface Filter {
   name?: string;
   id_prefix?: string;
@@ -22,11 +22,11 @@ interface Filter {
 }
 
 interface List {
-  /** What its ids begin with. */
+  /** Prefix of its ids. */
   prefix: string;
-  /** The command that shows them. */
+  /** Command that lists the objects. */
   command: string;
-  /** Newest first. */
+  /** Lists objects, newest first. */
   list(client: Zerofleet, filter: Filter): AsyncIterable<Named>;
 }
 
@@ -77,21 +77,21 @@ const LISTS = {
 
 const CHECKPOINT_PREFIX = 'ckpt_';
 const WHOLE_ID = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/;
-/** How an id goes on behind what ids of its kind begin with. */
+/** Part of an id after the prefix of its kind. */
 const PART_OF_ID = /^[0-9A-HJKMNP-TV-Z]{0,26}$/;
-const MOST_SHOWN = 5;
+const MAX_SHOWN = 5;
 
 const HELP: Readonly<Record<Kind, string>> = {
-  job: 'its name, its id, or how its id begins',
-  dataset: 'its name, its id, or how its id begins',
-  model: 'its name, its id, or how its id begins',
-  key: 'its name, its id, or how its id begins',
-  webhook: 'its URL, its id, or how its id begins',
-  checkpoint: 'its id, or how it begins; JOB for its newest checkpoint, JOB@STEP for the one after that step',
-  source: 'a job, or a checkpoint as JOB@STEP or by its id',
+  job: 'name, id or id prefix',
+  dataset: 'name, id or id prefix',
+  model: 'name, id or id prefix',
+  key: 'name, id or id prefix',
+  webhook: 'URL, id or id prefix',
+  checkpoint: 'id or id prefix; JOB for its newest checkpoint, JOB@STEP for the one after that step',
+  source: 'a job, or a checkpoint as JOB@STEP or id',
 };
 
-/** An argument that names something; the command gets its id. */
+/** An argument that accepts names; the command gets the id. */
 export class NamedArgument extends Argument {
   constructor(
     readonly kind: Kind,
@@ -101,7 +101,7 @@ export class NamedArgument extends Argument {
   }
 }
 
-/** An option whose value names something; the command gets its id. */
+/** An option that accepts names; the command gets the id. */
 export class NamedOption extends Option {
   constructor(
     readonly kind: Kind,
@@ -112,10 +112,7 @@ export class NamedOption extends Option {
   }
 }
 
-/**
- * The id of what somebody has named.
- * @throws CliError when there is none of that name, or several
- */
+/** Resolves a name, id or id prefix to an id. @throws CliError when nothing or more than one object matches */
 export async function findId(client: Zerofleet, kind: Kind, text: string): Promise<string> {
   if (WHOLE_ID.test(text)) return text;
   if (kind === 'checkpoint') return findCheckpoint(client, text);
@@ -124,7 +121,7 @@ export async function findId(client: Zerofleet, kind: Kind, text: string): Promi
   return isCheckpoint ? findCheckpoint(client, text) : findListed(client, 'job', text);
 }
 
-/** Names of the newest things that exist, for a shell that completes them. */
+/** Names of the newest objects, for shell completion. */
 export function namesOf(client: Zerofleet, kind: Kind, count: number): Promise<Named[]> {
   const { list } = LISTS[kind === 'checkpoint' || kind === 'source' ? 'job' : kind];
   return firstOf(list(client, { limit: count }), count);
@@ -138,9 +135,9 @@ async function firstOf(list: AsyncIterable<Named>, count: number): Promise<Named
 
 async function findListed(client: Zerofleet, kind: keyof typeof LISTS, text: string): Promise<string> {
   const { prefix, command, list } = LISTS[kind];
-  // One more than is shown tells that there are more.
+  // One more than shown, to detect that there are more.
   const find = (by: Omit<Filter, 'limit'>) =>
-    firstOf(list(client, { ...by, limit: MOST_SHOWN + 1 }), MOST_SHOWN + 1);
+    firstOf(list(client, { ...by, limit: MAX_SHOWN + 1 }), MAX_SHOWN + 1);
   const rest = text.startsWith(prefix) ? text.slice(prefix.length) : text;
   const named = await find({ name: text });
   const found =
@@ -152,8 +149,8 @@ function only(found: readonly Named[], text: string, none: string): Named {
   const [first, ...others] = found;
   if (first === undefined) throw new CliError(none, EXIT.failed);
   if (others.length === 0) return first;
-  const shown = found.slice(0, MOST_SHOWN).map(({ id, name, about }) => `  ${id}  ${name}  ${about}`);
-  const rest = found.length > MOST_SHOWN ? ['  and more'] : [];
+  const shown = found.slice(0, MAX_SHOWN).map(({ id, name, about }) => `  ${id}  ${name}  ${about}`);
+  const rest = found.length > MAX_SHOWN ? ['  and more'] : [];
   throw new CliError([`${text} may be any of these; give an id:`, ...shown, ...rest].join('\n'), EXIT.usage);
 }
 
@@ -167,7 +164,7 @@ async function findCheckpoint(client: Zerofleet, text: string): Promise<string> 
   throw new CliError(`${name} has ${which}; zerofleet checkpoints ${name} shows them`, EXIT.failed);
 }
 
-/** There is no list of all checkpoints; those of each job are looked through. */
+/** Searches the checkpoints of each job, because the API has no search by id prefix. */
 async function checkpointThatBegins(client: Zerofleet, begin: string): Promise<string> {
   const found: Named[] = [];
   for await (const job of client.jobs.list({ limit: 100 })) {
@@ -181,7 +178,7 @@ async function checkpointThatBegins(client: Zerofleet, begin: string): Promise<s
     .id;
 }
 
-/** The command that shows things whose ids begin so; undefined when nothing has such ids. */
+/** Command that lists objects with ids of this kind; undefined for an unknown kind. */
 export function listingOf(idKind: string): string | undefined {
   if (`${idKind}_` === CHECKPOINT_PREFIX) return 'zerofleet checkpoints JOB';
   return Object.values(LISTS).find(({ prefix }) => prefix === `${idKind}_`)?.command;

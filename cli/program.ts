@@ -18,39 +18,49 @@ import { addLogCommands } from './commands/logs.js';
 import { addOverrideCommand } from './commands/override.js';
 import { addProjectCommands } from './commands/projects.js';
 import { addWebhookCommands } from './commands/webhooks.js';
-import { CliError, Context, EXIT, type GlobalOptions, plainLines, type Run, type World } from './context.js';
+import {
+  CliError,
+  Context,
+  type Environment,
+  EXIT,
+  type GlobalOptions,
+  plainLines,
+  type Run,
+} from './context.js';
 import { findId, listingOf, NamedArgument, NamedOption } from './names.js';
 
-/** Time that a command has after Ctrl-C to leave the terminal and its files in order. */
-const LAST_WORDS_MS = 300;
+/** Time after Ctrl-C for a command to restore the terminal and close its files. */
+const EXIT_GRACE_MS = 300;
 
-function build(world: World): Command {
+function build(environment: Environment): Command {
   const program = new Command('zerofleet')
-    .description('Training jobs that can stop at any moment and go on with any number of ranks, bit for bit.')
-    .option('--url <url>', 'where the API is (ZEROFLEET_URL, else http://127.0.0.1:8080)')
+    .description(
+      'Training jobs that can stop at any moment and continue on any number of ranks, bit for bit.',
+    )
+    .option('--url <url>', 'URL of the API (ZEROFLEET_URL, else http://127.0.0.1:8080)')
     .option('--api-key <key>', 'ZEROFLEET_API_KEY, else the key file of a stack on this machine')
-    .option('--json', 'answers as JSON, a line each')
-    .version(version(), '-V, --version', 'the version of this program')
+    .option('--json', 'print answers as JSON, one per line')
+    .version(version(), '-V, --version', 'print the version')
     .showSuggestionAfterError()
     .showHelpAfterError('Try: zerofleet --help')
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => world.stdout.write(text),
-      writeErr: (text) => world.stderr.write(text),
+      writeOut: (text) => environment.stdout.write(text),
+      writeErr: (text) => environment.stderr.write(text),
     });
   const run: Run =
     (action) =>
     async (...rest) => {
-      const context = new Context(world, program.opts<GlobalOptions>());
+      const context = new Context(environment, program.opts<GlobalOptions>());
       try {
-        const work = async () => action(context, ...(await withIds(context.client, rest)));
-        await Promise.race([work(), interruption(world.signal)]);
+        const work = async () => action(context, ...(await resolveNames(context.client, rest)));
+        await Promise.race([work(), interruption(environment.signal)]);
       } catch (error) {
-        if (!world.signal.aborted) throw error;
-        throw new CliError(context.farewell, EXIT.interrupted);
+        if (!environment.signal.aborted) throw error;
+        throw new CliError(context.interruptMessage, EXIT.interrupted);
       }
     };
-  addLocalCommands(program, world);
+  addLocalCommands(program, environment);
   addJobCommands(program, run);
   addLogCommands(program, run);
   addControlCommands(program, run);
@@ -60,7 +70,7 @@ function build(world: World): Command {
   addDownloadCommand(program, run);
   addDataCommands(program, run);
   addFleetCommands(program, run);
-  addCompletionCommand(program, world);
+  addCompletionCommand(program, environment);
   addKeyCommands(program, run);
   addWebhookCommands(program, run);
   addProjectCommands(program, run);
@@ -68,17 +78,17 @@ function build(world: World): Command {
   return program;
 }
 
-/** Of this program, as its package.json has it; compiled files lie a folder deeper than their sources. */
+/** Version in package.json; compiled files are one folder deeper than their sources. */
 function version(): string {
   const file = new URL('../../package.json', import.meta.url);
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
 /**
- * What commander hands to an action, the arguments, options and the command, with ids for all that was named.
- * @throws CliError for a name that nothing has, or several things have
+ * Replaces names with ids in the arguments, options and command that commander passes to an action.
+ * @throws CliError for an unknown or ambiguous name
  */
-async function withIds<A extends unknown[]>(client: Zerofleet, rest: A): Promise<A> {
+async function resolveNames<A extends unknown[]>(client: Zerofleet, rest: A): Promise<A> {
   const command = rest.at(-1);
   if (!(command instanceof Command)) return rest;
   const [found, options] = [[...rest] as A, { ...(rest.at(-2) as Record<string, unknown>) }];
@@ -99,19 +109,19 @@ async function withIds<A extends unknown[]>(client: Zerofleet, rest: A): Promise
 /** Rejects some time after Ctrl-C. */
 async function interruption(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort');
-  await sleep(LAST_WORDS_MS);
+  await sleep(EXIT_GRACE_MS);
   throw signal.reason;
 }
 
 /**
  * Runs one command line.
- * @param args without the program's own name
- * @returns the exit code; null where the command has set it itself
+ * @param args without the program's name
+ * @returns the exit code; null if the command has set it
  */
-export async function runCli(args: readonly string[], world: World): Promise<number | null> {
-  const say = (text: string) => world.stderr.write(`${plainLines(text)}\n`);
+export async function runCli(args: readonly string[], environment: Environment): Promise<number | null> {
+  const say = (text: string) => environment.stderr.write(`${plainLines(text)}\n`);
   try {
-    await build(world).parseAsync([...args], { from: 'user' });
+    await build(environment).parseAsync([...args], { from: 'user' });
     return null;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
@@ -125,16 +135,16 @@ export async function runCli(args: readonly string[], world: World): Promise<num
     }
     if (error instanceof ConnectionError) {
       say(
-        `${error.message}\nIs the API there? zerofleet up starts one here; --url or ZEROFLEET_URL names another.`,
+        `${error.message}\nIs the API running? zerofleet up starts one here; --url or ZEROFLEET_URL selects another.`,
       );
       return EXIT.unreachable;
     }
-    if (world.signal.aborted) return EXIT.interrupted;
+    if (environment.signal.aborted) return EXIT.interrupted;
     throw error;
   }
 }
 
-/** A refusal with every field that is wrong, and what to write instead where the API knows it. */
+/** Message of a refusal with every bad field, and suggestions if the API has any. */
 function explain(error: ApiError): string {
   const fields = error.problem?.errors ?? [];
   return [
@@ -146,9 +156,9 @@ function explain(error: ApiError): string {
   ].join('\n');
 }
 
-/** A pattern that an id does not match, in words; null for any other message. */
+/** Message for an id that does not match its pattern; null for any other message. */
 function idMessage(message: string): string | null {
   const [, kind = ''] = /^must match pattern "\^([a-z]+)_\[/.exec(message) ?? [];
   const lists = listingOf(kind);
-  return lists === undefined ? null : `is no id (${kind}_… and 26 characters); ${lists} shows them`;
+  return lists === undefined ? null : `is not an id (${kind}_… and 26 characters); ${lists} shows them`;
 }

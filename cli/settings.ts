@@ -3,9 +3,9 @@ import { mergePatch } from '../contracts/index.js';
 import { CliError, EXIT } from './context.js';
 
 /**
- * A JSON merge patch of what `--set path=value` says, the later ones over the earlier. A dot in a name is written `\.`; the value is
- * YAML, and so JSON; `null` takes a field away.
- * @throws CliError for a text that is no setting
+ * JSON merge patch of all `--set path=value`; later ones override earlier ones. A dot in a name is written `\.`; the value is
+ * YAML, and so JSON; `null` removes a field.
+ * @throws CliError for a malformed setting
  */
 export function patchOf(settings: readonly string[]): Record<string, unknown> {
   return settings.reduce<Record<string, unknown>>((patch, text) => {
@@ -22,14 +22,14 @@ function setting(text: string): { path: string[]; value: unknown } {
     .split(/(?<!\\)\./)
     .map((name) => name.replaceAll('\\.', '.'));
   if (path.some((name) => name === ''))
-    throw new CliError(`'${text}' sets nothing: write path=value, as train.steps=400`, EXIT.usage);
+    throw new CliError(`'${text}' is not a setting: write path=value, e.g. train.steps=400`, EXIT.usage);
   const document = parseDocument(text.slice(at + 1), { prettyErrors: true });
   const [error] = document.errors;
   if (error) throw new CliError(`the value of '${text}' is not YAML: ${error.message.trimEnd()}`, EXIT.usage);
   return { path, value: document.toJS() };
 }
 
-/** Two patches as one: unlike in a document, a null stays, for it takes something away. */
+/** Merges two patches; unlike in a document, null is kept because it removes a field. */
 function withPatch(patch: Record<string, unknown>, change: Record<string, unknown>): Record<string, unknown> {
   const [[name, value] = ['', undefined]] = Object.entries(change);
   const before = patch[name];
@@ -41,7 +41,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A document with these settings. */
+/** Applies settings to a document. */
 export function withSettings<T extends object>(document: T, settings: readonly string[]): T {
   return mergePatch(document, patchOf(settings)) as T;
 }

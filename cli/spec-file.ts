@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { parseDocument } from 'yaml';
 import type { JobSpec } from '../contracts/index.js';
-import { CliError, EXIT, type World } from './context.js';
+import { CliError, type Environment, EXIT } from './context.js';
 
 /**
- * A job document from a YAML or JSON file, or from standard input for `-`. Only its form is looked at: the API checks
- * what it says, all of it at once.
- * @throws CliError with the place of the mistake
+ * Reads a job document from a YAML or JSON file, or from standard input for `-`. Only its syntax is checked: the API validates
+ * the content and reports all errors together.
+ * @throws CliError with the position of the error
  */
-export async function readSpec(file: string, world: World): Promise<JobSpec> {
+export async function readSpec(file: string, environment: Environment): Promise<JobSpec> {
   const name = file === '-' ? 'standard input' : file;
-  const text = file === '-' ? await readAll(world.stdin) : await readText(file);
+  const text = file === '-' ? await readAll(environment.stdin) : await readText(file);
   // YAML includes JSON.
   const document = parseDocument(text, { prettyErrors: true });
   const [error] = document.errors;
@@ -33,7 +33,7 @@ async function readText(file: string): Promise<string> {
   }
 }
 
-/** Why a file that somebody named can't be read. */
+/** Message for a file that cannot be read. */
 export function unreadable(file: string, { code }: NodeJS.ErrnoException): string {
   return code === 'ENOENT' ? `there is no file ${file}` : `${file} can't be read: ${code}`;
 }

@@ -1,12 +1,12 @@
 import { isFinal, type Job, type JobState } from '../contracts/index.js';
-import { drawnBar } from './bar.js';
+import { progressBar } from './bar.js';
 import type { Context } from './context.js';
 import { duration, lossOf, rankCount, ranksOf, rateOf } from './format.js';
 
-/** Time between two looks at a job that is watched: the stream says that something happened, the job what. */
+/** Minimum interval between reads of a watched job: the stream signals changes, the job record has the details. */
 const REFRESH_MS = 250;
 
-/** What is shown of a job while it is watched. */
+/** Display of a watched job. */
 interface JobView {
   update(job: Job): void;
   close(): void;
@@ -23,9 +23,9 @@ function figures(job: Job) {
   };
 }
 
-/** A bar that is drawn in place. */
+/** A bar drawn in place. */
 function barView(context: Context): JobView {
-  const bar = drawnBar(context, 'step {value}/{total}  loss {loss}  {rate} tok/s  {ranks}  {left}{state}');
+  const bar = progressBar(context, 'step {value}/{total}  loss {loss}  {rate} tok/s  {ranks}  {left}{state}');
   return {
     update(job) {
       const { step, total_steps } = job.progress;
@@ -36,7 +36,7 @@ function barView(context: Context): JobView {
   };
 }
 
-/** A line for every change of the state and for every tenth of the work; with --json the job as it is. */
+/** Prints a line for every change of state and every tenth of the work; with --json the job itself. */
 function lineView(context: Context): JobView {
   let last = '';
   return {
@@ -55,12 +55,9 @@ function lineView(context: Context): JobView {
   };
 }
 
-/**
- * Shows a job until it has ended or is paused. After Ctrl-C the job goes on.
- * @returns the job as last seen
- */
+/** Shows a job until it has ended or is paused. After Ctrl-C the job keeps running. @returns the job as last read */
 export async function watchJob(context: Context, id: string): Promise<Job> {
-  context.farewell = `the job goes on; see it again with: zerofleet watch ${id}`;
+  context.interruptMessage = `the job keeps running; watch it again with: zerofleet watch ${id}`;
   const view = context.interactive ? barView(context) : lineView(context);
   try {
     let job = await context.client.jobs.get(id, { signal: context.signal });
@@ -75,19 +72,19 @@ export async function watchJob(context: Context, id: string): Promise<Job> {
   }
 }
 
-/** The job again and again, as something happens to it, until it rests. */
+/** Yields the job after each change until it has ended or is paused. */
 async function* changes(context: Context, first: Job): AsyncGenerator<Job, void> {
   const { client, signal } = context;
-  if (isAtRest(first.state)) return;
+  if (isFinished(first.state)) return;
   let looked = 0;
   for await (const { kind } of client.jobs.follow(first.id, { kinds: ['event', 'metric'], signal })) {
     if (kind !== 'event' && Date.now() - looked < REFRESH_MS) continue;
     looked = Date.now();
     const job = await client.jobs.get(first.id, { signal });
     yield job;
-    if (isAtRest(job.state)) return;
+    if (isFinished(job.state)) return;
   }
   yield await client.jobs.get(first.id, { signal });
 }
 
-const isAtRest = (state: JobState) => isFinal(state) || state === 'paused';
+const isFinished = (state: JobState) => isFinal(state) || state === 'paused';

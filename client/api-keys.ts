@@ -2,11 +2,11 @@ import type { ApiKey, ApiKeyPatch, ApiKeyRequest, NewApiKey } from '../contracts
 import { allPages, type ListQuery } from './pages.js';
 import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
-/** API keys; for keys with the scope `admin`. */
+/** API keys; requires the scope `admin`. */
 export class ApiKeys {
   constructor(private readonly http: Http) {}
 
-  /** Makes a key. Its secret is in this answer and in no other. */
+  /** Creates a key. Only this answer contains its secret. */
   create(body: ApiKeyRequest): Promise<NewApiKey> {
     return bodyOf(`key ${body.name}`, this.http.POST('/v1/api-keys', { body }));
   }
@@ -15,20 +15,20 @@ export class ApiKeys {
     return bodyOf(`key ${key_id}`, this.http.GET('/v1/api-keys/{key_id}', { params: { path: { key_id } } }));
   }
 
-  /** The keys of the project, newest first, or those of a name; those of another project for operators. */
+  /** Keys of the project, newest first, optionally filtered by name; operators may list another project. */
   list(query: ListQuery<'listApiKeys'> = {}): AsyncIterable<ApiKey> {
     return allPages((after) =>
       bodyOf('list of keys', this.http.GET('/v1/api-keys', { params: { query: { ...query, after } } })),
     );
   }
 
-  /** Changes name, expiry or rate; `null` takes one of the last two away. */
+  /** Changes name, expiry or rate; `null` removes expiry or rate. */
   update(key_id: string, body: ApiKeyPatch, match: Match = {}): Promise<ApiKey> {
     const params = { path: { key_id }, ...matchHeader(match) };
     return bodyOf(`change of ${key_id}`, this.http.PATCH('/v1/api-keys/{key_id}', { params, body }));
   }
 
-  /** A new secret; the one before works on for so long, a day unless said otherwise. */
+  /** Creates a new secret; the previous one stays valid for `overlap_seconds`, a day by default. */
   rotate(key_id: string, overlap_seconds?: number): Promise<NewApiKey> {
     const params = { path: { key_id } };
     return bodyOf(

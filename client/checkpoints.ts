@@ -19,7 +19,7 @@ export class Checkpoints {
     private readonly send: (request: Request) => Promise<Response>,
   ) {}
 
-  /** Those of all jobs, newest first. */
+  /** Checkpoints of all jobs, newest first. */
   list(query: ListQuery<'listCheckpoints'> = {}): AsyncIterable<Checkpoint> {
     return allPages((after) =>
       bodyOf(
@@ -37,7 +37,7 @@ export class Checkpoints {
     );
   }
 
-  /** Keeps it from the retention rule, or no longer. */
+  /** Protects a checkpoint from retention, or ends the protection. */
   pin(checkpoint_id: string, pinned = true): Promise<Checkpoint> {
     const params = { path: { checkpoint_id } };
     return bodyOf(
@@ -51,7 +51,7 @@ export class Checkpoints {
     await bodyOf(`delete ${checkpoint_id}`, this.http.DELETE('/v1/checkpoints/{checkpoint_id}', { params }));
   }
 
-  /** Reads all of it and says what is wrong with which object. */
+  /** Reads the whole checkpoint and reports damaged objects. */
   verify(checkpoint_id: string): Promise<CheckpointVerdict> {
     const params = { path: { checkpoint_id } };
     return bodyOf(
@@ -60,7 +60,7 @@ export class Checkpoints {
     );
   }
 
-  /** Text that the model of a checkpoint writes. */
+  /** Generates text with the model of a checkpoint. */
   sample(checkpoint_id: string, body: SampleRequest): Promise<Sample> {
     const params = { path: { checkpoint_id } };
     return bodyOf(
@@ -69,7 +69,7 @@ export class Checkpoints {
     );
   }
 
-  /** Where the files of a checkpoint, or with `format` those of an export, can be fetched. */
+  /** Download URLs of the files of a checkpoint, or with `format` of one of its exports. */
   downloadUrls(checkpoint_id: string, body: DownloadRequest = {}): Promise<Download> {
     const params = { path: { checkpoint_id } };
     return bodyOf(
@@ -79,8 +79,8 @@ export class Checkpoints {
   }
 
   /**
-   * The bytes of such a file, from one on.
-   * @throws ApiError, ConnectionError when it can't be opened; a connection that breaks later is an error of the stream
+   * Bytes of a listed file, from an offset on.
+   * @throws ApiError, ConnectionError when it cannot be opened; a connection that breaks later is an error of the stream
    */
   openFile(
     file: DownloadFile,
@@ -89,7 +89,7 @@ export class Checkpoints {
     return openFile(this.http, this.send, file, options);
   }
 
-  /** Writes the weights in another format. */
+  /** Requests an export of the weights in another format. */
   export(checkpoint_id: string, body: ExportRequest): Promise<CheckpointExport> {
     const params = { path: { checkpoint_id } };
     return bodyOf(

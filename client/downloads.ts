@@ -2,7 +2,7 @@ import type { DownloadFile } from '../contracts/types.js';
 import { ApiError } from './errors.js';
 import { bodyOf, type Http } from './transport.js';
 
-/** Opens a file of a list of downloads: a path of the API with its key, any other URL without. */
+/** Opens a file of a download list: a path of the API with the key, any other URL without. */
 export async function openFile(
   http: Http,
   send: (request: Request) => Promise<Response>,

@@ -1,26 +1,26 @@
 import type { Problem } from '../contracts/types.js';
 
-/** An answer of the API that is not 2xx. */
+/** A non-2xx answer of the API. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
 
   constructor(
     /** HTTP status. */
     readonly status: number,
-    /** The body; null when it is no problem document, as of a proxy in between. */
+    /** The body; null when it is not a problem document, e.g. of a proxy. */
     readonly problem: Problem | null,
     request: string,
   ) {
     super(`${request}: ${status}${problem ? ` ${problem.code}: ${problem.detail ?? problem.title}` : ''}`);
   }
 
-  /** From the catalogue of codes (docs/errors.md), e.g. `job_not_found`. */
+  /** Code of the catalogue (docs/errors.md), e.g. `job_not_found`. */
   get code(): string | null {
     return this.problem?.code ?? null;
   }
 }
 
-/** No answer came, after all tries: the server is not there, or the connection broke. `cause` is what fetch said. */
+/** No answer after all attempts: the server is unreachable or the connection broke. `cause` is the error of fetch. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 
@@ -29,7 +29,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** fetch hides the reason of a failed connection in the cause of its error. */
+/** Reason of a failed connection, which fetch hides in the cause of its error. */
 function reasonOf(error: unknown): string {
   for (let inner: unknown = error; inner instanceof Error; inner = inner.cause) {
     if ('code' in inner && typeof inner.code === 'string') return inner.code;

@@ -1,4 +1,4 @@
-/** The client of the HTTP API: typed by openapi.yaml, on fetch, with retries that have one effect. */
+/** Client of the HTTP API: typed by openapi.yaml, based on fetch, with idempotent retries. */
 import type {
   AuditEntry,
   Estimate,
@@ -19,7 +19,7 @@ import { Datasets, estimate, Models } from './uploads.js';
 import { Webhooks } from './webhooks.js';
 
 export class Zerofleet {
-  /** Every operation of the contract by path and method, for what has no method of its own here. */
+  /** Every operation of the contract by path and method, for operations without a method here. */
   readonly http: Http;
   readonly jobs: Jobs;
   readonly checkpoints: Checkpoints;
@@ -40,15 +40,12 @@ export class Zerofleet {
     this.projects = new Projects(this.http);
   }
 
-  /**
-   * Memory per rank of a job, by part, for each number of ranks.
-   * @param device what they compute on; by default the CPU
-   */
+  /** Memory per rank of a job, by part, for each number of ranks. @param device device of the ranks; the CPU by default */
   estimate(spec: JobSpec, worldSizes?: number[], device?: Estimate['device']): Promise<Estimate> {
     return estimate(this.http, spec, worldSizes, device);
   }
 
-  /** The key that this client sends, and its project. */
+  /** Properties of this client's key, and its project. */
   me(): Promise<Me> {
     return bodyOf('own key', this.http.GET('/v1/me'));
   }
@@ -61,12 +58,12 @@ export class Zerofleet {
     return (await bodyOf('list of workers', this.http.GET('/v1/workers'))).data;
   }
 
-  /** Who has changed what, newest first. */
+  /** Audit log, newest first. */
   audit(filter: AuditFilter = {}): AsyncIterable<AuditEntry> {
     return listAudit(this.http, filter);
   }
 
-  /** Of the process that answers, in Prometheus' text format; needs a key with the scope `operator`. */
+  /** Metrics of the answering process in Prometheus' text format; requires the scope `operator`. */
   metrics(): Promise<string> {
     return bodyOf('metrics', this.http.GET('/metrics', { parseAs: 'text' }));
   }
@@ -75,7 +72,7 @@ export class Zerofleet {
     return bodyOf('health', this.http.GET('/healthz'));
   }
 
-  /** Whether Redis and the object store can be reached; not ready is an ApiError of status 503. */
+  /** Checks that Redis and the object store are reachable; not ready is an ApiError of status 503. */
   readiness(): Promise<Readiness> {
     return bodyOf('readiness', this.http.GET('/readyz'));
   }

@@ -19,25 +19,25 @@ import { pause } from './pause.js';
 import { type FollowOptions, followJob } from './stream.js';
 import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
-/** Entries per request of a list of events or metrics. */
+/** Page size of lists of events or metrics. */
 const STREAM_PAGE = 1000;
 
 export type ForkRequest = NonNullable<operations['forkJob']['requestBody']>['content']['application/json'];
 
-/** `limit` is of one request. */
+/** `limit` is the page size. */
 export type ListJobs = ListQuery<'listJobs'>;
 
-/** Requests that make a job may be sent again without making two: they carry a key, a fresh one unless one is given. */
+/** Requests that create a job are idempotent: they carry a key, a new one by default. */
 export interface CreateOptions {
   idempotencyKey?: string;
   signal?: AbortSignal;
 }
 
-/** How {@link Jobs.until} looks at a job. */
+/** Options of {@link Jobs.until}. */
 export interface UntilOptions {
-  /** Called with what each look saw, the last one included. */
+  /** Called with every job that was read, including the last one. */
   onJob?: (job: Job) => void;
-  /** Between two looks; 200 unless said otherwise. */
+  /** Poll interval; 200 by default. */
   interval_ms?: number;
   signal?: AbortSignal;
 }
@@ -52,7 +52,7 @@ export type CurveOptions = Pick<
 export class Jobs {
   constructor(private readonly http: Http) {}
 
-  /** Sends a job's document. The answer is the job, queued, with every default filled in. */
+  /** Creates a job from its document. The answer is the queued job with every default filled in. */
   create(spec: JobSpec, { idempotencyKey = crypto.randomUUID(), signal }: CreateOptions = {}): Promise<Job> {
     const header = { 'Idempotency-Key': idempotencyKey };
     return bodyOf(
@@ -60,25 +60,25 @@ export class Jobs {
       this.http.POST('/v1/jobs', { params: { header }, body: spec, signal }),
     ).then((answer) => {
       if ('id' in answer) return answer;
-      throw new Error('the API answered a dry run that nobody asked for');
+      throw new Error('the API answered with a dry run instead of a job');
     });
   }
 
-  /** What the job would be, and the memory that it would need; nothing is recorded. */
+  /** Returns the planned job and its memory estimate; nothing is recorded. */
   async dryRun(spec: JobSpec): Promise<DryRun> {
     const params = { query: { dry_run: true } };
     const answer = await bodyOf('dry run of a job', this.http.POST('/v1/jobs', { params, body: spec }));
     if ('estimate' in answer) return answer;
-    throw new Error('the API knows no dry run and has made a job');
+    throw new Error('the API does not support dry runs and has created a job');
   }
 
-  /** The job once its `state_version` is another than this one, or after so many seconds, at most 60. */
+  /** Returns the job once its `state_version` differs from this one, or after `seconds`, at most 60. */
   changed(job_id: string, since_version: number, seconds = 30): Promise<Job> {
     const params = { path: { job_id }, query: { wait: `${seconds}s`, since_version } };
     return bodyOf(`wait for ${job_id}`, this.http.GET('/v1/jobs/{job_id}', { params }));
   }
 
-  /** At most so many metrics to draw a curve from: the extremes of `names` and both ends; each is one that was measured. */
+  /** Downsampled metrics for a curve: at most `max_points` measured points with the extremes of `names` and both ends. */
   async curve(job_id: string, max_points: number, query: CurveOptions = {}): Promise<JobMetric[]> {
     const params = { path: { job_id }, query: { ...query, max_points } };
     return (await bodyOf(`curve of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/metrics', { params }))).data;
@@ -91,7 +91,7 @@ export class Jobs {
     );
   }
 
-  /** Jobs, newest first: all of them, or those that pass every filter. */
+  /** Jobs that pass every filter, newest first. */
   list(query: ListJobs = {}): AsyncIterable<Job> {
     return allPages((after) =>
       bodyOf('list of jobs', this.http.GET('/v1/jobs', { params: { query: { ...query, after } } })),
@@ -119,7 +119,7 @@ export class Jobs {
     );
   }
 
-  /** Asks for another number of ranks; it changes while the job runs, and no bit of the result with it. */
+  /** Requests another number of ranks; a running job changes it without affecting the result. */
   resize(job_id: string, ranks: number): Promise<Job> {
     const params = { path: { job_id } };
     return bodyOf(
@@ -128,13 +128,13 @@ export class Jobs {
     );
   }
 
-  /** Changes priority, labels, ranks, limits or overrides or overrides; `null` takes a label or a limit away. */
+  /** Changes priority, labels, ranks, limits or overrides; `null` removes a label or a limit. */
   update(job_id: string, body: JobPatch, match: Match = {}): Promise<Job> {
     const params = { path: { job_id }, ...matchHeader(match) };
     return bodyOf(`update of ${job_id}`, this.http.PATCH('/v1/jobs/{job_id}', { params, body }));
   }
 
-  /** Queues a failed job again, from its newest checkpoint. */
+  /** Queues a failed job again from its newest checkpoint. */
   retry(job_id: string): Promise<Job> {
     return bodyOf(
       `retry of ${job_id}`,
@@ -142,13 +142,13 @@ export class Jobs {
     );
   }
 
-  /** Deletes a job that has ended; with `artifacts` its checkpoints and exports as well. */
+  /** Deletes a finished job; with `artifacts` also its checkpoints and exports. */
   async delete(job_id: string, options: { artifacts?: boolean } = {}): Promise<void> {
     const params = { path: { job_id }, query: options };
     await bodyOf(`delete ${job_id}`, this.http.DELETE('/v1/jobs/{job_id}', { params }));
   }
 
-  /** Every time that a worker took the job, the newest first. */
+  /** Attempts of a job, newest first. */
   attempts(job_id: string): AsyncIterable<Attempt> {
     return allPages((after) =>
       bodyOf(
@@ -158,7 +158,7 @@ export class Jobs {
     );
   }
 
-  /** Asks for a checkpoint at the next step. */
+  /** Requests a checkpoint at the next step. */
   checkpoint(job_id: string): Promise<Job> {
     return bodyOf(
       `checkpoint of ${job_id}`,
@@ -166,14 +166,14 @@ export class Jobs {
     );
   }
 
-  /** A new job that goes on from a checkpoint of this one. */
+  /** Creates a new job that continues from a checkpoint of this one. */
   fork(job_id: string, body: ForkRequest = {}, options: CreateOptions = {}): Promise<Job> {
     const { idempotencyKey = crypto.randomUUID(), signal } = options;
     const params = { path: { job_id }, header: { 'Idempotency-Key': idempotencyKey } };
     return bodyOf(`fork of ${job_id}`, this.http.POST('/v1/jobs/{job_id}/fork', { params, body, signal }));
   }
 
-  /** What has happened to the job so far; after the entry with this `position` when it is given. */
+  /** Events of a job so far, optionally after the entry with this `position`. */
   events(job_id: string, begin?: string): AsyncIterable<JobEvent> {
     return allPages((after) => {
       const params = { path: { job_id }, query: { after, limit: STREAM_PAGE } };
@@ -181,7 +181,7 @@ export class Jobs {
     }, begin);
   }
 
-  /** Loss, speed and so on of the steps so far; after the entry with this `position` when it is given. */
+  /** Metrics of the steps so far, optionally after the entry with this `position`. */
   metrics(job_id: string, begin?: string): AsyncIterable<JobMetric> {
     return allPages((after) => {
       const params = { path: { job_id }, query: { after, limit: STREAM_PAGE } };
@@ -190,7 +190,7 @@ export class Jobs {
   }
 
   /**
-   * The lines that the job's ranks have written so far, of one rank or of all; see {@link Jobs.follow} for those to come.
+   * Log lines of the job's ranks so far, of one rank or of all; see {@link Jobs.follow} for later ones.
    * @param options `after` the line with this `position`
    */
   logs(job_id: string, options: { after?: string; rank?: number } = {}): AsyncIterable<JobLog> {
@@ -200,7 +200,7 @@ export class Jobs {
     }, options.after);
   }
 
-  /** Its log lines, those so far and those to come, until the job has ended; of one rank or of all. */
+  /** Log lines of the job, past and future ones, until it has ended; of one rank or of all. */
   followLogs(
     job_id: string,
     { rank, ...options }: Omit<FollowOptions, 'kinds'> & { rank?: number } = {},
@@ -210,18 +210,18 @@ export class Jobs {
     return followJob(this.http, job_id, { ...options, kinds: ['log'] }, wants);
   }
 
-  /** Events, metrics and log lines as they happen, until the job has ended; see {@link followJob}. */
+  /** Events, metrics and log lines live, until the job has ended; see {@link followJob}. */
   follow(job_id: string, options: FollowOptions = {}): AsyncGenerator<StreamEntry, JobState> {
     return followJob(this.http, job_id, options, (_): _ is StreamEntry => true);
   }
 
-  /** The job when it has ended. */
+  /** Waits until the job has ended. */
   async wait(job_id: string, options: { signal?: AbortSignal } = {}): Promise<Job> {
     for await (const _ of this.follow(job_id, options));
     return this.get(job_id, options);
   }
 
-  /** The job once `condition` holds or it has ended, whichever comes first; for progress, which changes no version. */
+  /** Returns the job once `condition` holds or it has ended. Suitable for progress, which changes no version. */
   async until(
     job_id: string,
     condition: (job: Job) => boolean,
@@ -235,7 +235,7 @@ export class Jobs {
     }
   }
 
-  /** Committed checkpoints, the one of the highest step first. */
+  /** Committed checkpoints, highest step first. */
   checkpoints(job_id: string): AsyncIterable<Checkpoint> {
     return allPages((after) =>
       bodyOf(

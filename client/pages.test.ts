@@ -2,11 +2,15 @@ import t from 'tap';
 import { collect, Zerofleet } from './index.js';
 import { json, scriptedServer } from './testing/scripted-server.js';
 
-const LOST = json(410, { code: 'position_lost', title: 'The position was lost with Redis', status: 410 });
+const LOST = json(410, {
+  code: 'position_lost',
+  title: 'The position was lost with the data of Redis',
+  status: 410,
+});
 const page = (messages: string[], next_cursor: string | null) =>
   json(200, { data: messages.map((message) => ({ message })), next_cursor });
 
-t.test('a list whose pages are lost with Redis goes on with what is known then', async (t) => {
+t.test('a list whose pages are lost with Redis continues with the recovered entries', async (t) => {
   const { url, seen } = await scriptedServer(t, [
     page(['a', 'b'], '00000001-2'),
     page(['c'], '00000001-3'),
@@ -26,7 +30,7 @@ t.test('a list whose pages are lost with Redis goes on with what is known then',
   );
 });
 
-t.test('a position of the caller that is lost is an error', async (t) => {
+t.test('a lost position of the caller is an error', async (t) => {
   const { url, seen } = await scriptedServer(t, [LOST]);
   const { jobs } = new Zerofleet({ baseUrl: url, apiKey: 'k' });
   await t.rejects(collect(jobs.events('job_1', '00000001-1')), { code: 'position_lost', status: 410 });

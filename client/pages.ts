@@ -2,7 +2,7 @@ import type { operations } from '../contracts/generated/openapi.js';
 import type { Page } from '../contracts/types.js';
 import { ApiError } from './errors.js';
 
-/** What a list can be asked for. */
+/** Query of a list. */
 export type ListQuery<Id extends ListOperation> = Omit<
   NonNullable<operations[Id]['parameters']['query']>,
   'after'
@@ -13,10 +13,10 @@ type ListOperation = {
 }[keyof operations];
 
 /**
- * All entries of a list, page by page, fetched as they are wanted. What is lost with the server's Redis between two pages ends there; what
- * the server knows then follows from its beginning.
- * @param begin where the first page begins; at the beginning of the list when absent
- * @throws ApiError `position_lost` when `begin` is of what was lost
+ * All entries of a list, fetched page by page on demand. If a loss of Redis between two pages invalidates the position, the list
+ * continues from the beginning of the recovered entries.
+ * @param begin position of the first page; the beginning of the list when absent
+ * @throws ApiError `position_lost` when `begin` itself is invalidated
  */
 export async function* allPages<T>(
   load: (after: string | undefined) => Promise<Page<T>>,

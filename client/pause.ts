@@ -1,4 +1,4 @@
-/** Waits so many milliseconds, or rejects with the signal's reason. Of the language and the web only: it runs in browsers too. */
+/** Waits, or rejects with the signal's reason. Uses language and web APIs only, because it also runs in browsers. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);

@@ -4,11 +4,11 @@ import { bodyOf, type Http } from './transport.js';
 
 type UsagePeriod = NonNullable<operations['getUsage']['parameters']['query']>;
 
-/** What projects may use and have used. */
+/** Quotas and usage of projects. */
 export class Projects {
   constructor(private readonly http: Http) {}
 
-  /** What the key's own project has used by day, thirty days unless said otherwise, and what it has now. */
+  /** Usage of the key's own project by day, thirty days by default, and its current usage. */
   usage(query: UsagePeriod = {}): Promise<ProjectUsage> {
     return bodyOf('usage', this.http.GET('/v1/usage', { params: { query } }));
   }
@@ -18,13 +18,13 @@ export class Projects {
     return (await bodyOf('list of projects', this.http.GET('/v1/projects'))).data;
   }
 
-  /** For operators. */
+  /** One project; for operators. */
   get(project: string): Promise<Project> {
     const params = { path: { project } };
     return bodyOf(`project ${project}`, this.http.GET('/v1/projects/{project}', { params }));
   }
 
-  /** Sets all limits; one that is left out is none. For operators. */
+  /** Sets all limits; an omitted limit is unlimited. For operators. */
   put(project: string, quota: Partial<ProjectQuota>): Promise<Project> {
     const params = { path: { project } };
     return bodyOf(

@@ -7,7 +7,7 @@ import { breakOff, json, scriptedServer } from './testing/scripted-server.js';
 const QUICK = { first_ms: 1, max_ms: 2 };
 const later = json(503, { code: 'job_store_unavailable', title: 'x', status: 503 });
 
-t.test('a request that has one effect is sent again until it is answered', async (t) => {
+t.test('an idempotent request is retried until it is answered', async (t) => {
   const { url, seen } = await scriptedServer(t, [breakOff, later, json(429, {}), json(200, { id: 'job_1' })]);
   const client = new Zerofleet({ baseUrl: `${url}/`, apiKey: 'k', retry: QUICK });
   t.strictSame(await client.jobs.get('job_1'), { id: 'job_1' });
@@ -18,7 +18,7 @@ t.test('a request that has one effect is sent again until it is answered', async
   t.equal(seen[3]?.headers.authorization, 'Bearer k');
 });
 
-t.test('creating a job carries one key on every try, and the same document', async (t) => {
+t.test('creating a job sends the same key and document on every attempt', async (t) => {
   const { url, seen } = await scriptedServer(t, [breakOff, later, json(201, { id: 'job_1' })]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
   const spec = { model: { preset: 'llama-tiny' as const }, data: { dataset: 'ds_1' } };
@@ -30,7 +30,7 @@ t.test('creating a job carries one key on every try, and the same document', asy
   t.equal(seen.length, 3);
 });
 
-t.test('whatever changes something carries a key of its own, and is sent again', async (t) => {
+t.test('mutating requests carry their own key and are retried', async (t) => {
   const busy = json(409, { code: 'idempotency_key_in_use' }, { 'retry-after': '0' });
   const { url, seen } = await scriptedServer(t, [later, busy, json(200, { id: 'job_1' }), json(200, {})]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
@@ -42,7 +42,7 @@ t.test('whatever changes something carries a key of its own, and is sent again',
   t.not(next, first);
 });
 
-t.test('a conflict that does not pass is an answer', async (t) => {
+t.test('a permanent conflict is not retried', async (t) => {
   const { url, seen } = await scriptedServer(t, [
     json(409, { code: 'job_not_resumable', title: 'x', status: 409 }),
   ]);
@@ -51,7 +51,7 @@ t.test('a conflict that does not pass is an answer', async (t) => {
   t.equal(seen.length, 1);
 });
 
-t.test('content that is sent as it is read is sent once', async (t) => {
+t.test('streamed content is sent once', async (t) => {
   const { url, seen } = await scriptedServer(t, [breakOff]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
   await t.rejects(client.datasets.create('d', 'text'), { name: 'ConnectionError' });
@@ -59,7 +59,7 @@ t.test('content that is sent as it is read is sent once', async (t) => {
   t.equal(seen[0]?.headers['idempotency-key'], undefined);
 });
 
-t.test('the last answer counts, and no answer at all is said so', async (t) => {
+t.test('the last answer counts; no answer is a ConnectionError', async (t) => {
   const { url, seen } = await scriptedServer(t, [later, later]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: { ...QUICK, tries: 2 } });
   await t.rejects(client.jobs.get('job_1'), {
@@ -71,22 +71,22 @@ t.test('the last answer counts, and no answer at all is said so', async (t) => {
   await once(listening, 'listening');
   const { port } = listening.address() as AddressInfo;
   await once(listening.close(), 'close');
-  const nobody = new Zerofleet({
+  const unreachable = new Zerofleet({
     baseUrl: `http://127.0.0.1:${port}`,
     apiKey: 'k',
     retry: { ...QUICK, tries: 2 },
   });
-  await t.rejects(nobody.jobs.get('job_1'), ConnectionError);
-  await t.rejects(nobody.jobs.get('job_1'), { message: 'GET /v1/jobs/job_1: no answer (ECONNREFUSED)' });
+  await t.rejects(unreachable.jobs.get('job_1'), ConnectionError);
+  await t.rejects(unreachable.jobs.get('job_1'), { message: 'GET /v1/jobs/job_1: no answer (ECONNREFUSED)' });
 });
 
-t.test('an answer that is no problem document is an error as well', async (t) => {
+t.test('an answer without a problem document is also an error', async (t) => {
   const { url } = await scriptedServer(t, [json(404, 'nothing here')]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
   await t.rejects(client.pools(), { name: 'ApiError', status: 404, code: null, problem: null });
 });
 
-t.test('a pause ends when the caller gives up', async (t) => {
+t.test('a pause ends when its signal is aborted', async (t) => {
   const { url, seen } = await scriptedServer(t, [json(429, {}, { 'retry-after': '600' })]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
   const abort = new AbortController();

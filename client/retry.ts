@@ -1,26 +1,25 @@
 import { ConnectionError } from './errors.js';
 import { pause } from './pause.js';
 
-/** How often and how long apart a request is sent again. */
+/** Number and backoff of attempts. */
 export interface RetryPolicy {
-  /** Tries in all, at least 1. */
+  /** Attempts in total, at least 1. */
   tries: number;
-  /** Pause after the first try in milliseconds; it doubles from try to try. */
+  /** Pause after the first attempt in milliseconds; doubles with each attempt. */
   first_ms: number;
-  /** The longest pause, unless the server asks for a longer one by `Retry-After`. */
+  /** Maximum pause, unless `Retry-After` is longer. */
   max_ms: number;
 }
 
 export const defaultRetry: RetryPolicy = { tries: 5, first_ms: 200, max_ms: 5_000 };
 
-/** Answers of a server or a proxy that say "not now". */
-const LATER = new Set([429, 502, 503, 504]);
+/** Statuses of a server or proxy that are retried. */
+const RETRIED_STATUSES = new Set([429, 502, 503, 504]);
 
 /**
- * A fetch that sends a request again when it got no answer, or the answer that it should come later. Only requests that
- * have one effect however often they arrive: GET, HEAD, PUT and DELETE, and others that carry an `Idempotency-Key`.
- * Pauses are random between half and all of their length, so that clients do not come back all at once.
- * @throws ConnectionError when no try got an answer
+ * A fetch that retries a request without an answer or with a retryable one. Only idempotent requests are retried: GET, HEAD, PUT
+ * and DELETE, and others with an `Idempotency-Key`. Pauses are random between half and all of their length, to spread clients.
+ * @throws ConnectionError when no attempt got an answer
  */
 export function retryingFetch(
   send: typeof fetch,
@@ -34,7 +33,7 @@ export function retryingFetch(
       let pause_ms = pauseAfter(attempt, policy);
       try {
         const response = await send(last ? request : request.clone());
-        if (last || !isLater(response)) return response;
+        if (last || !isRetryable(response)) return response;
         await response.body?.cancel();
         pause_ms = Math.max(pause_ms, retryAfterMs(response.headers));
       } catch (error) {
@@ -46,9 +45,9 @@ export function retryingFetch(
   };
 }
 
-/** A conflict that passes by itself, as of a request that the server still carries out, says when to come again. */
-const isLater = ({ status, headers }: Response) =>
-  LATER.has(status) || (status === 409 && headers.has('retry-after'));
+/** A temporary conflict, such as a request still in progress, has `Retry-After`. */
+const isRetryable = ({ status, headers }: Response) =>
+  RETRIED_STATUSES.has(status) || (status === 409 && headers.has('retry-after'));
 
 function mayRepeat({ method, headers }: Request): boolean {
   return ['GET', 'HEAD', 'PUT', 'DELETE'].includes(method) || headers.has('idempotency-key');

@@ -19,14 +19,14 @@ const message = (seq: number, stream?: string) => {
 };
 const END = 'event: end\ndata: {"state":"succeeded"}\n\n';
 
-/** Sends the text; then the connection ends as it should, or breaks. */
+/** Sends the text; then the connection ends properly or breaks. */
 const stream =
   (text: string, end: (response: ServerResponse) => void = (response) => response.end()): Answer =>
   (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write(text, () => end(response));
   };
-/** An answer that does not end. `begun` resolves when it was asked for, `closed` when the client has closed its connection. */
+/** An answer that does not end. `begun` resolves on its request, `closed` when the client has closed its connection. */
 function endless(begin: Answer) {
   let ask: (response: ServerResponse) => void;
   const begun = new Promise<ServerResponse>((resolve) => {
@@ -40,7 +40,7 @@ function endless(begin: Answer) {
 }
 const broken = (response: ServerResponse) => setImmediate(() => response.destroy());
 
-t.test('a stream that breaks goes on behind the last entry, and ends with the job', async (t) => {
+t.test('a broken stream resumes after the last entry and ends with the job', async (t) => {
   const { url, seen } = await scriptedServer(t, [
     stream(`: hello\n\n${message(1)}${message(2)}${message(3).slice(0, 20)}`, broken),
     breakOff,
@@ -64,7 +64,7 @@ t.test('a stream that breaks goes on behind the last entry, and ends with the jo
   );
 });
 
-t.test('what was lost with the server begins anew', async (t) => {
+t.test('a lost stream starts again', async (t) => {
   const reset = 'id: \nevent: reset\ndata: {}\n\n';
   const { url, seen } = await scriptedServer(t, [
     stream(message(7)),
@@ -82,7 +82,7 @@ t.test('what was lost with the server begins anew', async (t) => {
   );
 });
 
-t.test('it comes back when the server asks for it', async (t) => {
+t.test("it reconnects after the server's delay", async (t) => {
   const { url } = await scriptedServer(t, [
     stream(`retry: 100000000\n\n${message(1)}retry: 5\n\n`),
     stream(`retry: 700\n\n${message(2)}`),
@@ -90,13 +90,13 @@ t.test('it comes back when the server asks for it', async (t) => {
   ]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
   let at = 0;
-  // After the first entry it is back soon: the last word counts, as of a server that shuts down.
+  // After the first entry it reconnects quickly: the last delay counts, as of a server that shuts down.
   for await (const _ of client.jobs.follow('job_1')) at = performance.now();
   const waited = performance.now() - at;
-  t.ok(waited >= 690, `in its time: ${waited}`);
+  t.ok(waited >= 690, `waited: ${waited}`);
 });
 
-t.test('it can begin later, and be given up', async (t) => {
+t.test('it can start after a position and be aborted', async (t) => {
   const { url, seen } = await scriptedServer(t, [stream(message(8), () => {})]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
   const abort = new AbortController();
@@ -113,11 +113,11 @@ t.test('it can begin later, and be given up', async (t) => {
 
 type Entries = AsyncGenerator<StreamEntry, JobState>;
 
-const WAYS_TO_LEAVE: { [way: string]: (entries: Entries) => Promise<void> } = {
+const EXITS: { [way: string]: (entries: Entries) => Promise<void> } = {
   async break(entries) {
     for await (const _ of entries) break;
   },
-  async 'an error of its own'(entries) {
+  async 'a custom error'(entries) {
     const reading = async () => {
       for await (const { seq } of entries) throw new Error(`entry ${seq}`);
     };
@@ -142,15 +142,15 @@ const WAYS_TO_LEAVE: { [way: string]: (entries: Entries) => Promise<void> } = {
   },
 };
 
-for (const [way, leave] of Object.entries(WAYS_TO_LEAVE))
-  t.test(`its connection is closed when its consumer leaves by ${way}`, async (t) => {
+for (const [way, leave] of Object.entries(EXITS))
+  t.test(`its connection is closed when its consumer leaves through ${way}`, async (t) => {
     const { answer, closed } = endless(stream(message(1), () => {}));
     const { url } = await scriptedServer(t, [answer]);
     await leave(new Zerofleet({ baseUrl: url, apiKey: 'k' }).jobs.follow('job_1'));
     await closed;
   });
 
-t.test('its connection is closed at the end of the job, though the server keeps it open', async (t) => {
+t.test('its connection is closed at the end of the job, even if the server keeps it open', async (t) => {
   const { answer, closed } = endless(stream(END, () => {}));
   const { url } = await scriptedServer(t, [answer]);
   const follow = new Zerofleet({ baseUrl: url, apiKey: 'k' }).jobs.follow('job_1');
@@ -158,7 +158,7 @@ t.test('its connection is closed at the end of the job, though the server keeps 
   await closed;
 });
 
-t.test('the log lines of one rank are left while those of others come', async (t) => {
+t.test('leaving the log of one rank while lines of others arrive', async (t) => {
   const line = { seq: 1, kind: 'log', rank: 0, message: 'a' };
   const text = `id: 1\nevent: log\ndata: ${JSON.stringify(line)}\n\n`;
   const { answer, begun, closed } = endless(stream(text, () => {}));
@@ -171,7 +171,7 @@ t.test('the log lines of one rank are left while those of others come', async (t
   await closed;
 });
 
-t.test('it is left before the server has answered, and while it waits to connect again', async (t) => {
+t.test('leaving it before the server answers and during a reconnect delay', async (t) => {
   const silent = endless(() => {});
   const { url, seen } = await scriptedServer(t, [stream(`retry: 100000000\n\n${message(1)}`), silent.answer]);
   const { jobs } = new Zerofleet({ baseUrl: url, apiKey: 'k' });
@@ -189,7 +189,7 @@ t.test('it is left before the server has answered, and while it waits to connect
   t.equal(seen.length, 2);
 });
 
-t.test('waiting answers with the job at its end; a refusal is an error', async (t) => {
+t.test('wait() returns the finished job; a refusal is an error', async (t) => {
   const { url } = await scriptedServer(t, [
     stream(`${message(1)}${END}`),
     json(200, { id: 'job_1', state: 'succeeded' }),

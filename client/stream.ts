@@ -4,7 +4,7 @@ import { cancellable } from './cancellable.js';
 import { pause } from './pause.js';
 import { bodyOf, type Http } from './transport.js';
 
-/** Pause before a stream that broke is opened again, unless the server says another; opening has retries of its own. */
+/** Delay before a broken stream is reopened, unless the server sends another; opening has its own retries. */
 const REOPEN_MS = 200;
 
 export interface FollowOptions {
@@ -16,12 +16,13 @@ export interface FollowOptions {
 }
 
 /**
- * Events, metrics and log lines of a job as they happen, each once and in order, until the job has ended. A stream that breaks is
- * opened again behind the last entry. After a loss of Redis, what is known then follows from its beginning, and `seq` counts from 1 again. The connection is closed when the consumer leaves: by `break`, by an error or by `return()`, also
- * while a `next()` is pending.
+ * Yields events, metrics and log lines of a job live, each once and in order, until the job has ended. A broken stream resumes
+ * after the last entry. After a loss of Redis it restarts from the beginning of the recovered entries, and `seq` counts from 1
+ * again. The connection is closed when the consumer leaves: by `break`, by an error or by `return()`, also during a pending
+ * `next()`.
  * @param wants selects the entries to yield
- * @returns the state that the job has ended in
- * @throws ApiError, ConnectionError when the stream can't be opened (again)
+ * @returns the job's final state
+ * @throws ApiError, ConnectionError when the stream cannot be opened (again)
  */
 export function followJob<T extends StreamEntry>(
   http: Http,
@@ -52,13 +53,13 @@ async function* entriesOf<T extends StreamEntry>(
         if (message === null) break;
         if (message.event === 'end') return (JSON.parse(message.data) as { state: JobState }).state;
         after = message.id ?? after;
-        // What happened was lost with the server's Redis; what it knows now follows from its beginning, and the id is empty.
+        // The entries were lost with the server's Redis; the recovered ones follow from their beginning, and the id is empty.
         if (message.event === 'reset') continue;
         const entry = JSON.parse(message.data) as StreamEntry;
         if (wants(entry)) yield entry;
       }
     } finally {
-      // Rejects when the connection broke, which leaves nothing to close.
+      // Rejects if the connection broke; nothing has to be closed then.
       await messages.cancel().catch(() => undefined);
     }
     await pause(reopen_ms, signal);

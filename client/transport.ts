@@ -5,19 +5,19 @@ import { ApiError } from './errors.js';
 import { defaultRetry, type RetryPolicy, retryingFetch } from './retry.js';
 
 export interface ClientOptions {
-  /** Where the API is, e.g. `http://127.0.0.1:8080`. */
+  /** URL of the API, e.g. `http://127.0.0.1:8080`. */
   baseUrl: string;
   /** Sent as bearer token. */
   apiKey: string;
   retry?: Partial<RetryPolicy>;
-  /** Instead of the global fetch. */
+  /** Replaces the global fetch. */
   fetch?: typeof fetch;
 }
 
-/** The operations of the contract, typed by it, with retries. */
+/** Operations of the contract, typed by it, with retries. */
 export type Http = Client<paths>;
 
-/** The ETag that the thing must still have. Only what people can change of it counts, and of a job its state. */
+/** Required ETag of the resource. Only client-changeable fields count, and for a job its state. */
 export interface Match {
   ifMatch?: string;
 }
@@ -26,7 +26,7 @@ export function matchHeader({ ifMatch }: Match): { header?: { 'If-Match': string
   return ifMatch === undefined ? {} : { header: { 'If-Match': ifMatch } };
 }
 
-/** What all requests are sent with. */
+/** A fetch with the headers and retries of all requests. */
 export function fetchOf(
   options: Pick<ClientOptions, 'fetch' | 'retry'>,
 ): (request: Request) => Promise<Response> {
@@ -49,9 +49,7 @@ export function createHttp(options: ClientOptions): Http {
   return http;
 }
 
-/**
- * Whether a request gets a key of its own, so that it may be sent again. Content that is streamed can't be.
- */
+/** True if the request gets an idempotency key, so that it may be retried. Streamed content cannot be retried. */
 function takesKey({ method, headers }: Request): boolean {
   if (!['POST', 'PATCH', 'DELETE'].includes(method) || headers.has('idempotency-key')) return false;
   const type = headers.get('content-type');
@@ -65,8 +63,8 @@ interface Answer<T> {
 }
 
 /**
- * The body of a successful answer.
- * @param request what was asked, for the message
+ * Body of a successful answer.
+ * @param request description for the error message
  * @throws ApiError for any other answer
  */
 export async function bodyOf<T>(request: string, answer: Promise<Answer<T>>): Promise<T> {

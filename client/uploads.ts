@@ -15,7 +15,7 @@ import { ApiError } from './errors.js';
 import { allPages, type ListQuery } from './pages.js';
 import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
-/** What is uploaded: all of it, or a stream, which is sent while it is read. */
+/** Content of an upload: all of it, or a stream that is read while it is sent. */
 export type Content = string | Uint8Array | ReadableStream<Uint8Array>;
 
 const CONTENT_TYPES: Record<Dataset['format'], string> = {
@@ -24,10 +24,7 @@ const CONTENT_TYPES: Record<Dataset['format'], string> = {
   tokens: 'application/octet-stream',
 };
 
-/**
- * The part of a request that carries content as it is. `duplex` is what the Fetch standard wants for streams; the types
- * of bodies in the contract are of JSON.
- */
+/** Request options for raw content. The Fetch standard requires `duplex` for streams; the contract's body types are of JSON. */
 function raw(content: Content, type: string) {
   return {
     body: content as never,
@@ -40,7 +37,7 @@ function raw(content: Content, type: string) {
 type Send = (request: Request) => Promise<Response>;
 
 export interface ResumeOptions {
-  /** `api`: all content through the API, where its object store can't be reached from here. */
+  /** `api`: sends all content through the API, for clients that cannot reach its object store. */
   via?: 'auto' | 'api';
   signal?: AbortSignal;
 }
@@ -54,7 +51,7 @@ function base64(bytes: ArrayBuffer): string {
   return btoa(String.fromCharCode(...new Uint8Array(bytes)));
 }
 
-/** Uploads of datasets that can be interrupted. */
+/** Resumable uploads of datasets. */
 export class DatasetUploads {
   constructor(
     private readonly http: Http,
@@ -70,7 +67,7 @@ export class DatasetUploads {
     return bodyOf(`upload ${upload_id}`, this.http.GET('/v1/uploads/{upload_id}', { params }));
   }
 
-  /** A part that gets no answer is sent again by itself. */
+  /** Sends a part; retried without an answer. */
   async put(
     upload_id: string,
     part_number: number,
@@ -88,7 +85,7 @@ export class DatasetUploads {
     );
   }
 
-  /** Where parts can be sent, by default the missing ones. */
+  /** URLs for sending parts, by default the missing ones. */
   urls(upload_id: string, body: UploadUrlsRequest = {}): Promise<UploadUrls> {
     const params = { path: { upload_id } };
     return bodyOf(
@@ -105,10 +102,7 @@ export class DatasetUploads {
     );
   }
 
-  /**
-   * Sends what is missing of an upload, in the order of its parts, and completes it.
-   * @param read the bytes [begin, end) of the content
-   */
+  /** Sends the missing parts of an upload in order and completes it. @param read returns the bytes [begin, end) of the content */
   async resume(
     upload_id: string,
     read: (begin: number, end: number) => Uint8Array | Promise<Uint8Array>,
@@ -126,7 +120,7 @@ export class DatasetUploads {
     return this.complete(upload_id);
   }
 
-  /** Through a presigned URL where there is one, which is for this content alone. */
+  /** Sends a part to a presigned URL if there is one; the URL is valid for this content only. */
   private async sendPart({ upload_id, part_number, via, signal }: PartToSend, content: Uint8Array) {
     const throughApi = () => this.put(upload_id, part_number, content, { signal });
     if (via === 'api') return throughApi();
@@ -135,7 +129,7 @@ export class DatasetUploads {
     const { parts } = await this.urls(upload_id, { part_numbers: [part_number], sha256 });
     const [{ url, headers }] = parts as [UploadPart];
     if (url.startsWith('/')) return throughApi();
-    // The key of the API is for the API alone.
+    // The API key must only be sent to the API.
     const request = new Request(url, { method: 'PUT', body, headers, ...(signal && { signal }) });
     const response = await this.send(request);
     await response.body?.cancel();
@@ -158,7 +152,7 @@ export class Datasets {
     this.uploads = new DatasetUploads(http, send);
   }
 
-  /** Uploads a dataset. It exists when this resolves; a broken upload leaves nothing, and is not sent again by itself. */
+  /** Uploads a dataset. It exists when this resolves; a broken upload leaves nothing and is not retried. */
   create(name: string, content: Content, format: Dataset['format'] = 'text'): Promise<Dataset> {
     const params = { query: { name, format } };
     return bodyOf(
@@ -167,7 +161,7 @@ export class Datasets {
     );
   }
 
-  /** Makes a dataset of an object `s3://bucket/key` in a bucket that the operator allows. It is copied: later changes of it have no effect. */
+  /** Creates a dataset from an object `s3://bucket/key` in an allowed bucket. It is copied: later changes of the object have no effect. */
   register(name: string, uri: string, format: Dataset['format'] = 'text'): Promise<Dataset> {
     const params = { query: { name, format, uri } };
     return bodyOf(`copy of ${uri}`, this.http.POST('/v1/datasets', { params }));
@@ -178,14 +172,14 @@ export class Datasets {
     return bodyOf(`dataset ${dataset_id}`, this.http.GET('/v1/datasets/{dataset_id}', { params }));
   }
 
-  /** All datasets, newest first, or those of a name. */
+  /** Datasets, newest first, optionally filtered by name. */
   list(query: ListQuery<'listDatasets'> = {}): AsyncIterable<Dataset> {
     return allPages((after) =>
       bodyOf('list of datasets', this.http.GET('/v1/datasets', { params: { query: { ...query, after } } })),
     );
   }
 
-  /** Its bytes as they were uploaded, from a byte on. */
+  /** Content of a dataset, from a byte offset on. */
   async content(
     dataset_id: string,
     { from = 0, signal }: { from?: number; signal?: AbortSignal } = {},
@@ -203,7 +197,7 @@ export class Datasets {
     return body as unknown as ReadableStream<Uint8Array>;
   }
 
-  /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
+  /** Changes the given fields; with `ifMatch`, the ETag of an answer, only if the record is unchanged. */
   update(dataset_id: string, body: DatasetPatch, match: Match = {}): Promise<Dataset> {
     const params = { path: { dataset_id }, ...matchHeader(match) };
     return bodyOf(`change of ${dataset_id}`, this.http.PATCH('/v1/datasets/{dataset_id}', { params, body }));
@@ -218,7 +212,7 @@ export class Datasets {
 export class Models {
   constructor(private readonly http: Http) {}
 
-  /** Uploads the tar archive of a Hugging Face model's folder, or of a DeepSpeed universal checkpoint. */
+  /** Uploads the tar archive of a Hugging Face model folder or of a DeepSpeed universal checkpoint. */
   create(name: string, archive: Content): Promise<Model> {
     const params = { query: { name } };
     return bodyOf(
@@ -227,7 +221,7 @@ export class Models {
     );
   }
 
-  /** Makes a model of a folder `s3://bucket/folder` of a bucket that the operator allows. It is copied: later changes of it have no effect. */
+  /** Creates a model from a folder `s3://bucket/folder` in an allowed bucket. It is copied: later changes of the folder have no effect. */
   register(name: string, uri: string): Promise<Model> {
     const params = { query: { name, uri } };
     return bodyOf(`copy of ${uri}`, this.http.POST('/v1/models', { params }));
@@ -240,14 +234,14 @@ export class Models {
     );
   }
 
-  /** All models, newest first, or those of a name. */
+  /** Models, newest first, optionally filtered by name. */
   list(query: ListQuery<'listModels'> = {}): AsyncIterable<Model> {
     return allPages((after) =>
       bodyOf('list of models', this.http.GET('/v1/models', { params: { query: { ...query, after } } })),
     );
   }
 
-  /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
+  /** Changes the given fields; with `ifMatch`, the ETag of an answer, only if the record is unchanged. */
   update(model_id: string, body: ModelPatch, match: Match = {}): Promise<Model> {
     const params = { path: { model_id }, ...matchHeader(match) };
     return bodyOf(`change of ${model_id}`, this.http.PATCH('/v1/models/{model_id}', { params, body }));

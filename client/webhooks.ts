@@ -5,7 +5,7 @@ import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 export class Webhooks {
   constructor(private readonly http: Http) {}
 
-  /** Has events of jobs sent to a URL. The secret of the answer checks the signatures; it is not told again. */
+  /** Creates a webhook that sends events of jobs to a URL. Only this answer contains the secret of its signatures. */
   create(spec: WebhookSpec): Promise<WebhookWithSecret> {
     return bodyOf('new webhook', this.http.POST('/v1/webhooks', { body: spec }));
   }
@@ -15,14 +15,14 @@ export class Webhooks {
     return bodyOf(`webhook ${webhook_id}`, this.http.GET('/v1/webhooks/{webhook_id}', { params }));
   }
 
-  /** All webhooks, newest first, or those with a URL. */
+  /** Webhooks, newest first, optionally filtered by URL. */
   list(query: ListQuery<'listWebhooks'> = {}): AsyncIterable<Webhook> {
     return allPages((after) =>
       bodyOf('list of webhooks', this.http.GET('/v1/webhooks', { params: { query: { ...query, after } } })),
     );
   }
 
-  /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
+  /** Changes the given fields; with `ifMatch`, the ETag of an answer, only if the record is unchanged. */
   update(webhook_id: string, body: WebhookPatch, match: Match = {}): Promise<Webhook> {
     const params = { path: { webhook_id }, ...matchHeader(match) };
     return bodyOf(`change of ${webhook_id}`, this.http.PATCH('/v1/webhooks/{webhook_id}', { params, body }));
@@ -33,7 +33,7 @@ export class Webhooks {
     await bodyOf(`delete ${webhook_id}`, this.http.DELETE('/v1/webhooks/{webhook_id}', { params }));
   }
 
-  /** Gives it a new secret; the one of before signs as well for so many seconds, a day if nothing is said. */
+  /** Creates a new secret; the previous one also signs for `overlapSeconds`, a day by default. */
   rotateSecret(webhook_id: string, overlapSeconds?: number): Promise<WebhookWithSecret> {
     return bodyOf(
       `new secret of ${webhook_id}`,
@@ -44,13 +44,13 @@ export class Webhooks {
     );
   }
 
-  /** Sends a message of the type `webhook.ping`; its delivery says what became of it. */
+  /** Sends a `webhook.ping` message; its delivery shows the result. */
   ping(webhook_id: string): Promise<Delivery> {
     const params = { path: { webhook_id } };
     return bodyOf(`ping of ${webhook_id}`, this.http.POST('/v1/webhooks/{webhook_id}/ping', { params }));
   }
 
-  /** What was sent to it, newest first. */
+  /** Deliveries, newest first. */
   deliveries(webhook_id: string): AsyncIterable<Delivery> {
     return allPages((after) =>
       bodyOf(
@@ -62,7 +62,7 @@ export class Webhooks {
     );
   }
 
-  /** Has a message sent again. */
+  /** Sends a message again. */
   redeliver(webhook_id: string, delivery_id: string): Promise<Delivery> {
     const params = { path: { webhook_id, delivery_id } };
     return bodyOf(

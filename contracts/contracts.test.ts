@@ -4,14 +4,14 @@ import { canTransition, isActive, isFinal, JOB_STATES, JOB_TRANSITIONS } from '.
 import { datasetKey } from './object-keys.js';
 import { queueJobId, queueName } from './queue.js';
 
-t.test('a final state is left by nothing', async (t) => {
+t.test('a final state has no transitions', async (t) => {
   t.same(JOB_STATES.filter(isFinal), ['cancelled', 'succeeded', 'failed']);
   for (const final of JOB_STATES.filter(isFinal)) {
     for (const state of JOB_STATES) t.notOk(canTransition(final, state), `${final} → ${state}`);
   }
 });
 
-t.test('every state can be reached, and every state leads to an end', async (t) => {
+t.test('every state is reachable and leads to a final state', async (t) => {
   const reachable = (from: (typeof JOB_STATES)[number]) => {
     const seen = new Set([from]);
     for (const state of seen) for (const next of JOB_TRANSITIONS[state]) seen.add(next);
@@ -21,13 +21,13 @@ t.test('every state can be reached, and every state leads to an end', async (t) 
   for (const state of JOB_STATES) t.ok([...reachable(state)].some(isFinal), state);
 });
 
-t.test('a worker may be lost in every state in which it holds the job', async (t) => {
+t.test('a worker may be lost in every active state', async (t) => {
   for (const state of JOB_STATES.filter(isActive)) {
     t.ok(state === 'recovering' || canTransition(state, 'recovering'), state);
   }
 });
 
-t.test('errors know their kind', async (t) => {
+t.test('errors have the properties of their code', async (t) => {
   const error = new ZerofleetError('stale_epoch', 'epoch 3 has ended', { details: { epoch: 3 } });
   t.match(error, { code: 'stale_epoch', message: 'epoch 3 has ended', fields: [], details: { epoch: 3 } });
   t.equal(error.kind.status, 409);

@@ -1,12 +1,12 @@
 import type { FailureCategory, FieldError } from './types.js';
 
-/** What is the same for every error of one code. */
+/** Properties shared by all errors of one code. */
 export interface ErrorKind {
-  /** HTTP status when the API answers with it; also a measure of whose doing it is. */
+  /** HTTP status in answers of the API; also classifies errors outside HTTP. */
   status: number;
-  /** For people; the same for every error of the code. */
+  /** Title for users; the same for every error of the code. */
   title: string;
-  /** Whether the same request or job may succeed when it is tried again. */
+  /** True if the same request or job may succeed on a retry. */
   retryable: boolean;
   category: FailureCategory;
 }
@@ -18,50 +18,50 @@ const kind = (status: number, category: FailureCategory, title: string, retryabl
   category,
 });
 
-/** The one catalogue of error codes. `docs/errors.md` is generated from it; a code, once published, keeps its meaning. */
+/** Catalogue of error codes. `docs/errors.md` is generated from it; a published code keeps its meaning. */
 export const ERROR_CATALOGUE = {
   // requests
   malformed_json: kind(
     400,
     'user',
-    'The body is not JSON in UTF-8, nests too deep, has too many values, or half a character',
+    'The body is not JSON in UTF-8, nests too deep, has too many values, or contains an unpaired surrogate',
   ),
   body_required: kind(400, 'user', 'The request needs a body'),
   invalid_parameter: kind(400, 'user', 'A path, query or header parameter is invalid'),
   bad_request: kind(400, 'user', 'The request could not be read'),
-  unauthenticated: kind(401, 'user', 'A valid API key is needed'),
-  insufficient_scope: kind(403, 'user', 'The API key may not do this'),
-  route_not_found: kind(404, 'user', 'There is no such route'),
-  method_not_allowed: kind(405, 'user', 'The route has other methods'),
+  unauthenticated: kind(401, 'user', 'A valid API key is required'),
+  insufficient_scope: kind(403, 'user', 'The API key lacks the required scope'),
+  route_not_found: kind(404, 'user', 'The route does not exist'),
+  method_not_allowed: kind(405, 'user', 'The route does not have this method'),
   payload_too_large: kind(413, 'user', 'The body is too large'),
-  content_too_complex: kind(422, 'data', 'What was sent takes more time or memory to read than it may'),
+  content_too_complex: kind(422, 'data', 'The content takes too much time or memory to read'),
   unsupported_media_type: kind(415, 'user', 'The content type, or its encoding, is not supported here'),
   request_timeout: kind(408, 'user', 'The request did not arrive in time', true),
   headers_too_large: kind(431, 'user', 'The headers of the request are too large'),
   validation_failed: kind(422, 'user', 'The document has invalid fields'),
   idempotency_key_reused: kind(422, 'user', 'The idempotency key was used with another request'),
-  idempotency_key_in_use: kind(409, 'user', 'A request with this idempotency key is being carried out', true),
-  answer_shown_once: kind(409, 'user', 'The request was carried out; its answer is shown only once'),
+  idempotency_key_in_use: kind(409, 'user', 'A request with this idempotency key is in progress', true),
+  answer_shown_once: kind(409, 'user', 'The request was executed; its answer is shown only once'),
   rate_limited: kind(429, 'user', 'Too many requests', true),
 
   // jobs
-  job_not_found: kind(404, 'user', 'There is no such job'),
-  position_lost: kind(410, 'user', 'The position was lost with Redis'),
+  job_not_found: kind(404, 'user', 'The job does not exist'),
+  position_lost: kind(410, 'user', 'The position was lost with the data of Redis'),
   job_final: kind(409, 'user', 'The job has ended'),
-  version_mismatch: kind(412, 'user', 'It has changed since it was read'),
-  invalid_state: kind(409, 'user', 'The state of the job does not allow it'),
-  invalid_transition: kind(500, 'internal', 'The job cannot go from this state to that'),
-  stale_epoch: kind(409, 'internal', 'Another worker has taken the job'),
+  version_mismatch: kind(412, 'user', 'The record has changed since it was read'),
+  invalid_state: kind(409, 'user', 'The state of the job does not allow the request'),
+  invalid_transition: kind(500, 'internal', 'The state transition of the job is not allowed'),
+  stale_epoch: kind(409, 'internal', 'Another worker has claimed the job'),
   lease_held: kind(409, 'internal', 'Another worker holds the job', true),
   attempt_superseded: kind(409, 'internal', 'A newer attempt of the job exists'),
   job_paused: kind(409, 'internal', 'The job is paused'),
   does_not_fit: kind(422, 'user', 'The job does not fit into the memory of the GPUs'),
   checkpoint_in_use: kind(409, 'user', 'The checkpoint is the newest of a job that has not ended'),
-  checkpoint_held: kind(409, 'user', 'A job or an export reads the checkpoint now'),
+  checkpoint_held: kind(409, 'user', 'A job or an export is reading the checkpoint'),
   checkpoint_pinned: kind(409, 'user', 'The checkpoint is pinned'),
 
   // datasets
-  dataset_not_found: kind(404, 'data', 'There is no such dataset'),
+  dataset_not_found: kind(404, 'data', 'The dataset does not exist'),
   dataset_empty: kind(422, 'data', 'The dataset is empty'),
   dataset_not_utf8: kind(422, 'data', 'The dataset is not UTF-8 text'),
   dataset_too_large: kind(413, 'data', 'The dataset is too large'),
@@ -70,22 +70,22 @@ export const ERROR_CATALOGUE = {
   dataset_bad_line: kind(422, 'data', 'A line of the dataset cannot be read'),
   chat_template_invalid: kind(422, 'data', 'The chat template cannot be used'),
   tokenizer_invalid: kind(422, 'data', 'The tokenizer cannot be used'),
-  dataset_too_small: kind(422, 'data', 'The dataset is too small for what is asked of it'),
+  dataset_too_small: kind(422, 'data', 'The dataset is too small for the job'),
   no_targets: kind(422, 'data', 'No token of the data counts as a target'),
-  dataset_tokens_invalid: kind(422, 'data', 'The dataset is no file of tokens that can be read'),
+  dataset_tokens_invalid: kind(422, 'data', 'The dataset is not a valid token file'),
   token_out_of_vocab: kind(422, 'data', "A token is outside of the model's vocabulary"),
-  dataset_uri_refused: kind(403, 'user', 'Nothing may be copied from there'),
-  dataset_source_missing: kind(422, 'data', 'The URI names no object'),
+  dataset_uri_refused: kind(403, 'user', 'Copying from this location is not allowed'),
+  dataset_source_missing: kind(422, 'data', 'The URI refers to no object'),
   dataset_source_denied: kind(422, 'data', 'The server may not read the object'),
   dataset_source_changed: kind(409, 'data', 'The object was changed while it was read', true),
-  upload_not_found: kind(404, 'user', 'There is no such upload'),
+  upload_not_found: kind(404, 'user', 'The upload does not exist'),
   upload_incomplete: kind(409, 'user', 'Parts of the upload are missing'),
-  upload_part_invalid: kind(422, 'user', 'The part is none of the upload'),
-  upload_digest_mismatch: kind(422, 'data', 'The content is not what was announced'),
+  upload_part_invalid: kind(422, 'user', 'The part does not belong to the upload'),
+  upload_digest_mismatch: kind(422, 'data', 'The content differs from what was announced'),
   upload_interrupted: kind(400, 'user', 'The upload ended early', true),
 
   // models
-  model_not_found: kind(404, 'user', 'There is no such model'),
+  model_not_found: kind(404, 'user', 'The model does not exist'),
   model_in_use: kind(409, 'user', 'A job that has not ended uses the model'),
   model_too_large: kind(413, 'data', 'The model is too large'),
   model_archive_invalid: kind(422, 'data', 'The model is not a readable tar archive of one folder'),
@@ -93,39 +93,47 @@ export const ERROR_CATALOGUE = {
   model_config_invalid: kind(422, 'data', "The model's config.json cannot be trained here"),
   model_index_mismatch: kind(422, 'data', "The model's index and its files do not agree"),
   model_tensor_missing: kind(422, 'data', 'A tensor of the model is missing'),
-  model_tensor_unexpected: kind(422, 'data', 'The model has a tensor that its configuration does not'),
-  model_tensor_mismatch: kind(422, 'data', 'A tensor of the model has another shape or dtype than it must'),
+  model_tensor_unexpected: kind(
+    422,
+    'data',
+    'The model has a tensor that its configuration does not describe',
+  ),
+  model_tensor_mismatch: kind(422, 'data', 'A tensor of the model has the wrong shape or dtype'),
   model_corrupt: kind(500, 'data', 'A stored model does not match its checksums'),
   safetensors_invalid: kind(422, 'data', 'A safetensors file is malformed'),
   optimizer_state_invalid: kind(422, 'data', 'The state of the optimizer is not complete'),
   torch_file_invalid: kind(422, 'data', 'A PyTorch file is malformed'),
-  torch_file_unsafe: kind(422, 'data', 'A PyTorch file has more in its pickle than tensors and plain values'),
+  torch_file_unsafe: kind(
+    422,
+    'data',
+    'The pickle of a PyTorch file contains more than tensors and plain values',
+  ),
 
   // access
-  api_key_not_found: kind(404, 'user', 'There is no such API key'),
-  jobs_quota_exceeded: kind(403, 'limit', 'The project may not have more jobs that have not ended'),
-  ranks_quota_exceeded: kind(403, 'limit', 'Jobs of the project may not ask for more ranks'),
-  storage_quota_exceeded: kind(403, 'limit', 'The project may not store more'),
+  api_key_not_found: kind(404, 'user', 'The API key does not exist'),
+  jobs_quota_exceeded: kind(403, 'limit', 'The project has reached its quota of unfinished jobs'),
+  ranks_quota_exceeded: kind(403, 'limit', 'The project has reached its quota of requested ranks'),
+  storage_quota_exceeded: kind(403, 'limit', 'The project has reached its storage quota'),
   api_key_builtin: kind(409, 'user', "The API key is set by the server's configuration"),
 
   // webhooks
-  webhook_not_found: kind(404, 'user', 'There is no such webhook'),
+  webhook_not_found: kind(404, 'user', 'The webhook does not exist'),
   delivery_not_found: kind(404, 'user', 'The log of the webhook has no such message'),
-  too_many_webhooks: kind(409, 'user', 'The project has as many webhooks as it may'),
+  too_many_webhooks: kind(409, 'user', 'The project has reached its quota of webhooks'),
 
   // object store and Redis
   object_not_found: kind(500, 'internal', 'An object is missing in the object store'),
   precondition_failed: kind(500, 'internal', 'An object exists already'),
   invalid_key: kind(500, 'internal', 'An object key is not allowed'),
-  export_not_found: kind(404, 'user', 'There is no such export'),
+  export_not_found: kind(404, 'user', 'The export does not exist'),
   range_not_satisfiable: kind(416, 'user', 'The file ends before the range begins'),
   invalid_range: kind(500, 'internal', 'An object is shorter than expected'),
-  invalid_argument: kind(500, 'internal', 'The object store was called wrongly'),
+  invalid_argument: kind(500, 'internal', 'The object store was called incorrectly'),
   bucket_not_found: kind(503, 'internal', 'The bucket does not exist', true),
   access_denied: kind(503, 'internal', 'The object store refuses access', true),
-  disk_full: kind(507, 'capacity', 'The object store has no room left', true),
+  disk_full: kind(507, 'capacity', 'The object store has no space left', true),
   object_store_unavailable: kind(503, 'internal', 'The object store does not answer', true),
-  throttled: kind(503, 'capacity', 'The object store asks to slow down', true),
+  throttled: kind(503, 'capacity', 'The object store throttles requests', true),
   credentials_unavailable: kind(503, 'internal', 'A worker got no credentials for the job', true),
   job_store_unavailable: kind(503, 'internal', 'The job store (Redis) does not answer', true),
   document_invalid: kind(500, 'internal', 'A document in the object store is malformed'),
@@ -137,42 +145,42 @@ export const ERROR_CATALOGUE = {
   shard_corrupt: kind(500, 'internal', 'A checkpoint shard does not match its checksum'),
   checkpoint_incomplete: kind(500, 'internal', 'A checkpoint does not cover the whole state'),
   checkpoint_mismatch: kind(409, 'user', 'A checkpoint does not fit the job'),
-  checkpoint_not_found: kind(404, 'user', 'There is no such checkpoint'),
+  checkpoint_not_found: kind(404, 'user', 'The checkpoint does not exist'),
   sample_timeout: kind(504, 'capacity', 'No worker of the pool answered in time', true),
   checkpoint_save_failed: kind(500, 'internal', 'A checkpoint could not be saved', true),
   export_failed: kind(500, 'internal', 'The model could not be exported', true),
 
   // training
-  workers_lost: kind(500, 'hardware', 'One worker after the other was lost with the job', true),
+  workers_lost: kind(500, 'hardware', 'The job lost too many workers in succession', true),
   rank_lost: kind(500, 'hardware', 'A rank ended unexpectedly', true),
   rank_unresponsive: kind(500, 'hardware', 'A rank stopped reporting', true),
   out_of_memory: kind(500, 'oom', 'A rank ran out of memory'),
-  threads_unavailable: kind(500, 'oom', 'A rank could start no more threads', true),
-  too_many_mappings: kind(500, 'oom', 'A rank may have no more memory mappings', true),
-  oom_killed: kind(500, 'oom', 'A rank was ended because memory ran out', true),
+  threads_unavailable: kind(500, 'oom', 'A rank could not start more threads', true),
+  too_many_mappings: kind(500, 'oom', 'A rank reached the limit of memory mappings', true),
+  oom_killed: kind(500, 'oom', 'A rank was killed because memory ran out', true),
   node_lost: kind(500, 'hardware', 'A worker with ranks of the job is gone', true),
   gpu_lost: kind(500, 'hardware', 'A GPU, or its driver, failed under a rank', true),
   gpu_memory_fault: kind(500, 'hardware', "A GPU's memory failed under a rank", true),
-  gpu_fault: kind(500, 'internal', 'A kernel on a GPU did what it must not'),
-  device_unavailable: kind(500, 'hardware', 'A GPU is not there, or cannot be used', true),
+  gpu_fault: kind(500, 'internal', 'A GPU kernel performed an invalid operation'),
+  device_unavailable: kind(500, 'hardware', 'A GPU is missing or unusable', true),
   device_failed: kind(500, 'hardware', 'CUDA reported an error', true),
   operation_unsupported: kind(500, 'internal', 'The device has no implementation of an operation'),
   tokens_differ: kind(
     500,
     'internal',
-    'The data of one job became other tokens than before, or elsewhere',
+    'The data of one job was tokenized differently than before or on another worker',
     true,
   ),
-  numerics_mismatch: kind(500, 'internal', 'Ranks of one job would compute with different bits', true),
-  diverged: kind(500, 'diverged', 'The gradients do not become finite again'),
+  numerics_mismatch: kind(500, 'internal', 'Ranks of one job would compute different bits', true),
+  diverged: kind(500, 'diverged', 'The gradients stay non-finite'),
   token_file_unreadable: kind(500, 'hardware', 'A rank could not read its token file', true),
-  comm_unavailable: kind(500, 'internal', 'A worker lacks the library by which ranks talk', true),
-  comm_timeout: kind(500, 'hardware', 'The ranks did not hear from each other in time', true),
+  comm_unavailable: kind(500, 'internal', 'A worker lacks the communication library of the ranks', true),
+  comm_timeout: kind(500, 'hardware', 'The communication of the ranks timed out', true),
   comm_failed: kind(500, 'hardware', 'The ranks lost their connection', true),
   native_error: kind(500, 'internal', 'The native core reported an error'),
   errors_exhausted: kind(500, 'internal', 'The job failed more often than its retry budget allows'),
-  link_protocol: kind(500, 'internal', 'Another worker sent what the protocol does not allow', true),
-  link_refused: kind(403, 'internal', 'Another worker did not prove that it belongs to the world', true),
+  link_protocol: kind(500, 'internal', 'Another worker violated the protocol', true),
+  link_refused: kind(403, 'internal', 'Another worker failed to authenticate as part of the world', true),
   worker_draining: kind(503, 'preempted', 'The worker is shutting down', true),
 
   // starting up
@@ -184,39 +192,39 @@ export const ERROR_CATALOGUE = {
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 
-/** Codes of single bad fields (`errors[].code` of a problem), with what each means. */
+/** Codes of single bad fields (`errors[].code` of a problem) and their meanings. */
 export const FIELD_ERROR_CATALOGUE = {
   unknown_field: 'The object has no such field.',
   missing_field: 'The field is required.',
   wrong_type: 'The value has another JSON type.',
-  unknown_value: 'The value is none of the allowed ones.',
+  unknown_value: 'The value is not one of the allowed values.',
   out_of_range: 'The number is too small or too large.',
   wrong_length: 'The string, list or object is too short or too long.',
-  wrong_format: 'The string does not have the form that is asked for.',
-  exactly_one_of: 'Exactly one of several fields is needed.',
-  dataset_not_found: 'There is no such dataset.',
-  dataset_uri_refused: 'Data may not come from there.',
-  dataset_source_missing: 'The URI names no object.',
+  wrong_format: 'The string does not have the required format.',
+  exactly_one_of: 'Exactly one of several fields is required.',
+  dataset_not_found: 'The dataset does not exist.',
+  dataset_uri_refused: 'Data from this location is not allowed.',
+  dataset_source_missing: 'The URI refers to no object.',
   dataset_source_denied: 'The server may not read the object.',
-  model_too_large: 'The files of the folder are larger than a model may be.',
-  model_archive_invalid: 'The folder is not that of a model.',
+  model_too_large: 'The files of the folder exceed the size limit of a model.',
+  model_archive_invalid: 'The folder is not a model folder.',
   model_config_invalid:
     'The config.json of the folder has fields that cannot be used; the message names them.',
   model_file_missing: 'The folder, or the model, lacks a file that a model needs.',
-  model_index_mismatch: 'The index and the weights files of the folder say different things.',
-  model_tensor_missing: 'The weights lack a parameter that config.json asks for.',
-  model_tensor_unexpected: 'The weights have a tensor that is no parameter of the model.',
-  model_tensor_mismatch: 'A tensor has another shape or dtype than the parameter.',
-  safetensors_invalid: 'A weights file of the folder is no safetensors file that can be read.',
+  model_index_mismatch: 'The index and the weights files of the folder disagree.',
+  model_tensor_missing: 'The weights lack a parameter that config.json requires.',
+  model_tensor_unexpected: 'The weights have a tensor that is not a parameter of the model.',
+  model_tensor_mismatch: 'A tensor has the wrong shape or dtype.',
+  safetensors_invalid: 'A weights file of the folder is not a valid safetensors file.',
   tokenizer_invalid: 'The tokenizer cannot be read.',
-  tokenizer_too_large: 'The object is larger than a tokenizer may be.',
-  dataset_too_large: 'The object is larger than a dataset may be.',
+  tokenizer_too_large: 'The object exceeds the size limit of a tokenizer.',
+  dataset_too_large: 'The object exceeds the size limit of a dataset.',
   dataset_empty: 'The object is empty.',
   dataset_not_utf8: 'The object is not UTF-8 text.',
   dataset_bad_line: 'A line of the object cannot be read.',
-  dataset_tokens_invalid: 'The object is no file of tokens that can be read.',
-  scope_not_granted: 'The API key lacks the scope itself, and so cannot give it.',
-  time_in_past: 'The time has passed already.',
+  dataset_tokens_invalid: 'The object is not a valid token file.',
+  scope_not_granted: 'The API key lacks the scope and cannot grant it.',
+  time_in_past: 'The time is in the past.',
   project_differs: 'The API key belongs to another project.',
   micro_batch_not_divisor: 'The micro-batch does not divide the global batch.',
   too_many_ranks: 'There are more ranks than leaves (global_batch_size / micro_batch_size).',
@@ -224,31 +232,32 @@ export const FIELD_ERROR_CATALOGUE = {
   ranks_out_of_range: 'The number of ranks is outside of what the job allows.',
   sequence_longer_than_data: 'The dataset has fewer than sequence_length + 1 tokens.',
   sequence_longer_than_model: 'The sequence is longer than max_position_embeddings.',
-  dataset_too_small: 'The dataset is too small to set a part of it aside.',
-  vocab_too_small: 'The tokenizer makes tokens, or the dataset has some, that the model does not have.',
-  tokenizer_missing: 'The model whose tokenizer is asked for has none.',
+  dataset_too_small: 'The dataset is too small for a validation split.',
+  vocab_too_small: "The tokenizer or the dataset has tokens that are not in the model's vocabulary.",
+  tokenizer_missing: 'The model has no tokenizer.',
   chat_template_invalid: 'The chat template cannot be read.',
-  chat_template_missing: 'The dataset has chats, and there is no template that makes texts of them.',
+  chat_template_missing: 'The dataset has chats, but there is no chat template.',
   model_field_unsupported:
-    'The field of the model, or its value, would change the mathematics in a way that is not computed here.',
-  model_field_conflict: 'Two fields of the model say different things.',
+    'The field of the model or its value is not supported because it changes the mathematics.',
+  model_field_conflict: 'Two fields of the model contradict each other.',
   more_experts_than_there_are: 'A token is sent to more experts than the model has.',
-  hidden_size_not_divisible: 'hidden_size is no multiple of num_attention_heads, and head_dim is not given.',
-  heads_not_divisible: 'num_attention_heads is no multiple of num_key_value_heads.',
+  hidden_size_not_divisible:
+    'hidden_size is not a multiple of num_attention_heads, and head_dim is not given.',
+  heads_not_divisible: 'num_attention_heads is not a multiple of num_key_value_heads.',
   head_dim_odd: 'head_dim is odd; it must be even.',
   intermediate_size_odd: 'intermediate_size is odd; matrix products read pairs.',
   warmup_longer_than_training: 'warmup_steps is greater than steps.',
   min_lr_above_lr: 'min_lr is greater than lr.',
   warmup_start_lr_above_lr: 'warmup_start_lr is greater than lr.',
   decay_longer_than_training: 'warmup_steps and decay_steps together are greater than steps.',
-  field_without_effect: 'The field means nothing together with what another field says.',
+  field_without_effect: 'The field has no meaning with the value of another field.',
   nesterov_without_momentum: 'nesterov needs a momentum above 0 and a dampening of 0.',
   min_coeff_above_max_coeff: 'min_coeff is greater than max_coeff.',
-  param_group_unmatched: 'The pattern matches no parameter, or only those that an entry before it takes.',
+  param_group_unmatched: 'The pattern matches no parameter, or only those that an earlier entry matches.',
   all_parameters_frozen: 'Every parameter is frozen.',
-  loss_scale_without_fp16: 'A loss scale is asked for where nothing is fp16.',
+  loss_scale_without_fp16: 'A loss scale is set although nothing is fp16.',
   min_scale_above_initial_scale: 'min_scale is greater than initial_scale.',
-  override_step_done: 'The change of an override concerns steps that are done.',
+  override_step_done: 'The override changes completed steps.',
   overrides_not_ascending: 'The steps of overrides are not in ascending order.',
   override_after_training: 'The step of an override is not below steps.',
   lanes_out_of_range: 'resources.ranks.max ≤ lanes ≤ leaves does not hold.',
@@ -259,18 +268,19 @@ export const FIELD_ERROR_CATALOGUE = {
   model_has_no_experts: 'expert_parallel_size is greater than 1, and the model has no experts.',
   deepspeed_key_unknown: 'DeepSpeed has no such key.',
   deepspeed_key_unsupported:
-    'The key, or its value, has no meaning here; the message says why and what to do.',
-  deepspeed_conflict: 'deepspeed_config says one thing, and another field or key says another.',
-  deepspeed_batch_mismatch: "DeepSpeed's three batch sizes do not fit each other and the number of ranks.",
-  model_not_found: 'There is no such model.',
-  webhook_not_found: 'The project has no such webhook.',
-  webhook_url_refused: 'Nothing may be sent to this URL.',
-  init_model_differs: 'The model to begin with has other parameters than the configuration.',
-  checkpoint_not_found: 'There is no such checkpoint.',
+    'The key or its value is not supported; the message has the reason and a remedy.',
+  deepspeed_conflict: 'deepspeed_config contradicts another field or key.',
+  deepspeed_batch_mismatch:
+    "DeepSpeed's three batch sizes are inconsistent with each other or the number of ranks.",
+  model_not_found: 'The model does not exist.',
+  webhook_not_found: 'The webhook does not exist in the project.',
+  webhook_url_refused: 'Sending to this URL is not allowed.',
+  init_model_differs: 'The initial model has other parameters than the configuration.',
+  checkpoint_not_found: 'The checkpoint does not exist.',
   checkpoint_gone: 'The checkpoint existed and was removed.',
-  steps_not_beyond_checkpoint: 'The job would go on from a checkpoint after its last step.',
+  steps_not_beyond_checkpoint: 'The checkpoint is after the last step of the job.',
   checkpoint_model_differs: 'The checkpoint is of a model with other parameters.',
-  checkpoint_optimizer_differs: "The checkpoint's optimizer is not the job's, and restore is full.",
+  checkpoint_optimizer_differs: 'The checkpoint has another optimizer than the job, and restore is full.',
   checkpoint_frozen_differs:
     'Other parameters were frozen when the checkpoint was made, and restore is full.',
 } as const;
@@ -278,16 +288,16 @@ export const FIELD_ERROR_CATALOGUE = {
 export type FieldErrorCode = keyof typeof FIELD_ERROR_CATALOGUE;
 
 export interface ZerofleetErrorOptions {
-  /** JSON pointer of the field that the error is about. */
+  /** JSON pointer of the bad field. */
   pointer?: string;
-  /** Every bad field, when there are several. */
+  /** Every bad field, if there are several. */
   fields?: FieldError[];
-  /** Facts for the log and for events; never secrets. */
+  /** Details for the log and for events; never secrets. */
   details?: Record<string, unknown>;
   cause?: unknown;
 }
 
-/** The error that crosses rooms: its `code` is in the catalogue, its `message` is fit for the person who asked. */
+/** Error that crosses module and process boundaries: its `code` is in the catalogue, its `message` may be shown to the client. */
 export class ZerofleetError extends Error {
   override readonly name = 'ZerofleetError';
   readonly pointer: string | undefined;
@@ -310,7 +320,7 @@ export class ZerofleetError extends Error {
   }
 }
 
-/** Whether a string is a code of the catalogue. */
+/** True if a string is a code of the catalogue. */
 export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(ERROR_CATALOGUE, code);
 }

@@ -1,12 +1,12 @@
 /**
- * What the api, the workers and the platform share. Every JSON shape is generated from `openapi.yaml` and has its name in
- * types.ts; this room does no I/O and imports no other room.
+ * Types and rules shared by the API, the workers and the platform. Every JSON shape is generated from `openapi.yaml` and has its
+ * name in types.ts. This module does no I/O and imports no other module.
  */
 import type { Scope } from './types.js';
 
 export type * from './types.js';
 
-/** What an API key may do; `admin` includes every other scope but `operator`. */
+/** Scopes of API keys; `admin` includes every other scope but `operator`. */
 export const SCOPES = [
   'jobs:read',
   'jobs:write',

@@ -1,9 +1,9 @@
 import t from 'tap';
 import { canTransition } from './job-states.js';
 
-t.test('the states that the commands set by themselves are in the state table', async (t) => {
+t.test('the states that Lua commands set are in the state table', async (t) => {
   for (const from of ['provisioning', 'starting', 'running'] as const) {
-    t.ok(canTransition(from, 'recovering'), `${from}: a job whose worker was lost can be taken over`);
+    t.ok(canTransition(from, 'recovering'), `${from}: a job whose worker was lost can be claimed again`);
   }
   t.ok(canTransition('queued', 'provisioning'));
   t.ok(canTransition('queued', 'paused'));

@@ -1,9 +1,8 @@
 import type { JobState } from './types.js';
 
 /**
- * The states that each state may be followed by. `recovering` follows every state in which a worker holds the job: that
- * is where the next worker finds it when the one before died. `starting` follows `running` when the job goes on with other
- * ranks.
+ * Allowed transitions of each state. `recovering` follows every state in which a worker holds the job: the next worker claims it
+ * in this state after the previous one died. `starting` follows `running` when the number of ranks changes.
  */
 export const JOB_TRANSITIONS: Readonly<Record<JobState, readonly JobState[]>> = {
   queued: ['provisioning', 'recovering', 'paused', 'cancelled', 'failed'],
@@ -24,17 +23,17 @@ export const JOB_STATES = Object.keys(JOB_TRANSITIONS) as JobState[];
 
 export type FinalJobState = 'cancelled' | 'succeeded' | 'failed';
 
-/** Whether a job in `from` may go to `to`. */
+/** True if a job in `from` may change to `to`. */
 export function canTransition(from: JobState, to: JobState): boolean {
   return JOB_TRANSITIONS[from].includes(to);
 }
 
-/** Whether a job never leaves `state`. */
+/** True if a job never leaves `state`. */
 export function isFinal(state: JobState): state is FinalJobState {
   return JOB_TRANSITIONS[state].length === 0;
 }
 
-/** Whether a worker holds a job in `state`, or is about to. */
+/** True if a worker holds a job in `state` or is about to. */
 export function isActive(state: JobState): boolean {
   return !isFinal(state) && state !== 'queued' && state !== 'paused';
 }

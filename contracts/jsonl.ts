@@ -1,19 +1,17 @@
-/**
- * One line of a dataset of `format=jsonl`, as the API checks it and the workers read it.
- */
+/** One line of a dataset of `format=jsonl`, as checked by the API and read by the workers. */
 
 import { ZerofleetError } from './errors.js';
 
 export type JsonlDocument = { text: string } | JsonlChat;
 
-/** A chat as its template gets it. */
+/** Template input of a chat. */
 export interface JsonlChat {
   messages: readonly JsonlMessage[];
-  /** What the assistant may call, as JSON schemas; null where the line has none. */
+  /** Tools of the assistant as JSON schemas; null if the line has none. */
   tools: readonly object[] | null;
 }
 
-/** A turn of a chat, with every field that it came with. */
+/** A turn of a chat with all its fields. */
 export interface JsonlMessage {
   role: string;
   content?: string | null;
@@ -21,24 +19,21 @@ export interface JsonlMessage {
   readonly [field: string]: unknown;
 }
 
-/** Longest line, in bytes. */
+/** Maximum line length in bytes. */
 export const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
-/** The role whose turns are learned. */
+/** The role whose turns are trained on. */
 export const LEARNED_ROLE = 'assistant';
 
-/** What is wrong with a line, and what to do about it, fit to follow "line 17: ". */
+/** Error of a line and its remedy; the message follows "line 17: ". */
 export class BadLine extends Error {}
 
-/** The error for a line that cannot be read; lines are numbered from 1. */
+/** The error for an invalid line; lines are numbered from 1. */
 export function badLine(line: number, what: string): ZerofleetError {
   return new ZerofleetError('dataset_bad_line', `line ${line}: ${what}`, { details: { line } });
 }
 
-/**
- * Reads a line that is not blank: an object with either `text` or `messages`. Other fields are passed over.
- * @throws BadLine
- */
+/** Parses a non-blank line: an object with either `text` or `messages`. Other fields are ignored. @throws BadLine */
 export function parseLine(line: string): JsonlDocument {
   const value = parseObject(line);
   const has = (name: string) => value[name] !== undefined;
@@ -61,7 +56,7 @@ function parseObject(line: string): Record<string, unknown> {
     throw new BadLine(`it is not JSON (${(error as Error).message}); every line must be one whole object`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new BadLine('it is JSON, but no object; write {"text": "…"} or {"messages": […]}');
+    throw new BadLine('it is JSON, but not an object; write {"text": "…"} or {"messages": […]}');
   return value as Record<string, unknown>;
 }
 
@@ -76,7 +71,7 @@ function parseMessages(messages: unknown): JsonlMessage[] {
   const parsed = messages.map(parseMessage);
   if (!parsed.some(({ role }) => role === LEARNED_ROLE))
     throw new BadLine(
-      `no message has the role "${LEARNED_ROLE}", so there is nothing to learn; leave the line out`,
+      `no message has the role "${LEARNED_ROLE}", so there is nothing to train on; leave the line out`,
     );
   return parsed;
 }

@@ -1,4 +1,4 @@
-/** RFC 7396: members of an object are merged, null removes, anything else replaces. */
+/** Applies a JSON merge patch (RFC 7396): members of an object are merged, null removes, anything else replaces. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const merged = new Map(Object.entries(isObject(target) ? target : {}));

@@ -1,9 +1,9 @@
 import { distance } from 'fastest-levenshtein';
 
-/** Names that were meant are not longer; comparing longer ones would take long. */
+/** Longer names are not compared: no known name is longer, and the comparison would be slow. */
 const MAX_LENGTH = 100;
 
-/** The known name that was probably meant, or undefined when none is near. */
+/** The most similar known name, or undefined when none is similar. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > MAX_LENGTH) return undefined;
   let best: string | undefined;
@@ -12,7 +12,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) >= bestDistance) continue;
     const next = distance(name.toLowerCase(), candidate.toLowerCase());
-    // Replacing every letter is not resemblance.
+    // Names that differ in every letter are not similar.
     if (next < bestDistance && next < candidate.length) {
       best = candidate;
       bestDistance = next;

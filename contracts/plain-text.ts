@@ -1,11 +1,11 @@
 /**
- * Text from strangers made harmless for a terminal and for whoever reads it line by line: escape sequences are taken out, and
- * every other character that moves the cursor, ends a line or turns the direction of writing becomes U+FFFD. Tabs stay.
+ * Sanitizes untrusted text for a terminal and for line-based readers: escape sequences are removed, and every other character
+ * that moves the cursor, ends a line or changes the direction of writing becomes U+FFFD. Tabs stay.
  */
 const ESC = String.fromCharCode(0x1b);
 const BELL = String.fromCharCode(0x07);
 
-/** What a terminal takes for a command: CSI (colours, cursor), OSC (titles, links) and the short ones. */
+/** Terminal commands: CSI (colours, cursor), OSC (titles, links) and the short ones. */
 const ESCAPE_SEQUENCES = new RegExp(
   [
     `(?:${ESC}\\[|\u009b)[0-?]*[ -/]*[@-~]`,

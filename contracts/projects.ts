@@ -1,2 +1,2 @@
-/** The project of the first key, and of every record of the versions that knew no projects. */
+/** Project of the first key and of records without a project. */
 export const DEFAULT_PROJECT = 'default';

@@ -1,71 +1,71 @@
 import type { TraceHeaders } from './trace-context.js';
 import type { Checkpoint, ExportRequest, Sample, SampleRequest } from './types.js';
 
-/** Every Redis key begins with this; the braces put all of them into one hash slot, so scripts may touch several. */
+/** Prefix of every Redis key; the braces map all keys to one hash slot, so that scripts may access several. */
 export const REDIS_PREFIX = '{zf}';
 
-/** A BullMQ entry says which attempt of which job its worker has to begin. It carries no state: the job store has that. */
+/** A BullMQ entry: the attempt that its worker has to start. It carries no state: the job store has it. */
 export interface QueuePayload {
   job_id: string;
   attempt: number;
-  /** Of the request that created the job. */
+  /** Trace of the request that created the job. */
   trace?: TraceHeaders;
 }
 
-/** Name of the BullMQ queue of a worker: attempts whose ranks it leads. */
+/** Name of a worker's BullMQ queue: attempts that it leads. */
 export function queueName(workerId: string): string {
   return `worker-${workerId}`;
 }
 
 type Prompt = 'prompt' | 'messages';
 
-/** What is drawn after a prompt, or as the answer to messages, with every option. */
+/** A sampling request with every option filled in. */
 export type SampleTask = Pick<SampleRequest, Prompt> & Required<Omit<SampleRequest, Prompt>>;
 
-/** A BullMQ entry that asks a pool for text from a checkpoint; the one who asks waits for its reply. */
+/** A BullMQ entry that requests a sample from a pool; the caller waits for its reply. */
 export interface SamplePayload {
   job_id: string;
   checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
   request: SampleTask;
-  /** Unix time in milliseconds, by Redis' clock, after which nobody waits any longer. */
+  /** Unix time in milliseconds by Redis' clock after which the caller no longer waits. */
   expires_at: number;
 }
 
-/** The text, behind which prompt. */
-export type Drawn = Pick<Sample, 'prompt' | 'completion' | 'num_tokens'>;
+/** The generated text and its prompt. */
+export type GeneratedText = Pick<Sample, 'prompt' | 'completion' | 'num_tokens'>;
 
-/** What became of it. Failures are replies, too: an entry that fails would be kept and tried again. */
+/** Reply to a sampling request. Failures are replies, too: BullMQ would keep and retry a failed entry. */
 export type SampleReply =
-  | { ok: true; sample: Drawn }
+  | { ok: true; sample: GeneratedText }
   | { ok: false; error: { code: string; message: string } };
 
-/** Name of the BullMQ queue of a pool that takes `SamplePayload`s. */
+/** Name of a pool's BullMQ queue of `SamplePayload`s. */
 export function sampleQueueName(pool: string): string {
   return `samples-${pool}`;
 }
 
 /**
- * A BullMQ entry that has a pool write a checkpoint in another program's format. Its id is `exportName`: asking twice for one export
- * leaves one entry. What was written is recorded beside the files, so that it outlives the entry.
+ * A BullMQ entry that requests an export of a checkpoint in another format. Its id is `exportName`: repeated requests for one
+ * export share one entry. The finished export is recorded beside the files, so that it outlives the entry.
  */
 export interface ExportPayload {
   job_id: string;
   checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
   format: NonNullable<ExportRequest['format']>;
   dtype: NonNullable<ExportRequest['dtype']>;
-  /** Key of the folder to write, without a slash at its end. */
+  /** Key of the target folder, without a trailing slash. */
   prefix: string;
 }
 
-/** Why an export will not succeed however often it is tried; null when it was written. */
+/** Permanent error of an export; null for a written export. */
 export type ExportReply = { error: { code: string; message: string } | null };
 
-/** Name of the BullMQ queue of a pool that takes `ExportPayload`s. */
+/** Name of a pool's BullMQ queue of `ExportPayload`s. */
 export function exportQueueName(pool: string): string {
   return `exports-${pool}`;
 }
 
-/** Names of the BullMQ queues of messages to webhooks: of the first ones of each project that are under way, and of its others. */
+/** Names of the BullMQ queues of webhook messages: the first pending ones of each project, and the others. */
 export const webhookQueueNames = { first: 'webhooks', others: 'webhooks-others' } as const;
 
 /** BullMQ job id of an attempt: adding the same attempt twice leaves one entry. */

@@ -1,10 +1,10 @@
 /**
- * What the agent and the rank processes of one machine say to each other over the IPC channel. Both ends come from one
- * build, so the messages are types and not schemas; `kind` tells them apart. The channel uses structured clone
- * ("advanced" serialization): a `Uint8Array` arrives as one.
+ * Messages between the agent and the rank processes of one machine over the IPC channel. Both ends come from one build, so the
+ * messages are types without schemas; `kind` distinguishes them. The channel uses structured clone ("advanced" serialization): a
+ * `Uint8Array` arrives as one.
  *
- * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → memory, stepped …
- * shard … → stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
+ * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → memory, stepped … shard … →
+ * stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
  */
 import type { Execution } from './execution.js';
 import type {
@@ -21,8 +21,8 @@ import type { ResolvedJobSpec, StepSeconds, TrustRatios } from './types.js';
 export type * from './state-records.js';
 
 /**
- * Bits that a rank may pass to a step. The step's exchange ORs them over all ranks, so that each rank sees the same
- * bits after the same step and no two ranks can take different decisions.
+ * Flags that a rank may pass to a step. The step's exchange ORs them over all ranks, so that all ranks see the same flags after
+ * the same step and decide alike.
  */
 export const STEP_FLAGS = {
   /** Save and stop. */
@@ -31,113 +31,113 @@ export const STEP_FLAGS = {
   cancel: 2,
   /** Save and go on. */
   checkpoint: 4,
-  /** Both snapshot buffers of some rank still travel: a periodic save is left out on every rank. */
+  /** Both snapshot buffers of some rank are still being written: every rank skips a periodic save. */
   snapshots_busy: 8,
 } as const;
 
-/** How to reach the object store. Credentials come from the environment, or from the agent of the same machine. */
+/** Location of the object store. Credentials come from the environment, or from the agent of the same machine. */
 export interface ObjectStoreLocation {
   url: string;
   s3_endpoint: string | null;
 }
 
-/** How often and how patiently something is tried. Delays double from the first to the longest. */
+/** Number of attempts and their backoff, which doubles from the first to the longest. */
 export interface RetryPolicy {
   attempts: number;
   first_delay_ms: number;
   max_delay_ms: number;
 }
 
-/** How much of a checkpoint is taken over. */
+/** Parts of a checkpoint that are restored. */
 export type Restore = 'full' | 'weights' | 'weights_16bit';
 
-/** What the ranks load before their first step. */
+/** Source of the initial state. */
 export type LoadSource = CheckpointLoad | ModelLoad;
 
 export interface CheckpointLoad {
   kind: 'checkpoint';
   /** Key of its directory. */
   directory: string;
-  /** `full`: go on where it was. Otherwise only the weights, as they are or rounded to 16 bits, and training begins. */
+  /** `full`: continue the training. Otherwise only the weights are loaded, unchanged or rounded to 16 bits, and a new training starts. */
   restore: Restore;
-  /** Whether the job goes on where it was, as the one that wrote it would: then nothing of its position may change. */
+  /** True if the job continues its own training: its position must not change then. */
   own: boolean;
 }
 
 /** An uploaded model. */
 export interface ModelLoad {
   kind: 'model';
-  /** `full`: with the state of the optimizer that was uploaded with it. */
+  /** `full`: includes the uploaded optimizer state. */
   restore: 'full' | 'weights';
   /** Key of its folder. */
   directory: string;
 }
 
-/** All that a rank must know. Everything but `rank` is the same for the ranks of one machine in one generation. */
+/** Configuration of a rank. All fields but `rank` are equal for the ranks of one machine in one generation. */
 export interface StartMessage {
   kind: 'start';
   job_id: string;
   execution: Execution;
-  /** What the rank's work is a part of. */
+  /** Trace of the rank's work. */
   trace: TraceHeaders;
-  /** Names the generation: directories of its checkpoints can not meet those of another one. */
+  /** Identifies the generation: its checkpoint directories differ from those of any other one. */
   nonce: string;
   rank: number;
   world_size: number;
-  /** What it computes on: the CPU, or the one GPU that CUDA shows it. */
+  /** Device of the rank: the CPU, or the single GPU visible to CUDA. */
   device: 'cpu' | 'cuda';
   threads: number;
-  /** Ranks of the job on this machine; their numbers follow one another. */
+  /** Ranks of the job on this machine, with consecutive numbers. */
   local_ranks: number;
   spec: ResolvedJobSpec;
-  /** Absolute path of the tokens to train on; contracts/token-file.ts has the layout. */
+  /** Absolute path of the training tokens; contracts/token-file.ts has the layout. */
   token_file: string;
-  /** The same of those to evaluate on; null: nothing is set aside. */
+  /** Absolute path of the validation tokens; null without a validation split. */
   validation_file: string | null;
   object_store: ObjectStoreLocation;
-  /** What to begin with; null begins with fresh parameters. */
+  /** Initial state; null for fresh parameters. */
   load: LoadSource | null;
   comm: { bind_address: string; timeout_ms: number };
   heartbeat_ms: number;
-  /** A rank that hears nothing from the agent of its machine for so long ends: no lease of it holds any more. */
+  /** A rank exits after this time without a message of its agent: its leases have expired then. */
   agent_silence_ms: number;
-  /** Of the job, as measured so far: what `checkpoint.auto` reckons with. */
+  /** Measured failure rate of the job, used by `checkpoint.auto`. */
   failures_per_second: number;
-  /** For periodic saves, and for the last one before the rank stops, on which the job's progress depends. */
+  /** Retries of periodic saves, and of the final save before the rank stops, on which the job's progress depends. */
   save: { periodic: RetryPolicy; final: RetryPolicy };
 }
 
-/** A rendezvous key of some rank, the receiver's own ones included. */
+/** A rendezvous key of any rank, including the receiver's own. */
 export interface DeliverMessage {
   kind: 'deliver';
   key: string;
   value: Uint8Array;
 }
 
-/** Bits to pass to every step from the next one on; replaces the ones before. */
+/** Flags for every step from the next one on; replaces the previous ones. */
 export interface FlagsMessage {
   kind: 'flags';
   flags: number;
-  /** Number of the newest request to save and go on, which rank 0 alone carries into a step; 0 for none. */
+  /** Number of the newest request to save and continue, which only rank 0 passes to a step; 0 for none. */
   save_request: number;
 }
 
-/** Every byte that all ranks loaded has been checked. */
+/** All loaded bytes of all ranks have been verified. */
 export interface ProceedMessage {
   kind: 'proceed';
 }
 
-/** Nothing more is needed: close and exit with 0. */
+/** The work is complete: close and exit with 0. */
 export interface ExitMessage {
   kind: 'exit';
 }
 
-/** The agent of this machine lives; it says so all the time, as ranks do. */
+/** Heartbeat of the agent of this machine. */
 export interface AliveMessage {
   kind: 'alive';
 }
 
-/** Credentials of one job for the object store, which end by themselves. */
+/** Temporary credentials of one job for the object store. */
 export interface SessionCredentials {
   access_key_id: string;
   secret_access_key: string;
@@ -147,15 +147,15 @@ export interface SessionCredentials {
 }
 
 /**
- * From the agent of this machine, which keeps them: the first ones before `start`, or none at all; later ones replace those in use. They
- * never leave the machine.
+ * Credentials from the agent of this machine, which renews them: the first ones before `start`, or none; later ones replace those
+ * in use. They never leave the machine.
  */
 export interface CredentialsMessage {
   kind: 'credentials';
   credentials: SessionCredentials;
 }
 
-/** What only the agent of the same machine says. */
+/** Messages that only come from the agent of the same machine. */
 export type LocalMessage = AliveMessage | CredentialsMessage;
 
 export type AgentMessage = StartMessage | DeliverMessage | FlagsMessage | ProceedMessage | ExitMessage;
@@ -164,14 +164,14 @@ export interface ConnectedMessage {
   kind: 'connected';
   /** In canonical order. */
   params: ParamRecord[];
-  /** Of the job's optimizer, in the order in which shards hold them. */
+  /** States of the job's optimizer, in the order of shards. */
   states: StateName[];
   sharding: Sharding;
   /** Scope of bit-exactness, e.g. `cpu-avx512bf16/2`. */
   numerics_fingerprint: string;
 }
 
-/** Once, after the first step of a generation: by then every buffer has its size. */
+/** Sent once, after the first step of a generation: all buffers are allocated by then. */
 export interface MemoryMessage {
   kind: 'memory';
   /** Bytes that this rank has allocated, by part. */
@@ -185,7 +185,7 @@ export interface LoadedMessage {
 
 export interface RunningMessage {
   kind: 'running';
-  /** Steps done before the first one of this generation. */
+  /** Completed steps before the first one of this generation. */
   step: number;
 }
 
@@ -197,21 +197,21 @@ export interface SteppedMessage {
   aux_loss: number | null;
   grad_norm: number;
   lr: number;
-  /** Empty but for LAMB. */
+  /** Empty except for LAMB. */
   trust_ratios: TrustRatios[];
-  /** Places of this step's sequences, whether they count as targets or not; the same in every step. */
+  /** Number of tokens in this step's sequences, including tokens that are not targets; the same in every step. */
   tokens: number;
   finite: boolean;
   skipped_steps: number;
-  /** By what the loss of this step was multiplied; 1 without loss scaling. */
+  /** Loss scale of this step; 1 without loss scaling. */
   loss_scale: number;
   seconds: StepSeconds;
-  /** Of the validation data, with the parameters after this step; null after steps that are not evaluated. */
+  /** Evaluation on the validation data with the parameters after this step; null after steps without one. */
   evaluation: Evaluation | null;
 }
 
 export interface Evaluation {
-  /** Mean over all targets, in nats per token; the same bits on any number of ranks. */
+  /** Mean over all targets, in nats per token; bit-identical on any number of ranks. */
   loss: number;
   /** Targets that count. */
   tokens: number;
@@ -219,7 +219,7 @@ export interface Evaluation {
   seconds: number;
 }
 
-/** Which save a report belongs to; equal on all ranks. */
+/** Save that a report belongs to; equal on all ranks. */
 export interface SaveRef extends TrainingPosition {
   /** Name of the checkpoint's directory. */
   directory: string;
@@ -231,16 +231,16 @@ export interface ShardMessage {
   shard: ShardRecord;
   /** This rank's share of the state digest, 32 hexadecimal digits. */
   digest_part: string;
-  /** The request to save that it answers; 0 for none, and on all ranks but the first. */
+  /** Number of the save request that it answers; 0 for none, and on all ranks but the first. */
   save_request: number;
   cost: SaveCost;
 }
 
-/** What one rank's part of a save took. */
+/** Duration of one rank's part of a save. */
 export interface SaveCost {
-  /** In which the training stood still. */
+  /** Training was stalled, in seconds. */
   stall_seconds: number;
-  /** In which the shard travelled, retries included. */
+  /** The shard was written, in seconds, retries included. */
   write_seconds: number;
 }
 
@@ -255,11 +255,11 @@ export interface ShardFailedMessage {
   error: RankError;
 }
 
-/** The rank stopped after `step`; everything that it saves is stored or reported as failed. */
+/** The rank stopped after `step`; all its saves are stored or reported as failed. */
 export interface StoppedMessage {
   kind: 'stopped';
   step: number;
-  /** Why, as agreed by all ranks; 0 at the end of training. */
+  /** Reason as agreed by all ranks; 0 at the end of training. */
   flags: number;
 }
 
@@ -274,7 +274,7 @@ export interface PublishMessage {
   value: Uint8Array;
 }
 
-/** The rank can't go on and exits with 1. */
+/** The rank cannot continue and exits with 1. */
 export interface FailedMessage {
   kind: 'failed';
   error: RankError;

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { isBucketName, parseS3Uri } from './s3-uri.js';
 
-t.test('what is an object', async (t) => {
+t.test('valid object URIs', async (t) => {
   t.same(parseS3Uri('s3://my-data/a.txt'), { bucket: 'my-data', key: 'a.txt' });
   t.same(parseS3Uri('s3://my.data/a b/ä?x#y@z:1.txt'), { bucket: 'my.data', key: 'a b/ä?x#y@z:1.txt' });
   t.same(parseS3Uri(`s3://abc/${'k'.repeat(1024)}`).key.length, 1024);
@@ -48,7 +48,7 @@ for (const [text, message] of REFUSED)
     t.throws(() => parseS3Uri(text), { message });
   });
 
-t.test('names of buckets', async (t) => {
+t.test('bucket names', async (t) => {
   for (const name of ['abc', 'a-b', 'a.b.c', '1234', 'x'.repeat(63)]) t.ok(isBucketName(name), name);
   for (const name of ['ab', 'x'.repeat(64), '-abc', 'abc.', 'a_b', '10.0.0.1', 'a..b'])
     t.notOk(isBucketName(name), name);

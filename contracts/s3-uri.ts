@@ -1,4 +1,4 @@
-/** An object of S3 as people write it: `s3://bucket/key`. */
+/** An S3 object as `s3://bucket/key`. */
 export interface S3Uri {
   bucket: string;
   key: string;
@@ -7,23 +7,23 @@ export interface S3Uri {
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 const LIKE_AN_ADDRESS = /^\d+(\.\d+){3}$/;
 const MAX_KEY_BYTES = 1024;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what no key may have.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: no key may contain these.
 const NOT_IN_A_KEY = /[\u0000-\u001f\u007f\\%]/;
 
-/** As S3 itself has the names of buckets; none can be read as a host or an address. */
+/** True for valid S3 bucket names; none of them can be parsed as a host or an address. */
 export function isBucketName(text: string): boolean {
   return BUCKET.test(text) && !text.includes('..') && !LIKE_AN_ADDRESS.test(text);
 }
 
 /**
- * Why a text is no key that may be asked for, as the rest of a sentence; null when it is one. The rules are stricter than S3's: a
- * segment of dots, or one that somebody on the way decodes to dots, would lead out of the bucket where a bucket is part of the path.
+ * Reason why a text is not a usable key, as the rest of a sentence; null for a valid key. The rules are stricter than S3's: a
+ * segment of dots, or one that a proxy decodes to dots, would leave the bucket where the bucket is part of the path.
  */
 export function keyFault(key: string): string | null {
   if (key === '') return 'has no key behind the bucket';
   if (new TextEncoder().encode(key).length > MAX_KEY_BYTES)
     return `has a key of more than ${MAX_KEY_BYTES} bytes`;
-  if (/\p{Surrogate}/u.test(key)) return 'has half a surrogate pair in its key';
+  if (/\p{Surrogate}/u.test(key)) return 'has an unpaired surrogate in its key';
   if (NOT_IN_A_KEY.test(key))
     return 'has a control character, a backslash or a percent sign in its key; write the key as it is, not encoded';
   if (key.split('/').some((part) => part === '' || part === '.' || part === '..'))
@@ -32,8 +32,8 @@ export function keyFault(key: string): string | null {
 }
 
 /**
- * Reads `s3://bucket/key`. It is not read as a URL: those are decoded, and their dots followed.
- * @throws Error whose message says what is wrong, as the rest of a sentence
+ * Parses `s3://bucket/key`. It is not parsed as a URL, because URL parsers decode the key and resolve dots.
+ * @throws Error whose message completes a sentence
  */
 export function parseS3Uri(text: string): S3Uri {
   const [, bucket = '', key = ''] = /^s3:\/\/([^/]*)(?:\/(.*))?$/s.exec(text) ?? [];

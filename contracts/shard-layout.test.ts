@@ -9,7 +9,7 @@ function dealOut(numels: readonly number[], worldSize: number, bucketBlocks: num
   let next = 0;
   let left = numels.reduce((sum, numel) => sum + blocksOf(numel, blockNumel), 0);
   const numBlocks = left;
-  /** The owner of each block. */
+  /** Owner of each block. */
   let owners: number[] = [];
   let numBuckets = 0;
   for (; left > 0; numBuckets += 1) {
@@ -41,7 +41,7 @@ function runsOf(owners: readonly number[], begin: number, end: number): OwnedRun
   return runs;
 }
 
-t.test('the layout in closed form is the one that is dealt out block by block', async (t) => {
+t.test('the closed form equals the block-by-block layout', async (t) => {
   const property = fc.property(
     fc.array(fc.integer({ min: 1, max: 60_000 }), { maxLength: 12 }),
     fc.integer({ min: 1, max: 9 }),

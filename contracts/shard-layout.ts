@@ -1,6 +1,6 @@
 /**
- * Which rank owns which blocks of a run of parameters: the arithmetic of native/zero/partition/shard_layout in closed form, so that an
- * estimate, a shard and a reader of a checkpoint need no list of them.
+ * Ownership of parameter blocks by rank: the arithmetic of native/zero/partition/shard_layout in closed form, so that estimates, shards and
+ * checkpoint readers need no list of blocks.
  */
 
 import type { Sharding } from './state-records.js';
@@ -15,13 +15,13 @@ export function blocksOf(numel: number, blockNumel = BLOCK_NUMEL): number {
 
 export const BYTES_OF_ELEMENT: Readonly<Record<Precision, number>> = { bf16: 2, fp16: 2, fp32: 4 };
 
-/** How the native core shards a job's state. */
+/** Sharding of a job's state by the native core. */
 export function shardingOf(zero: ResolvedJobSpec['zero']): Sharding {
   const bucket_blocks = Math.floor(zero.bucket_bytes / (BLOCK_NUMEL * BYTES_OF_ELEMENT[zero.reduce_dtype]));
   return { block_elements: BLOCK_NUMEL, bucket_blocks, expert_sets: zero.expert_parallel_size };
 }
 
-/** The set of experts that an expert belongs to; null for what all ranks share, as they do all experts of a single set. */
+/** Set of an expert; null for parameters shared by all ranks, including all experts if there is a single set. */
 export function expertSet(expert: number | null, numExperts: number, numSets: number): number | null {
   return expert === null || numSets === 1 ? null : Math.floor((expert * numSets) / numExperts);
 }
@@ -34,9 +34,9 @@ export interface OwnedRun {
 }
 
 /**
- * Parameters laid out in blocks, one behind the other, and cut into buckets from the end; bucket 0 is the last one. In each bucket
- * every rank owns one run of blocks, in order of rank. Blocks of a bucket that do not share out evenly go to ranks in turn, which go
- * on where the bucket before ended.
+ * Parameters laid out contiguously in blocks and cut into buckets from the end; bucket 0 is the last one. In each bucket every
+ * rank owns one run of blocks, in rank order. The remainder of a bucket is assigned to ranks in turn, continuing where the
+ * previous bucket ended.
  */
 export class ShardLayout {
   /** Blocks of each bucket but the last, which has the rest. */
@@ -44,10 +44,7 @@ export class ShardLayout {
   private readonly numFull: number;
   private readonly restBlocks: number;
 
-  /**
-   * @param numBlocks blocks of all parameters
-   * @param bucketBlocks blocks that a bucket may hold
-   */
+  /**  @param numBlocks blocks of all parameters @param bucketBlocks maximum blocks of a bucket */
   constructor(
     readonly numBlocks: number,
     readonly worldSize: number,
@@ -66,7 +63,7 @@ export class ShardLayout {
     return this.numFull + (this.restBlocks > 0 ? 1 : 0);
   }
 
-  /** Blocks that a rank owns: over all buckets it is as if all blocks were dealt out at once. */
+  /** Blocks that a rank owns: summed over all buckets it equals one division of all blocks. */
   ownedBlocks(rank: number): number {
     return this.dealt(this.numBlocks, rank);
   }
@@ -81,10 +78,10 @@ export class ShardLayout {
     return Math.max(numFull === 0 ? 0 : inFull, inRest);
   }
 
-  /** How many of the blocks before `block` a rank owns. */
+  /** Number of blocks before `block` that a rank owns. */
   ownedBefore(block: number, rank: number): number {
     const { numBlocks, fullBlocks } = this;
-    // The buckets behind are whole ones; of the block's own one the part behind it is taken off.
+    // The following buckets are whole; the part after the block is subtracted from its own bucket.
     const bucket = block === numBlocks ? 0 : this.bucketOf(block);
     const [begin, end] =
       block === numBlocks
@@ -94,17 +91,17 @@ export class ShardLayout {
     return this.ownedBlocks(rank) - behind;
   }
 
-  /** The owners of blocks `[begin, end)`, each as long a run as it is. */
+  /** Owners of blocks `[begin, end)` as maximal runs. */
   runs(begin: number, end: number): Generator<OwnedRun> {
     return joined(this.cutRuns(begin, end));
   }
 
-  /** Of blocks `[begin, end)` those of one rank, each as long a run as it is. */
+  /** Maximal runs of one rank in blocks `[begin, end)`. */
   runsOf(rank: number, begin: number, end: number): Generator<OwnedRun> {
     return joined(this.cutRunsOf(rank, begin, end));
   }
 
-  /** Cut at the borders of buckets. */
+  /** Runs cut at the borders of buckets. */
   private *cutRuns(begin: number, end: number): Generator<OwnedRun> {
     for (let at = begin; at < end; ) {
       const bucket = this.bucketOf(at);
@@ -123,7 +120,7 @@ export class ShardLayout {
     }
   }
 
-  /** Of so many blocks from the end, which are whole buckets or all, those that a rank owns. */
+  /** Blocks of a rank among the last `numBlocks`, which must be whole buckets or all blocks. */
   private dealt(numBlocks: number, rank: number): number {
     const { worldSize } = this;
     return Math.floor(numBlocks / worldSize) + (rank < numBlocks % worldSize ? 1 : 0);
@@ -133,7 +130,7 @@ export class ShardLayout {
     return Math.floor((this.numBlocks - 1 - block) / this.fullBlocks);
   }
 
-  /** Where the run of a rank in a bucket begins; for the rank behind the last one, where the bucket ends. */
+  /** First block of a rank's run in a bucket; for rank world_size, the end of the bucket. */
   private firstBlock(bucket: number, rank: number): number {
     const { worldSize, fullBlocks } = this;
     const bucketEnd = this.numBlocks - bucket * fullBlocks;
@@ -141,13 +138,13 @@ export class ShardLayout {
     const size = bucketEnd - bucketBegin;
     const extras = size % worldSize;
     const firstExtra = (bucket * fullBlocks) % worldSize;
-    // The extras follow on firstExtra around the circle; `wrapped` of them begin again at rank 0.
+    // The extra blocks start at firstExtra and wrap around; `wrapped` of them start again at rank 0.
     const wrapped = Math.max(0, firstExtra + extras - worldSize);
     const unwrapped = Math.min(Math.max(rank - firstExtra, 0), extras - wrapped);
     return bucketBegin + rank * Math.floor(size / worldSize) + unwrapped + Math.min(rank, wrapped);
   }
 
-  /** The rank whose run in the bucket has the block: the last one that begins no later. */
+  /** Rank whose run in the bucket contains the block: the last one that begins no later. */
   private ownerIn(bucket: number, block: number): number {
     let [low, high] = [0, this.worldSize - 1];
     while (low < high) {
@@ -159,7 +156,7 @@ export class ShardLayout {
   }
 }
 
-/** Joins runs of one rank that touch. */
+/** Joins adjacent runs of one rank. */
 function* joined(runs: Iterable<OwnedRun>): Generator<OwnedRun> {
   let last: OwnedRun | undefined;
   for (const run of runs) {

@@ -1,12 +1,12 @@
-/** What ranks and agents say of the state of a training: its parameters, its stored bytes, its position. */
+/** Training state as reported by ranks and agents: parameters, stored bytes, position. */
 
 /**
- * What an optimizer keeps of a parameter, all of it fp32; `master` is the parameter itself. Which of them there are depends
- * on the optimizer; a frozen parameter has `master` alone.
+ * States that an optimizer keeps per parameter, all fp32; `master` is the parameter itself. The set depends on the optimizer; a
+ * frozen parameter has `master` only.
  */
 export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum';
 
-/** What an optimizer keeps besides the parameter itself. */
+/** Optimizer states besides the parameter itself. */
 export type Moment = Exclude<StateName, 'master'>;
 
 export interface ParamRecord {
@@ -14,13 +14,13 @@ export interface ParamRecord {
   shape: number[];
   numel: number;
   group: string;
-  /** It is not trained. */
+  /** True if it is not trained. */
   frozen: boolean;
-  /** Number of the set of experts that it belongs to; null: all ranks share it. */
+  /** Number of its expert set; null: all ranks share it. */
   expert_set: number | null;
 }
 
-/** With the parameters and the number of ranks it decides which rank owns what (native/zero/partition/shard_layout). */
+/** Determines, with the parameters and the number of ranks, which rank owns which block (native/zero/partition/shard_layout). */
 export interface Sharding {
   /** Elements of a block. */
   block_elements: number;
@@ -29,7 +29,7 @@ export interface Sharding {
   expert_sets: number;
 }
 
-/** CRC32C of bytes [begin, end) of one shard, as this rank read them; never across a checksum chunk's border. */
+/** CRC32C of bytes [begin, end) of one shard as read by this rank; never across the border of a checksum chunk. */
 export interface RangeChecksum {
   file: string;
   begin: number;
@@ -38,21 +38,21 @@ export interface RangeChecksum {
   crc32c: string;
 }
 
-/** A shard that is stored whole. */
+/** A completely stored shard. */
 export interface ShardRecord {
   file: string;
   bytes: number;
-  /** Where the header ends. */
+  /** End of the header. */
   data_begin: number;
   sha256: string;
-  /** Eight hexadecimal digits for each of its checksum chunks, one behind the other. */
+  /** Eight hexadecimal digits per checksum chunk, concatenated. */
   crc32c: string;
 }
 
-/** All that the loss scaler remembers. */
+/** State of the loss scaler. */
 export interface LossScalerState {
   scale: number;
-  /** Steps that it has seen. */
+  /** Number of steps. */
   iteration: number;
   /** -1 before the first overflow. */
   last_overflow_iteration: number;
@@ -61,9 +61,9 @@ export interface LossScalerState {
   skipped_in_a_row: number;
 }
 
-/** Where a training is, apart from its tensors; equal on all ranks. */
+/** Position of a training besides its tensors; equal on all ranks. */
 export interface TrainingPosition {
-  /** Steps done: those that changed the parameters and those that were skipped. */
+  /** Completed steps: those that changed the parameters and those that were skipped. */
   step: number;
   optimizer_steps: number;
   skipped_steps: number;

@@ -1,6 +1,6 @@
 /**
- * The layout of a token file, as `native/data/token_file.h` describes it: what the workers prepare for the ranks, and,
- * without sequences, what is uploaded as a dataset of `format=tokens`.
+ * Layout of a token file, as in `native/data/token_file.h`: prepared by the workers for the ranks, and, without sequences,
+ * uploaded as a dataset of `format=tokens`.
  *
  * Header, tokens, sequences, documents, loss mask; little-endian, each table padded with zeros to a multiple of 8 bytes.
  */
@@ -15,11 +15,11 @@ export interface TokenFileHeader {
   num_tokens: number;
   num_sequences: number;
   num_documents: number;
-  /** Tokens of a sequence that are inputs; 0 where there are no sequences. */
+  /** Input tokens of a sequence; 0 without sequences. */
   sequence_length: number;
 }
 
-/** Where each table begins, and where the file ends. */
+/** Offset of each table, and the end of the file. */
 export interface TokenFileLayout {
   tokens: number;
   sequences: number;
@@ -51,7 +51,7 @@ export function encodeTokenFileHeader(header: TokenFileHeader): Uint8Array {
   return bytes;
 }
 
-/** Null where the bytes are no header of this version. Counts may be anything: compare `tokenFileLayout().end` with the size. */
+/** Null if the bytes are not a header of this version. Counts are not validated: compare `tokenFileLayout().end` with the size. */
 export function decodeTokenFileHeader(bytes: Uint8Array): TokenFileHeader | null {
   if (bytes.length < TOKEN_FILE_HEADER_BYTES) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,21 +1,21 @@
 /**
- * W3C Trace Context (https://www.w3.org/TR/trace-context/): which trace something belongs to, from a request over the queue to the ranks
- * of a job. Only passed on and logged here; whoever collects traces joins theirs by it.
+ * W3C Trace Context (https://www.w3.org/TR/trace-context/): propagates the trace from a request through the queue to the ranks
+ * of a job. It is only propagated and logged here; trace collectors join their spans by it.
  */
 
-/** One place in a trace. */
+/** A span of a trace. */
 export interface TraceContext {
   /** 32 hex digits. */
   trace_id: string;
-  /** 16 hex digits: what this process does; the parent of whatever it sets off. */
+  /** 16 hex digits: the span of this process; parent of the work that it starts. */
   span_id: string;
-  /** Whether whoever began the trace may have recorded it. */
+  /** True if the caller may have recorded the trace. */
   sampled: boolean;
-  /** What other vendors pass along, as it came; null for nothing. */
+  /** Vendor-specific state, passed on unchanged; null for none. */
   tracestate: string | null;
 }
 
-/** The two headers, as they also lie in records, queue entries and the environment of a rank. */
+/** The two headers as stored in records, queue entries and the environment of a rank. */
 export interface TraceHeaders {
   traceparent: string;
   tracestate: string | null;
@@ -32,9 +32,9 @@ const STATE_MEMBER =
   /^(?:[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /**
- * Reads the headers as the standard wants it: a malformed `traceparent` is as none at all, a malformed `tracestate` is dropped alone, a later
- * version is read as far as it is known.
- * @returns null when there is no trace to go on with
+ * Parses the headers as the standard requires: a malformed `traceparent` counts as absent, a malformed `tracestate` is dropped
+ * alone, a later version is parsed as far as it is known.
+ * @returns null if there is no trace to continue
  */
 export function parseTrace(traceparent: string | undefined, tracestate?: string | null): TraceContext | null {
   const [, version = '', trace_id = '', span_id = '', flags = ''] = TRACEPARENT.exec(traceparent ?? '') ?? [];
@@ -44,7 +44,7 @@ export function parseTrace(traceparent: string | undefined, tracestate?: string 
   return { trace_id, span_id, sampled, tracestate: validState(tracestate ?? '') };
 }
 
-/** The headers for whatever is set off from here. */
+/** Headers for work that is started from here. */
 export function traceHeaders({ trace_id, span_id, sampled, tracestate }: TraceContext): TraceHeaders {
   return { traceparent: `00-${trace_id}-${span_id}-${sampled ? '01' : '00'}`, tracestate };
 }

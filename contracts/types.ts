@@ -1,4 +1,4 @@
-/** Friendly names for the JSON shapes of the HTTP contract. Types only: a client that imports them gets nothing else along. */
+/** Names of the JSON shapes of the HTTP contract. Types only, so that a client can import them without code. */
 import type { components, operations, webhooks } from './generated/openapi.js';
 
 type Schemas = components['schemas'];
@@ -93,7 +93,7 @@ export type ReadinessCheck = Schemas['ReadinessCheck'];
 /** The name of an operation of the HTTP contract. */
 export type OperationId = keyof operations;
 
-/** A page of a list: hand `next_cursor` back as `after` for the next one. */
+/** A page of a list: pass `next_cursor` as `after` to get the next page. */
 export interface Page<T> {
   data: T[];
   next_cursor: string | null;

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import t from 'tap';
 import { ChildProgram } from './child-program.js';
 
-/** Collects what a child prints. */
+/** Collects the output of a child. */
 function collector(): { output: Writable; text: () => string } {
   let text = '';
   const output = new Writable({
@@ -22,7 +22,7 @@ const options = (dir: string, output: Writable) => ({
   output,
 });
 
-t.test('starts, says that it is ready, and ends by SIGTERM', async (t) => {
+t.test('starts, reports that it is ready, and ends on SIGTERM', async (t) => {
   const dir = t.testdir({
     'program.mjs': `
       process.on('SIGTERM', () => { console.log('ending'); process.disconnect(); });
@@ -35,12 +35,12 @@ t.test('starts, says that it is ready, and ends by SIGTERM', async (t) => {
   await program.stop();
   await program.stop();
   t.strictSame(await program.exited, { code: 0, signal: null });
-  // Its last lines may arrive after its end.
+  // Its last lines may arrive after its exit.
   while (!text().endsWith('ending\n')) await new Promise((resolve) => setTimeout(resolve, 5));
   t.equal(text(), 'hello\nending\n');
 });
 
-t.test('a program that ends instead of serving is an error', async (t) => {
+t.test('a program that exits before it is ready is an error', async (t) => {
   const dir = t.testdir({ 'program.mjs': 'process.exit(3);' });
   await t.rejects(
     ChildProgram.start(options(dir, collector().output)),
@@ -48,7 +48,7 @@ t.test('a program that ends instead of serving is an error', async (t) => {
   );
 });
 
-t.test('an end after the start is told', async (t) => {
+t.test('an exit after the start is reported', async (t) => {
   const dir = t.testdir({
     'program.mjs': `process.send({ kind: 'ready' }); process.kill(process.pid, 'SIGKILL');`,
   });

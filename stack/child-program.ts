@@ -1,31 +1,31 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Writable } from 'node:stream';
 
-/** What a program says over its channel when it serves. */
+/** Message of a program that is ready. */
 export interface ReadyMessage {
   kind: 'ready';
 }
 
 export interface ChildProgramOptions {
-  /** For messages: `api`, `worker`. */
+  /** Name for messages: `api`, `worker`. */
   name: string;
   /** Absolute path of a compiled module. */
   program: string;
   env: Record<string, string>;
-  /** Where its output goes; this process' standard error when absent. */
+  /** Destination of its output; this process's standard error when absent. */
   output?: Writable;
 }
 
 const START_TIMEOUT_MS = 60_000;
-/** A worker that drains writes a checkpoint first, so this is long. */
+/** Long, because a draining worker saves a checkpoint first. */
 const STOP_TIMEOUT_MS = 60_000;
 
 /**
- * One program of the stack as a child process. It gets a process group of its own: Ctrl-C in a terminal reaches only the
- * parent, which then ends its children in the right order. When the parent dies without doing so, the closed channel tells them.
+ * A program of the stack as a child process in its own process group: Ctrl-C in a terminal reaches only the parent, which then
+ * stops its children in order. If the parent dies without doing so, the closed channel tells them to exit.
  */
 export class ChildProgram {
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has exited. */
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   private readonly child: ChildProcess;
   private readonly name: string;
@@ -46,10 +46,7 @@ export class ChildProgram {
       for (const stream of [this.child.stdout, this.child.stderr]) stream?.pipe(output, { end: false });
   }
 
-  /**
-   * Starts a program and waits until it serves.
-   * @throws Error when it ends or stays silent instead
-   */
+  /** Starts a program and waits until it is ready. @throws Error when it exits or times out instead */
   static async start(options: ChildProgramOptions): Promise<ChildProgram> {
     const program = new ChildProgram(options);
     try {
@@ -68,7 +65,7 @@ export class ChildProgram {
       this.child.on('message', (message: ReadyMessage) => {
         if (message.kind === 'ready') resolve();
       });
-      timeout.addEventListener('abort', () => fail(`was not ready after ${START_TIMEOUT_MS / 1000} s`));
+      timeout.addEventListener('abort', () => fail(`was not ready within ${START_TIMEOUT_MS / 1000} s`));
       void this.exited.then(({ code, signal }) =>
         fail(`ended while starting (${signal ?? `exit code ${code}`})`),
       );
@@ -76,7 +73,7 @@ export class ChildProgram {
     await ready;
   }
 
-  /** Ends it by SIGTERM, by force when that takes too long. Idempotent. */
+  /** Stops it by SIGTERM, and by SIGKILL after a timeout. Idempotent. */
   async stop(): Promise<void> {
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGTERM');
     const timer = setTimeout(() => this.child.kill('SIGKILL'), STOP_TIMEOUT_MS);

@@ -1,8 +1,8 @@
 import { type Config, loadConfig } from '../platform/config/config.js';
 
 /**
- * The configuration of a program that a person may start by hand. At a terminal it logs what goes wrong, unless ZEROFLEET_LOG_LEVEL
- * says otherwise.
+ * Configuration of a program that a user may start by hand. At a terminal it logs only warnings and errors, unless
+ * ZEROFLEET_LOG_LEVEL is set.
  * @throws ZerofleetError `invalid_configuration`
  */
 export function configFor(env: NodeJS.ProcessEnv, log: { isTTY?: boolean }): Config {

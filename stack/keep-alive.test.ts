@@ -6,7 +6,7 @@ import { keepAlive, type Part } from './keep-alive.js';
 const log = createLogger({ level: 'silent', name: 'test' });
 const quick = { min_delay_ms: 1, max_delay_ms: 4 };
 
-/** A part that ends when `end` or `stop` is called. */
+/** A part that exits when `end` or `stop` is called. */
 class FakePart implements Part {
   end!: () => void;
   stopped = 0;
@@ -20,7 +20,7 @@ class FakePart implements Part {
   }
 }
 
-t.test('a part that ends is started again, until it is stopped', async (t) => {
+t.test('a part that exits is restarted until it is stopped', async (t) => {
   const parts: FakePart[] = [];
   const start = async () => {
     parts.push(new FakePart());
@@ -35,14 +35,14 @@ t.test('a part that ends is started again, until it is stopped', async (t) => {
   t.ok((parts[1]?.stopped ?? 0) > 0);
 });
 
-t.test('a failed first start is the error of the caller', async (t) => {
+t.test('a failed first start is thrown', async (t) => {
   await t.rejects(
     keepAlive('part', () => Promise.reject(new Error('no')), log, quick),
     /no/,
   );
 });
 
-t.test('a failed restart is tried again', async (t) => {
+t.test('a failed restart is retried', async (t) => {
   const parts: FakePart[] = [];
   let calls = 0;
   const start = async () => {
@@ -58,7 +58,7 @@ t.test('a failed restart is tried again', async (t) => {
   await kept.stop();
 });
 
-t.test('stopping during a restart ends what the restart brings up', async (t) => {
+t.test('stopping during a restart stops the restarted part', async (t) => {
   const first = new FakePart();
   const second = new FakePart();
   let release: () => void = () => {};

@@ -3,24 +3,24 @@ import type { Logger } from '../platform/logging/logging.js';
 
 /** A process that serves until it is stopped. */
 export interface Part {
-  /** Resolves when it is gone, for whatever reason. */
+  /** Resolves when it has exited for any reason. */
   readonly exited: Promise<unknown>;
-  /** Ends it. Idempotent. */
+  /** Stops it. Idempotent. */
   stop(): Promise<void>;
 }
 
 export interface KeepAliveOptions {
-  /** Pause before the first restart in a row; it doubles with each. */
+  /** Backoff before the first restart; doubles with each consecutive one. */
   min_delay_ms?: number;
   max_delay_ms?: number;
-  /** A part that lived this long starts with the shortest pause again. */
+  /** Uptime after which the backoff is reset. */
   healthy_ms?: number;
 }
 
 /**
- * Starts a part and starts it again whenever it ends by itself. Jobs live in Redis and in the object store, so a part that
- * comes back goes on where it was. The result's `stop` ends it for good, also while it is being restarted.
- * @throws what `start` throws the first time; later failures are logged and tried again
+ * Starts a part and restarts it whenever it exits by itself. Jobs are stored in Redis and in the object store, so a restarted
+ * part continues. `stop` of the result ends it permanently, also during a restart.
+ * @throws the error of the first `start`; later failures are logged and retried
  */
 export async function keepAlive(
   name: string,
@@ -35,7 +35,7 @@ export async function keepAlive(
     try {
       return await start();
     } catch (error) {
-      log.error({ err: error }, `${name} could not be started again`);
+      log.error({ err: error }, `${name} could not be restarted`);
       return null;
     }
   };
@@ -47,7 +47,7 @@ export async function keepAlive(
       await part?.exited;
       if (stopping.signal.aborted) return;
       if (Date.now() - since > healthy_ms) delay = min_delay_ms;
-      log.warn(`${name} ended unexpectedly; starting it again`);
+      log.warn(`${name} exited unexpectedly; restarting it`);
       await sleep(delay, undefined, { signal: stopping.signal }).catch(() => undefined);
       delay = Math.min(2 * delay, max_delay_ms);
       if (!stopping.signal.aborted) part = await restart();
@@ -60,7 +60,7 @@ export async function keepAlive(
       stopping.abort();
       await part?.stop();
       await watching;
-      // A restart may have been under way; what it brought up ends here.
+      // A restart may have been in progress; its result is stopped here.
       await part?.stop();
     },
   };

@@ -7,13 +7,13 @@ import { configFor } from './config.js';
 import { parseParts, type StackParts, UsageError } from './options.js';
 import { type Stack, startStack } from './stack.js';
 
-/** Resolves with what first asks this process to end: a signal, or the end of a parent that started it with a channel. */
+/** Resolves with the first shutdown request: a signal, or the exit of a parent that started it with a channel. */
 export async function endSignal(): Promise<string> {
   const causes = ['SIGINT', 'SIGTERM', 'SIGHUP', ...(process.connected ? ['disconnect'] : [])];
   return Promise.race(causes.map((cause) => once(process, cause).then(() => cause)));
 }
 
-/** Problems that a person can put right are told without a stack. */
+/** Message of a start error. Errors that a user can fix are shown without a stack trace. */
 export function explainStartError(error: unknown): string {
   const known = error instanceof ZerofleetError || error instanceof UsageError;
   return known ? error.message : ((error as Error).stack ?? String(error));
@@ -21,19 +21,17 @@ export function explainStartError(error: unknown): string {
 
 function announce({ url, firstKey }: Stack, { autoscaler }: StackParts): void {
   if (firstKey?.isNew)
-    process.stdout.write(`API key, printed this once and kept in the file below: ${firstKey.secret}\n`);
+    process.stdout.write(`API key, printed only once and stored in the file below: ${firstKey.secret}\n`);
   if (firstKey?.file) process.stdout.write(`API key file: ${firstKey.file}\n`);
   if (autoscaler)
-    process.stdout.write(
-      'no worker runs until there is a job; they come as jobs need them, and go when they are idle\n',
-    );
+    process.stdout.write('no worker runs yet; workers are started for jobs and stopped when idle\n');
   process.stdout.write(url === null ? 'ready\n' : `ready ${url}\n`);
 }
 
 /** Runs the stack; sets the exit code. */
 export async function main(args: readonly string[]): Promise<void> {
   const ended = endSignal();
-  // A terminal that was closed takes nothing more; what runs must end in order all the same.
+  // A closed terminal accepts no output; the shutdown must continue anyway.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
     const parts = parseParts(args);
@@ -43,7 +41,7 @@ export async function main(args: readonly string[]): Promise<void> {
     announce(stack, parts);
     const cause = await ended;
     if (process.stdout.isTTY)
-      process.stdout.write('\nstopping; jobs that run are saved and go on at the next start\n');
+      process.stdout.write('\nstopping; running jobs are saved and continue at the next start\n');
     log.info({ cause }, 'shutting down');
     await stack.stop();
     if (process.connected) process.disconnect();

@@ -5,16 +5,16 @@ t.test('without arguments everything runs', async (t) => {
   t.strictSame(parseParts([]), { api: true, worker: true, autoscaler: false });
 });
 
-t.test('one part alone', async (t) => {
+t.test('a single part', async (t) => {
   t.strictSame(parseParts(['--api-only']), { api: true, worker: false, autoscaler: false });
   t.strictSame(parseParts(['--worker-only']), { api: false, worker: true, autoscaler: false });
 });
 
-t.test('workers that come and go', async (t) => {
+t.test('autoscaled workers', async (t) => {
   t.strictSame(parseParts(['--autoscale']), { api: true, worker: false, autoscaler: true });
 });
 
-t.test('what cannot be followed is refused with the usage', async (t) => {
+t.test('invalid arguments are refused with the usage', async (t) => {
   for (const args of [
     ['--api-only', '--worker-only'],
     ['--autoscale', '--worker-only'],

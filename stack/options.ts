@@ -1,14 +1,14 @@
 import { parseArgs } from 'node:util';
 
-/** Which parts of the stack this process runs. */
+/** Parts of the stack that this process runs. */
 export interface StackParts {
   api: boolean;
   worker: boolean;
-  /** An autoscaler, which starts workers when there is work and ends them when there is none. */
+  /** An autoscaler that starts workers for jobs and stops idle ones. */
   autoscaler: boolean;
 }
 
-/** A command line that cannot be followed; the message says what can. */
+/** An invalid command line; the message contains the usage. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

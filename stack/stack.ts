@@ -16,26 +16,26 @@ export interface StackOptions {
   config: Config;
   parts: StackParts;
   log: Logger;
-  /** Where the output of child processes goes; standard error when absent. */
+  /** Destination of the output of child processes; standard error when absent. */
   output?: Writable;
 }
 
 /** A running stack. */
 export interface Stack {
-  /** Address of the API; null when it runs no API. */
+  /** URL of the API; null if it runs no API. */
   readonly url: string | null;
   readonly firstKey: FirstKey | null;
-  /** Ends everything in the order in which nothing is missed: worker, API, Redis. Idempotent. */
+  /** Stops everything in the order worker, API, Redis, so that no report is lost. Idempotent. */
   stop(): Promise<void>;
 }
 
 type Closer = () => Promise<unknown>;
 
-/** Where Redis is; brings up the private one when none is configured. */
+/** Redis URL; starts the private Redis if none is configured. */
 async function redisUrl({ config, parts, log }: StackOptions, closers: Closer[]): Promise<string> {
   if (config.redis_url !== null) return config.redis_url;
   if (!parts.api)
-    throw new UsageError('--worker-only needs ZEROFLEET_REDIS_URL: a worker joins a stack that is there');
+    throw new UsageError('--worker-only needs ZEROFLEET_REDIS_URL: a worker joins an existing stack');
   const dir = join(config.data_dir, 'redis');
   let url = '';
   const start = async () => {
@@ -48,7 +48,7 @@ async function redisUrl({ config, parts, log }: StackOptions, closers: Closer[])
   return url;
 }
 
-/** Where objects are; makes the directory under the data directory when nothing is configured. */
+/** Object store URL; creates the directory below the data directory if none is configured. */
 function objectStoreUrl({ config, parts }: StackOptions): string {
   if (config.object_store !== null) return config.object_store;
   if (!parts.api)
@@ -83,8 +83,9 @@ async function startChild(
 }
 
 /**
- * Starts the parts: a private Redis (unless one is configured), the API in this process, the worker agent or the autoscaler as a child.
- * @throws what a part says that can't start; what was started is ended then
+ * Starts the parts: a private Redis (unless one is configured), the API in this process, the worker agent or the autoscaler as a
+ * child.
+ * @throws the error of a part that cannot start; started parts are stopped then
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { config, parts, log } = options;

@@ -11,7 +11,7 @@ export interface Stores {
   objects: ObjectStore;
 }
 
-/** Does some work on the stores that the configuration names; without a Redis named, on the stack's own, which is not running. */
+/** Runs a function on the configured stores; without a configured Redis, on the stack's own, which must not be running. */
 export async function withStores<T>(
   config: Config,
   log: Logger,

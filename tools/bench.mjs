@@ -6,7 +6,7 @@ import { runMain, SetupError } from './bootstrap/errors.mjs';
 import { inRoot } from './bootstrap/paths.mjs';
 import { setUp } from './bootstrap/setup.mjs';
 
-/** Benchmarks are the files of bench/ that say how they are called; the others are their parts. */
+/** Names of the benchmarks: the files of bench/ with a usage line; other files are their parts. */
 function benchmarkNames() {
   const names = readdirSync(inRoot('bench'))
     .filter((file) => file.endsWith('.ts'))

@@ -1,4 +1,4 @@
-// npm run generate: makes the generated files again; see bootstrap/generators.mjs.
+// npm run generate: regenerates the generated files; see bootstrap/generators.mjs.
 import { writeFileSync } from 'node:fs';
 import { runMain } from './bootstrap/errors.mjs';
 import { contractGenerators, generators } from './bootstrap/generators.mjs';
@@ -8,7 +8,7 @@ import { ensureNpmPackages, ensureTypescript } from './bootstrap/setup.mjs';
 await runMain(async () => {
   await ensureNpmPackages();
   for (const [index, { file, make }] of generators.entries()) {
-    // The contract comes first: what uses a new type of it does not compile before.
+    // The contract comes first: code that uses a new type of it would not compile before.
     if (index >= contractGenerators.length) await ensureTypescript();
     writeFileSync(inRoot(file), await make());
     console.log(`  ${file}`);

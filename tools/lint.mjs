@@ -1,4 +1,4 @@
-// npm run lint: the static checks; `npm run lint -- --fix` formats and mends what can be mended by itself.
+// npm run lint: the static checks; `npm run lint -- --fix` formats and applies automatic fixes.
 import { runMain } from './bootstrap/errors.mjs';
 import { setUp } from './bootstrap/setup.mjs';
 

@@ -1,6 +1,6 @@
-// npm run test:mutation -- lease autoscaler: puts faults into what safety hangs on, one at a time, and sees which of them the tests
-// notice. Without names it does so for all areas of tools/mutation/areas.mjs. Survivors that are known, and why they may live, are in
-// docs/mutation.md. StrykerJS is fetched by npm for this alone: nothing else needs it.
+// npm run test:mutation -- lease autoscaler: mutation testing of safety-critical code. Injects faults one at a time and reports
+// which ones the tests detect. Without names it covers all areas of tools/mutation/areas.mjs. docs/mutation.md lists known
+// survivors with the reason why they are equivalent. npm downloads StrykerJS on demand, because nothing else needs it.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { npmCommand } from './bootstrap/npm-packages.mjs';
 import { inRoot } from './bootstrap/paths.mjs';
 import { setUp } from './bootstrap/setup.mjs';
 import { AREAS } from './mutation/areas.mjs';
-import { LEAST_CAUGHT, summaryOf } from './mutation/summary.mjs';
+import { MIN_KILLED_SHARE, summaryOf } from './mutation/summary.mjs';
 
 const VERSION = '9.6.1';
 const PACKAGES = ['core', 'tap-runner'].map((name) => `--package=@stryker-mutator/${name}@${VERSION}`);
@@ -22,14 +22,14 @@ function chosenAreas() {
   return chosen.length > 0 ? chosen : Object.keys(AREAS);
 }
 
-/** A test that ran for too long was killed: the Redis that it had started is ended here. */
+/** Stops the Redis servers of tests that were killed after a timeout. */
 function endServers(dir) {
   for (const name of readdirSync(dir)) {
     try {
       const { redis_pid } = JSON.parse(readFileSync(join(dir, name, 'owner.json'), 'utf8'));
       process.kill(redis_pid, 'SIGKILL');
     } catch {
-      // It was ended by its test.
+      // Its test has stopped it.
     }
   }
 }
@@ -62,6 +62,6 @@ await runMain(async () => {
     console.log(`\n${area}`);
     const { lines, caught } = await runArea(area);
     console.log(lines.join('\n'));
-    if (caught < LEAST_CAUGHT) process.exitCode = 1;
+    if (caught < MIN_KILLED_SHARE) process.exitCode = 1;
   }
 });

@@ -1,9 +1,9 @@
-// npm run test:repeat -- --runs 10 --busy 2: runs `npm test` again and again, on a machine as it is, as a busy or as a slow one.
-//   --runs N        how often (default 1)
-//   --busy N        beside N processes that compute all the time
-//   --processor F   with the fraction F of this machine's processor time (a control group; needs root)
+// npm run test:repeat -- --runs 10 --busy 2: runs `npm test` repeatedly, on an unchanged, busy or slow machine.
+//   --runs N        number of runs (default 1)
+//   --busy N        in parallel with N busy processes
+//   --processor F   with this fraction of the machine's CPU time (a control group; needs root)
 //   -- COMMAND      instead of npm test
-// Prints a JSON line per run; what each printed is kept in .build/repeat/. Exits with 1 when a run failed.
+// Prints a JSON line per run; outputs are stored in .build/repeat/. Exits with 1 if a run failed.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { runMain, SetupError } from './bootstrap/errors.mjs';

@@ -1,4 +1,4 @@
-// npm start, npm run quickstart and others: sets up, then runs a compiled program. `node tools/run.mjs NAME [arguments]`.
+// npm start, npm run quickstart and others: runs the set-up, then a compiled program. `node tools/run.mjs NAME [arguments]`.
 import { runMain } from './bootstrap/errors.mjs';
 import { launch } from './bootstrap/launch.mjs';
 

@@ -1,4 +1,4 @@
-// npm run setup: makes the machine and the checkout ready; see bootstrap/setup.mjs.
+// npm run setup: sets up the machine and the checkout; see bootstrap/setup.mjs.
 import { runMain } from './bootstrap/errors.mjs';
 import { setUp } from './bootstrap/setup.mjs';
 

@@ -1,10 +1,10 @@
-// npm test: what a change needs; npm run test:deep: the rest (CONTRIBUTING.md says what is where). Both set up what is missing first,
-// and end with the sum of all parts. Arguments pick parts by name; others are parts of paths of TypeScript tests:
+// npm test: tests for every change; npm run test:deep: the remaining tests (see CONTRIBUTING.md). Both run the set-up first,
+// and end with the totals. Arguments select parts by name; other arguments match paths of TypeScript tests:
 // `npm test -- lint native`, `npm test -- worker/lease/lease`.
 import { runMain, SetupError } from './bootstrap/errors.mjs';
 import { setUp } from './bootstrap/setup.mjs';
 
-// Each part resolves when the next one may begin; native tests then still run, beside it.
+// Each part resolves when the next one may begin; native tests then continue in the background.
 const lint = async () => ({ results: [await (await import('./lint/checks.mjs')).runChecks()] });
 const native = (suites) => async () => (await import('./test/native.mjs')).startNativeTests(suites);
 const infra = async () => ({ results: [await (await import('./test/infra.mjs')).runInfraTests()] });
@@ -21,7 +21,7 @@ const commands = {
   },
 };
 
-/** A part that could not even be built counts as one failure, and the others still run. */
+/** Runs a part. A part that cannot be built counts as one failure, and the others still run. */
 async function runPart(name, part, paths) {
   console.log(`\n${name}`);
   try {
@@ -33,7 +33,7 @@ async function runPart(name, part, paths) {
   }
 }
 
-/** The chosen parts of a command, and the paths that choose among the TypeScript tests. */
+/** The selected parts of a command, and the path filters of TypeScript tests. */
 function chosenParts(parts, words) {
   const paths = words.filter((word) => !(word in parts));
   const names = words.filter((word) => word in parts);

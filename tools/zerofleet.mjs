@@ -3,5 +3,5 @@
 import { runMain } from './bootstrap/errors.mjs';
 import { launch } from './bootstrap/launch.mjs';
 
-// Of the commands only `up` starts the stack; the others are called again and again, also by shells that complete them.
+// Only `up` starts the stack; the other commands must start fast, because users and shell completion call them often.
 await runMain(() => launch('cli/main.js', { advise: process.argv[2] === 'up' }));

@@ -291,7 +291,7 @@ t.test('every operation with every kind of key', async (t) => {
     );
   }
 
-  const admin = await key('stranger', ['admin'], { project: 'team-b' });
+  const admin = await key('foreign', ['admin'], { project: 'team-b' });
   const none = Object.fromEntries(
     Object.entries(ids).map(([name, id]) => [name, unknown(id)]),
   ) as unknown as Ids;
@@ -300,8 +300,12 @@ t.test('every operation with every kind of key', async (t) => {
     const reply = await send(operation, admin.authorization);
     if (foreign === undefined) {
       t.equal(reply.statusCode, 404, `${operation.id}: another project`);
-      const nobodys = await send(operation, admin.authorization, none);
-      t.equal(masked(reply.body), masked(nobodys.body), `${operation.id}: same answer as for an unknown id`);
+      const unknownReply = await send(operation, admin.authorization, none);
+      t.equal(
+        masked(reply.body),
+        masked(unknownReply.body),
+        `${operation.id}: same answer as for an unknown id`,
+      );
     } else {
       t.equal(reply.statusCode, foreign, `${operation.id}: another project: ${reply.body}`);
       // The error may quote ids that the request itself contained.

@@ -7,7 +7,7 @@ type Method = Exclude<keyof ProjectRecords, 'project' | 'requireJob'>;
 type Id = (kind: string) => string;
 
 /** Calls that the store received, without ownership look-ups. */
-type Asked = [method: string, ...parameters: unknown[]][];
+type StoreCall = [method: string, ...parameters: unknown[]][];
 
 /** Ids encode their project: `job:own`, `job:foreign`, `job:unknown`. */
 function projectOf(id: string): string | null {
@@ -24,7 +24,7 @@ const LOOK_UPS: Record<string, (...parameters: string[]) => unknown> = {
 };
 
 function recordsOf(project = 'own') {
-  const asked: Asked = [];
+  const asked: StoreCall = [];
   const store = new Proxy({} as Store, {
     get:
       (_, method: string) =>
@@ -46,7 +46,7 @@ const options = { timeout_ms: 1 } as never;
 interface Row {
   call(records: ProjectRecords, id: Id): Promise<unknown>;
   /** The expected store call for the own record, after the ownership look-up. */
-  asks: (id: Id) => Asked;
+  asks: (id: Id) => StoreCall;
   refusal: 'job_not_found' | null | false;
 }
 
@@ -181,7 +181,7 @@ t.test('lists contain the own project only, whatever the filter', async (t) => {
 t.test('copies are found in the own project only', async (t) => {
   const key = { key: 'object' } as never;
   for (const project of ['own', 'foreign']) {
-    const asked: Asked = [];
+    const asked: StoreCall = [];
     const found = { id: 'x', project };
     const store = new Proxy({} as Store, {
       get:

@@ -107,7 +107,7 @@ function contentOf(checkpoint: CheckpointRecord): TorchFile {
  * Checks the complete model.
  * @param records of all weights files
  * @returns WEIGHTS.json, the model's record, and the files that are not used
- * @throws ZerofleetError `model_…`, `tokenizer_invalid`; those of a checkpoint
+ * @throws ZerofleetError `model_…`, `tokenizer_invalid`; errors of a checkpoint
  */
 export async function finishModel({
   documents,

@@ -37,7 +37,7 @@ export class Records {
   private room: Uint8Array = new Uint8Array(0);
   private bytes = 0;
 
-  /**  @param record is retained if it is long @throws ZerofleetError `model_too_large` */
+  /** @param record is retained if it is long @throws ZerofleetError `model_too_large` */
   add(record: Uint8Array): void {
     this.bytes += record.length;
     if (this.bytes > MAX_BYTES)

@@ -25,7 +25,7 @@ export class WeightsScan {
     private readonly onHeader: (start: Uint8Array) => Promise<readonly WatchedTensor[]>,
   ) {}
 
-  /** Yields the same bytes, once the header is checked. @throws ZerofleetError `safetensors_invalid`; what `onHeader` throws */
+  /** Yields the same bytes, once the header is checked. @throws ZerofleetError `safetensors_invalid`; errors of `onHeader` */
   async *pieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const held: Uint8Array[] = [];
     let start = new Uint8Array(Math.min(LENGTH_BYTES, this.file.bytes));

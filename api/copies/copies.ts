@@ -37,7 +37,7 @@ export class Copies {
   /**
    * Returns the record once the copy is complete.
    * @param signal ends the waiting, not the copy
-   * @throws what `make` throws; the signal's reason
+   * @throws errors of `make`; the signal's reason
    */
   async copyOf<T>(task: CopyTask<T>, signal: AbortSignal): Promise<T> {
     const { store } = this.deps;

@@ -10,7 +10,7 @@ export class JsonlCheck implements ContentCheck {
   /** Check of the previous batch. */
   private last: Promise<void> = Promise.resolve();
 
-  /**  @param checkLines runs in a thread and owns the bytes */
+  /** @param checkLines runs in a thread and owns the bytes */
   constructor(private readonly checkLines: (batch: LineBatch) => Promise<LineCounts>) {}
 
   async push(piece: Uint8Array): Promise<void> {

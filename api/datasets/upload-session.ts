@@ -86,7 +86,7 @@ export class UploadSession {
     return session;
   }
 
-  /**  @throws ZerofleetError `upload_not_found`, also for an upload of another project: the project is part of the key */
+  /** @throws ZerofleetError `upload_not_found`, also for an upload of another project: the project is part of the key */
   static async open(objects: ObjectStore, project: string, id: string): Promise<UploadSession> {
     const document = await getIfExists(objects, uploadDocumentKey(project, id));
     if (document === null) throw notFound(id);
@@ -108,7 +108,7 @@ export class UploadSession {
     return found;
   }
 
-  /**  @param dataset_id the recorded dataset; null for none */
+  /** @param dataset_id the recorded dataset; null for none */
   async describe(dataset_id: string | null): Promise<Upload> {
     return {
       ...this.announced,
@@ -141,7 +141,7 @@ export class UploadSession {
     return decided;
   }
 
-  /**  @throws ZerofleetError `upload_part_invalid`; errors of the body. Nothing is stored then */
+  /** @throws ZerofleetError `upload_part_invalid`; errors of the body. Nothing is stored then */
   async put(part: number, body: AsyncIterable<Uint8Array>): Promise<void> {
     this.checkNumber(part);
     await this.objects.put(this.partKey(part), exactly(body, this.bytesOf(part), part));

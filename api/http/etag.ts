@@ -60,7 +60,7 @@ export function sendRecord<T extends object>(
   return reply.type(JSON_MEDIA_TYPE).send(text);
 }
 
-/**  @throws ZerofleetError `version_mismatch` when `If-Match` does not contain the current tag of the record */
+/** @throws ZerofleetError `version_mismatch` when `If-Match` does not contain the current tag of the record */
 export function requireMatch<T extends object>(
   header: string | undefined,
   record: T,

@@ -29,6 +29,6 @@ export function toProblem({ code, detail, errors }: ProblemSource, requestId: st
 
 /** One sentence that lists the bad fields. */
 export function fieldSummary(errors: readonly FieldError[]): string {
-  const places = errors.map(({ pointer }) => pointer || 'the document').join(', ');
-  return `${errors.length} ${errors.length === 1 ? 'field is' : 'fields are'} invalid: ${places}`;
+  const locations = errors.map(({ pointer }) => pointer || 'the document').join(', ');
+  return `${errors.length} ${errors.length === 1 ? 'field is' : 'fields are'} invalid: ${locations}`;
 }

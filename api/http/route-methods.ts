@@ -2,7 +2,7 @@
 export class RouteMethods {
   private readonly routes = new Map<string, { pattern: RegExp; methods: Set<string> }>();
 
-  /**  @param url in Fastify's notation, with `:name` for a path segment and `*` for any rest */
+  /** @param url in Fastify's notation, with `:name` for a path segment and `*` for any rest */
   add(url: string, method: string | readonly string[]): void {
     const route = this.routes.get(url) ?? { pattern: patternOf(url), methods: new Set() };
     this.routes.set(url, route);

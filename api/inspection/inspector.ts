@@ -11,8 +11,8 @@ import type { InspectionTasks } from './tasks.js';
 export type Inspector = ThreadPool<InspectionTasks>;
 
 /** Some tasks wait for the object store. */
-const LEAST_THREADS = 2;
-const MOST_THREADS = 4;
+const MIN_THREADS = 2;
+const MAX_THREADS = 4;
 /** Idle time after which a thread ends and frees its memory. */
 const IDLE_MS = 10_000;
 
@@ -22,7 +22,7 @@ export function createInspector({
 }: Pick<ApiLimits, 'inspection_ms' | 'inspection_heap_mb'>): Inspector {
   return new ThreadPool<InspectionTasks>({
     module: new URL('thread.js', import.meta.url),
-    threads: Math.min(MOST_THREADS, Math.max(LEAST_THREADS, usableCores() - 1)),
+    threads: Math.min(MAX_THREADS, Math.max(MIN_THREADS, usableCores() - 1)),
     heap_mb: inspection_heap_mb,
     task_ms: inspection_ms,
     idle_ms: IDLE_MS,

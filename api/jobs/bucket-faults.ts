@@ -3,7 +3,7 @@ import { type FieldError, type FieldErrorCode, ZerofleetError } from '../../cont
 type Faults = Partial<Record<ZerofleetError['code'], FieldErrorCode>>;
 
 /** Errors of any bucket location in a document. */
-const PLACE: Faults = {
+const LOCATION: Faults = {
   invalid_parameter: 'wrong_format',
   dataset_uri_refused: 'dataset_uri_refused',
   dataset_source_missing: 'dataset_source_missing',
@@ -12,7 +12,7 @@ const PLACE: Faults = {
 
 /** Errors of an object, as in the registration of a dataset. Other errors are not errors of the document. */
 const OBJECT: Faults = {
-  ...PLACE,
+  ...LOCATION,
   dataset_too_large: 'dataset_too_large',
   dataset_empty: 'dataset_empty',
   dataset_not_utf8: 'dataset_not_utf8',
@@ -21,7 +21,7 @@ const OBJECT: Faults = {
 };
 
 const FOLDER: Faults = {
-  ...PLACE,
+  ...LOCATION,
   model_too_large: 'model_too_large',
   model_archive_invalid: 'model_archive_invalid',
   model_config_invalid: 'model_config_invalid',
@@ -35,7 +35,7 @@ const FOLDER: Faults = {
 };
 
 const TOKENIZER: Faults = {
-  ...PLACE,
+  ...LOCATION,
   model_too_large: 'tokenizer_too_large',
   tokenizer_invalid: 'tokenizer_invalid',
 };

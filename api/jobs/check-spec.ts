@@ -45,7 +45,7 @@ export interface CheckedSpec {
   wanted: Wanted;
 }
 
-const NOTHING_WANTED: Wanted = { object: null, tokenizer: null, folder: null };
+const NOTHING_TO_COPY: Wanted = { object: null, tokenizer: null, folder: null };
 
 /**
  * Resolves a document or throws one error with all bad fields.
@@ -74,7 +74,7 @@ export async function tryResolve(
   find: SpecLookups,
 ): Promise<{ spec: ResolvedJobSpec | null; wanted: Wanted; errors: FieldError[] }> {
   const errors = [...schemaErrors, ...missingSteps(body), ...otherProject(body, schemaErrors, find.project)];
-  if (!errors.every(leavesRulesSound)) return { spec: null, wanted: NOTHING_WANTED, errors };
+  if (!errors.every(leavesRulesSound)) return { spec: null, wanted: NOTHING_TO_COPY, errors };
   const document = { ...withoutFields(body as JobSpec, errors), project: find.project };
   const { dataset, copy: object, ...found } = await findData(document.data, find);
   errors.push(...found.errors);
@@ -90,11 +90,11 @@ export async function tryResolve(
   errors.push(...(await unreadable(chat_template, find)));
   const spec = errors.length === 0 ? resolved.spec : null;
   const wanted = { object, tokenizer: reading.copy, folder };
-  return { spec, wanted, errors: errors.map((error) => asGiven(error, document)) };
+  return { spec, wanted, errors: errors.map((error) => asSent(error, document)) };
 }
 
 /** Maps errors of a copied dataset or model to the URI field that the client sent. A string has no subfields. */
-function asGiven(error: FieldError, { data, model }: JobSpec): FieldError {
+function asSent(error: FieldError, { data, model }: JobSpec): FieldError {
   const { pointer } = error;
   if (pointer === '/data/dataset' && data.uri !== undefined) return { ...error, pointer: '/data/uri' };
   if (typeof model.init_from === 'string' && pointer.startsWith('/model/init_from/'))

@@ -21,7 +21,7 @@ export interface FoundData {
   errors: FieldError[];
 }
 
-/**  @throws errors of the lookups that are not errors of the document */
+/** @throws errors of the lookups that are not errors of the document */
 export async function findData(given: JobSpec['data'], find: DataLookups): Promise<FoundData> {
   const { uri, format = 'text', ...rest } = given;
   if (uri !== undefined) return findObject({ uri, format, rest }, find);

@@ -20,7 +20,7 @@ export interface FoundInit extends InitLookup {
 
 const NOTHING: FoundInit = { ...NO_SOURCE, folder: null };
 
-/**  @throws errors of the lookups that are not errors of the document */
+/** @throws errors of the lookups that are not errors of the document */
 export async function findInit(given: JobSpec['model'], find: InitLookups): Promise<FoundInit> {
   const init_from = initFromOf(given);
   if (init_from === undefined) return NOTHING;

@@ -9,7 +9,7 @@ export type FoundTokenizerObject = { model: Model } | { object: BucketTokenizer;
 
 export interface TokenizerLookups {
   model?(id: string): Promise<Model | null>;
-  /**  @throws ZerofleetError when it does not exist, may not be read, or is not a tokenizer */
+  /** @throws ZerofleetError when it does not exist, may not be read, or is not a tokenizer */
   tokenizer?(uri: string): Promise<FoundTokenizerObject>;
 }
 
@@ -30,7 +30,7 @@ interface Sources {
   folder: BucketModel | null;
 }
 
-/**  @throws errors of the lookups that are not errors of the document */
+/** @throws errors of the lookups that are not errors of the document */
 export async function findTokenizer(
   data: JobSpec['data'],
   sources: Sources,

@@ -7,8 +7,8 @@ export async function requireFit(
   { server }: Pick<FastifyRequest, 'server'>,
   spec: ResolvedJobSpec,
 ): Promise<void> {
-  const misfit = misfitOf(spec, await server.services.store.listWorkers(spec.resources.pool));
-  if (misfit !== null) throw misfit;
+  const memoryShortfall = misfitOf(spec, await server.services.store.listWorkers(spec.resources.pool));
+  if (memoryShortfall !== null) throw memoryShortfall;
 }
 
 /** Document of a job that is requested to run on at most `wanted` ranks. */

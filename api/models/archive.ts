@@ -42,7 +42,7 @@ export async function* archiveFiles(
     }
     await pumped;
   } catch (error) {
-    throw asOurs(error);
+    throw asArchiveError(error);
   } finally {
     extract.destroy();
   }
@@ -60,8 +60,8 @@ function isFile(name: string, type: string | null | undefined): boolean {
 
 function checkedPath(name: string): string[] {
   const path = name.split('/').filter((part) => part !== '.' && part !== '');
-  const climbs = name.startsWith('/') || path.includes('..') || path.length === 0;
-  if (climbs || name.includes('\\') || name.includes('\0'))
+  const leavesFolder = name.startsWith('/') || path.includes('..') || path.length === 0;
+  if (leavesFolder || name.includes('\\') || name.includes('\0'))
     throw invalid(`${shown(name)} is not a relative path of a file`);
   return path;
 }
@@ -92,7 +92,7 @@ async function* counted(content: AsyncIterable<Uint8Array>, account: Account): A
       yield piece;
     }
   } catch (error) {
-    throw asOurs(error);
+    throw asArchiveError(error);
   }
 }
 
@@ -133,7 +133,7 @@ function invalid(problem: string): ZerofleetError {
 }
 
 /** Converts the parser's errors, which describe faults of the archive. */
-function asOurs(error: unknown): unknown {
+function asArchiveError(error: unknown): unknown {
   return error instanceof ZerofleetError ? error : invalid((error as Error).message);
 }
 

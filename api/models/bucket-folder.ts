@@ -63,7 +63,7 @@ export class BucketModel {
   /**
    * Model properties from `config.json` and the file names; nothing else is read. The preview has no tokenizer, and its URI
    * instead of an id.
-   * @throws ZerofleetError `model_file_missing`, `model_too_large`, `model_config_invalid`, `content_too_complex`; those of
+   * @throws ZerofleetError `model_file_missing`, `model_too_large`, `model_config_invalid`, `content_too_complex`; errors of
    *   reading the bucket
    */
   async preview(project: string, inspector: Inspector): Promise<Model> {

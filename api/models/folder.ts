@@ -43,7 +43,7 @@ export class ModelFolder {
   /** Folder of a DeepSpeed checkpoint. */
   private checkpoint: string | null = null;
 
-  /** @throws (while it is read) ZerofleetError `model_archive_invalid`, `model_too_large`; what the body throws */
+  /** @throws (while it is read) ZerofleetError `model_archive_invalid`, `model_too_large`; errors of the body */
   async *files(body: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<FolderFile> {
     for await (const { path, bytes, content } of archiveFiles(body, limit)) {
       const state = inCheckpoint(path);

@@ -54,7 +54,7 @@ export async function storeModel(
 
 /**
  * Copies the files of a bucket folder: later changes of the folder affect no job.
- * @throws ZerofleetError `model_too_large`, `storage_quota_exceeded`, those of an upload and of reading the bucket
+ * @throws ZerofleetError `model_too_large`, `storage_quota_exceeded`, errors of an upload and of reading the bucket
  */
 export async function copyFolder(
   deps: CopyFolderDeps,
@@ -73,7 +73,7 @@ export async function copyFolder(
 
 /**
  * Copies a tokenizer to a model of one file.
- * @throws ZerofleetError `storage_quota_exceeded`, `tokenizer_invalid`, and those of reading the bucket
+ * @throws ZerofleetError `storage_quota_exceeded`, `tokenizer_invalid`, and errors of reading the bucket
  */
 export async function copyTokenizer(
   deps: CopyFolderDeps,

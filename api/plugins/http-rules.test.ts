@@ -161,7 +161,7 @@ t.test('a client that sends a whole upload before reading gets the earlier refus
   const bytes = 32 * 1024 * 1024;
   const type = 'content-type: application/x-tar';
   for (const [what, key, status] of [
-    ['for its key', 'nobody', 401],
+    ['for its key', 'unknown', 401],
     ['for its content', ADMIN_KEY, 422],
   ] as const) {
     const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8').pause();

@@ -55,7 +55,7 @@ t.test('refusals are logged with the trace as well', async (t) => {
   const lines: Record<string, string>[] = [];
   const stack = await startTestStack({ log: logTo(lines) });
   t.teardown(() => stack.close());
-  const headers = { traceparent: `00-${TRACE}-${SPAN}-00`, authorization: 'Bearer nobody' };
+  const headers = { traceparent: `00-${TRACE}-${SPAN}-00`, authorization: 'Bearer unknown' };
   for (const url of ['/v1/jobs', '/nowhere', '/%']) {
     lines.length = 0;
     await stack.app.inject({ url, headers });

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { Test } from 'tap';
 
-const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const browserPath = PLACES.find((path) => existsSync(path));
+const BROWSER_PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const browserPath = BROWSER_PATHS.find((path) => existsSync(path));
 
 /** Reason for skipping browser tests, or false. */
 export const noBrowser = browserPath === undefined && 'needs chromium: apt-get install chromium';

@@ -27,7 +27,7 @@ export class ContractChecker {
     this.#headers = new Set(responses.flatMap(({ headers = {} }) => Object.keys(headers)));
   }
 
-  /**  @throws Error that describes the violation; paths outside the contract are not checked */
+  /** @throws Error that describes the violation; paths outside the contract are not checked */
   check({ method = 'GET', url }: InjectOptions, reply: CheckedReply): void {
     const path = String(url).split('?', 1)[0] ?? '';
     const { operations } = this.#reader;

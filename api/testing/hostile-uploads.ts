@@ -76,7 +76,7 @@ async function oddTar(headers: (tar.Headers & { content?: Buffer })[]): Promise<
 }
 
 /** An entry with a wrong declared size and a correct checksum. */
-export function lyingTar(size: string, archive: Buffer): Buffer {
+export function tarWithDeclaredSize(size: string, archive: Buffer): Buffer {
   const changed = Buffer.from(archive);
   changed.write(size.padEnd(12, '\0'), 124, 'latin1');
   changed.fill(' ', 148, 156);
@@ -144,14 +144,18 @@ export const HOSTILE_MODELS: Readonly<Record<string, (bytes: number) => Promise<
   'archive with a long name': (bytes) => oddTar([{ name: 'a'.repeat(bytes), size: 0 }]),
   'archive with a link': () => oddTar([{ name: 'config.json', type: 'symlink', linkname: '/etc/passwd' }]),
   'archive with a device': () => oddTar([{ name: 'config.json', type: 'character-device' }]),
-  'archive that climbs': (bytes) => oddTar([{ name: '../../config.json', content: Buffer.alloc(bytes) }]),
+  'archive that leavesFolder': (bytes) =>
+    oddTar([{ name: '../../config.json', content: Buffer.alloc(bytes) }]),
   'archive with a file that is cut': async (bytes) =>
     (await tarOf([['config.json', Buffer.alloc(bytes)]])).subarray(0, 512 + bytes / 2),
   'archive with an endless file': async (bytes) =>
-    lyingTar('77777777777', await tarOf([['config.json', Buffer.alloc(bytes, ' ')]])),
+    tarWithDeclaredSize('77777777777', await tarOf([['config.json', Buffer.alloc(bytes, ' ')]])),
   'archive with a file of a negative size': async (bytes) =>
-    lyingTar('-0000000001', await tarOf([['model.safetensors', Buffer.alloc(bytes, ' ')]])),
+    tarWithDeclaredSize('-0000000001', await tarOf([['model.safetensors', Buffer.alloc(bytes, ' ')]])),
   'archive with a file of a binary size': async (bytes) =>
-    lyingTar('\x80'.padEnd(12, '\xff'), await tarOf([['model.safetensors', Buffer.alloc(bytes, ' ')]])),
+    tarWithDeclaredSize(
+      '\x80'.padEnd(12, '\xff'),
+      await tarOf([['model.safetensors', Buffer.alloc(bytes, ' ')]]),
+    ),
   'archive with a file twice': () => tarOf([configFile(TINY_CONFIG), configFile(TINY_CONFIG)]),
 };

@@ -9,7 +9,7 @@ const METADATA = new Set(['168.63.129.16']);
 export class AddressPolicy {
   private readonly allowed: readonly [Address, number][];
 
-  /**  @param allowed CIDR ranges, e.g. `10.1.0.0/16`, that are not public and may be reached anyway, also without TLS */
+  /** @param allowed CIDR ranges, e.g. `10.1.0.0/16`, that are not public and may be reached anyway, also without TLS */
   constructor(allowed: readonly string[]) {
     this.allowed = allowed.map((range) => ipaddr.parseCIDR(range));
   }
@@ -28,7 +28,7 @@ export class AddressPolicy {
     return protocol === 'http:' && this.allowed.length === 0 ? 'it is not https' : null;
   }
 
-  /**  @param address as written by a resolver; `protocol` as in a URL, with its colon */
+  /** @param address as written by a resolver; `protocol` as in a URL, with its colon */
   allows(address: string, protocol: string): boolean {
     if (!ipaddr.isValid(address)) return false;
     // An IPv4-mapped IPv6 address is checked as IPv4.

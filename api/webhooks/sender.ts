@@ -181,7 +181,7 @@ export class WebhookSender {
     return Math.round(delay_ms * (1 + JITTER * Math.random()));
   }
 
-  /**  @throws to make BullMQ retry, or to stop retrying */
+  /** @throws to make BullMQ retry, or to stop retrying */
   async #send({ data, attemptsMade }: Job<DeliveryRound>): Promise<void> {
     const { store, onAttempt } = this.#options;
     const target = await store.webhookTarget(data.webhook_id);
@@ -192,7 +192,7 @@ export class WebhookSender {
       ? await this.#attempt(target, delivery)
       : ({ at: new Date().toISOString(), status: null, error: 'webhook_disabled', duration_ms: 0 } as const);
     const tried = attemptsMade + 1;
-    const isLast = isHopeless(attempt) || tried > this.#timing.retry_delays_ms.length;
+    const isLast = isPermanent(attempt) || tried > this.#timing.retry_delays_ms.length;
     const state = attempt.error === null ? 'succeeded' : isLast ? 'failed' : 'pending';
     const delay_ms = this.#delayAfter(tried);
     const next_attempt_at = state === 'pending' ? new Date(Date.now() + delay_ms).toISOString() : null;
@@ -238,6 +238,6 @@ export class WebhookSender {
 }
 
 /** True for failures without retry: retries do not make an address allowed, and a disabled webhook gets no messages. */
-function isHopeless({ error }: DeliveryAttempt): boolean {
+function isPermanent({ error }: DeliveryAttempt): boolean {
   return error === 'address_refused' || error === 'webhook_disabled';
 }

@@ -12,7 +12,7 @@ const INTERVAL_SECONDS = 10;
 const EPOCH_MS = Date.parse('2026-01-05T00:00:00Z');
 const TYPE = 'gpu';
 
-/** The controller of the product, at the virtual clock of the fleet. With foresight it is told of jobs before they come. */
+/** The product's controller on the fleet's virtual clock. With foresight it sees jobs before they arrive. */
 export class ControllerScaler implements Scaler {
   private readonly policy: PoolPolicy;
   private state: PoolState = EMPTY_STATE;
@@ -50,7 +50,7 @@ export class ControllerScaler implements Scaler {
         continue;
       }
       const machine = fleet.machines.find(({ id }) => id === action.machine);
-      // As the job store answers: no machine that has work by now.
+      // Same answer as the job store: no machine that has work by now.
       if (!machine || machine.jobs.size > 0) continue;
       fleet.wanted -= 1;
       fleet.end(machine);

@@ -1,6 +1,6 @@
 /**
- * Machines and jobs on a virtual clock: what both ways of scaling have in common. The product's scheduler decides which jobs begin, grow
- * and make room; a job that gives up ranks, or all of them, does so at the next step and loses no work.
+ * Machines and jobs on a virtual clock, shared by both scalers. The product's scheduler starts, grows and preempts jobs; a job
+ * releases ranks at the next step and loses no work.
  */
 import { place } from '../../scheduler/place.js';
 import type { Decision, Placement, RunningJob, Snapshot, WaitingJob } from '../../scheduler/types.js';
@@ -9,7 +9,7 @@ import { randomOf, type Trace, type TraceJob } from './traces.js';
 export const STEP_SECONDS = 10;
 const NOTICE_SECONDS = 120;
 const GROW_SECONDS = 60;
-/** After the last job has come; whoever still waits then waits for ever. */
+/** Time after the last arrival at which the simulation stops; jobs still waiting are unfinished. */
 const LIMIT_SECONDS = 3 * 86_400;
 const PROJECT = 'sim';
 const GROUP = 'sim';
@@ -20,7 +20,7 @@ export interface SimMachine {
   ready_at: number;
   free: number;
   jobs: Set<SimJob>;
-  /** Its end was announced: nothing begins there. */
+  /** Announced end of the machine: no job starts there. */
   leaves_at: number;
 }
 
@@ -29,7 +29,7 @@ export interface SimJob extends TraceJob {
   left: number;
   ranks: number;
   /** Ranks by machine, the leader's first. */
-  places: Map<SimMachine, number>;
+  placements: Map<SimMachine, number>;
   waits_since: number;
   waited: number;
   grown_at: number;
@@ -38,9 +38,9 @@ export interface SimJob extends TraceJob {
   done_at: number | null;
 }
 
-/** What scales it. */
+/** Scales the fleet. */
 export interface Scaler {
-  /** At each step. */
+  /** Called at each step. */
   step(fleet: Fleet): void;
 }
 
@@ -52,7 +52,7 @@ export class Fleet {
   readonly waiting: SimJob[] = [];
   readonly running = new Set<SimJob>();
   readonly done: SimJob[] = [];
-  /** Machines that should be there; those that are missing are launched, also in place of one that was taken away. */
+  /** Desired number of machines; missing ones are launched, also to replace interrupted ones. */
   wanted = 0;
   gpu_seconds = 0;
   busy_killed = 0;
@@ -66,7 +66,7 @@ export class Fleet {
     this.random = randomOf(trace.jobs.length);
   }
 
-  /** Runs until all is done and no machine is left, or nothing more is to be expected. */
+  /** Runs until all jobs and machines are gone, or nothing more can happen. */
   run(scaler: Scaler): void {
     const { jobs } = this.trace;
     const limit = (jobs.at(-1)?.at ?? 0) + LIMIT_SECONDS;
@@ -92,7 +92,7 @@ export class Fleet {
     return machine.leaves_at - NOTICE_SECONDS <= this.now;
   }
 
-  /** Jobs that come in the next `seconds`: what nobody knows. */
+  /** Jobs that arrive within `seconds`: unknown to a real scaler. */
   coming(seconds: number): Pick<SimJob, 'id' | 'need' | 'want' | 'ranks'>[] {
     const { jobs } = this.trace;
     const last = this.now + seconds;
@@ -104,19 +104,19 @@ export class Fleet {
     return found;
   }
 
-  /** Machines that are there to stay. */
-  staying(): SimMachine[] {
+  /** Machines without an announced end. */
+  stayingMachines(): SimMachine[] {
     return this.machines.filter((machine) => !this.isLeaving(machine));
   }
 
-  /** Ends a machine; what runs there goes back to the queue with the work of up to a step lost. */
+  /** Ends a machine; its jobs return to the queue and lose up to one step. */
   end(machine: SimMachine): void {
     if (machine.jobs.size > 0) this.busy_killed += 1;
     this.remove(machine);
   }
 
   private remove(machine: SimMachine): void {
-    for (const job of machine.jobs) this.handBack(job);
+    for (const job of machine.jobs) this.releaseRanks(job);
     this.machines.splice(this.machines.indexOf(machine), 1);
     this.machineById.delete(machine.id);
   }
@@ -126,7 +126,14 @@ export class Fleet {
     for (let next = jobs[this.arrived]; next && next.at <= this.now; next = jobs[this.arrived]) {
       this.arrived += 1;
       const id = `job-${this.arrived}`;
-      const fresh = { left: next.work, ranks: 0, places: new Map(), waited: 0, grown_at: 0, done_at: null };
+      const fresh = {
+        left: next.work,
+        ranks: 0,
+        placements: new Map(),
+        waited: 0,
+        grown_at: 0,
+        done_at: null,
+      };
       const standing = { waits_since: next.at, granted_priority: 0, request: null };
       const job = { ...next, ...fresh, ...standing, id };
       this.jobById.set(id, job);
@@ -146,17 +153,17 @@ export class Fleet {
   }
 
   private release(job: SimJob): void {
-    for (const [machine, ranks] of job.places) {
+    for (const [machine, ranks] of job.placements) {
       machine.free += ranks;
       machine.jobs.delete(job);
     }
-    job.places.clear();
+    job.placements.clear();
     job.ranks = 0;
     job.request = null;
     this.running.delete(job);
   }
 
-  private handBack(job: SimJob): void {
+  private releaseRanks(job: SimJob): void {
     this.release(job);
     job.waits_since = this.now;
     const at = this.waiting.findIndex((other) => other.at > job.at);
@@ -166,19 +173,19 @@ export class Fleet {
   private interrupt(): void {
     for (const machine of [...this.machines]) {
       if (!this.isLeaving(machine)) continue;
-      // At the notice everything is saved and handed back.
-      for (const job of [...machine.jobs]) this.handBack(job);
+      // On an interruption notice everything is saved and released.
+      for (const job of [...machine.jobs]) this.releaseRanks(job);
       if (machine.leaves_at > this.now) continue;
       this.interrupted += 1;
       this.remove(machine);
     }
   }
 
-  /** What jobs were asked for in the step before. */
+  /** Executes the preemption requests of the previous step. */
   private makeRoom(): void {
     for (const job of [...this.running]) {
-      if (job.request?.ranks === 0) this.handBack(job);
-      else if (job.request) this.give(job, firstOf(job.places, job.request.ranks));
+      if (job.request?.ranks === 0) this.releaseRanks(job);
+      else if (job.request) this.give(job, firstOf(job.placements, job.request.ranks));
       job.request = null;
     }
   }
@@ -210,7 +217,7 @@ export class Fleet {
   }
 
   private runningJob(job: SimJob): RunningJob {
-    const placements = [...job.places].map(([{ id }, ranks]) => ({ worker_id: id, ranks }));
+    const placements = [...job.placements].map(([{ id }, ranks]) => ({ worker_id: id, ranks }));
     const { granted_priority, request } = job;
     return { ...waitingJob(job), placements, granted_priority, request, may_grow: this.mayGrow(job) };
   }
@@ -226,15 +233,15 @@ export class Fleet {
     this.give(job, placements);
   }
 
-  /** These ranks in place of those that it had. */
+  /** Replaces the ranks of a job. */
   private give(job: SimJob, placements: readonly Placement[]): void {
-    for (const [machine, ranks] of job.places) {
+    for (const [machine, ranks] of job.placements) {
       machine.free += ranks;
       machine.jobs.delete(job);
     }
     const machineOf = ({ worker_id }: Placement) => this.machineById.get(worker_id) as SimMachine;
-    job.places = new Map(placements.map((placement) => [machineOf(placement), placement.ranks]));
-    for (const [machine, ranks] of job.places) {
+    job.placements = new Map(placements.map((placement) => [machineOf(placement), placement.ranks]));
+    for (const [machine, ranks] of job.placements) {
       machine.free -= ranks;
       machine.jobs.add(job);
     }
@@ -244,7 +251,7 @@ export class Fleet {
 
   private launch(): void {
     const { boot_seconds, slots, interruptions_per_hour } = this.trace;
-    for (let count = this.staying().length; count < this.wanted; count += 1) {
+    for (let count = this.stayingMachines().length; count < this.wanted; count += 1) {
       this.launched += 1;
       const life =
         interruptions_per_hour === 0
@@ -270,11 +277,11 @@ function waitingJob({ id, need, want, waits_since }: SimJob): WaitingJob {
   return { id, project: PROJECT, priority: 0, avoid: [], queued_at: waits_since * 1000, demand };
 }
 
-/** The first of some placements, so many ranks. */
-function firstOf(places: SimJob['places'], ranks: number): Placement[] {
+/** The first `ranks` ranks of some placements. */
+function firstOf(placements: SimJob['placements'], ranks: number): Placement[] {
   let left = ranks;
   const kept: Placement[] = [];
-  for (const [{ id }, had] of places) {
+  for (const [{ id }, had] of placements) {
     const some = Math.min(had, left);
     if (some > 0) kept.push({ worker_id: id, ranks: some });
     left -= some;

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { Fleet } from './fleet.js';
-import { playAlwaysOn, playController, playForesight, playTargetTracking } from './run.js';
+import { playController, playTargetTracking, runAlwaysOn, runWithForesight } from './run.js';
 import { TargetTracking } from './target-tracking.js';
 import { type Trace, tracesOf } from './traces.js';
 
@@ -20,7 +20,7 @@ const traceOf = (jobs: Trace['jobs']): Trace => ({
   jobs,
 });
 
-/** Machines that are wanted after each minute. */
+/** Desired machines after each minute. */
 function sizes(trace: Trace, minutes: number, protects = true): number[] {
   const fleet = new Fleet(trace);
   const scaler = new TargetTracking(fleet, { acceptable_seconds: 600, protects });
@@ -36,38 +36,38 @@ function sizes(trace: Trace, minutes: number, protects = true): number[] {
 }
 
 t.test('target tracking follows its documented rules', async (t) => {
-  // Jobs of ten minutes, acceptable are ten minutes: one machine for each job that waits.
+  // Jobs of ten minutes, acceptable latency ten minutes: one machine per waiting job.
   const trace = traceOf([job(0, 10), job(0, 10), job(0, 10)]);
   const found = sizes(trace, 40);
-  t.same(found.slice(0, 3), [0, 0, 3], 'after three of three datapoints, in proportion');
-  // Asked for in minute 2, there in minute 5, and then 15 datapoints without a backlog.
+  t.same(found.slice(0, 3), [0, 0, 3], 'proportional after three of three datapoints');
+  // Requested in minute 2, in service in minute 5, followed by 15 datapoints without a backlog.
   t.equal(
     found.findIndex((size, minute) => minute > 3 && size < 3),
     19,
   );
   const long = traceOf([job(0, 60)]);
   t.match(playTargetTracking(long, 600, true), { busy_killed: 0, unfinished: 0 });
-  t.ok(playTargetTracking(long, 600, false).busy_killed > 0, 'without protection what works is taken');
+  t.ok(playTargetTracking(long, 600, false).busy_killed > 0, 'without protection busy machines are ended');
   t.match(
     playTargetTracking(long, 3600, true),
     { unfinished: 1 },
-    'what is no more than the target is never served',
+    'a backlog up to the target is never served',
   );
 });
 
-t.test('the controller waits for nothing but the machine, and leaves none behind', async (t) => {
+t.test('the controller waits only for machines and leaves none running', async (t) => {
   const own = playController(traceOf([job(0, 30), job(5, 30, 4)]), 120);
   t.match(own, { jobs: 2, unfinished: 0, busy_killed: 0, peak_gpus: 5 });
   t.ok(own.p95_wait_seconds <= 180 + 20, `${own.p95_wait_seconds} s`);
   t.ok(own.gpu_hours <= own.gpu_hours_needed + (5 * (180 + 120 + 40)) / 3600);
 });
 
-t.test('whoever knew what comes would wait for no machine, only for others', async (t) => {
+t.test('with foresight jobs wait for other jobs only, not for machines', async (t) => {
   const apart = traceOf([job(1000, 30), job(9000, 30), job(20_000, 30)]);
-  t.ok(playForesight(apart, 120).mean_wait_seconds <= 10);
+  t.ok(runWithForesight(apart, 120).mean_wait_seconds <= 10);
   t.ok(playController(apart, 120).mean_wait_seconds >= 180);
   const one = { ...traceOf([job(1000, 30), job(1000, 30)]), gpus: 1 };
-  const told = playForesight(one, 120);
+  const told = runWithForesight(one, 120);
   t.equal(told.mean_wait_seconds, 15 * 60, 'the second waits for the first');
   t.ok(told.gpu_hours <= playController(one, 120).gpu_hours + 0.1);
 });
@@ -75,12 +75,12 @@ t.test('whoever knew what comes would wait for no machine, only for others', asy
 t.test('interruptions lose no job', async (t) => {
   const jobs = Array.from({ length: 20 }, (_, index) => job(index * 60, 90, 2));
   const own = playController({ ...traceOf(jobs), gpus: 50, interruptions_per_hour: 0.5 }, 120);
-  t.ok(own.interrupted > 3, `${own.interrupted} machines were taken away`);
+  t.ok(own.interrupted > 3, `${own.interrupted} machines were interrupted`);
   t.match(own, { unfinished: 0, busy_killed: 0 });
 });
 
 t.test(
-  'on bursts and long tails: at most half the waiting at no more cost, and nothing that works is ended',
+  'on bursts and long tails: at most half the waiting at no more cost, and no busy machine is ended',
   async (t) => {
     for (const [index, acceptable_minutes] of [
       [1, 40],
@@ -96,7 +96,7 @@ t.test(
         `${trace.name}: ${own.mean_wait_seconds} s of ${other.mean_wait_seconds} s`,
       );
       t.ok(own.gpu_hours <= other.gpu_hours, `${own.gpu_hours} GPU-hours of ${other.gpu_hours}`);
-      t.ok(own.gpu_hours < playAlwaysOn(trace).gpu_hours / 2);
+      t.ok(own.gpu_hours < runAlwaysOn(trace).gpu_hours / 2);
     }
   },
 );

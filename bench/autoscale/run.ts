@@ -5,12 +5,12 @@ import type { Trace } from './traces.js';
 
 export interface Outcome {
   jobs: number;
-  /** Those that never began, or had not ended three days after the last one came. They count with what they had waited by then. */
+  /** Jobs that did not start, or did not end within three days of the last arrival. Their waiting time until then counts. */
   unfinished: number;
-  /** Of a job, in the queue, all its times there together. */
+  /** Queue time of a job, summed over all its times in the queue. */
   mean_wait_seconds: number;
   p95_wait_seconds: number;
-  /** From its arrival to its end. */
+  /** From arrival to end. */
   mean_turnaround_seconds: number;
   gpu_hours: number;
   gpu_hours_needed: number;
@@ -20,7 +20,7 @@ export interface Outcome {
   peak_gpus: number;
 }
 
-/** Plays a trace to its end. */
+/** Runs a trace to its end. */
 export function play(trace: Trace, scalerOf: (fleet: Fleet) => Scaler): Outcome {
   const fleet = new Fleet(trace);
   fleet.run(scalerOf(fleet));
@@ -49,14 +49,14 @@ export const playController = (trace: Trace, idle_seconds: number): Outcome =>
   play(trace, (fleet) => new ControllerScaler(fleet, idle_seconds));
 
 /**
- * The controller, told of each job as long before it comes as a machine takes to boot: nobody waits for a machine that could have been
- * there, and what is left of the waiting is jobs that wait for each other. No way to guess what comes does better at the same cost.
+ * The controller with knowledge of jobs one boot time before they arrive: no job waits for a machine that could have been
+ * started, and the remaining waiting is between jobs. No prediction does better at the same cost.
  */
-export const playForesight = (trace: Trace, idle_seconds: number): Outcome =>
+export const runWithForesight = (trace: Trace, idle_seconds: number): Outcome =>
   play(trace, (fleet) => new ControllerScaler(fleet, idle_seconds, trace.boot_seconds + 2 * STEP_SECONDS));
 
-/** All machines that there may be, until the work is done: nothing waits for a machine, and nothing is saved. */
-export const playAlwaysOn = (trace: Trace): Outcome =>
+/** The maximum number of machines until all jobs are done: no job waits for a machine, and nothing is saved. */
+export const runAlwaysOn = (trace: Trace): Outcome =>
   play(trace, () => ({
     step(fleet) {
       const { jobs, slots, gpus } = trace;

@@ -1,15 +1,16 @@
 /**
- * EC2 Auto Scaling's target tracking on a custom metric, backlog per instance, by Amazon's documents for queues:
+ * EC2 Auto Scaling's target tracking on a custom metric, backlog per instance, as in Amazon's documentation for queues:
  *
- * - The metric is what waits in the queue over the number of instances in service, once a minute. A backlog without instances counts
- *   as over one, for the group would never leave zero otherwise. To its favour it knows sizes: it is counted in machine-loads, not in jobs.
- * - The target is the acceptable backlog per instance: the acceptable latency over the average time of a job.
- * - The high alarm goes off after 3 of 3 datapoints above the target, the low one after 15 of 15 below 90 % of it. Each is evaluated
- *   every minute as long as it lasts.
- * - The new size is in proportion, rounded up: ceil(instances x metric / target). It only grows as far as it exceeds what is already
- *   asked for, and shrinks only when no instance is warming up (300 s by default), to no less than is in proportion.
- * - Instances protect themselves from scale-in while they work, as is recommended for such workers: of a group that should be smaller the
- *   idle ones end at once and the others as soon as they are idle. Without protection any may be taken, the oldest first.
+ * - The metric is the queue length divided by the number of instances in service, once a minute. A backlog without instances
+ *   counts as if there were one, because the group would never leave zero otherwise. In its favour, the backlog is counted in
+ *   machine-loads, not in jobs.
+ * - The target is the acceptable backlog per instance: the acceptable latency divided by the average time of a job.
+ * - The high alarm fires after 3 of 3 datapoints above the target, the low one after 15 of 15 below 90 % of it. Each is evaluated
+ *   every minute while it lasts.
+ * - The new size is proportional, rounded up: ceil(instances x metric / target). The group only grows beyond pending launches, and
+ *   shrinks only when no instance is warming up (300 s by default), and not below the proportional size.
+ * - Busy instances are protected from scale-in, as recommended for such workloads: if the group shrinks, idle instances end
+ *   immediately and the others as soon as they are idle. Without protection the oldest instances end first.
  */
 import type { Fleet, Scaler } from './fleet.js';
 
@@ -47,7 +48,7 @@ export class TargetTracking implements Scaler {
   }
 
   private evaluate(fleet: Fleet): void {
-    const inService = fleet.staying().filter((machine) => fleet.isReady(machine)).length;
+    const inService = fleet.stayingMachines().filter((machine) => fleet.isReady(machine)).length;
     const backlog = fleet.waiting.reduce((sum, { want }) => sum + want, 0) / fleet.trace.slots;
     const metric = backlog / Math.max(1, inService);
     this.datapoints = [...this.datapoints, metric].slice(-LOW_DATAPOINTS);
@@ -64,9 +65,9 @@ export class TargetTracking implements Scaler {
   }
 
   private scaleIn(fleet: Fleet): void {
-    const staying = fleet.staying();
-    let surplus = staying.length - fleet.wanted;
-    for (const machine of staying) {
+    const stayingMachines = fleet.stayingMachines();
+    let surplus = stayingMachines.length - fleet.wanted;
+    for (const machine of stayingMachines) {
       if (surplus <= 0) return;
       if (!fleet.isReady(machine) || (this.protects && machine.jobs.size > 0)) continue;
       fleet.end(machine);

@@ -1,14 +1,14 @@
 /**
- * Jobs as they come to a cluster for training: most are small and short, few are large or long (durations are log-normal, sizes
- * powers of two), they come by day more than by night, and some come many at once, as a sweep does. Made from a seed, always the same.
+ * Job arrivals of a training cluster: most jobs are small and short, few are large or long (log-normal durations, powers of two
+ * as sizes), arrivals are more frequent by day, and some come in bursts, as of a sweep. Deterministic for a seed.
  */
 
 export interface TraceJob {
-  /** Seconds from the beginning. */
+  /** Arrival, in seconds from the beginning. */
   at: number;
   need: number;
   want: number;
-  /** GPU-seconds; on r ranks it takes an r-th of it. */
+  /** GPU-seconds; r ranks take an r-th of it. */
   work: number;
 }
 
@@ -16,21 +16,21 @@ export interface Trace {
   name: string;
   /** GPUs of one machine. */
   slots: number;
-  /** GPUs that there may be at once. */
+  /** Maximum number of GPUs. */
   gpus: number;
   boot_seconds: number;
-  /** Of one machine, in an hour; each comes with a notice two minutes before. */
+  /** Interruptions per machine and hour, each with a notice of two minutes. */
   interruptions_per_hour: number;
   jobs: TraceJob[];
 }
 
 interface Shape extends Omit<Trace, 'jobs'> {
   hours: number;
-  /** Jobs in an hour, on average over a day. */
+  /** Mean jobs per hour over a day. */
   rate: number;
-  /** Hours between two bursts, and jobs of each; on average. */
+  /** Mean hours between bursts, and mean jobs per burst. */
   burst: { every_hours: number; jobs: number };
-  /** Of the time that a job takes on all the ranks that it wants, in minutes. */
+  /** Median duration on all requested ranks, in minutes. */
   median_minutes: number;
   sigma: number;
   /** Largest number of ranks, a power of two. */
@@ -103,7 +103,7 @@ const SHAPES: readonly Shape[] = [
   interruptions_per_hour: interruptions,
 }));
 
-/** Mulberry32. */
+/** Mulberry32 random numbers. */
 export function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -119,14 +119,14 @@ const HOUR = 3600;
 function jobOf({ median_minutes, sigma, largest, gpus }: Shape, at: number, random: () => number): TraceJob {
   const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const minutes = Math.min(24 * 60, Math.max(1, median_minutes * Math.exp(sigma * normal)));
-  // Each size half as often as the next smaller one.
+  // Each size is half as frequent as the next smaller one.
   const doublings = Math.floor(-Math.log2(1 - random()));
   const want = Math.min(largest, gpus, 2 ** doublings);
   const need = random() < 0.5 ? want : Math.max(1, want / 4);
   return { at, need, want, work: minutes * 60 * want };
 }
 
-/** By day (UTC) three times as much as by night. */
+/** Arrivals are three times as frequent by day as by night (UTC). */
 const byDay = (at: number) => 1 + 0.5 * Math.sin((2 * Math.PI * at) / (24 * HOUR));
 
 function traceOf(shape: Shape, seed: number): Trace {
@@ -140,7 +140,7 @@ function traceOf(shape: Shape, seed: number): Trace {
   const { every_hours, jobs: many } = shape.burst;
   for (let at = after(every_hours * HOUR); at < end; at += after(every_hours * HOUR)) {
     const count = Math.ceil(many * (0.5 + random()));
-    // A sweep: many small ones of one kind.
+    // A sweep: many small jobs of one kind.
     const sample = jobOf({ ...shape, largest: Math.min(4, shape.largest) }, at, random);
     for (let i = 0; i < count; i += 1) jobs.push({ ...sample, work: sample.work * (0.8 + 0.4 * random()) });
   }
@@ -151,6 +151,6 @@ function traceOf(shape: Shape, seed: number): Trace {
 
 export const TRACE_NAMES = SHAPES.map(({ name }) => name);
 
-/** @param count the first so many traces */
+/** @param count number of traces to return */
 export const tracesOf = (seed: number, count = SHAPES.length): Trace[] =>
   SHAPES.slice(0, count).map((shape, index) => traceOf(shape, seed + index));

@@ -33,7 +33,7 @@ class Shape:
         return self.hidden // self.heads
 
 
-# As bench/gpu/configs.cc of the native core has them.
+# Same as bench/gpu/configs.cc of the native core.
 SHAPES = {
     "gpt2": Shape(12, 768, 12, 12, 3072, 50304, 1024, False),
     "gpt2-xl": Shape(48, 1600, 25, 25, 6400, 50304, 1024, False),
@@ -109,7 +109,7 @@ class Layer(nn.Module):
 
 
 class Model(nn.Module):
-    """The head shares its matrix with the embedding, in both families."""
+    """Model whose head is tied to the embedding, in both families."""
 
     def __init__(self, shape, device):
         super().__init__()
@@ -133,7 +133,7 @@ class Model(nn.Module):
 
 
 class Clock:
-    """Seconds of work of the device, which is asked to finish first."""
+    """Device seconds of a call, synchronized before and after."""
 
     def __init__(self, device):
         self.wait = torch.cuda.synchronize if device == "cuda" else lambda: None

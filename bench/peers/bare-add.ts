@@ -1,6 +1,6 @@
 /**
- * What no server that hands jobs to BullMQ over HTTP can do without, for `npm run bench -- api`: a Fastify route that parses a JSON body
- * and answers with it once the queue has an entry. It checks nothing, and keeps nothing but the entry.
+ * Baseline of handing jobs to BullMQ over HTTP, for `npm run bench -- api`: a Fastify route that parses a JSON body and answers
+ * once the queue has an entry. It validates and stores nothing else.
  */
 import { Queue } from 'bullmq';
 import Fastify from 'fastify';

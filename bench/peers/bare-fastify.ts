@@ -1,4 +1,4 @@
-/** The plainest Fastify server there is, for `npm run bench -- api`: one route that answers what it was told to, on loopback. */
+/** Minimal Fastify server for `npm run bench -- api`: one route with a fixed answer, on loopback. */
 import Fastify from 'fastify';
 
 process.once('message', async (answer: object) => {

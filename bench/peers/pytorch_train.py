@@ -149,7 +149,7 @@ def train_step(model, masters, optimizer, leaves, shape, micro_batch):
 
 
 def memory(field):
-    """Bytes of a field of the kernel's account of this process."""
+    """Bytes of a field of /proc/self/status."""
     with open("/proc/self/status", encoding="ascii") as status:
         return int(re.search(field + r":\s+(\d+) kB", status.read())[1]) * 1024
 

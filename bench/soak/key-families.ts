@@ -5,14 +5,14 @@ export interface KeyFamily {
   bytes: number;
 }
 
-/** Keys that are looked at in one round trip. */
+/** Keys per round trip. */
 const BATCH = 1_000;
 
-/** What is part of a name and differs from key to key: ids, digests, workers, days, attempts of a queue. */
+/** Variable parts of key names: ids, digests, workers, days, attempts of a queue. */
 const VARIABLE = [
   /\b(job|ds|ckpt|key|model|whk|dlv)_[0-9A-HJKMNP-TV-Z]{26}(-\d+)?/g,
   /\b[0-9a-f]{64}\b/g,
-  /(?<=worker[-:])stand-in-\d+/g,
+  /(?<=worker[-:])simulated-worker-\d+/g,
   /(?<=:usage:)\d+/g,
 ];
 
@@ -20,7 +20,7 @@ export function familyOf(key: string): string {
   return VARIABLE.reduce((name, part) => name.replace(part, '*'), key);
 }
 
-/** All keys of a Redis by family, with what `MEMORY USAGE` says of them. */
+/** All keys of a Redis by family, with their `MEMORY USAGE`. */
 export async function keyFamilies(redis: Redis): Promise<Record<string, KeyFamily>> {
   const families: Record<string, KeyFamily> = {};
   let cursor = '0';

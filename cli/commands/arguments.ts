@@ -7,7 +7,7 @@ export function count(text: string): number {
   throw new InvalidArgumentError('It must be a whole number of at least 1.');
 }
 
-/** A whole number, zero as well. */
+/** A whole number, including zero. */
 export function whole(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && Number.isInteger(value) && value >= 0) return value;
@@ -24,5 +24,5 @@ export function number(text: string): number {
 export const choice = (flags: string, description: string, values: readonly string[]): Option =>
   new Option(flags, description).choices(values);
 
-/** An option that may be given more than once. */
+/** An option that may be repeated. */
 export const several = (text: string, before: string[] = []): string[] => [...before, text];

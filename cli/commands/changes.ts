@@ -14,18 +14,18 @@ interface UpdateOptions {
   ranks?: number;
 }
 
-/** The commands that change what a job is, try it again, or take it away. */
+/** Commands that change, retry and delete jobs. */
 export function addChangeCommands(program: Command, run: Run): void {
   const command = (name: string, summary: string) =>
     program.command(name).summary(summary).addArgument(new NamedArgument('job'));
 
   command('update', "change a job's priority, labels or ranks")
-    .option('-p, --priority <number>', 'jobs of a higher one come first', number)
+    .option('-p, --priority <number>', 'jobs with higher priority are scheduled first', number)
     .option('-l, --label <key=value...>', 'set a label', several)
-    .option('--unlabel <key...>', 'take a label away', several)
-    .option('-r, --ranks <count>', 'the number of ranks that it asks for', count)
-    .option('--min-ranks <count>', 'the fewest ranks', count)
-    .option('--max-ranks <count>', 'the most ranks', count)
+    .option('--unlabel <key...>', 'remove a label', several)
+    .option('-r, --ranks <count>', 'the requested number of ranks', count)
+    .option('--min-ranks <count>', 'the minimum number of ranks', count)
+    .option('--max-ranks <count>', 'the maximum number of ranks', count)
     .action(
       run(async (context, id: string, options: UpdateOptions) => {
         const job = await context.client.jobs.update(id, patchOf(options));
@@ -39,19 +39,19 @@ export function addChangeCommands(program: Command, run: Run): void {
     }),
   );
   command('delete', 'delete a job that has ended')
-    .option('--artifacts', 'its checkpoints and exports as well')
+    .option('--artifacts', 'also delete its checkpoints and exports')
     .action(
       run(async (context, id: string, options: { artifacts?: boolean }) => {
         await context.client.jobs.delete(id, options);
         context.show({ deleted: id }, () => `${id}  deleted`);
       }),
     );
-  command('attempts', 'every time that a worker took the job').action(
+  command('attempts', "list the job's attempts").action(
     run(async (context, id: string) => {
       const attempts: Attempt[] = [];
       for await (const attempt of context.client.jobs.attempts(id)) attempts.push(attempt);
       const head = ['ATTEMPT', 'EPOCH', 'RANKS', 'OUTCOME', 'REASON', 'BLAME', 'STARTED', 'WORKERS'];
-      context.show(attempts, () => table(head, attempts.map(row), 'no worker has taken it yet'));
+      context.show(attempts, () => table(head, attempts.map(row), 'no attempt has started yet'));
     }),
   );
 }
@@ -60,7 +60,7 @@ function patchOf({ priority, label = [], unlabel = [], ranks, minRanks, maxRanks
   const labels = [
     ...label.map((text): [string, string] => {
       const [, name = '', value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
-      if (name === '') throw new CliError(`'${text}' is no label: write key=value`, EXIT.usage);
+      if (name === '') throw new CliError(`'${text}' is not a label: write key=value`, EXIT.usage);
       return [name, value];
     }),
     ...unlabel.map((name): [string, null] => [name, null]),

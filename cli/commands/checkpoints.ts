@@ -16,12 +16,12 @@ import { NamedArgument } from '../names.js';
 import { choice, count, number } from './arguments.js';
 
 const EXPORT_POLL_MS = 500;
-/** A large model for DeepSpeed is thousands of files; `--json` has them all. */
+/** A large model for DeepSpeed consists of thousands of files; `--json` lists them all. */
 const SHOWN_FILES = 20;
 export const FORMATS = ['safetensors', 'deepspeed_universal'] as const;
 export const DTYPES = ['bf16', 'fp16', 'fp32'] as const;
 
-/** The commands about checkpoints. */
+/** Commands for checkpoints. */
 export function addCheckpointCommands(program: Command, run: Run): void {
   program
     .command('checkpoints')
@@ -46,25 +46,25 @@ export function addCheckpointCommands(program: Command, run: Run): void {
     );
   program
     .command('sample')
-    .summary('let the model of a checkpoint write, or answer')
+    .summary('generate text from a checkpoint, or chat with it')
     .addArgument(new NamedArgument('checkpoint'))
     .argument(
       '[prompt]',
-      'how the text begins; with --chat what you say: without it, a line of standard input for each turn',
+      'the prompt; with --chat the message: without it, one line of standard input per turn',
     )
-    .option('--chat', 'have it answer a chat, by the chat template of its job')
-    .option('-n, --max-tokens <count>', 'at most so many tokens', count)
-    .option('-t, --temperature <number>', '0 takes the likeliest token each time', number)
-    .option('--top-k <count>', 'draw among so many of the likeliest', count)
-    .option('--top-p <share>', 'draw among the likeliest that add up to this share', number)
+    .option('--chat', 'chat, using the chat template of its job')
+    .option('-n, --max-tokens <count>', 'the maximum number of tokens', count)
+    .option('-t, --temperature <number>', '0 always takes the most likely token', number)
+    .option('--top-k <count>', 'sample from this many most likely tokens', count)
+    .option('--top-p <share>', 'sample from the most likely tokens with this total probability', number)
     .option('--seed <count>', 'the same seed gives the same text', count)
     .action(run(sample));
   program
     .command('export')
-    .summary('write the weights of a checkpoint in another format, and wait for it')
+    .summary('export the weights of a checkpoint in another format, and wait for it')
     .addArgument(new NamedArgument('checkpoint'))
-    .addOption(choice('--format <format>', 'of the files', FORMATS).default('safetensors'))
-    .addOption(choice('--dtype <dtype>', 'of the weights', DTYPES))
+    .addOption(choice('--format <format>', 'file format', FORMATS).default('safetensors'))
+    .addOption(choice('--dtype <dtype>', 'dtype of the weights', DTYPES))
     .action(run(exportCheckpoint));
 }
 
@@ -114,14 +114,14 @@ async function sample(
   const { chat, maxTokens: max_tokens, temperature, topK: top_k, topP: top_p, seed } = options;
   const drawing = { max_tokens, temperature, top_k, top_p, seed };
   if (chat) return converse(context, id, prompt, drawing);
-  if (prompt === undefined) throw new CliError('say how the text begins, or --chat', EXIT.usage);
+  if (prompt === undefined) throw new CliError('give a prompt, or --chat', EXIT.usage);
   const written = await context.client.checkpoints.sample(id, { prompt, ...drawing });
   context.show(written, () => written.prompt + written.completion);
 }
 
 type Drawing = Omit<SampleRequest, 'prompt' | 'messages'>;
 
-/** One question, or as many turns as there are lines. */
+/** Answers one message, or one per input line. */
 async function converse(
   context: Context,
   id: string,
@@ -137,11 +137,11 @@ async function converse(
   }
 }
 
-/** What somebody says, turn by turn; at a terminal a sign says whose turn it is. */
-async function* linesOf({ world, interactive }: Context): AsyncGenerator<string> {
-  const ask = () => interactive && world.stdout.write('> ');
+/** User messages, one per turn; a terminal shows a prompt for each. */
+async function* linesOf({ environment, interactive }: Context): AsyncGenerator<string> {
+  const ask = () => interactive && environment.stdout.write('> ');
   ask();
-  for await (const line of createInterface({ input: Readable.from(world.stdin) })) {
+  for await (const line of createInterface({ input: Readable.from(environment.stdin) })) {
     if (line.trim() !== '') yield line;
     ask();
   }

@@ -1,15 +1,15 @@
 import { Argument, type Command } from 'commander';
 import { Zerofleet } from '../../client/index.js';
 import { candidates, completionScript, SHELLS, type Shell } from '../completion.js';
-import { connectionOf, plainLines, type World } from '../context.js';
+import { connectionOf, type Environment, plainLines } from '../context.js';
 
-/** Somebody waits for a shell: names that do not come at once are not offered. */
+/** Timeout of name look-ups: the user waits for the shell. */
 const NAMES_TIMEOUT_MS = 2_000;
 
-export function addCompletionCommand(program: Command, { stdout, env }: World): void {
+export function addCompletionCommand(program: Command, { stdout, env }: Environment): void {
   program
     .command('completion')
-    .summary('a script that lets a shell complete commands, options, values and names')
+    .summary('print a script for shell completion of commands, options, values and names')
     .addArgument(new Argument('<shell>', 'which').choices(SHELLS))
     .action((shell: Shell) => {
       stdout.write(completionScript(program.name(), shell));
@@ -24,7 +24,7 @@ export function addCompletionCommand(program: Command, { stdout, env }: World): 
           retry: { tries: 1 },
           fetch: (request) => fetch(request, { signal: AbortSignal.timeout(NAMES_TIMEOUT_MS) }),
         });
-      // Without an API there are no names to offer; a shell has no place for an error.
+      // Without an API there are no names to offer, and a shell cannot show an error here.
       const found = await candidates(program, words, connect).catch(() => []);
       for (const { text, about } of found)
         stdout.write(`${text}\t${plainLines(about).replaceAll(/\s+/g, ' ')}\n`);

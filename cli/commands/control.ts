@@ -11,41 +11,45 @@ interface ForkOptions {
   set?: string[];
 }
 
-/** The commands that change what a job does. */
+/** Commands that control a job's execution. */
 export function addControlCommands(program: Command, run: Run): void {
   const command = (name: string, summary: string) =>
     program.command(name).summary(summary).addArgument(new NamedArgument('job'));
   const says = (context: Context, job: Job) =>
     context.show(job, () => `${job.id}  ${job.state}  ${rankCount(ranksOf(job))}`);
 
-  command('pause', 'save a checkpoint and give the ranks back').action(
+  command('pause', 'save a checkpoint and release the ranks').action(
     run(async (context, id: string) => says(context, await context.client.jobs.pause(id))),
   );
-  command('resume', 'go on with a paused job, on any number of ranks')
-    .option('-r, --ranks <count>', 'so many, if it may have them', count)
+  command('resume', 'resume a paused job, on any number of ranks')
+    .option('-r, --ranks <count>', 'the number of ranks', count)
     .action(
       run(async (context, id: string, { ranks }: { ranks?: number }) =>
         says(context, await context.client.jobs.resume(id, ranks === undefined ? {} : { ranks })),
       ),
     );
-  command('resize', 'change the number of ranks while it runs')
+  command('resize', 'change the number of ranks of a running job')
     .requiredOption('-r, --ranks <count>', 'how many', count)
     .action(
       run(async (context, id: string, { ranks }: { ranks: number }) =>
         says(context, await context.client.jobs.resize(id, ranks)),
       ),
     );
-  command('cancel', 'end a job for good').action(
+  command('cancel', 'cancel a job').action(
     run(async (context, id: string) => says(context, await context.client.jobs.cancel(id))),
   );
-  command('checkpoint', 'ask for a checkpoint at the next step').action(
+  command('checkpoint', 'request a checkpoint at the next step').action(
     run(async (context, id: string) => says(context, await context.client.jobs.checkpoint(id))),
   );
-  command('fork', 'a new job that goes on from a checkpoint of this one')
+  command('fork', 'create a new job that continues from a checkpoint of this one')
     .addOption(
-      new NamedOption('checkpoint', '-c, --from-checkpoint <checkpoint>', 'which; without it the newest'),
+      new NamedOption(
+        'checkpoint',
+        '-c, --from-checkpoint <checkpoint>',
+        'the checkpoint; default: the newest',
+      ),
     )
-    .option('--set <path=value>', 'change its document, as train.steps=400; more than once', several)
+    .option('--set <path=value>', 'change its document, e.g. train.steps=400; repeatable', several)
     .action(
       run(async (context, id: string, { fromCheckpoint, set = [] }: ForkOptions) => {
         const request = {

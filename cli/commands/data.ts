@@ -16,7 +16,7 @@ import { IN_PARTS_BYTES, inPartsFrom, uploadInParts } from './upload-parts.js';
 
 const FORMATS = ['text', 'jsonl', 'tokens'] as const;
 
-/** The commands about datasets and models. */
+/** Commands for datasets and models. */
 export function addDataCommands(program: Command, run: Run): void {
   const datasets = program.command('datasets').summary('list, upload and delete datasets');
   datasets.command('list', { isDefault: true }).summary('list them, newest first').action(run(listDatasets));
@@ -24,51 +24,48 @@ export function addDataCommands(program: Command, run: Run): void {
     .command('upload')
     .summary('upload a file')
     .argument('<file>', 'its path')
-    .option('--name <name>', 'a name for people; without it that of the file')
-    .addOption(choice('--format <format>', 'without it what the name ends in says', FORMATS))
-    .option(
-      '--in-parts',
-      `in parts, so that an interruption costs little; from ${inPartsFrom} on without a word`,
-    )
-    .option('--via-api', 'pass parts through the API, also where they could go straight to S3')
-    .option('--resume <upload>', 'go on with an upload of this file that was interrupted')
+    .option('--name <name>', 'a display name; default: the file name')
+    .addOption(choice('--format <format>', 'default: by the file extension', FORMATS))
+    .option('--in-parts', `upload in resumable parts; default from ${inPartsFrom} on`)
+    .option('--via-api', 'send parts through the API instead of directly to S3')
+    .option('--resume <upload>', 'resume an interrupted upload of this file')
     .action(run(uploadDataset));
   datasets
     .command('register')
     .summary('copy an object of a bucket that the operator allows')
     .argument('<uri>', 's3://bucket/key')
-    .option('--name <name>', 'a name for people; without it the last part of the key')
-    .addOption(choice('--format <format>', 'without it what the key ends in says', FORMATS))
+    .option('--name <name>', 'a display name; default: the last part of the key')
+    .addOption(choice('--format <format>', 'default: by the extension of the key', FORMATS))
     .action(run(registerDataset));
   datasets
     .command('download')
-    .summary('fetch one as it was uploaded; goes on where an interrupted call has ended')
+    .summary('download the uploaded content; resumes an interrupted download')
     .addArgument(new NamedArgument('dataset'))
-    .option('-o, --output <file>', 'where to put it; by default a file named as the id')
+    .option('-o, --output <file>', 'output file; default: named after the id')
     .action(run(downloadDataset));
   datasets
     .command('delete')
-    .summary('delete one that no job needs')
+    .summary('delete an unused dataset')
     .addArgument(new NamedArgument('dataset'))
     .action(run((context, id: string) => context.client.datasets.delete(id)));
 
-  const models = program.command('models').summary('list, upload and delete models to begin with');
+  const models = program.command('models').summary('list, upload and delete initial models');
   models.command('list', { isDefault: true }).summary('list them, newest first').action(run(listModels));
   models
     .command('upload')
     .summary('upload the folder of a Hugging Face model, or a tar archive of it')
-    .argument('<path>', 'of the folder, or of the archive')
-    .option('--name <name>', 'a name for people; without it that of the folder or file')
+    .argument('<path>', 'path of the folder or archive')
+    .option('--name <name>', 'a display name; default: the name of the folder or file')
     .action(run(uploadModel));
   models
     .command('register')
     .summary('copy the folder of a Hugging Face model from a bucket that the operator allows')
     .argument('<uri>', 's3://bucket/folder')
-    .option('--name <name>', 'a name for people; without it that of the folder')
+    .option('--name <name>', 'a display name; default: the name of the folder')
     .action(run(registerModel));
   models
     .command('delete')
-    .summary('delete one that no job needs')
+    .summary('delete an unused model')
     .addArgument(new NamedArgument('model'))
     .action(run((context, id: string) => context.client.models.delete(id)));
 }
@@ -79,7 +76,7 @@ async function downloadDataset(context: Context, id: string, options: { output?:
   const { bytes: size, digest } = await datasets.get(id);
   const show = bytesView(context, size);
   show.label(id);
-  context.farewell = 'the download goes on where it was when the same command is given again';
+  context.interruptMessage = 'the download resumes when the same command is repeated';
   try {
     await downloadFile({
       path,
@@ -128,7 +125,7 @@ async function statOf(file: string): Promise<Stats> {
   });
 }
 
-/** Of a file, in bytes. */
+/** Size of a file in bytes. */
 async function sizeOf(file: string): Promise<number> {
   const found = await statOf(file);
   if (!found.isFile()) throw new CliError(`${file} is not a file`, EXIT.usage);
@@ -180,7 +177,7 @@ async function uploadModel(context: Context, path: string, options: { name?: str
   const model = await context.client.models.create(options.name ?? basename(resolve(path)), archive);
   context.show(model, () => model.id);
   context.warn(model.warnings);
-  const ignored = model.ignored_files.length === 0 ? '' : `; left out: ${model.ignored_files.join(', ')}`;
+  const ignored = model.ignored_files.length === 0 ? '' : `; ignored: ${model.ignored_files.join(', ')}`;
   context.note(`${model.model_type ?? 'tokenizer'}, ${bytes(model.bytes)}, ${model.digest}${ignored}`);
 }
 

@@ -18,17 +18,17 @@ interface DownloadOptions {
 export function addDownloadCommand(program: Command, run: Run): void {
   program
     .command('download')
-    .summary('fetch the model of a job, a checkpoint, or an export of one')
+    .summary('download the model of a job, a checkpoint, or an export of a checkpoint')
     .addArgument(
       new NamedArgument(
         'source',
-        'a job: the model that it exported; a checkpoint, JOB@STEP: its own files, or with --format an export',
+        'a job: its exported model; a checkpoint, JOB@STEP: its own files, or with --format an export',
       ),
     )
-    .option('-o, --output <dir>', 'where to put it; by default a folder named as the id')
-    .addOption(choice('--format <format>', 'of an export', FORMATS))
-    .addOption(choice('--dtype <dtype>', 'of its weights', DTYPES))
-    .option('--via-api', 'pass the files on through the API, also where they could come straight from S3')
+    .option('-o, --output <dir>', 'output folder; default: named after the id')
+    .addOption(choice('--format <format>', 'format of an export', FORMATS))
+    .addOption(choice('--dtype <dtype>', 'dtype of its weights', DTYPES))
+    .option('--via-api', 'fetch files through the API instead of directly from S3')
     .action(run(download));
 }
 
@@ -43,14 +43,14 @@ async function download(context: Context, id: string, options: DownloadOptions):
     found.files.reduce((sum, file) => sum + file.bytes, 0),
   );
   const fetchFile: FetchFile = async (name, from, again) => {
-    // URLs that are no longer good are asked for anew.
+    // Expired URLs are requested again.
     if (again) found = await client.checkpoints.downloadUrls(checkpoint, request);
     const file = found.files.find((candidate) => candidate.name === name);
-    if (!file) throw new CliError(`${name} is no longer there`, EXIT.failed);
+    if (!file) throw new CliError(`${name} no longer exists`, EXIT.failed);
     return client.checkpoints.openFile(file, { from, signal: context.signal });
   };
   const done: string[] = [];
-  context.farewell = 'the download goes on where it was when the same command is given again';
+  context.interruptMessage = 'the download resumes when the same command is repeated';
   try {
     for (const { name, bytes: size, sha256 } of found.files) {
       show.label(name);
@@ -80,7 +80,7 @@ async function download(context: Context, id: string, options: DownloadOptions):
 
 type Source = { checkpoint: string } & Pick<DownloadRequest, 'format' | 'dtype'>;
 
-/** What is to be fetched: a job stands for the model that it has exported. */
+/** Files to fetch; a job stands for its exported model. */
 async function sourceOf(context: Context, id: string, { format, dtype }: DownloadOptions): Promise<Source> {
   const kind = { ...(format && { format }), ...(dtype && { dtype }) };
   if (id.startsWith('ckpt_')) return { checkpoint: id, ...kind };

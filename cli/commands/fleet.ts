@@ -8,25 +8,25 @@ import { choice, count } from './arguments.js';
 
 const DEVICES: readonly EstimateDevice[] = ['cpu', 'cuda'];
 
-/** The commands about what jobs run on. */
+/** Commands for workers, pools and memory estimates. */
 export function addFleetCommands(program: Command, run: Run): void {
-  program.command('workers').summary('machines that take jobs').action(run(listWorkers));
-  program.command('pools').summary('their slots, by pool').action(run(listPools));
+  program.command('workers').summary('list workers').action(run(listWorkers));
+  program.command('pools').summary('list pools with their slots').action(run(listPools));
   program
     .command('estimate')
-    .summary('memory that a rank of a job needs, for each number of ranks')
+    .summary('estimate the memory per rank of a job, for each number of ranks')
     .argument('<file>', 'the job document; - reads standard input')
     .option(
       '-r, --ranks <count...>',
-      'just these numbers of ranks',
+      'only these numbers of ranks',
       (text: string, before: number[] = []) => [...before, count(text)],
     )
     .addOption(choice('-d, --device <device>', 'cuda: the memory of a GPU', DEVICES).default('cpu'))
     .action(run(estimate));
 }
 
-/** Nothing is wrong where an autoscaler looks after them. */
-const COME = '; an autoscaler has them come when there is a job (zerofleet up --autoscale is one)';
+/** An empty list is normal with an autoscaler. */
+const AUTOSCALED_HINT = '; an autoscaler has them come when there is a job (zerofleet up --autoscale is one)';
 
 async function listWorkers(context: Context): Promise<void> {
   const workers = await context.client.workers();
@@ -45,16 +45,16 @@ async function listWorkers(context: Context): Promise<void> {
   const problems = workers.flatMap(({ id, problem, gpus, avoided }) => [
     ...(problem === null ? [] : [`${id}: ${problem}`]),
     ...avoided
-      // Both of a pair name it.
+      // Both workers of a pair report it.
       .filter(({ worker_id }) => id < worker_id)
       .map(
         ({ worker_id, job_id, until }) =>
-          `${id} and ${worker_id} could not reach each other: ${job_id} is not placed on both until ${until}`,
+          `${id} and ${worker_id} could not reach each other: ${job_id} avoids placing ranks on both until ${until}`,
       ),
     ...gpus.flatMap(({ uuid, problem }) => (problem === null ? [] : `${uuid} of ${id}: ${problem}`)),
   ]);
   context.show(workers, () =>
-    [table(head, rows, `no workers${COME}`), ...problems.map(plainText)].join('\n'),
+    [table(head, rows, `no workers${AUTOSCALED_HINT}`), ...problems.map(plainText)].join('\n'),
   );
 }
 
@@ -78,10 +78,10 @@ async function listPools(context: Context): Promise<void> {
     pool.groups.map(({ numerics }) => numerics ?? '–').join(', '),
   ]);
   const head = ['POOL', 'WORKERS', 'SLOTS', 'RUNNING', 'WAITING', 'ON', 'NUMERICS'];
-  context.show(pools, () => table(head, rows, `no pools${COME}`));
+  context.show(pools, () => table(head, rows, `no pools${AUTOSCALED_HINT}`));
 }
 
-/** What its ranks run on; problems are told of as a number. */
+/** GPUs of a pool's workers; the number of GPUs with problems is appended. */
 function poolGpus({ groups }: Pool): string {
   const gpus = groups.flatMap((group) => group.gpus);
   if (gpus.length === 0) return groups.length === 0 ? '–' : 'CPU';
@@ -96,7 +96,7 @@ interface EstimateOptions {
 }
 
 async function estimate(context: Context, file: string, { ranks, device }: EstimateOptions): Promise<void> {
-  const found = await context.client.estimate(await readSpec(file, context.world), ranks, device);
+  const found = await context.client.estimate(await readSpec(file, context.environment), ranks, device);
   context.show(found, () => memoryTable(found));
   if (device === 'cuda')
     context.note(

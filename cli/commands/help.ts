@@ -2,13 +2,13 @@ import type { Command } from 'commander';
 import { nearestName } from '../../contracts/index.js';
 import { CliError, EXIT } from '../context.js';
 
-/** `help GROUP COMMAND`, which the library does not know. */
+/** Adds `help GROUP COMMAND`, which commander does not support. */
 export function addHelpCommand(program: Command): void {
   program
     .helpCommand(false)
     .command('help')
     .summary('show what a command does, and its options')
-    .argument('[command...]', 'its name; of a command of a group both names')
+    .argument('[command...]', 'name of the command; for a command in a group, both names')
     .action((names: string[]) => {
       let found = program;
       for (const name of names) {

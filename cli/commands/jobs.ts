@@ -9,16 +9,16 @@ import { readSpec } from '../spec-file.js';
 import { watchJob } from '../watch.js';
 import { choice, count, several } from './arguments.js';
 
-/** The commands about jobs. */
+/** Commands for jobs. */
 export function addJobCommands(program: Command, run: Run): void {
   program
     .command('submit')
     .summary('create a job from a YAML or JSON file')
     .argument('<file>', 'the job document; - reads standard input')
-    .option('-w, --watch', 'stay and watch it')
-    .option('--dry-run', 'only check it, and tell what it reads, the time and the memory that it needs')
-    .option('--set <path=value>', 'change the document, as train.steps=400; more than once', several)
-    .option('--idempotency-key <key>', 'the same key again answers with the same job')
+    .option('-w, --watch', 'watch the job until it ends')
+    .option('--dry-run', 'only validate it, and estimate its data, time and memory')
+    .option('--set <path=value>', 'change the document, e.g. train.steps=400; repeatable', several)
+    .option('--idempotency-key <key>', 'repeating the key returns the same job')
     .action(run(submit));
   program
     .command('list')
@@ -27,9 +27,9 @@ export function addJobCommands(program: Command, run: Run): void {
     .option('--name <name>', 'only jobs with this name')
     .option('--pool <pool>', 'only jobs of this pool')
     .option('-l, --label <key=value...>', 'only jobs with all of these labels', several)
-    .option('--since <time>', 'only jobs created after this time, as 2026-03-01T00:00:00Z')
+    .option('--since <time>', 'only jobs created after this time, e.g. 2026-03-01T00:00:00Z')
     .option('--before <time>', 'only jobs created before this time')
-    .option('-n, --limit <count>', 'at most so many', count, 20)
+    .option('-n, --limit <count>', 'maximum number of jobs', count, 20)
     .action(run(list));
   program
     .command('get')
@@ -48,9 +48,9 @@ export function addJobCommands(program: Command, run: Run): void {
     .action(run((context, id: string) => watchToEnd(context, id)));
   program
     .command('events')
-    .summary('what has happened to a job')
+    .summary('show the events of a job')
     .addArgument(new NamedArgument('job'))
-    .option('-f, --follow', 'go on with what happens, until it ends')
+    .option('-f, --follow', 'follow new events until the job ends')
     .action(run(events));
 }
 
@@ -62,7 +62,7 @@ interface SubmitOptions {
 }
 
 async function submit(context: Context, file: string, options: SubmitOptions): Promise<void> {
-  const spec = withSettings(await readSpec(file, context.world), options.set ?? []);
+  const spec = withSettings(await readSpec(file, context.environment), options.set ?? []);
   if (options.dryRun) {
     const checked = await context.client.jobs.dryRun(spec);
     context.warn(checked.warnings);
@@ -71,7 +71,7 @@ async function submit(context: Context, file: string, options: SubmitOptions): P
   }
   const { data, model } = spec;
   for (const uri of [data?.uri, data?.tokenizer, model && initFromOf(model)?.uri])
-    if (uri?.startsWith('s3://')) context.note(`${uri} is copied first, unless it was before`);
+    if (uri?.startsWith('s3://')) context.note(`${uri} is copied first, unless a copy exists`);
   const { idempotencyKey } = options;
   const job = await context.client.jobs.create(spec, { ...(idempotencyKey && { idempotencyKey }) });
   context.warn(job.warnings);

@@ -13,50 +13,50 @@ import { age, table } from '../format.js';
 import { NamedArgument, NamedOption } from '../names.js';
 import { count, whole } from './arguments.js';
 
-/** The commands about API keys and what was done with them. */
+/** Commands for API keys and the audit log. */
 export function addKeyCommands(program: Command, run: Run): void {
-  const keys = program.command('keys').summary('list, make, rotate and revoke API keys');
+  const keys = program.command('keys').summary('list, create, rotate and revoke API keys');
   keys
     .command('list', { isDefault: true })
     .summary('list them, newest first')
-    .option('--project <name>', 'of another project; for operators')
+    .option('--project <name>', 'keys of another project; for operators')
     .action(run(listKeys));
   keys
     .command('create')
-    .summary('make a key; its secret is shown this once')
-    .argument('<name>', 'a name for people')
+    .summary('create a key; its secret is shown only once')
+    .argument('<name>', 'a display name')
     .requiredOption('-s, --scope <scope...>', SCOPES.join(', '), addScope)
     .option('--project <name>', 'its project; for operators')
-    .option('--expires <time>', 'from when on it is refused, e.g. 2027-01-31 or 2027-01-31T12:00:00Z', time)
-    .option('--requests-per-minute <count>', 'how often it may ask', count)
+    .option('--expires <time>', 'expiry, e.g. 2027-01-31 or 2027-01-31T12:00:00Z', time)
+    .option('--requests-per-minute <count>', 'requests per minute', count)
     .action(run(createKey));
   keys
     .command('rotate')
-    .summary('give a key a new secret, which is shown this once')
+    .summary('give a key a new secret, which is shown only once')
     .addArgument(new NamedArgument('key'))
-    .option('--overlap <seconds>', 'how long the secret before works on; a day unless said otherwise', whole)
+    .option('--overlap <seconds>', 'how long the previous secret stays valid; default: one day', whole)
     .action(
       run(async (context, id: string, { overlap }: { overlap?: number }) => {
         const key = await context.client.apiKeys.rotate(id, overlap);
         showSecret(context, key);
         if (key.previous_secret_until !== null)
-          context.note(`the secret before works until ${key.previous_secret_until}`);
+          context.note(`the previous secret is valid until ${key.previous_secret_until}`);
       }),
     );
   keys
     .command('revoke')
-    .summary('refuse a key from now on')
+    .summary('revoke a key')
     .addArgument(new NamedArgument('key'))
     .action(run((context, id: string) => context.client.apiKeys.revoke(id)));
   program
     .command('audit')
-    .summary('who has changed what, newest first')
-    .addOption(new NamedOption('key', '--key <key>', 'only what was done with this key'))
-    .option('--operation <name>', 'only this, e.g. cancelJob')
-    .option('--resource <id>', 'only what was done to this')
-    .option('--since <time>', 'only from then on', time)
-    .option('--until <time>', 'only up to then', time)
-    .option('-n, --limit <count>', 'so many entries', count, 50)
+    .summary('show the audit log, newest first')
+    .addOption(new NamedOption('key', '--key <key>', 'only requests with this key'))
+    .option('--operation <name>', 'only this operation, e.g. cancelJob')
+    .option('--resource <id>', 'only requests for this resource')
+    .option('--since <time>', 'only from this time on', time)
+    .option('--until <time>', 'only up to this time', time)
+    .option('-n, --limit <count>', 'maximum number of entries', count, 50)
     .action(run(listAudit));
 }
 
@@ -112,10 +112,10 @@ async function createKey(context: Context, name: string, options: CreateOptions)
   showSecret(context, await context.client.apiKeys.create(request));
 }
 
-/** The secret alone on standard output, so that it can go straight to where secrets are kept. */
+/** Prints only the secret on standard output, so that it can be piped into a secret store. */
 function showSecret(context: Context, key: NewApiKey): void {
   context.show(key, () => key.secret);
-  context.note(`${key.id}: keep the secret now, it is not shown again`);
+  context.note(`${key.id}: store the secret now, it is not shown again`);
 }
 
 function addScope(text: string, before: Scope[] = []): Scope[] {

@@ -10,24 +10,24 @@ interface LogsOptions {
   lines?: number;
 }
 
-/** The command about log lines of ranks. */
+/** The command for log lines of ranks. */
 export function addLogCommands(program: Command, run: Run): void {
   program
     .command('logs')
-    .summary('what the ranks of a job have written')
+    .summary("show the log lines of a job's ranks")
     .addArgument(new NamedArgument('job'))
-    .option('-f, --follow', 'go on with what they write, until the job ends; Ctrl-C leaves it running')
+    .option('-f, --follow', 'follow new lines until the job ends; Ctrl-C leaves the job running')
     .option('-r, --rank <rank>', 'only this rank', whole)
-    .option('-n, --lines <count>', 'only the last so many', count)
+    .option('-n, --lines <count>', 'only the last lines', count)
     .action(run(logs));
 }
 
 async function logs(context: Context, id: string, { follow, rank, lines }: LogsOptions): Promise<void> {
   const { client, signal } = context;
   if (follow) {
-    // The terminal has shown ^C in the middle of a line.
+    // The terminal has printed ^C in the middle of a line.
     const begin = context.interactive ? '\n' : '';
-    context.farewell = `${begin}the job goes on; see its log again with: zerofleet logs ${id} -f`;
+    context.interruptMessage = `${begin}the job keeps running; show its log again with: zerofleet logs ${id} -f`;
   }
   const of = rank === undefined ? {} : { rank };
   const kept: JobLog[] = [];
@@ -46,6 +46,6 @@ async function logs(context: Context, id: string, { follow, rank, lines }: LogsO
 function show(context: Context, line: JobLog): void {
   const { at, rank, stream, message } = line;
   const who = `${rank === null ? 'job' : `rank ${rank}`}${stream === 'stdout' ? '' : ` ${stream}`}`;
-  // Whatever answers as the API, nothing of a line is a command to this terminal.
+  // Lines of any server are stripped of terminal commands.
   context.show(line, () => `${at.slice(11, 23)}  ${who.padEnd(13)}  ${plainText(message)}`);
 }

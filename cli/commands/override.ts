@@ -4,7 +4,7 @@ import { CliError, EXIT, type Run } from '../context.js';
 import { NamedArgument } from '../names.js';
 import { number, whole } from './arguments.js';
 
-/** A number, or back to what the document says without overrides. */
+/** A number, or 'back' for the document's value without overrides. */
 type Value = number | 'back';
 
 interface OverrideOptions {
@@ -13,15 +13,19 @@ interface OverrideOptions {
   lossScale?: Value;
 }
 
-/** The command that changes the learning rate or the loss scale of a job that may be running. */
+/** The command that overrides the learning rate or the loss scale of a job, even while it runs. */
 export function addOverrideCommand(program: Command, run: Run): void {
   program
     .command('override')
     .summary('change the learning rate or the loss scale of a job from a step on')
     .addArgument(new NamedArgument('job'))
-    .option('--step <count>', 'steps that are done before it counts; default: those that are done now', whole)
-    .option('--lr <rate>', '"schedule": that of its schedule again', orBack('schedule'))
-    .option('--loss-scale <scale>', '"scaler": that of its loss scaler again', orBack('scaler'))
+    .option(
+      '--step <count>',
+      'completed steps before the override applies; default: the current number',
+      whole,
+    )
+    .option('--lr <rate>', '"schedule": restore the schedule', numberOrBack('schedule'))
+    .option('--loss-scale <scale>', '"scaler": restore the loss scaler', numberOrBack('scaler'))
     .action(
       run(async (context, id: string, { step, lr, lossScale }: OverrideOptions) => {
         if (lr === undefined && lossScale === undefined)
@@ -40,14 +44,14 @@ export function addOverrideCommand(program: Command, run: Run): void {
     );
 }
 
-/** The list with one entry more; with what one of the same step says of the other setting. */
+/** The list with one more entry, merged with an entry of the same step for the other setting. */
 function withEntry(overrides: Overrides, entry: Overrides[number]): Overrides {
   const others = overrides.filter(({ step }) => step !== entry.step);
   const before = overrides.find(({ step }) => step === entry.step);
   return [...others, { ...before, ...entry }].sort((a, b) => a.step - b.step);
 }
 
-const orBack =
+const numberOrBack =
   (word: string) =>
   (text: string): Value =>
     text === word ? 'back' : number(text);

@@ -3,24 +3,24 @@ import type { Context, Run } from '../context.js';
 import { bytes, duration, table } from '../format.js';
 import { whole } from './arguments.js';
 
-/** The commands about what projects use. */
+/** Commands for usage and quotas of projects. */
 export function addProjectCommands(program: Command, run: Run): void {
   program
     .command('usage')
-    .summary('what the project has used by day, and what it has now')
-    .option('--from <day>', 'the first day, e.g. 2026-11-01; thirty days unless said otherwise')
-    .option('--to <day>', 'the last day; today unless said otherwise')
+    .summary("show the project's usage by day, and its current usage")
+    .option('--from <day>', 'the first day, e.g. 2026-11-01; default: thirty days ago')
+    .option('--to <day>', 'the last day; default: today')
     .action(run(usage));
-  program.command('whoami').summary('whose key this is, and what it may').action(run(whoami));
+  program.command('whoami').summary('show the project and scopes of the API key').action(run(whoami));
   const projects = program.command('projects').summary('list projects and set their quotas; for operators');
-  projects.command('list', { isDefault: true }).summary('list them with what they use').action(run(list));
+  projects.command('list', { isDefault: true }).summary('list them with their usage').action(run(list));
   projects
     .command('quota')
-    .summary('set what a project may use; a limit that is left out is none')
+    .summary('set the quotas of a project; an omitted limit is unlimited')
     .argument('<project>', 'its name')
-    .option('--max-jobs <count>', 'jobs that have not ended', whole)
-    .option('--max-ranks <count>', 'ranks that they ask for', whole)
-    .option('--max-storage <bytes>', 'datasets, models and checkpoints', whole)
+    .option('--max-jobs <count>', 'unfinished jobs', whole)
+    .option('--max-ranks <count>', 'ranks requested by them', whole)
+    .option('--max-storage <bytes>', 'storage of datasets, models and checkpoints', whole)
     .action(run(setQuota));
 }
 

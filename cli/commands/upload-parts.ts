@@ -6,7 +6,7 @@ import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { bytes } from '../format.js';
 
-/** Files of this size on are sent in parts: what takes long is interrupted some day. */
+/** Minimum size of files that are sent in parts: long uploads are likely to be interrupted. */
 export const IN_PARTS_BYTES = 64 * 1024 ** 2;
 
 export interface FileToSend {
@@ -17,10 +17,7 @@ export interface FileToSend {
   via: 'auto' | 'api';
 }
 
-/**
- * Sends a file in parts; Ctrl-C leaves what has arrived, and says how to go on.
- * @param resumed an upload of this file that was interrupted
- */
+/** Sends a file in parts. Ctrl-C keeps the received parts and prints how to resume. @param resumed an interrupted upload of this file */
 export async function uploadInParts(
   context: Context,
   what: FileToSend,
@@ -33,8 +30,8 @@ export async function uploadInParts(
     ? await uploads.get(resumed)
     : await uploads.begin({ name, format, bytes: size, digest });
   if (upload.digest !== digest || upload.bytes !== size)
-    throw new CliError(`${file} is not the file that ${upload.id} was begun with`, EXIT.usage);
-  context.farewell = `what has arrived is kept for a day; to go on: zerofleet datasets upload ${file} --resume ${upload.id}`;
+    throw new CliError(`${file} is not the file of upload ${upload.id}`, EXIT.usage);
+  context.interruptMessage = `received parts are kept for a day; to resume: zerofleet datasets upload ${file} --resume ${upload.id}`;
   const content = await open(file);
   try {
     return await send(context, upload, content, { file, via });
@@ -52,7 +49,7 @@ async function send(
   const { signal } = context;
   const view = bytesView(context, upload.bytes);
   const there = upload.received_parts.length;
-  if (there > 0) context.note(`${there} of ${upload.num_parts} parts are there`);
+  if (there > 0) context.note(`${there} of ${upload.num_parts} parts have arrived`);
   view.label(file);
   let sent = 0;
   try {
@@ -62,7 +59,7 @@ async function send(
       const { bytesRead } = await content.read(part, 0, part.length, begin);
       if (bytesRead < part.length)
         throw new CliError(`${file} has become shorter while it was read`, EXIT.failed);
-      // What is before this part has arrived.
+      // The parts before this one have arrived.
       view.add(begin - sent);
       sent = begin;
       return part;
@@ -75,12 +72,12 @@ async function send(
   }
 }
 
-/** Tells a file that has changed since its upload was begun. */
+/** Digest of the file, to detect that it has changed since its upload began. */
 async function digestOf(file: string, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
   for await (const piece of createReadStream(file, { signal })) hash.update(piece as Buffer);
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** For the help: from which size on files go this way. */
+/** Minimum size for uploads in parts, for the help text. */
 export const inPartsFrom = bytes(IN_PARTS_BYTES);

@@ -5,36 +5,32 @@ import { age, table } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { count } from './arguments.js';
 
-/** The commands about webhooks. */
+/** Commands for webhooks. */
 export function addWebhookCommands(program: Command, run: Run): void {
-  const webhooks = program.command('webhooks').summary('who is told of events');
+  const webhooks = program.command('webhooks').summary('list, create and manage webhooks');
   webhooks.command('list', { isDefault: true }).summary('list them, newest first').action(run(listWebhooks));
   webhooks
     .command('add')
-    .summary('have events of jobs sent to a URL; prints the id and the secret, which is not told again')
+    .summary('send events of jobs to a URL; prints the id and the secret, which is shown only once')
     .argument('<url>', 'https://…')
-    .option('--events <types...>', 'only these, e.g. job.state or checkpoint.*')
-    .option('--named', 'only of jobs that name the webhook in notify.webhooks')
+    .option('--events <types...>', 'only these events, e.g. job.state or checkpoint.*')
+    .option('--named', 'only events of jobs that list the webhook in notify.webhooks')
     .option('--description <text>', 'for people')
     .action(run(addWebhook));
   webhooks
     .command('rotate')
-    .summary('give one a new secret; prints it')
+    .summary('create and print a new secret')
     .addArgument(new NamedArgument('webhook'))
-    .option(
-      '--overlap <seconds>',
-      'for how long the secret of before signs as well; a day if nothing is said',
-      count,
-    )
+    .option('--overlap <seconds>', 'how long the previous secret also signs; default: one day', count)
     .action(run(rotate));
   webhooks
     .command('ping')
-    .summary('send a message to try one; its deliveries say what became of it')
+    .summary('send a test message; its deliveries show the result')
     .addArgument(new NamedArgument('webhook'))
     .action(run(ping));
   webhooks
     .command('deliveries')
-    .summary('what was sent to one, newest first')
+    .summary('list its deliveries, newest first')
     .addArgument(new NamedArgument('webhook'))
     .action(run(listDeliveries));
   webhooks
@@ -45,12 +41,12 @@ export function addWebhookCommands(program: Command, run: Run): void {
     .action(run(redeliver));
   webhooks
     .command('enable')
-    .summary('send messages again to one that was disabled')
+    .summary('enable a disabled webhook')
     .addArgument(new NamedArgument('webhook'))
     .action(run((context, id: string) => context.client.webhooks.update(id, { enabled: true })));
   webhooks
     .command('delete')
-    .summary('send nothing there any more')
+    .summary('delete a webhook')
     .addArgument(new NamedArgument('webhook'))
     .action(run((context, id: string) => context.client.webhooks.delete(id)));
 }
@@ -104,7 +100,7 @@ async function listDeliveries(context: Context, id: string): Promise<void> {
     return [delivery.id, delivery.message.type, about, delivery.state, tries, String(answer)];
   });
   const head = ['DELIVERY', 'EVENT', 'JOB', 'STATE', 'TRIES', 'LAST'];
-  context.show(found, () => table(head, rows, 'nothing was sent'));
+  context.show(found, () => table(head, rows, 'no deliveries'));
 }
 
 async function ping(context: Context, id: string): Promise<void> {

@@ -12,7 +12,7 @@ export interface Seen {
 
 export type Answer = (response: ServerResponse, request: IncomingMessage) => void;
 
-/** A server on loopback that answers one request after the other as the list says, and remembers them. */
+/** A server on loopback that answers requests in order from a list and records them. */
 export async function scriptedServer(t: Test, answers: Answer[]): Promise<{ url: string; seen: Seen[] }> {
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {
@@ -37,5 +37,5 @@ export const json =
   (response) =>
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 
-/** The connection breaks before there is an answer. */
+/** Breaks the connection before an answer. */
 export const breakOff: Answer = (_response, request) => request.socket.destroy();

@@ -4,7 +4,7 @@ import { buildCorpus } from './corpus.js';
 
 const page = (title: string) => `# ${title}\n\n${`${title} is described here. `.repeat(40)}\n`;
 
-t.test('takes documentation, once, and leaves the rest', async (t) => {
+t.test('uses each documentation file once and ignores other files', async (t) => {
   const dir = t.testdir({
     one: { 'README.md': page('one'), 'CHANGELOG.md': page('changes'), 'LICENSE.md': page('license') },
     two: { docs: { 'guide.MD': page('guide') }, 'copy.md': page('one'), 'index.js': page('code') },
@@ -16,7 +16,7 @@ t.test('takes documentation, once, and leaves the rest', async (t) => {
   t.notOk(/changes|license|code|too short/.test(text.toString()));
 });
 
-t.test('the same files give the same text, whatever order they are listed in', async (t) => {
+t.test('the same files give the same text in any order', async (t) => {
   const files = {
     a: { 'README.md': page('a') },
     b: { 'README.md': page('b') },
@@ -27,7 +27,7 @@ t.test('the same files give the same text, whatever order they are listed in', a
   t.ok(first.equals(buildCorpus(t.testdir(reversed), 1e6).text));
 });
 
-t.test('bytes that are not UTF-8 stay out, and the limit holds', async (t) => {
+t.test('files that are not UTF-8 are skipped, and the limit holds', async (t) => {
   const dir = t.testdir({
     latin1: { 'README.md': '' },
     ok: { 'README.md': page('ok') },

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 
-/** A text made of real documentation, the same for the same installed packages. */
+/** A text of real documentation, deterministic for the same installed packages. */
 export interface Corpus {
   text: Buffer;
   num_files: number;
@@ -11,7 +11,7 @@ export interface Corpus {
 
 const MIN_FILE_BYTES = 500;
 
-/** Markdown files below `dir` in order of their path, links not followed. */
+/** Markdown files below `dir` in order of their path, without following links. */
 function markdownFiles(dir: string): string[] {
   const entries = readdirSync(dir, { withFileTypes: true });
   const found = entries.flatMap((entry) => {
@@ -25,11 +25,10 @@ function markdownFiles(dir: string): string[] {
 /**
  * Joins the Markdown files of the installed packages into one text.
  *
- * Changelogs and licences are left out (lists of versions and the same page hundreds of times), as is a file that is there
- * twice. Files are taken in order of the hash of their path: any limit then cuts across all packages rather than after those
- * whose names come first.
+ * Changelogs, licences (repetitive) and duplicate files are skipped. Files are ordered by the hash of their path: any limit then
+ * samples all packages instead of the alphabetically first ones.
  * @param packagesDir the node_modules directory
- * @param maxBytes upper bound of the text; a file that does not fit any more is passed over
+ * @param maxBytes upper bound of the text; a file that does not fit is skipped
  */
 export function buildCorpus(packagesDir: string, maxBytes: number): Corpus {
   const hash = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');

@@ -1,4 +1,4 @@
-/** `npm run quickstart`: one job from upload to weights on the embedded stack, and the proof that its interruption left no trace. */
+/** `npm run quickstart`: one job from upload to weights on the embedded stack, and the proof that its interruption changed no bit. */
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,12 +15,12 @@ import { Quickstart, QuickstartError, type QuickstartResult } from './run.js';
 const CORPUS_MAX_BYTES = 4_000_000;
 const PROMPT = '## Usage\n';
 const SAMPLE_BYTES = 300;
-/** As a shell reports a program that Ctrl-C has ended. */
+/** Exit code of shells for a program ended by Ctrl-C. */
 const INTERRUPTED_EXIT_CODE = 130;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-/** The person's configuration, except that any free port will do and the logs leave the terminal to the progress. */
+/** The user's configuration, with any free port and logs in a file, so that the terminal shows the progress. */
 function quickstartConfig(): Config {
   return loadConfig({ ...process.env, ZEROFLEET_PORT: process.env.ZEROFLEET_PORT || '0' });
 }
@@ -43,18 +43,16 @@ async function showSample({ main }: QuickstartResult, objectsDir: string): Promi
     seed: 1,
   });
   say(`\nExported as Hugging Face safetensors: ${relative(process.cwd(), modelDir)}`);
-  say('A sample of what it writes (a small model after a minute of training):\n');
+  say('A sample of its output (a small model after a minute of training):\n');
   say(text.replaceAll(/^/gm, '  | '));
 }
 
 function showNextCommands(config: Config): void {
   const keyFile = relative(process.cwd(), join(config.data_dir, 'api-key'));
   say('\nNext');
-  say(
-    '  npm start                                     the stack in the foreground; these jobs are still there',
-  );
+  say('  npm start                                     the stack in the foreground; with these jobs');
   say('  open http://127.0.0.1:8080                    the dashboard, once it runs');
-  say(`  cat ${keyFile.padEnd(42)}the API key that the dashboard asks for`);
+  say(`  cat ${keyFile.padEnd(42)}the API key for the dashboard`);
   say(`  curl -H "Authorization: Bearer $(cat ${keyFile})" http://127.0.0.1:8080/v1/jobs`);
   say('  npm run bench -- train --config llama-tiny    tokens per second on this machine');
 }
@@ -64,7 +62,7 @@ async function story(stack: Stack, config: Config, signal: AbortSignal): Promise
   signal.throwIfAborted();
   if (url === null || firstKey === null) throw new QuickstartError('the stack has no API');
   say(`Dashboard and API while this runs: ${url}`);
-  if (firstKey.isNew) say(`API key, kept in ${firstKey.file}: ${firstKey.secret}`);
+  if (firstKey.isNew) say(`API key, stored in ${firstKey.file}: ${firstKey.secret}`);
 
   const corpus = buildCorpus(join(projectRoot(), 'node_modules'), CORPUS_MAX_BYTES);
   const megabytes = (corpus.text.length / 1e6).toFixed(1);

@@ -3,10 +3,10 @@ import type { Job } from '../../contracts/index.js';
 
 const PLAIN_STEPS_PERCENT = 10;
 
-/** Shows how far a job is. */
+/** Shows the progress of a job. */
 export interface JobProgressView {
   update(job: Job): void;
-  /** Ends the display; nothing is printed after it. Idempotent. */
+  /** Ends the display. Idempotent. */
   close(): void;
 }
 
@@ -17,7 +17,7 @@ const ranks = (job: Job) => {
 const loss = (job: Job) => job.progress.loss?.toFixed(3) ?? '–';
 const rate = (job: Job) => Math.round(job.progress.tokens_per_second ?? 0).toLocaleString('en');
 
-/** A bar that is drawn in place, for terminals. */
+/** A bar drawn in place, for terminals. */
 function barView(label: string, total: number): JobProgressView {
   const options: Options = {
     format: `  ${label} {bar} {percentage} %  step {value}/{total}  loss {loss}  {rate} tokens/s  {ranks} {state}`,
@@ -25,7 +25,7 @@ function barView(label: string, total: number): JobProgressView {
     barIncompleteChar: '░',
     barsize: 24,
     hideCursor: true,
-    // The stack has a signal handler of its own, which closes the bar.
+    // The stack has its own signal handler, which closes the bar.
     gracefulExit: false,
     linewrap: false,
   };
@@ -41,7 +41,7 @@ function barView(label: string, total: number): JobProgressView {
   };
 }
 
-/** One line for every tenth of the work, for logs. */
+/** Prints one line per tenth of the work, for logs. */
 function lineView(label: string): JobProgressView {
   let shown = 0;
   return {

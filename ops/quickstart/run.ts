@@ -1,17 +1,17 @@
-/** The story of the quickstart, told to the HTTP API only. */
+/** Steps of the quickstart, using the HTTP API only. */
 
 import { ApiError, type Zerofleet } from '../../client/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { jobProgressView } from './progress.js';
 
-/** Long enough for the loss to fall clearly, short enough for a first look. */
+/** Long enough for a clear fall of the loss, short enough for a demo. */
 const STEPS = 300;
 const PAUSE_AT = STEPS / 2;
 const FIRST_RANKS = 2;
 const SECOND_RANKS = 3;
 const POLL_MS = 100;
 
-/** What the quickstart found out. */
+/** Result of the quickstart. */
 export interface QuickstartResult {
   /** The job that was paused and resumed. */
   main: Job;
@@ -19,7 +19,7 @@ export interface QuickstartResult {
   reference: Job;
 }
 
-/** A job that did not end as it should. */
+/** A job did not succeed. */
 export class QuickstartError extends Error {
   override readonly name = 'QuickstartError';
 }
@@ -54,10 +54,10 @@ export class Quickstart {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** The job that would go on at the next start if nobody cancelled it. */
+  /** The job that would continue at the next start unless it is cancelled. */
   private unfinished: string | null = null;
 
-  /** Cancels what an interruption or an error left. Idempotent; a job that has ended already is left alone. */
+  /** Cancels the unfinished job after an interruption or error. Idempotent; no effect on a finished job. */
   async cancel(): Promise<void> {
     const id = this.unfinished;
     this.unfinished = null;

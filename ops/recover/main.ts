@@ -1,4 +1,4 @@
-/** `npm run recover`: makes the records that Redis has lost again, from the object store, and prints what it put back. */
+/** `npm run recover`: restores records lost with Redis from the object store, and prints a summary. */
 import { fileURLToPath } from 'node:url';
 import { JOB_STATES } from '../../contracts/index.js';
 import { type Recovered, recover } from '../../control/recovery/recover.js';
@@ -9,7 +9,7 @@ import { explainStartError } from '../../stack/main.js';
 import { UsageError } from '../../stack/options.js';
 import { withStores } from '../../stack/with-stores.js';
 
-/** Runs it with the configuration that the stack has; sets the exit code. */
+/** Runs it with the stack's configuration; sets the exit code. */
 export async function main(args: readonly string[]): Promise<void> {
   try {
     if (args.length > 0)
@@ -34,9 +34,9 @@ function summary(found: Recovered): string {
     `recovered ${datasets} datasets, ${models} models, ${checkpoints} checkpoints`,
     `jobs: ${states.join(', ') || 'none'}`,
   ];
-  if (untouched > 0) lines.push(`${untouched} jobs were there, and stay as they are`);
-  if (unaccepted > 0) lines.push(`${unaccepted} job documents left out that were never acknowledged`);
-  if (unusable > 0) lines.push(`${unusable} documents left out that can't be read; the log names them`);
+  if (untouched > 0) lines.push(`${untouched} jobs exist and are unchanged`);
+  if (unaccepted > 0) lines.push(`${unaccepted} job documents skipped that were never acknowledged`);
+  if (unusable > 0) lines.push(`${unusable} documents skipped that cannot be read; the log lists them`);
   return `${lines.join('\n')}\n`;
 }
 

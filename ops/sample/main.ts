@@ -28,7 +28,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** What to do, or null for a command line that cannot be followed. */
+/** Parses the command line; null if it is invalid. */
 function readRequest(args: readonly string[]): { dir: string; options: SampleTextOptions } | null {
   const parsed = parse(args);
   if (parsed === null) return null;

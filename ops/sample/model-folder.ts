@@ -9,12 +9,12 @@ interface TensorEntry {
   data_offsets: [number, number];
 }
 
-/** A model folder that cannot be used; the message says why. */
+/** An unusable model folder; the message contains the reason. */
 export class ModelFolderError extends Error {
   override readonly name = 'ModelFolderError';
 }
 
-/** What a Hugging Face config.json says about the network. */
+/** Network properties of a Hugging Face config.json. */
 function modelConfig(document: Record<string, unknown>): ModelConfig {
   const { config, errors } = importConfig(document);
   const [first] = errors;
@@ -30,7 +30,7 @@ async function read(file: FileHandle, position: number, bytes: number): Promise<
   return buffer;
 }
 
-/** Bytes of a tensor as little-endian fp32; a bf16 number is the upper half of the fp32 number. */
+/** Converts a tensor to little-endian fp32; a bf16 number is the upper half of the fp32 number. */
 function toFp32(data: Buffer, dtype: string): Uint8Array {
   if (dtype === 'F32') return data;
   if (dtype !== 'BF16') throw new ModelFolderError(`tensors of type ${dtype} cannot be read`);

@@ -13,21 +13,21 @@ import { loadSampler } from './model-folder.js';
 
 export interface SampleTextOptions {
   prompt: string;
-  /** How many tokens to add to the prompt at most. */
+  /** Maximum number of tokens to add to the prompt. */
   max_tokens: number;
-  /** 0 takes the most likely token each time. */
+  /** 0 always takes the most likely token. */
   temperature: number;
-  /** Draw among the k most likely tokens; 0 keeps all. */
+  /** Samples from the k most likely tokens; 0 keeps all. */
   top_k?: number;
-  /** And of those among the fewest whose probabilities add up to this; 1 keeps all. */
+  /** Further restricts sampling to the fewest tokens whose probabilities reach this sum; 1 keeps all. */
   top_p?: number;
   seed: number;
 }
 
 /**
- * Lets a model go on with a text. The same seed gives the same text.
+ * Continues a text with a model. The same seed gives the same text.
  * @param dir a Hugging Face model folder, such as a job's export; without a tokenizer.json a token is a byte
- * @returns the prompt and what the model added; bytes that are not UTF-8 show as U+FFFD
+ * @returns the prompt and the generated text; bytes that are not UTF-8 show as U+FFFD
  */
 export async function sampleText(dir: string, options: SampleTextOptions): Promise<string> {
   const { prompt, top_k = 0, top_p = 1, ...rest } = options;

@@ -1,4 +1,4 @@
-/** `npm run sweep`: removes what nothing points to from the object store, and prints what it was. */
+/** `npm run sweep`: removes unreferenced objects from the object store, and prints them. */
 import { parseArgs } from 'node:util';
 import { DEFAULT_GRACE_MS, type FoundLeftover, type Swept, sweep } from '../../control/sweep/sweep.js';
 import type { Config } from '../../platform/config/config.js';
@@ -15,7 +15,7 @@ interface Arguments {
   grace_ms: number;
 }
 
-/** Runs it with the configuration that the stack has; sets the exit code. */
+/** Runs it with the stack's configuration; sets the exit code. */
 export async function main(args: readonly string[]): Promise<void> {
   try {
     const given = parse(args);
@@ -26,7 +26,7 @@ export async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-/** @throws UsageError that says how it is called */
+/** @throws UsageError that contains the usage */
 export function parse(args: readonly string[]): Arguments {
   const usage = 'usage: npm run sweep [-- [--dry-run] [--grace-hours HOURS]]';
   try {
@@ -58,7 +58,7 @@ export function summary(swept: Swept, { dry_run }: Arguments): string {
   if (skipped === 'empty')
     return 'nothing swept: Redis is empty. If it lost its records, run npm run recover first\n';
   if (skipped === 'restoring')
-    return 'nothing swept: the records are being rebuilt, or a rebuild was cut off; run npm run recover\n';
+    return 'nothing swept: the records are being restored, or a restore was interrupted; run npm run recover\n';
   const verb = dry_run ? 'would remove' : 'removed';
   return `${verb} ${leftovers} leftovers (${objects} objects, ${bytes} bytes) and ${uploads} unfinished uploads\n`;
 }

@@ -1,4 +1,4 @@
-/** A worker agent with short periods, so that in a minute of chaos many leases run out. Everything else is the real one. */
+/** A worker agent with short intervals, so that many leases expire in a minute of chaos. Everything else is the production agent. */
 import { objectStoreUrl, requireRedis } from '../../platform/config/stores.js';
 import { runProgram } from '../../platform/process/run-program.js';
 import { DEFAULT_TIMING } from '../../worker/common/timing.js';

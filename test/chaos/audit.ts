@@ -4,20 +4,20 @@ import { desiredKey, resultKey, specKey } from '../../platform/checkpoint/layout
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { Workload } from './workload.js';
 
-/** What must not be. Every list is empty when all promises were kept. */
+/** Violated guarantees. Every list is empty if there are none. */
 export interface Findings {
-  /** Acknowledged, but not there or not ended. */
+  /** Acknowledged, but missing or unfinished. */
   lost: string[];
-  /** More than one job of one idempotency key, or two checkpoints of one step. */
+  /** Several jobs for one idempotency key, or two checkpoints of one step. */
   doubled: string[];
   failed: string[];
-  /** Ended with another digest than undisturbed. */
+  /** Ended with another digest than without faults. */
   wrong_digest: string[];
   stray_objects: string[];
   orphan_processes: string[];
 }
 
-/** How long leftovers may take to be swept once everything has ended. */
+/** Time to sweep leftovers after everything has ended. */
 const SWEEP_MS = 60_000;
 
 export async function auditJobs(
@@ -50,7 +50,7 @@ export async function auditJobs(
   return findings;
 }
 
-/** How many of the jobs trained on several agents at once, for a while. */
+/** Number of jobs that trained on several agents at once. */
 export async function countSpread(client: Zerofleet, { submitted }: Workload): Promise<number> {
   let spread = 0;
   for (const { id } of submitted) {
@@ -60,22 +60,22 @@ export async function countSpread(client: Zerofleet, { submitted }: Workload): P
   return spread;
 }
 
-/** Keys and unfinished uploads that belong to nothing, once there was time to sweep. */
-export async function strayObjects(
+/** Orphaned keys and unfinished uploads, after a time to sweep. */
+export async function orphanedObjects(
   objects: ObjectStore,
   client: Zerofleet,
   workload: Workload,
 ): Promise<string[]> {
   for (const deadline = Date.now() + SWEEP_MS; ; await sleep(1_000)) {
-    const strays = await straysNow(objects, client, workload);
-    if (strays.length === 0 || Date.now() > deadline) {
+    const orphans = await orphansNow(objects, client, workload);
+    if (orphans.length === 0 || Date.now() > deadline) {
       const uploads = await objects.abandonUploads('');
-      return uploads === 0 ? strays : [...strays, `${uploads} unfinished uploads`];
+      return uploads === 0 ? orphans : [...orphans, `${uploads} unfinished uploads`];
     }
   }
 }
 
-async function straysNow(objects: ObjectStore, client: Zerofleet, workload: Workload): Promise<string[]> {
+async function orphansNow(objects: ObjectStore, client: Zerofleet, workload: Workload): Promise<string[]> {
   const prefixes = [`datasets/${workload.datasetId}/`];
   for (const { id, job } of workload.submitted) {
     prefixes.push(specKey(id), desiredKey(id), resultKey(id));
@@ -83,21 +83,21 @@ async function straysNow(objects: ObjectStore, client: Zerofleet, workload: Work
     for (const { prefix } of await collect(client.jobs.checkpoints(id)))
       prefixes.push(`${prefix.replace(/\/$/, '')}/`);
   }
-  const strays: string[] = [];
+  const orphans: string[] = [];
   for await (const { key } of objects.list('')) {
-    if (!prefixes.some((prefix) => key.startsWith(prefix))) strays.push(key);
+    if (!prefixes.some((prefix) => key.startsWith(prefix))) orphans.push(key);
   }
-  return withoutUnrecorded(strays);
+  return withoutUnrecorded(orphans);
 }
 
 /**
- * An API that is killed between a job's document and its record leaves the document. Nobody was told of that job, and the whole
- * store's sweep removes it after its time of grace, a day. Whatever else lies beside such a document is a stray.
+ * Removes documents of unacknowledged jobs: an API that is killed between a job's document and its record leaves the document,
+ * and the sweep removes it after its grace period, a day. Any other leftover is orphaned.
  */
-function withoutUnrecorded(strays: readonly string[]): string[] {
+function withoutUnrecorded(orphans: readonly string[]): string[] {
   const jobOf = (key: string) => /^jobs\/([^/]+)\//.exec(key)?.[1] ?? '';
-  return strays.filter(
+  return orphans.filter(
     (key) =>
-      key !== specKey(jobOf(key)) || strays.some((other) => other !== key && jobOf(other) === jobOf(key)),
+      key !== specKey(jobOf(key)) || orphans.some((other) => other !== key && jobOf(other) === jobOf(key)),
   );
 }

@@ -1,10 +1,10 @@
-/** A minute of chaos; `npm run test:chaos` has more of it. */
+/** A minute of chaos; `npm run test:chaos` runs longer. */
 import t from 'tap';
 import { runChaos } from './run.js';
 
 t.setTimeout(900_000);
 
-t.test('a minute in which everything is killed, stopped and cut off at random', async (t) => {
+t.test('a minute of random kills, stops and disconnections', async (t) => {
   const report = await runChaos({ seconds: 60, seed: Number(process.env.CHAOS_SEED ?? 20_261) });
   t.comment(JSON.stringify(report));
   const nothing = Object.fromEntries(Object.keys(report.findings).map((name) => [name, []]));
@@ -14,7 +14,7 @@ t.test('a minute in which everything is killed, stopped and cut off at random', 
     const counts = Object.entries(report.disturbances).filter(([kind]) => kind.startsWith(verb));
     t.ok(
       counts.some(([, count]) => count > 0),
-      `something was disturbed: ${verb}`,
+      `fault injected: ${verb}`,
     );
   }
   t.ok(report.resizes > 0, 'jobs were resized');

@@ -1,29 +1,29 @@
-/** A proxy before an S3 server that can refuse, delay and cut off requests at random. */
+/** A proxy in front of an S3 server that refuses, delays and cuts off requests at random. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from './random.js';
 
-/** What happens to requests for a while. */
-export interface StoreTrouble {
+/** Temporary faults of requests. */
+export interface StoreFaults {
   /** Shares of the requests, together at most 1. */
   refused: number;
   cut: number;
   slow: number;
-  /** How long slow ones wait. */
+  /** Delay of slow requests. */
   delay_ms: number;
 }
 
-export const NO_TROUBLE: StoreTrouble = { refused: 0, cut: 0, slow: 0, delay_ms: 0 };
+export const NO_FAULTS: StoreFaults = { refused: 0, cut: 0, slow: 0, delay_ms: 0 };
 
 const SLOW_DOWN =
   '<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>';
-/** A cut comes somewhere in this many bytes of the answer. */
+/** The connection is cut somewhere in this many bytes of the answer. */
 const CUT_WITHIN_BYTES = 64 * 1024;
 
 export class FaultyS3 {
-  trouble: StoreTrouble = NO_TROUBLE;
+  faults: StoreFaults = NO_FAULTS;
   readonly counts = { requests: 0, refused: 0, cut: 0, slow: 0 };
   private readonly server = createServer((from, to) => void this.handle(from, to));
 
@@ -47,7 +47,7 @@ export class FaultyS3 {
 
   private async handle(from: IncomingMessage, to: ServerResponse): Promise<void> {
     this.counts.requests++;
-    const { refused, cut, slow, delay_ms } = this.trouble;
+    const { refused, cut, slow, delay_ms } = this.faults;
     const draw = this.random.next();
     if (draw < refused) {
       this.counts.refused++;
@@ -63,7 +63,7 @@ export class FaultyS3 {
     this.pass(from, to, isCut ? this.random.between(0, CUT_WITHIN_BYTES) : null);
   }
 
-  /** The request as it came, host included, because that is signed. `cutAfter`: bytes of either direction. */
+  /** Forwards the request unchanged, host included, because that is signed. `cutAfter`: bytes of either direction. */
   private pass(from: IncomingMessage, to: ServerResponse, cutAfter: number | null): void {
     const { host, port } = this.target;
     const upstream = request({ host, port, method: from.method, path: from.url, headers: from.headers });

@@ -16,23 +16,23 @@ export interface FleetOptions {
   dir: string;
   agents: number;
   slots: number;
-  /** Where objects lie, as every process is told. */
+  /** Object store settings of every process. */
   store: Record<string, string>;
 }
 
 const API_KEY = 'chaos-test-key-0123456789abcdef';
-/** What a service manager waits before it starts a program again. */
+/** Restart delay of a service manager. */
 const RESTART_MS = 200;
 const STOP_TIMEOUT_MS = 60_000;
 
 /**
- * Redis, one API and some agents as a service manager keeps them: each is started again whenever it ends. All of them and
- * what they start carry a mark in their environment.
+ * Redis, one API and some agents as under a service manager: each is restarted whenever it exits. All of them and their
+ * descendants carry a mark in their environment.
  */
 export class ChaosFleet {
   readonly client: Zerofleet;
   private readonly programs = new Map<string, ChildProcess>();
-  private readonly keepers: Promise<void>[] = [];
+  private readonly restarters: Promise<void>[] = [];
   private redis: EmbeddedRedis | null = null;
   private ending = false;
   starts = 0;
@@ -43,34 +43,34 @@ export class ChaosFleet {
     private readonly port: number,
   ) {
     const baseUrl = `http://127.0.0.1:${port}`;
-    // Whoever asks repeats his own requests.
+    // The tests retry their own requests.
     this.client = new Zerofleet({ baseUrl, apiKey: API_KEY, retry: { tries: 1 } });
   }
 
   static async start(options: FleetOptions, mark: string): Promise<ChaosFleet> {
     const fleet = new ChaosFleet(options, mark, await freePort());
-    // Redis is started by this process and inherits its environment.
+    // This process starts Redis, which inherits its environment.
     process.env[MARK] = mark;
     await fleet.startRedis();
-    fleet.keepers.push(fleet.keepRedis());
-    fleet.keepers.push(fleet.keep('api', join(projectRoot(), 'dist', 'api', 'main.js')));
+    fleet.restarters.push(fleet.keepRedis());
+    fleet.restarters.push(fleet.keep('api', join(projectRoot(), 'dist', 'api', 'main.js')));
     const agent = fileURLToPath(new URL('agent-main.js', import.meta.url));
-    for (let i = 0; i < options.agents; i++) fleet.keepers.push(fleet.keep(`agent-${i}`, agent));
+    for (let i = 0; i < options.agents; i++) fleet.restarters.push(fleet.keep(`agent-${i}`, agent));
     await fleet.untilReady();
     return fleet;
   }
 
-  /** The pid of `redis`, `api` or `agent-N`; undefined while it is not there. */
+  /** Process id of `redis`, `api` or `agent-N`; undefined while it is not running. */
   pidOf(name: string): number | undefined {
     return name === 'redis' ? this.redis?.pid : this.programs.get(name)?.pid;
   }
 
-  /** Rank processes, those of dead agents included. */
+  /** Rank processes, including those of dead agents. */
   ranks(): MarkedProcess[] {
     return this.marked().filter(({ command }) => command.includes('rank/main.js'));
   }
 
-  /** All processes of the fleet but this one. */
+  /** All processes of the fleet except this one. */
   marked(): MarkedProcess[] {
     return markedProcesses(this.mark).filter(({ pid }) => pid !== process.pid);
   }
@@ -85,16 +85,16 @@ export class ChaosFleet {
     const force = setTimeout(() => {
       for (const child of running) child.kill('SIGKILL');
     }, STOP_TIMEOUT_MS);
-    await Promise.all(this.keepers.slice(1));
+    await Promise.all(this.restarters.slice(1));
     clearTimeout(force);
     await this.redis?.stop();
-    await this.keepers[0];
+    await this.restarters[0];
     delete process.env[MARK];
   }
 
   private async startRedis(): Promise<void> {
     const dir = join(this.options.dir, 'redis');
-    // Nothing here ends the machine, so what was written needs no sync to survive.
+    // The machine itself never crashes here, so writes need no sync to survive.
     this.redis = await startEmbeddedRedis({ dir, fsync: 'no' });
   }
 

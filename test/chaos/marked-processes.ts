@@ -1,4 +1,4 @@
-/** Processes found by a mark in their environment, which every descendant has, whoever its parent is by now. */
+/** Finds processes by a mark in their environment, which every descendant inherits, even when it is orphaned. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 export const MARK = 'CHAOS_FLEET';
@@ -8,7 +8,7 @@ export interface MarkedProcess {
   command: string;
 }
 
-/** Living processes with this mark; not those that have ended and wait for their parent to take note. */
+/** Live processes with this mark, without zombies. */
 export function markedProcesses(mark: string): MarkedProcess[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -23,7 +23,7 @@ function readMarked(pid: number, mark: string): MarkedProcess | null {
     if (stat.slice(stat.lastIndexOf(')') + 2).startsWith('Z')) return null;
     return { pid, command: readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() };
   } catch {
-    // Another user's, or it ended meanwhile.
+    // It belongs to another user, or it exited meanwhile.
     return null;
   }
 }

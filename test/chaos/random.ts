@@ -1,4 +1,4 @@
-/** Random choices that a seed repeats: mulberry32 (Tommy Ettinger, public domain). */
+/** Seeded random choices: mulberry32 (Tommy Ettinger, public domain). */
 export class Random {
   constructor(private state: number) {}
 
@@ -10,17 +10,17 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** Whole, from `least` to `most`, both included. */
+  /** A whole number from `least` to `most`, inclusive. */
   between(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }
 
-  /** One of them; undefined of none. */
+  /** A random item; undefined for an empty list. */
   pick<T>(items: readonly T[]): T | undefined {
     return items[Math.floor(this.next() * items.length)];
   }
 
-  /** A name, in proportion to its weight. */
+  /** A name with probability proportional to its weight. */
   weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
     const entries = Object.entries<number>(weights) as [Name, number][];
     let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0);

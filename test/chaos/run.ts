@@ -7,15 +7,15 @@ import { pathToFileURL } from 'node:url';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startRadosgw, whyNoRadosgw } from '../../platform/testing/radosgw.js';
 import { sampleText } from '../support/stack.js';
-import { auditJobs, countSpread, type Findings, strayObjects } from './audit.js';
-import { Disturber } from './disturber.js';
-import { FaultyS3, NO_TROUBLE } from './faulty-s3.js';
+import { auditJobs, countSpread, type Findings, orphanedObjects } from './audit.js';
+import { FaultInjector } from './fault-injector.js';
+import { FaultyS3, NO_FAULTS } from './faulty-s3.js';
 import { ChaosFleet } from './fleet.js';
 import { Random } from './random.js';
 import { Workload } from './workload.js';
 
 export interface ChaosOptions {
-  /** How long it disturbs; jobs that run then are waited for. */
+  /** Duration of fault injection; running jobs are awaited afterwards. */
   seconds: number;
   seed: number;
 }
@@ -24,11 +24,11 @@ export interface ChaosReport {
   seed: number;
   seconds: number;
   store: string;
-  /** Acknowledged ones, without the references. */
+  /** Acknowledged jobs, without the references. */
   jobs: number;
-  /** Programs that were started, the first ones included. */
+  /** Started programs, including the first start. */
   starts: number;
-  disturbances: Disturber['counts'];
+  disturbances: FaultInjector['counts'];
   requests: FaultyS3['counts'] | null;
   pauses: number;
   resumes: number;
@@ -42,12 +42,12 @@ const AGENTS = 2;
 const SLOTS = 3;
 const CONCURRENCY = 4;
 const BUCKET = 'zerofleet-chaos';
-/** An hour of jobs writes some GiB, and radosgw keeps what was deleted for hours: a store that is full refuses everything. */
+/** An hour of jobs writes some GiB, and radosgw keeps deleted data for hours: a full store refuses everything. */
 const STORE_BYTES = 8 * 1024 ** 3;
-/** From the end of an agent to that of its last child. */
+/** Time from an agent's exit to that of its last child. */
 const ORPHAN_MS = 15_000;
 
-/** The object store of the fleet, and a way to it without trouble. */
+/** The object store of the fleet, and fault-free access to it. */
 interface Store {
   name: string;
   env: Record<string, string>;
@@ -56,7 +56,7 @@ interface Store {
   close(): Promise<void>;
 }
 
-/** Jobs on a fleet of processes in which everything is killed, stopped and cut off at random; then what became of them. */
+/** Runs jobs on a fleet with random kills, stops and disconnections, then audits the results. */
 export async function runChaos({ seconds, seed }: ChaosOptions): Promise<ChaosReport> {
   const random = new Random(seed);
   const dir = await mkdtemp(join(tmpdir(), 'zf-chaos-'));
@@ -64,16 +64,16 @@ export async function runChaos({ seconds, seed }: ChaosOptions): Promise<ChaosRe
   const mark = randomUUID();
   try {
     const fleet = await ChaosFleet.start({ dir, agents: AGENTS, slots: SLOTS, store: store.env }, mark);
-    const disturber = new Disturber(fleet, AGENTS, store.faulty, random);
+    const faultInjector = new FaultInjector(fleet, AGENTS, store.faulty, random);
     const workload = await Workload.prepare(fleet.client, sampleText(), random);
     const over = AbortSignal.timeout(seconds * 1000);
-    const calm = disturber.run(over).then(() => {
-      if (store.faulty) store.faulty.trouble = NO_TROUBLE;
+    const calm = faultInjector.run(over).then(() => {
+      if (store.faulty) store.faulty.faults = NO_FAULTS;
     });
     await Promise.all([calm, workload.run(CONCURRENCY, over)]);
     const findings = await auditJobs(fleet.client, workload);
     const spread = await countSpread(fleet.client, workload);
-    const stray_objects = await strayObjects(store.objects, fleet.client, workload);
+    const stray_objects = await orphanedObjects(store.objects, fleet.client, workload);
     await fleet.stop();
     return {
       seed,
@@ -81,7 +81,7 @@ export async function runChaos({ seconds, seed }: ChaosOptions): Promise<ChaosRe
       store: store.name,
       jobs: workload.submitted.length - workload.references,
       starts: fleet.starts,
-      disturbances: disturber.counts,
+      disturbances: faultInjector.counts,
       requests: store.faulty?.counts ?? null,
       ...workload.counts,
       spread,
@@ -139,7 +139,7 @@ async function directoryStore(dir: string): Promise<Store> {
   const url = pathToFileURL(path).href;
   const objects = await openObjectStore(url, {});
   return {
-    name: 'directory, whose calls never fail here: there is no S3 server',
+    name: 'directory without faults: there is no S3 server',
     env: { ZEROFLEET_OBJECT_STORE: url },
     faulty: null,
     objects,

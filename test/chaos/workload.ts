@@ -1,43 +1,43 @@
 import { ApiError, type Zerofleet } from '../../client/index.js';
 import { isFinal, type Job, type JobSpec } from '../../contracts/index.js';
 import { smallJob } from '../support/specs.js';
-import { patiently } from './patient-client.js';
 import type { Random } from './random.js';
+import { retryUntilAnswered } from './retrying-client.js';
 
-/** One training in so many variants that their digests tell them apart. */
+/** Variants of one training, distinguishable by their digests. */
 const VARIANTS = 4;
-/** More than an agent has slots for. */
+/** More than the slots of one agent. */
 const MAX_RANKS = 4;
-/** Of the jobs, those that take no fewer than all ranks, and so need two agents. */
+/** Share of jobs that require all ranks, and so two agents. */
 const WIDE_SHARE = 0.2;
 const PAUSED_SHARE = 0.3;
 const RESIZED_SHARE = 0.5;
 const STEPS = 60;
-/** So many kills may come between two checkpoints. */
+/** Maximum kills between two checkpoints. */
 const MAX_ERRORS = 1000;
 
-/** A job that the API has acknowledged. */
+/** A job acknowledged by the API. */
 export interface Submitted {
   name: string;
   variant: number;
   id: string;
-  /** As last seen. */
+  /** Its newest read state. */
   job: Job;
 }
 
-/** What is asked of a job once it has come so far. */
-interface Act {
+/** A request for a job at a certain step. */
+interface TimedRequest {
   step: number;
   kind: 'pause' | 'resize';
 }
 
-/** How many ranks a job begins with, and the fewest that it takes. */
-interface Wanted {
+/** Initial and minimum number of ranks of a job. */
+interface InitialRanks {
   ranks: number;
   least: number;
 }
 
-/** Jobs whose undisturbed digests are known. */
+/** Jobs with known reference digests. */
 export class Workload {
   readonly submitted: Submitted[] = [];
   readonly counts = { pauses: 0, resumes: 0, resizes: 0 };
@@ -49,7 +49,7 @@ export class Workload {
     private readonly random: Random,
   ) {}
 
-  /** Uploads the data and trains each variant undisturbed, on one rank. */
+  /** Uploads the data and trains each variant without faults, on one rank. */
   static async prepare(client: Zerofleet, text: string, random: Random): Promise<Workload> {
     const { id } = await client.datasets.create('chaos', text);
     const workload = new Workload(client, id, random);
@@ -62,7 +62,7 @@ export class Workload {
     return workload;
   }
 
-  /** Of the submitted jobs, those that ran undisturbed. */
+  /** Number of reference jobs. */
   get references(): number {
     return this.digests.length;
   }
@@ -75,26 +75,31 @@ export class Workload {
     return this.dataset;
   }
 
-  /** Keeps `concurrency` jobs going until `signal`; resolves when every one of them has ended. */
+  /** Keeps `concurrency` jobs running until `signal`; resolves when all have ended. */
   async run(concurrency: number, signal: AbortSignal): Promise<void> {
     let number = 0;
     const lane = async () => {
       while (!signal.aborted) {
         const variant = this.random.between(0, VARIANTS - 1);
         const job = number++;
-        // However short the run is: the first one needs two agents, and the second one is resized.
+        // Ensures for short runs: the first job needs two agents, the second one is resized.
         const least = job === 0 || this.random.next() < WIDE_SHARE ? MAX_RANKS : 1;
-        const acts: Act[] = job === 1 ? [{ kind: 'resize', step: 1 }] : this.plan();
+        const acts: TimedRequest[] = job === 1 ? [{ kind: 'resize', step: 1 }] : this.plan();
         await this.train(`chaos-${job}`, variant, { ranks: this.ranksFrom(least), least }, acts);
       }
     };
     await Promise.all(Array.from({ length: concurrency }, lane));
   }
 
-  private async train(name: string, variant: number, wanted: Wanted, acts: Act[]): Promise<Job> {
+  private async train(
+    name: string,
+    variant: number,
+    wanted: InitialRanks,
+    acts: TimedRequest[],
+  ): Promise<Job> {
     const spec = this.spec(name, variant, wanted);
-    // The same key each time: a repeated request must not make a second job.
-    const created = await patiently(() =>
+    // The same key each time: a repeated request must not create a second job.
+    const created = await retryUntilAnswered(() =>
       this.client.jobs.create(spec, { idempotencyKey: `key-of-${name}` }),
     );
     const { id } = created;
@@ -103,7 +108,7 @@ export class Workload {
     let [act, ...later] = acts;
     while (!isFinal(entry.job.state)) {
       const step = act?.step ?? Number.POSITIVE_INFINITY;
-      entry.job = await patiently(() =>
+      entry.job = await retryUntilAnswered(() =>
         this.client.jobs.until(id, (job) => job.state === 'paused' || job.progress.step >= step),
       );
       if (isFinal(entry.job.state)) break;
@@ -117,8 +122,8 @@ export class Workload {
     return entry.job;
   }
 
-  /** What is asked of a job while it runs, in order. */
-  private plan(): Act[] {
+  /** Requests for a running job, in order. */
+  private plan(): TimedRequest[] {
     const shares = [
       ['pause', PAUSED_SHARE],
       ['resize', RESIZED_SHARE],
@@ -136,20 +141,20 @@ export class Workload {
 
   private async pause(id: string): Promise<void> {
     this.counts.pauses++;
-    await unlessTooLate(patiently(() => this.client.jobs.pause(id)));
+    await ignoreConflict(retryUntilAnswered(() => this.client.jobs.pause(id)));
   }
 
   private async resume(id: string, ranks: number): Promise<void> {
     this.counts.resumes++;
-    await unlessTooLate(patiently(() => this.client.jobs.resume(id, { ranks: ranks })));
+    await ignoreConflict(retryUntilAnswered(() => this.client.jobs.resume(id, { ranks: ranks })));
   }
 
   private async resize(id: string, ranks: number): Promise<void> {
     this.counts.resizes++;
-    await unlessTooLate(patiently(() => this.client.jobs.resize(id, ranks)));
+    await ignoreConflict(retryUntilAnswered(() => this.client.jobs.resize(id, ranks)));
   }
 
-  private spec(name: string, variant: number, { ranks, least }: Wanted): JobSpec {
+  private spec(name: string, variant: number, { ranks, least }: InitialRanks): JobSpec {
     const spec = smallJob({ name, dataset: this.dataset, steps: STEPS, ranks, every_steps: 5, keep_last: 2 });
     return {
       ...spec,
@@ -161,8 +166,8 @@ export class Workload {
   }
 }
 
-/** A job may have ended, or moved on, between the look at it and the request. */
-async function unlessTooLate(request: Promise<unknown>): Promise<void> {
+/** Ignores a conflict: the job may have ended or changed since it was read. */
+async function ignoreConflict(request: Promise<unknown>): Promise<void> {
   try {
     await request;
   } catch (error) {

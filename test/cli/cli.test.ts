@@ -1,4 +1,4 @@
-/** The command line against the real API, in this process: jobs, and what it says to mistakes. */
+/** The command line against the real API, in this process: jobs and error messages. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { commandLine, start } from './command-line.js';
 
 const TEXT = 'to be or not to be, that is the question. '.repeat(40);
 
-t.test('from a file of text to a job that is watched', async (t) => {
+t.test('from a text file to a watched job', async (t) => {
   const { stack, zerofleet, file } = await start(t);
   const { store } = stack;
   const uploaded = await zerofleet([
@@ -49,7 +49,7 @@ t.test('from a file of text to a job that is watched', async (t) => {
   const again = ['submit', '-', '--idempotency-key', 'k1', '--json'];
   const [one, two] = [await zerofleet(again, { stdin: json }), await zerofleet(again, { stdin: json })];
   t.equal((JSON.parse(one.out) as Job).id, (JSON.parse(two.out) as Job).id);
-  t.equal(one.err, '', 'no remark for people');
+  t.equal(one.err, '', 'no remarks');
   const { train, ...rest } = smallSpec(uploaded.out);
   const deepspeed_config = {
     train_micro_batch_size_per_gpu: 2,
@@ -87,7 +87,7 @@ t.test('from a file of text to a job that is watched', async (t) => {
 
   const other = (JSON.parse(one.out) as Job).id;
   t.match(await zerofleet(['pause', other]), { out: /paused/ });
-  t.match(await zerofleet(['watch', other]), { code: 0, out: /state +paused/ }, 'a paused job rests');
+  t.match(await zerofleet(['watch', other]), { code: 0, out: /state +paused/ }, 'watching a paused job ends');
   t.match(await zerofleet(['resume', other, '--ranks', '1']), { out: /queued +1 rank$/ });
   t.match(await zerofleet(['cancel', other]), { out: /cancelled/ });
   t.match(await zerofleet(['watch', other]), { code: 1, err: /has been cancelled/ });
@@ -96,7 +96,7 @@ t.test('from a file of text to a job that is watched', async (t) => {
   t.match(await zerofleet(['models']), { out: 'no models' });
 });
 
-t.test('a job that pauses is watched no longer, and nothing stays open', async (t) => {
+t.test('watching ends when the job pauses, and nothing stays open', async (t) => {
   const { stack, zerofleet } = await start(t);
   const { store } = stack;
   const { id } = await stack.createJob();
@@ -151,12 +151,12 @@ t.test('the log of a job', async (t) => {
   const interrupt = new AbortController();
   const interrupted = zerofleet(['logs', other.id, '-f'], { signal: interrupt.signal });
   setImmediate(() => interrupt.abort());
-  t.match(await interrupted, { code: 130, err: `see its log again with: zerofleet logs ${other.id} -f` });
+  t.match(await interrupted, { code: 130, err: `show its log again with: zerofleet logs ${other.id} -f` });
   t.match(await zerofleet(['logs', id, '-r', 'first']), { code: 2, err: /whole number/ });
   t.match(await zerofleet(['logs', `job_${'0'.repeat(26)}`]), { code: 1, err: /job_not_found/ });
 });
 
-t.test('a reader that leaves early ends the command, without a word', async (t) => {
+t.test('a reader that closes early ends the command silently', async (t) => {
   const { stack, url } = await start(t);
   const { store } = stack;
   const { id } = await stack.createJob();
@@ -223,17 +223,20 @@ t.test('checkpoints', async (t) => {
   });
 });
 
-t.test('Ctrl-C leaves the job running and says how to come back', async (t) => {
+t.test('Ctrl-C leaves the job running and prints how to resume watching', async (t) => {
   const { stack, zerofleet } = await start(t);
   const { id } = await stack.createJob();
   const interrupt = new AbortController();
   const watched = zerofleet(['watch', id], { signal: interrupt.signal });
   setImmediate(() => interrupt.abort());
-  t.match(await watched, { code: 130, err: `the job goes on; see it again with: zerofleet watch ${id}` });
+  t.match(await watched, {
+    code: 130,
+    err: `the job keeps running; watch it again with: zerofleet watch ${id}`,
+  });
   t.equal((await stack.store.getJob(id))?.state, 'queued');
 });
 
-t.test('mistakes are answered with advice', async (t) => {
+t.test('errors include advice', async (t) => {
   const { zerofleet, file, dir, url } = await start(t);
   t.match(await zerofleet(['submitt']), { code: 2, err: /Did you mean submit\?/ });
   t.match(await zerofleet(['list', '--state', 'nope']), { code: 2, err: /Allowed choices are queued, / });
@@ -263,7 +266,7 @@ t.test('mistakes are answered with advice', async (t) => {
   t.match(await zerofleet(['--help']), { code: 0, out: /Usage: zerofleet/ });
 });
 
-t.test('a job is changed, tried again and taken away', async (t) => {
+t.test('a job is updated, retried and deleted', async (t) => {
   const { stack, zerofleet } = await start(t);
   const job = await stack.createJob({ labels: { team: 'a' }, train: { steps: 9 } });
   const { id } = job;
@@ -280,7 +283,7 @@ t.test('a job is changed, tried again and taken away', async (t) => {
     code: 0,
     out: `${id}  queued  [{"step":0,"lr":0.0001},{"step":1,"lr":null}]`,
   });
-  t.match(await zerofleet(['attempts', id]), { code: 0, out: 'no worker has taken it yet' });
+  t.match(await zerofleet(['attempts', id]), { code: 0, out: 'no attempt has started yet' });
   const claim = await stack.store.claimAttempt(id, 1, 'worker-a', 600_000);
   if (!claim.granted) throw new Error(claim.code);
   t.match(await zerofleet(['delete', id]), { code: 1, err: /409 invalid_state: .*cancel it first/ });
@@ -296,7 +299,7 @@ t.test('a job is changed, tried again and taken away', async (t) => {
   t.match(await zerofleet(['get', id]), { code: 1, err: /job_not_found/ });
 });
 
-t.test('the documentation lists just the commands that there are', async (t) => {
+t.test('the documentation lists exactly the existing commands', async (t) => {
   const { zerofleet } = await start(t);
   const help = (await zerofleet(['--help'])).out;
   const commands = [...help.slice(help.indexOf('Commands:')).matchAll(/^ {2}([a-z]+)/gm)].map(
@@ -309,7 +312,7 @@ t.test('the documentation lists just the commands that there are', async (t) => 
   t.strictSame(listed.sort(), commands.sort());
 });
 
-t.test('the program: exit codes, an API that is not there', async (t) => {
+t.test('the program: exit codes, an unreachable API', async (t) => {
   const program = join(projectRoot(), 'tools/zerofleet.mjs');
   const run = (...args: string[]) =>
     spawnSync(process.execPath, [program, '--url', 'http://127.0.0.1:1', '--api-key', 'k', ...args], {

@@ -1,11 +1,11 @@
-/** What the tests of the command line have in common. */
+/** Helpers of the command line tests. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import type { Test } from 'tap';
 import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
-import type { World } from '../../cli/context.js';
+import type { Environment } from '../../cli/context.js';
 import { runCli } from '../../cli/program.js';
 
 class Collected extends Writable {
@@ -34,16 +34,16 @@ export type Zerofleet = (
   options?: { stdin?: string; signal?: AbortSignal; onOut?: (out: string) => void },
 ) => Promise<Outcome>;
 
-export function commandLine(env: World['env']): Zerofleet {
+export function commandLine(env: Environment['env']): Zerofleet {
   return async (args, { stdin = '', signal = new AbortController().signal, onOut } = {}) => {
     const [stdout, stderr] = [new Collected(onOut), new Collected()];
-    const world = { env, stdin: Readable.from([Buffer.from(stdin)]), stdout, stderr, signal };
-    const code = (await runCli(args, world)) ?? 0;
+    const environment = { env, stdin: Readable.from([Buffer.from(stdin)]), stdout, stderr, signal };
+    const code = (await runCli(args, environment)) ?? 0;
     return { code, out: stdout.text.trimEnd(), err: stderr.text.trimEnd() };
   };
 }
 
-/** The real API, and a command line that an administrator of it would have. */
+/** The real API, and a command line with an admin key. */
 export async function start(t: Test) {
   const stack = await startTestStack();
   const dir = await mkdtemp(join(tmpdir(), 'zf-cli-'));

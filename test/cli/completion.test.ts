@@ -1,4 +1,4 @@
-/** What shells are told of a command line that is not finished. */
+/** Shell completion of incomplete command lines. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import t from 'tap';
@@ -22,8 +22,8 @@ t.test('commands, options, and values of options and arguments', async (t) => {
   t.strictSame(await complete('submit', '--dr'), ['--dry-run']);
   t.strictSame(await complete('submit', '--js'), ['--json'], 'options of every command');
   t.ok((await complete('datasets', '')).includes('upload'));
-  t.strictSame(await complete('--json', 'datasets', 'up'), ['upload'], 'options stand anywhere');
-  t.strictSame(await complete('--url', 'submit', 'lis'), ['list'], 'a value is no command');
+  t.strictSame(await complete('--json', 'datasets', 'up'), ['upload'], 'options may stand anywhere');
+  t.strictSame(await complete('--url', 'submit', 'lis'), ['list'], 'a value is not a command');
   t.strictSame(await complete('export', 'job', '--dtype', ''), ['bf16', 'fp16', 'fp32']);
   t.strictSame(await complete('list', '-s', 'pa'), ['pausing', 'paused']);
   t.strictSame(await complete('completion', 'z'), ['zsh']);
@@ -31,7 +31,7 @@ t.test('commands, options, and values of options and arguments', async (t) => {
   t.strictSame(await complete('get', ''), [], 'without an API there are no names');
 });
 
-t.test('names and ids of things', async (t) => {
+t.test('names and ids of objects', async (t) => {
   const { stack, zerofleet, file } = await start(t);
   const complete = completer(zerofleet);
   const { id } = await stack.createJob({ name: 'alpha' });
@@ -40,7 +40,7 @@ t.test('names and ids of things', async (t) => {
   t.strictSame(await complete('get', 'a'), ['alpha']);
   t.strictSame(await complete('get', id.slice(0, 29)), [id]);
   const all = await complete('fork', '');
-  t.equal(all.length, 7, 'six ids, and the one name that is a word and says which');
+  t.equal(all.length, 7, 'six ids, and the one name that is an unambiguous word');
   t.strictSame(await complete('fork', 'alpha', '--from-checkpoint', 'al'), ['alpha']);
   await zerofleet(['datasets', 'upload', await file('hamlet.txt', 'to be or not')]);
   t.strictSame(await complete('datasets', 'delete', 'h'), ['hamlet.txt']);
@@ -49,7 +49,7 @@ t.test('names and ids of things', async (t) => {
   t.equal(described.out, 'alpha\tqueued');
 });
 
-/** What a shell offers for words, the last of which is not finished; null where the shell is not there. */
+/** Completions that a shell offers for words, of which the last is incomplete; null if the shell is not installed. */
 function offered(shell: 'bash' | 'zsh' | 'fish', script: string, words: string[]): string[] | null {
   const cli = `import('${join(projectRoot(), 'dist/cli/main.js')}').then(({ main }) => main(process.argv.slice(1)))`;
   const program = `zerofleet() { node -e "${cli}" -- "$@"; }`;
@@ -69,7 +69,7 @@ for (const shell of ['bash', 'zsh', 'fish'] as const)
   t.test(`${shell} asks the program`, async (t) => {
     const { out: script } = await offline(['completion', shell]);
     const found = offered(shell, script, ['datasets', 'up']);
-    if (found === null) return t.comment(`there is no ${shell} here`);
+    if (found === null) return t.comment(`${shell} is not installed`);
     t.strictSame(found, ['upload']);
     t.strictSame(offered(shell, script, ['export', 'job', '--dtype', 'f']), ['fp16', 'fp32']);
   });

@@ -1,4 +1,4 @@
-/** Files on their way to this machine: cut off, damaged, with names that want out, and from a store of objects. */
+/** Downloads: interrupted, damaged, with names that leave the folder, and from an object store. */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ async function place(t: Test): Promise<string> {
   return dir;
 }
 
-/** A body that breaks after so many bytes. */
+/** A body that breaks after a number of bytes. */
 function bodyOf(bytes: Uint8Array, breaks_after = Number.POSITIVE_INFINITY): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
@@ -46,21 +46,21 @@ function fileOf(dir: string, fetchFile: FetchFile, changes: Partial<FileDownload
 
 const whole: FetchFile = async (_name, from) => bodyOf(CONTENT.subarray(from));
 
-t.test('a file gets its name when it is whole', async (t) => {
+t.test('a file gets its name when it is complete', async (t) => {
   const dir = await place(t);
   let seen = 0;
   await downloadFile(fileOf(dir, whole, { onBytes: (count) => (seen += count) }));
   t.ok((await readFile(join(dir, 'folder/model.safetensors'))).equals(CONTENT));
   t.same(await readdir(join(dir, 'folder')), ['model.safetensors']);
   t.equal(seen, CONTENT.length);
-  const never: FetchFile = async () => t.fail('it is there already') as never;
+  const never: FetchFile = async () => t.fail('it exists already') as never;
   await downloadFile(fileOf(dir, never));
   await downloadFile(
     fileOf(dir, never, { name: 'empty', bytes: 0, sha256: createHash('sha256').digest('hex') }),
   );
 });
 
-t.test('what is cut off goes on where it was, in the same call and in the next', async (t) => {
+t.test('an interrupted download resumes, in the same call and in the next', async (t) => {
   const dir = await place(t);
   const asked: [number, boolean][] = [];
   const cut: FetchFile = async (_name, from, again) => {
@@ -93,7 +93,7 @@ t.test('what is cut off goes on where it was, in the same call and in the next',
   t.ok((await readFile(join(other, 'folder/model.safetensors'))).equals(CONTENT));
 });
 
-t.test('what is not what it should be gets no name', async (t) => {
+t.test('wrong content gets no name', async (t) => {
   const dir = await place(t);
   const damaged = Buffer.from(CONTENT);
   damaged[5] = 255 - (damaged[5] ?? 0);
@@ -113,7 +113,7 @@ t.test('what is not what it should be gets no name', async (t) => {
   t.ok((await readFile(join(dir, 'folder/model.safetensors'))).equals(CONTENT));
 });
 
-t.test('a URL that has run out is asked for anew; a refusal of the API is final', async (t) => {
+t.test('an expired URL is requested again; a refusal of the API is final', async (t) => {
   const dir = await place(t);
   const agains: boolean[] = [];
   const expired: FetchFile = async (name, from, again) => {
@@ -133,7 +133,7 @@ t.test('a URL that has run out is asked for anew; a refusal of the API is final'
   t.equal(tries, 1);
 });
 
-t.test('no name leads out of the folder', async (t) => {
+t.test('no name leaves the folder', async (t) => {
   const dir = await place(t);
   for (const name of [
     '../x',
@@ -154,6 +154,6 @@ t.test('no name leads out of the folder', async (t) => {
   await mkdir(join(dir, 'folder'));
   await writeFile(join(dir, 'precious'), 'precious');
   await symlink(join(dir, 'precious'), join(dir, 'folder/model.safetensors.part'));
-  await t.rejects(downloadFile(fileOf(dir, whole)), { message: /ELOOP/ }, 'nor does a link that lies there');
+  await t.rejects(downloadFile(fileOf(dir, whole)), { message: /ELOOP/ }, 'nor does an existing link');
   t.equal(await readFile(join(dir, 'precious'), 'utf8'), 'precious');
 });

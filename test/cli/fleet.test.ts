@@ -1,11 +1,11 @@
-/** The command line against the real API, in this process: what a fleet has, who may use it, and who has. */
+/** The command line against the real API, in this process: workers, pools, keys, projects and usage. */
 import t from 'tap';
 import { smallSpec } from '../../api/testing/stack.js';
 import type { Estimate } from '../../contracts/index.js';
 import { testGpu, testWorker } from '../../state/testing/workers.js';
 import { start } from './command-line.js';
 
-t.test('pools and workers say what they compute with, and what is wrong with it', async (t) => {
+t.test('pools and workers show their devices and problems', async (t) => {
   const { stack, zerofleet } = await start(t);
   const gpus = [testGpu('GPU-1'), testGpu('GPU-2', { problem: 'uncorrected memory errors' })];
   const worker = testWorker('w1', 2, { pool: 'gpu', numerics: 'cuda-sm90/1', gpus });
@@ -41,7 +41,7 @@ t.test('API keys', async (t) => {
     '--expires',
     '2999-01-31',
   ]);
-  t.match(made, { code: 0, out: /^zf_[\w-]{43}$/, err: /^key_\w{26}: keep the secret now/ });
+  t.match(made, { code: 0, out: /^zf_[\w-]{43}$/, err: /^key_\w{26}: store the secret now/ });
   const id = made.err.slice(0, 30);
   t.match(await zerofleet(['keys']), { out: /key_\w+ +ci +default +jobs:read jobs:write +2999-01-31T/ });
   const rotated = await zerofleet(['keys', 'rotate', id, '--overlap', '0', '--json']);
@@ -66,7 +66,7 @@ t.test('API keys', async (t) => {
   t.equal((await zerofleet(['audit', '-n', '1', '--json'])).out.split('"request_id"').length, 2);
 });
 
-t.test('projects and what they use', async (t) => {
+t.test('projects and their usage', async (t) => {
   const { stack, zerofleet } = await start(t);
   await stack.createJob();
   t.match(await zerofleet(['projects', 'quota', 'team-b', '--max-jobs', '5', '--max-storage', '1e12']), {

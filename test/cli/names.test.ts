@@ -1,4 +1,4 @@
-/** What a command line may say instead of ids and files: names, beginnings of ids, settings of a document. */
+/** Names, id prefixes and document settings on the command line. */
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,14 +10,14 @@ import type { Checkpoint, Job } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { start } from './command-line.js';
 
-/** The shortest beginning that no other id has. */
+/** Shortest prefix that no other id has. */
 function beginningOf(id: string, others: readonly string[]): string {
   let length = 1;
   while (others.some((other) => other !== id && other.startsWith(id.slice(0, length)))) length += 1;
   return id.slice(0, length);
 }
 
-t.test('a job by its name, or by the beginning of its id', async (t) => {
+t.test('a job by its name or id prefix', async (t) => {
   const { stack, zerofleet } = await start(t);
   const jobs = [];
   for (const name of ['alpha', 'twin', 'twin', 'job_named']) jobs.push(await stack.createJob({ name }));
@@ -27,7 +27,11 @@ t.test('a job by its name, or by the beginning of its id', async (t) => {
   const begin = beginningOf(alpha.id, ids);
   for (const text of [begin, begin.slice('job_'.length)])
     t.match((await zerofleet(['get', text, '--json'])).out, `"id":"${alpha.id}"`, text);
-  t.match(await zerofleet(['get', 'job_named', '--json']), { out: `"id":"${odd.id}"` }, 'a name comes first');
+  t.match(
+    await zerofleet(['get', 'job_named', '--json']),
+    { out: `"id":"${odd.id}"` },
+    'a name takes precedence',
+  );
   const refused = await zerofleet(['cancel', 'twin']);
   t.match(refused, { code: 2, err: /^twin may be any of these; give an id:\n/ });
   for (const { id } of [twin, other]) t.ok(refused.err.includes(`\n  ${id}  twin  queued`));
@@ -38,16 +42,16 @@ t.test('a job by its name, or by the beginning of its id', async (t) => {
   });
   t.match(await zerofleet(['get', `ds_${'0'.repeat(26)}`]), {
     code: 1,
-    err: /\/path\/job_id: is no id \(job_.*zerofleet list shows them/,
+    err: /\/path\/job_id: is not an id \(job_.*zerofleet list shows them/,
   });
   const quiet = await zerofleet(['get', `job_${'0'.repeat(26)}`]);
-  t.match(quiet, { code: 1, err: /job_not_found/ }, 'a whole id is not looked for');
+  t.match(quiet, { code: 1, err: /job_not_found/ }, 'a complete id causes no look-up');
 });
 
-t.test('a look-up costs a request or two, however many things there are', async (t) => {
+t.test('a look-up costs one or two requests, independent of the number of objects', async (t) => {
   const { stack, zerofleet } = await start(t);
   const wanted = await stack.createJob({ name: 'wanted' });
-  // More than a page of them.
+  // More than one page.
   const { spec } = wanted;
   for (let made = 0; made < 120; made += 1)
     await stack.store.createJob({ id: `job_${ulid()}`, spec: { ...spec, name: 'twin' } });
@@ -64,7 +68,7 @@ t.test('a look-up costs a request or two, however many things there are', async 
   t.match(err, /\n {2}and more$/);
 });
 
-t.test('a checkpoint by its job, by its step, or by the beginning of its id', async (t) => {
+t.test('a checkpoint by its job, step or id prefix', async (t) => {
   const { stack, zerofleet } = await start(t);
   const job = await stack.createJob({ name: 'alpha' });
   await stack.createJob({ name: 'empty' });
@@ -101,13 +105,13 @@ t.test('datasets, keys and webhooks by their names', async (t) => {
   t.match(await zerofleet(['datasets']), { out: 'no datasets' });
   await zerofleet(['keys', 'create', 'ci', '--scope', 'jobs:read']);
   t.match(await zerofleet(['keys', 'rotate', 'ci']), { code: 0, out: /^zf_/ });
-  t.match(await zerofleet(['audit', '--key', 'nobody']), { code: 1, err: /no key is named nobody/ });
+  t.match(await zerofleet(['audit', '--key', 'unknown']), { code: 1, err: /no key is named unknown/ });
   await zerofleet(['webhooks', 'add', 'https://example.com/hook']);
   t.match(await zerofleet(['webhooks', 'delete', 'https://example.com/hook']), { code: 0 });
   t.strictSame((await stack.store.listWebhooks('default', {})).data, []);
 });
 
-t.test('settings on top of a document', async (t) => {
+t.test('settings override a document', async (t) => {
   const { stack, zerofleet } = await start(t);
   const dataset = (await stack.upload('to be or not to be. '.repeat(40))).id;
   const stdin = JSON.stringify({ ...smallSpec(dataset), labels: { team: 'a' } });
@@ -127,7 +131,7 @@ t.test('settings on top of a document', async (t) => {
   t.match(job.spec.train, { steps: 7, optimizer: { type: 'lion', lr: 0.5 } });
   t.strictSame([job.labels, job.name], [{ 'app.kubernetes': 'x=y' }, '12']);
   for (const bad of ['steps', '=1', 'a..b=1'])
-    t.match(await submit(bad), { code: 2, err: /sets nothing: write path=value/ }, bad);
+    t.match(await submit(bad), { code: 2, err: /is not a setting: write path=value/ }, bad);
   t.match(await submit('train.steps=[1'), { code: 2, err: /is not YAML/ });
   t.match(await submit('train.stepz=1'), { code: 1, err: /\/train\/stepz: .*steps\?/ });
 

@@ -1,4 +1,4 @@
-/** Commands that follow a job while what happened to it is lost with Redis: each line once, those of before and those of after. */
+/** Commands that follow a job across a loss of Redis: each line is shown once, those before the loss and those after it. */
 import t, { type Test } from 'tap';
 import type { TestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
@@ -9,13 +9,13 @@ const linesOf = (lines: number) => Array.from({ length: lines }, (_, i) => `line
 const BEFORE = linesOf(3);
 const AFTER = linesOf(30);
 
-/** How often the API has answered what a job is. */
+/** Number of reads of a job's record. */
 async function jobReads({ app }: TestStack): Promise<number> {
   const { text } = await app.services.metrics.scrape([]);
   return Number(/request_seconds_count\{operation="getJob",status="200"\} (\d+)/.exec(text)?.[1] ?? 0);
 }
 
-/** Follows a job by a command until it has shown `last`, loses Redis, and lets the job end. @returns what the command has shown */
+/** Follows a job with a command until it has shown `last`, clears Redis, and lets the job end. @returns the command's output */
 async function followed(t: Test, command: string[], last: RegExp): Promise<string[]> {
   const [name = '', ...options] = command;
   const { stack, zerofleet } = await start(t);
@@ -28,7 +28,7 @@ async function followed(t: Test, command: string[], last: RegExp): Promise<strin
     await store.appendLogs(id, epoch, lines);
     return epoch;
   };
-  // Without metrics `watch` reads the job once at the start and once for each event.
+  // Without metrics `watch` reads the job once at the start and once per event.
   await train(name === 'watch' ? 0 : 12, BEFORE);
   const reads = name === 'watch' ? 1 + (await store.readStream(id, null, 100, ['event'])).length : 0;
   let shown = false;
@@ -39,7 +39,7 @@ async function followed(t: Test, command: string[], last: RegExp): Promise<strin
   });
   await until(async () => shown && stack.followers() === 1 && (await jobReads(stack)) === reads);
   await stack.loseRedis();
-  // From below the position that it has come to, to beyond it.
+  // From below the position that it has reached to beyond it.
   const epoch = await train(1, AFTER);
   await store.finishJob(id, epoch, 'succeeded', { reason: 'completed' });
   const { code, out, err } = await running;

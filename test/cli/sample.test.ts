@@ -1,4 +1,4 @@
-/** What a model says, on the command line; and the folder of a model that goes to the API. */
+/** Samples on the command line, and the upload of a model folder. */
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
@@ -8,7 +8,7 @@ import type { Checkpoint, Model, SampleTask } from '../../contracts/index.js';
 import { modelFolder } from '../../platform/testing/models.js';
 import { commandLine } from './command-line.js';
 
-t.test('a text that goes on, and a chat', async (t) => {
+t.test('a continued text, and a chat', async (t) => {
   const asked: SampleTask[] = [];
   const stack = await startTestStack({
     samples: {
@@ -28,7 +28,7 @@ t.test('a text that goes on, and a chat', async (t) => {
   await stack.objects.put(`${prefix}/MANIFEST.json`, Buffer.from('{}'));
 
   t.match(await zerofleet(['sample', 'chat', 'To be']), { code: 0, out: 'To be answer 1' });
-  t.match(await zerofleet(['sample', 'chat']), { code: 2, err: /say how the text begins, or --chat/ });
+  t.match(await zerofleet(['sample', 'chat']), { code: 2, err: /give a prompt, or --chat/ });
   const one = await zerofleet(['sample', 'chat', 'Why?', '--chat', '-n', '5']);
   t.match(one, { code: 0, out: / ?answer 2$/ });
   t.match(asked.at(-1), { messages: [{ role: 'user', content: 'Why?' }], max_tokens: 5 });
@@ -50,7 +50,7 @@ t.test('a model from its folder', async (t) => {
     empty: { '.hidden': '' },
     tiny: { 'a-checkpoint': { 'config.json': '{}' }, '.cache': { x: '' }, 'README.md': '' },
   });
-  // As a download cache of Hugging Face has them: links into another folder.
+  // A download cache of Hugging Face contains links into another folder.
   for (const [name, content] of modelFolder()) {
     await writeFile(join(dir, 'blobs', name), content);
     await symlink(join(dir, 'blobs', name), join(dir, 'tiny', name));
@@ -60,7 +60,7 @@ t.test('a model from its folder', async (t) => {
   t.match(uploaded, {
     code: 0,
     out: /^mdl_\w{26}$/,
-    err: /^llama, .* left out: README.md, a-checkpoint\/config.json$/,
+    err: /^llama, .* ignored: README.md, a-checkpoint\/config.json$/,
   });
   await rm(join(dir, 'tiny', 'tokenizer.json'));
   await writeFile(join(dir, 'tiny', 'tokenizer.model'), 'not read');

@@ -1,4 +1,4 @@
-/** Files that are sent in parts, interrupted and gone on with. */
+/** Uploads in parts: interrupted and resumed. */
 import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ async function start(t: Test) {
   return { ...stack, upload, parts, file };
 }
 
-t.test('an upload that Ctrl-C ends goes on where it was', async (t) => {
+t.test('an upload interrupted by Ctrl-C resumes', async (t) => {
   const { upload, parts, request } = await start(t);
   const interrupt = new AbortController();
   const first = upload(['--in-parts'], interrupt.signal);
@@ -58,16 +58,16 @@ t.test('an upload that Ctrl-C ends goes on where it was', async (t) => {
   const second = await upload(['--resume', id]);
   t.equal(second.code, 0, second.err);
   t.match(second.out, /^ds_\w{26}\n$/);
-  // The part that was under way may have arrived after all.
-  const [, known] = /^(\d+) of 84 parts are there\n/.exec(second.err) ?? [];
+  // The part in transit may have arrived after all.
+  const [, known] = /^(\d+) of 84 parts have arrived\n/.exec(second.err) ?? [];
   t.ok(Number(known) >= there && Number(known) < 84, second.err);
   const again = await upload(['--resume', id]);
-  t.equal(again.out, second.out, 'once more is the same dataset');
+  t.equal(again.out, second.out, 'a repetition returns the same dataset');
   const dataset = await request({ url: `/v1/datasets/${second.out.trim()}` });
   t.match(dataset.json(), { bytes: TEXT.length, name: 'text.txt' });
 });
 
-t.test('another file is not gone on with', async (t) => {
+t.test('another file does not resume the upload', async (t) => {
   const { upload, parts, file } = await start(t);
   const interrupt = new AbortController();
   const first = upload(['--in-parts'], interrupt.signal);
@@ -75,6 +75,6 @@ t.test('another file is not gone on with', async (t) => {
   interrupt.abort();
   const [, id = ''] = /--resume (upl_\w{26})\n$/.exec((await first).err) ?? [];
   await appendFile(file, 'more');
-  t.match(await upload(['--resume', id]), { code: 2, err: /is not the file that upl_\w+ was begun with/ });
+  t.match(await upload(['--resume', id]), { code: 2, err: /is not the file of upload upl_\w+/ });
   t.match(await upload(['--resume', `upl_${'0'.repeat(26)}`]), { code: 1, err: /upload_not_found/ });
 });

@@ -1,4 +1,4 @@
-/** The client against the real API: every method once, and every operation of the contract has one. */
+/** The client against the real API: calls every method once, and every operation of the contract has one. */
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { parse } from 'yaml';
@@ -183,7 +183,7 @@ t.test('all methods', async (t) => {
     await t.rejects(client.checkpoints.sample(first.id, { prompt: 'a' }), { code: 'sample_timeout' });
     await t.rejects(client.checkpoints.export(first.id, { format: 'safetensors' }), ApiError);
     t.strictSame(await client.checkpoints.exports(first.id), []);
-    // Nobody runs exports here; the one that was asked for holds its checkpoint.
+    // No worker runs exports here; the requested one holds its checkpoint.
     await t.rejects(client.checkpoints.delete(first.id), { code: 'checkpoint_held' });
     await store.letGoCheckpoint(first.id, `${first.id}-safetensors-bf16`);
     await client.checkpoints.delete(first.id);
@@ -201,7 +201,7 @@ t.test('all methods', async (t) => {
     const ids = [];
     for await (const { id } of client.apiKeys.list()) ids.push(id);
     t.equal(ids[0], made.id);
-    for await (const { id } of client.apiKeys.list({ project: 'nobody' })) t.fail(id);
+    for await (const { id } of client.apiKeys.list({ project: 'unknown' })) t.fail(id);
     await client.apiKeys.revoke(made.id);
     await t.rejects(client.apiKeys.get(made.id), { code: 'api_key_not_found', status: 404 });
     const operations = [];
@@ -247,7 +247,7 @@ t.test('all methods', async (t) => {
     t.match(await client.metrics(), /zerofleet_pool_workers\{pool="default"\} 0/);
   });
 
-  await t.test('every operation of the contract was asked', async (t) => {
+  await t.test('every operation of the contract was called', async (t) => {
     const contract = parse(readFileSync(`${projectRoot()}/openapi.yaml`, 'utf8')) as {
       paths: Record<string, Record<string, unknown>>;
     };

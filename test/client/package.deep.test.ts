@@ -1,4 +1,4 @@
-/** The package as its users get it: packed, installed in another folder, its README's example compiled and run. */
+/** The package as users get it: packed, installed in another folder, its README's example compiled and run. */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { startStack } from '../support/stack.js';
 const run = promisify(execFile);
 const inRoot = (...parts: string[]) => join(projectRoot(), ...parts);
 
-/** As strict as a user may be, and without the types of Node.js. */
+/** Strict options, without the types of Node.js. */
 const CONFIG = {
   compilerOptions: {
     strict: true,
@@ -29,7 +29,7 @@ interface Manifest {
   dependencies: Record<string, string>;
 }
 
-/** A package that the project has, with all that it needs, as `npm install` would lay it down. */
+/** Copies an installed package with its dependencies, like `npm install`. */
 async function install(name: string, modules: string): Promise<void> {
   await cp(inRoot('node_modules', name), join(modules, name), { recursive: true, dereference: true });
   const manifest = JSON.parse(
@@ -38,7 +38,7 @@ async function install(name: string, modules: string): Promise<void> {
   for (const needed of Object.keys(manifest.dependencies ?? {})) await install(needed, modules);
 }
 
-t.test('the packed client compiles and runs where nothing else of zerofleet is', async (t) => {
+t.test('the packed client compiles and runs without the rest of zerofleet', async (t) => {
   const dir = t.testdir();
   const modules = join(dir, 'node_modules');
   const folder = join(modules, '@zerofleet', 'client');

@@ -1,4 +1,4 @@
-/** The client while what happened to a job is lost with Redis. */
+/** The client across a loss of Redis. */
 import t from 'tap';
 import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
@@ -6,7 +6,7 @@ import { collect, Zerofleet } from '../../client/index.js';
 import type { StreamEntry } from '../../contracts/index.js';
 import { until } from '../../platform/testing/waiting.js';
 
-t.test('following goes on with what is known then; lists refuse a position of before', async (t) => {
+t.test('following continues with the recovered entries; lists refuse an earlier position', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const { jobs } = new Zerofleet({ baseUrl: await stack.listen(), apiKey: ADMIN_KEY });

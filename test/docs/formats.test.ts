@@ -1,4 +1,4 @@
-/** Whether docs/data.md and docs/checkpoints.md are enough to do without the program what they describe. */
+/** Checks docs/data.md and docs/checkpoints.md by implementing their formats without the program. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import { projectRoot } from '../../platform/process/root.js';
 import { pythonWith } from '../support/python.js';
 import { smallJob } from '../support/specs.js';
 import { sampleText, startStack } from '../support/stack.js';
-import { digestOf, readCheckpoint, sequenceAt } from './twins.js';
+import { digestOf, readCheckpoint, sequenceAt } from './reference-readers.js';
 
 const page = (name: string) => readFileSync(join(projectRoot(), 'docs', name), 'utf8');
 
-/** The Python block of a page that has this text. */
+/** The Python block of a page that contains this text. */
 function pythonOf(name: string, text: string): string {
   const blocks = [...page(name).matchAll(/^```python\n([\s\S]*?)^```\n/gm)].map(([, code = '']) => code);
   const found = blocks.find((code) => code.includes(text));
@@ -32,7 +32,7 @@ t.test('the order of sequences', async (t) => {
       page('data.md'),
     ) ?? [];
   const order = list?.split(', ').map(Number);
-  // The same numbers as in native/test/data/sample_permutation_test.cc.
+  // Same numbers as in native/test/data/sample_permutation_test.cc.
   t.strictSame(order, [3, 1, 0, 6, 7, 4, 8, 2, 9, 5]);
   const positions = Array.from({ length: 10 }, (_, position) => position);
   t.strictSame(
@@ -74,7 +74,7 @@ t.test('every member of the manifest is described', async (t) => {
     for (const name of Object.keys(part.properties)) t.ok(table.includes(`\`${name}\``), name);
 });
 
-t.test('a checkpoint of three ranks, with parameters in several stretches and frozen ones', async (t) => {
+t.test('a checkpoint of three ranks, with parameters in several runs and frozen ones', async (t) => {
   const { client, data_dir } = await startStack(t);
   const { id: dataset } = await client.datasets.create('text', sampleText());
   const spec = smallJob({ name: 'read me', dataset, steps: 4, ranks: 3 });
@@ -97,7 +97,7 @@ t.test('a checkpoint of three ranks, with parameters in several stretches and fr
   const read = readCheckpoint(folder);
   t.ok(
     [...read.owners.values()].some((owners) => owners.some((rank, i) => rank < (owners[i - 1] ?? rank))),
-    'some rank has several stretches of a parameter',
+    'some rank has several runs of a parameter',
   );
   t.ok(read.arrays.size < 3 * read.manifest.params.length, 'frozen parameters have one state');
   t.equal(await digestOf(read), state_digest);
@@ -113,7 +113,7 @@ t.test('a checkpoint of three ranks, with parameters in several stretches and fr
   t.strictSame(said, { digest: state_digest, recorded: state_digest, arrays: read.arrays.size });
 });
 
-t.test('the README names every page', async (t) => {
+t.test('the README links every page', async (t) => {
   const readme = readFileSync(join(projectRoot(), 'README.md'), 'utf8');
 
   const pages = readdirSync(join(projectRoot(), 'docs')).filter((name) => name.endsWith('.md'));

@@ -1,4 +1,4 @@
-/** docs/guide.md, command by command, against a stack as `npm start` runs it. */
+/** Runs the commands of docs/guide.md against a stack started like `npm start`. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -27,13 +27,13 @@ t.test('the guide', { skip: cannotRead, timeout: 900_000 }, async (t) => {
   const { client, cwd, tmp } = await startReading(t);
   const { baseUrl } = client.options;
   const blocks = blocksOf(PAGE.replaceAll(ADDRESS, baseUrl));
-  // Somebody who has no zerofleet installed.
+  // A user without zerofleet installed.
   const env = { ...cleanEnvironment(), ZEROFLEET_URL: baseUrl, TMPDIR: tmp };
   const read: Reader = (some) => runBlocks(some, '', { cwd, env });
   const before = readdirSync(cwd);
   await t.test('runs', (t) => readAll(t, read, blocks));
   await t.test('runs again on the same stack', (t) => readAll(t, read, blocks));
-  t.strictSame(readdirSync(cwd), before, 'it leaves nothing in the clone');
+  t.strictSame(readdirSync(cwd), before, 'it leaves no files in the clone');
 
   await t.test('does not wait for a job that has ended', async (t) => {
     const { id: dataset } = await client.datasets.create('text', sampleText());

@@ -6,10 +6,10 @@ import { projectRoot } from '../../platform/process/root.js';
 import { ensurePrograms } from '../../platform/testing/programs.js';
 import { startStack } from '../support/stack.js';
 
-/** Why the commands of a page can't be run here, or false. */
+/** Reason why the commands of a page cannot run here, or false. */
 export const cannotRead = (await ensurePrograms(['curl'], ['curl', 'ca-certificates'])) ?? false;
 
-/** A folder as a clone is in which `npm start` runs: the key in the data directory, the command line, and the README as a text to train on. */
+/** A folder like a clone in which `npm start` runs: the key in the data directory, the command line, and the README as training text. */
 export async function startReading(t: Test): Promise<{ client: Zerofleet; cwd: string; tmp: string }> {
   const { client, data_dir } = await startStack(t);
   const dir = t.testdir({ clone: {}, tmp: {} });

@@ -1,4 +1,4 @@
-/** The commands of README.md that train something, against a stack as `npm start` runs it. */
+/** Runs the training commands of README.md against a stack started like `npm start`. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -16,7 +16,7 @@ t.test('the job of the README', { skip: cannotRead, timeout: 300_000 }, async (t
   const { baseUrl } = client.options;
   const blocks = blocksOf(SECTION.replaceAll('http://127.0.0.1:8080', baseUrl));
   t.equal(blocks.length, 1);
-  // curl shows how far it is on standard error unless that is told to nobody.
+  // curl prints progress on standard error.
   const [outcome] = await runBlocks(blocks, 'exec 2> errors.txt', { cwd, env: cleanEnvironment() });
   t.equal(outcome?.code, 0, readFileSync(join(cwd, 'errors.txt'), 'utf8'));
   const job = JSON.parse(outcome?.output ?? '') as Job;

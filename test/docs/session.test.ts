@@ -29,7 +29,7 @@ t.test('the blocks of a page', async (t) => {
   ]);
 });
 
-t.test('what the output may be', async (t) => {
+t.test('placeholders in the expected output', async (t) => {
   t.match('ds_01AB\n', expectation('ds_…\n'));
   t.notMatch('job_01AB\n', expectation('ds_…\n'));
   t.notMatch('ds_01\nmore\n', expectation('ds_…\n'), 'within a line');
@@ -39,7 +39,7 @@ t.test('what the output may be', async (t) => {
   t.notMatch('axb\n', expectation('a.b\n'));
 });
 
-t.test('one shell runs them all, up to the first that fails', async (t) => {
+t.test('one shell runs all blocks, up to the first failure', async (t) => {
   const options = { cwd: tmpdir(), env: process.env };
   t.strictSame(await runBlocks(blocksOf(PAGE), 'echo unseen', options), [
     { output: '', code: 0 },

@@ -1,18 +1,18 @@
-/** Runs the commands of a Markdown page, block by block in one shell, as a reader would who copies all of them. */
+/** Runs the commands of a Markdown page, block by block in one shell. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 export interface Block {
-  /** Of the page, counted from 1. */
+  /** Line of the page, from 1. */
   line: number;
   commands: string;
-  /** What the page says that they print; null when it says nothing. */
+  /** Expected output according to the page; null without one. */
   expected: string | null;
 }
 
 const BLOCK = /^```sh\n([\s\S]*?)^```\n(?:```text\n([\s\S]*?)^```\n)?/gm;
 
-/** The shell blocks of a page, each with the output that follows it. */
+/** Shell blocks of a page, each with the following output block. */
 export function blocksOf(page: string): Block[] {
   return [...page.matchAll(BLOCK)].map(({ 0: whole, 1: commands = '', 2: expected, index }) => ({
     line: page.slice(0, index).split('\n').length + (whole.startsWith('\n') ? 1 : 0),
@@ -21,7 +21,7 @@ export function blocksOf(page: string): Block[] {
   }));
 }
 
-/** The output that a page promises, with `…` for anything: within a line, or for whole lines where it stands alone. */
+/** Pattern for an expected output, with `…` as a placeholder: within a line, or for whole lines. */
 export function expectation(expected: string): RegExp {
   const lines = expected.replace(/\n$/, '').split('\n');
   const pattern = lines.map((line) =>
@@ -34,16 +34,16 @@ const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').re
 
 export interface Outcome {
   output: string;
-  /** Exit code of the block's last command that failed, or 0; null when the shell was ended before. */
+  /** Exit code of the block's last failed command, or 0; null if the shell exited before. */
   code: number | null;
 }
 
 const END = '\u0001end of block';
 
 /**
- * Runs the blocks. The first command that fails ends the shell.
- * @param prelude commands of the test itself, whose output is not kept
- * @returns an outcome for each block that was begun
+ * Runs the blocks. The first failed command ends the shell.
+ * @param prelude commands of the test itself, whose output is dropped
+ * @returns an outcome per started block
  */
 export async function runBlocks(
   blocks: readonly Block[],

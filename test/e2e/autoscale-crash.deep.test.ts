@@ -1,4 +1,4 @@
-/** An autoscaler that is killed takes its agents with it, but no work; another one goes on. */
+/** A killed autoscaler takes its agents with it, but no work is lost; another one continues. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { collect } from '../../client/index.js';
@@ -21,7 +21,7 @@ t.test('a killed autoscaler', async (t) => {
   const agent = find('worker/main.js');
   process.kill(killed, 'SIGKILL');
   const queued = await client.jobs.until(id, ({ state }) => state === 'queued', { interval_ms: POLL_MS });
-  t.equal(queued.reason, 'worker_draining', 'the agent saved and handed back');
+  t.equal(queued.reason, 'worker_draining', 'the agent saved and released its job');
   t.ok((queued.latest_checkpoint?.step ?? 0) >= 3);
   const job = await client.jobs.until(id, () => false);
   t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
@@ -29,7 +29,7 @@ t.test('a killed autoscaler', async (t) => {
   const started = (await collect(client.jobs.events(id))).filter(({ type }) => type === 'training.started');
   t.equal(started.length, 2);
   while (find('worker/main.js') !== undefined) await sleep(POLL_MS);
-  t.not(find('autoscaler/main.js'), killed, 'another one looks after the pool');
+  t.not(find('autoscaler/main.js'), killed, 'another autoscaler manages the pool');
   t.ok(agent, 'and it ended the agent that it had started');
   t.equal(await stack.stop(), 0);
 });

@@ -1,4 +1,4 @@
-/** From no agent to as many as the work needs and back to none, with real processes, and without a job that notices. */
+/** From no agent to as many as the work needs and back to none, with real processes, without affecting any job. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { collect, type Zerofleet } from '../../client/index.js';
@@ -9,9 +9,9 @@ import { sampleText, startStack, type TestStack } from '../support/stack.js';
 
 const POLL_MS = 100;
 const SLOTS = 2;
-const MOST_AGENTS = 3;
+const MAX_AGENTS = 3;
 
-/** Jobs of different sizes: the last ones fit on no agent alone. */
+/** Jobs of different sizes: the last ones do not fit on one agent. */
 const SIZES = [
   { min: 1, max: 1, steps: 30 },
   { min: 1, max: 2, steps: 20 },
@@ -28,7 +28,7 @@ function specOf(dataset: string, { min, max, steps }: (typeof SIZES)[number]): J
 
 const agentsOf = (stack: TestStack) => programsOf(stack, 'worker/main.js');
 
-/** Looks at the workers until the jobs have ended. Returns the most that were there at once, and how the jobs ended. */
+/** Polls the workers until the jobs have ended. Returns the maximum number of workers, and the ended jobs. */
 async function watchWork(client: Zerofleet, ids: readonly string[]): Promise<{ most: number; jobs: Job[] }> {
   let most = 0;
   for (;;) {
@@ -44,7 +44,7 @@ async function untilNoAgents(stack: TestStack): Promise<void> {
   while (agentsOf(stack).length > 0) await sleep(POLL_MS);
 }
 
-/** Nothing but training: no attempt that ended before its job, nothing that was lost, taken or handed back. */
+/** Checks for uninterrupted training: one attempt per job, nothing lost, preempted or released. */
 async function checkUndisturbed(t: Test, client: Zerofleet, job: Job): Promise<void> {
   t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
   const events = await collect(client.jobs.events(job.id));
@@ -53,21 +53,21 @@ async function checkUndisturbed(t: Test, client: Zerofleet, job: Job): Promise<v
   for (const type of ['node.lost', 'rank.lost', 'checkpoint.skipped', 'attempt.retry'])
     t.notOk(types.includes(type), `${job.name}: no ${type}`);
   const back = events.filter(({ type, data }) => type === 'job.state' && data?.to === 'queued');
-  t.same(back, [], `${job.name}: it never went back to the queue`);
+  t.same(back, [], `${job.name}: it never returned to the queue`);
 }
 
-t.test('agents come with the work, and go with it', async (t) => {
-  const stack = await startAutoscaledStack(t, { slots: SLOTS, max: MOST_AGENTS });
+t.test('agents start and stop with the work', async (t) => {
+  const stack = await startAutoscaledStack(t, { slots: SLOTS, max: MAX_AGENTS });
   const { client } = stack;
   const dataset = (await client.datasets.create('openapi', sampleText())).id;
   t.same(await client.workers(), []);
-  t.same(agentsOf(stack), [], 'nobody runs an agent');
+  t.same(agentsOf(stack), [], 'no agent runs');
 
   const ids: string[] = [];
   for (const size of SIZES) ids.push((await client.jobs.create(specOf(dataset, size))).id);
   const { most, jobs } = await watchWork(client, ids);
   for (const job of jobs) await checkUndisturbed(t, client, job);
-  t.equal(most, MOST_AGENTS, 'as many agents as were needed, and no more than there may be');
+  t.equal(most, MAX_AGENTS, 'as many agents as needed, within the limit');
   const worlds = await Promise.all(ids.map((id) => collect(client.jobs.events(id))));
   const last = worlds.at(-1)?.find(({ type }) => type === 'training.started')?.data?.world_size;
   t.ok(Number(last) >= 5, `the largest trained on ${last} ranks, over all agents`);
@@ -81,7 +81,7 @@ t.test('agents come with the work, and go with it', async (t) => {
   t.equal(await stack.stop(), 0, 'everything ends in order');
 });
 
-t.test('what runs when the stack is stopped goes on with the next start', async (t) => {
+t.test('running jobs continue after a restart of the stack', async (t) => {
   const pools = [{ pool: 'default', types: [{ name: 'local', slots: SLOTS, max: 1 }] }];
   const first = await startStack(t, {
     args: ['--autoscale'],

@@ -53,13 +53,13 @@ t.test('a body that is not JSON', async (t) => {
   t.match(await response.json(), { status: 400, code: 'malformed_json' });
 });
 
-t.test('an unknown field is named, with the nearest known one', async (t) => {
+t.test('an unknown field is reported with the nearest known one', async (t) => {
   const spec = { ...smallJob({ name: 'bad', dataset, steps: 5, ranks: 1 }), chekpoint: {} };
   const { problem } = await refusal(stack.client.jobs.create(spec));
   t.match(problem?.errors, [{ pointer: '/chekpoint', code: 'unknown_field', suggestion: /checkpoint/ }]);
 });
 
-t.test('all bad fields are named at once', async (t) => {
+t.test('all bad fields are reported together', async (t) => {
   const fields = await refusedFields(t, (spec) => {
     spec.train = { steps: 0, precision: 'fp8' as 'bf16' };
     spec.zero = { bucket_bytes: 1 };
@@ -95,7 +95,7 @@ t.test('a sequence longer than the data', async (t) => {
   t.strictSame(fields, ['/train/sequence_length sequence_longer_than_data']);
 });
 
-t.test('a dataset that is not there', async (t) => {
+t.test('an unknown dataset', async (t) => {
   const fields = await refusedFields(t, (spec) => {
     spec.data.dataset = 'ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F';
   });
@@ -110,7 +110,7 @@ t.test('a dataset that is empty or not UTF-8 leaves nothing behind', async (t) =
     status: 422,
     code: 'dataset_not_utf8',
   });
-  const cut = Buffer.from('cut in the middle of a character: é').subarray(0, -1);
+  const cut = Buffer.from('truncated within a character: é').subarray(0, -1);
   t.match(await refusal(stack.client.datasets.create('cut', cut)), {
     status: 422,
     code: 'dataset_not_utf8',
@@ -118,7 +118,7 @@ t.test('a dataset that is empty or not UTF-8 leaves nothing behind', async (t) =
   t.strictSame(await collect(stack.client.datasets.list()), before);
 });
 
-t.test('a bad line, and a token file that is cut short, leave nothing behind', async (t) => {
+t.test('a bad line and a truncated token file leave nothing behind', async (t) => {
   const before = await collect(stack.client.datasets.list());
   const lines = '{"text": "one"}\n\n{"text": "three", }\n';
   const { status, problem } = await refusal(stack.client.datasets.create('lines', lines, 'jsonl'));
@@ -134,7 +134,7 @@ t.test('a bad line, and a token file that is cut short, leave nothing behind', a
   t.strictSame(await collect(stack.client.datasets.list()), before);
 });
 
-t.test('a token that the model does not have', async (t) => {
+t.test("a token outside of the model's vocabulary", async (t) => {
   const tokens = await stack.client.datasets.create('tokens', tokenFile([1, 256, 3]), 'tokens');
   const fields = await refusedFields(t, (spec) => {
     spec.data = { dataset: tokens.id };
@@ -143,7 +143,7 @@ t.test('a token that the model does not have', async (t) => {
 });
 
 t.test(
-  'a tokenizer with more tokens than the model, one that is not there, chats without a template',
+  'a tokenizer with more tokens than the model, an unknown tokenizer, chats without a template',
   async (t) => {
     const files = modelFolder().set('tokenizer.json', Buffer.from(JSON.stringify(LARGE_TOKENIZER)));
     const { id } = await stack.client.models.create('large', await tarOf(files));
@@ -167,6 +167,6 @@ t.test('a tokenizer that cannot be read', async (t) => {
   t.strictSame((await collect(stack.client.models.list())).length, 1);
 });
 
-t.test('no job came of any of it', async (t) => {
+t.test('no job was created', async (t) => {
   t.strictSame(await collect(stack.client.jobs.list()), []);
 });

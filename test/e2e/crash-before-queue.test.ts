@@ -1,4 +1,4 @@
-/** The API server is killed after it has recorded a job and before the queue has it; the client asks again. */
+/** The API server is killed after it has recorded a job and before the queue has it; the client retries. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -81,7 +81,7 @@ t.test('one job, and it runs once', { timeout: 180_000 }, async (t) => {
   });
   const create = (url: string) => post(`${url}/v1/jobs`, 'application/json', document, 'once');
 
-  // Its answer may come before the server dies, or not.
+  // Its answer may or may not arrive before the server dies.
   const answered = (await create(doomed.url)
     .then((reply) => reply.json())
     .catch(() => null)) as Job | null;
@@ -117,6 +117,7 @@ t.test('one job, and it runs once', { timeout: 180_000 }, async (t) => {
     await queue.close();
     connection.disconnect();
   });
-  // What was delivered leaves the queue when it is done; an entry too many would be refused and leave it as well, without an execution.
+  // A delivered entry leaves the queue when it is done; a duplicate entry would be refused and leave it as well, without an
+  // execution.
   while ((await queue.getJobs()).length > 0) await sleep(50);
 });

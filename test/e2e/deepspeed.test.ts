@@ -1,4 +1,4 @@
-/** A job from a DeepSpeed configuration trains as the same job in this service's own words. */
+/** A job from a DeepSpeed configuration trains like the equivalent native document. */
 import t from 'tap';
 import type { JobSpec } from '../../contracts/index.js';
 import { smallJob } from '../support/specs.js';
@@ -50,7 +50,7 @@ t.test('LAMB in fp16 with a dynamic scale and ZeRO-1: equal digests', async (t) 
       loss_scale: { type: 'dynamic', initial_scale: 1024, window: 3 },
       gradient_clipping: 0.5,
     },
-    // Another size of buckets, which changes no result.
+    // Another bucket size, which does not affect the result.
     zero: { stage: 1, lanes: 3, bucket_bytes: 65_536 },
   };
   const digests = await Promise.all(

@@ -1,4 +1,4 @@
-/** `npm run dev` on a copy of this checkout: what is changed is compiled, and the stack restarted; what does not compile changes nothing. */
+/** `npm run dev` on a copy of this checkout: changes are compiled and the stack is restarted; compile errors leave the stack unchanged. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -11,11 +11,11 @@ import { cleanEnvironment } from '../support/stack.js';
 
 /** A compiler runs for each change. */
 const TIMEOUT_MS = 600_000;
-/** The compiled core in a build folder. The rest of the folder is bound to its path by CMake. */
+/** The compiled core in a build folder. CMake binds the rest of the folder to its path. */
 const CORE = /^native\/build(\/(zerofleet\.node|\.stamp-release))?$/;
 const LEFT_OUT = /^(node_modules|\.git|\.build|\.tap|\.zerofleet|native\/build[^/]*(\/.*)?)$/;
 
-/** The sources with what was compiled of them; packages are linked to. */
+/** Sources with their compiled outputs; packages are linked. */
 function copyCheckout(t: Test): string {
   const dir = mkdtempSync(join(tmpdir(), 'zf-dev-'));
   t.teardown(() => rmSync(dir, { recursive: true }));
@@ -59,7 +59,7 @@ class DevelopmentStack {
     return stack;
   }
 
-  /** Waits for what is printed after `printed` characters. @returns the first group of the pattern, and where the output ends */
+  /** Waits for output after the first `printed` characters. @returns the first group of the pattern, and the end of the output */
   async see(pattern: RegExp, printed = 0): Promise<{ found: string; printed: number }> {
     for (;;) {
       const match = pattern.exec(this.output.slice(printed));
@@ -80,11 +80,11 @@ const READY = /^ready (http:\S+)$/m;
 
 t.setTimeout(TIMEOUT_MS);
 
-t.test('sources are changed while the stack runs', async (t) => {
+t.test('sources change while the stack runs', async (t) => {
   const dir = copyCheckout(t);
   const change = (file: string, before: string, after: string) => {
     const text = readFileSync(join(dir, file), 'utf8');
-    t.ok(text.includes(before), `${file} has what is replaced`);
+    t.ok(text.includes(before), `${file} contains the text to replace`);
     writeFileSync(join(dir, file), text.replace(before, after));
   };
   const stack = DevelopmentStack.start(t, dir);
@@ -92,18 +92,18 @@ t.test('sources are changed while the stack runs', async (t) => {
   const health = async (url: string) => (await fetch(`${url}/healthz`)).json();
   t.match(await health(first.found), { status: 'ok' });
 
-  t.comment('what does not compile is reported, and the stack goes on');
+  t.comment('compile errors are reported, and the stack keeps running');
   change('api/handlers/fleet/service.ts', 'version: PROGRAM_VERSION,', 'version: PROGRAM_VERSION(1),');
   const refused = await stack.see(/(error TS2554)[\s\S]*restarted once this compiles/, first.printed);
   t.equal(refused.found, 'error TS2554');
   t.match(await health(first.found), { status: 'ok' });
 
-  t.comment('what does is served');
+  t.comment('compiled changes are served');
   change('api/handlers/fleet/service.ts', 'PROGRAM_VERSION(1)', "PROGRAM_VERSION.concat('-changed')");
   const second = await stack.see(READY, refused.printed);
   t.match(await health(second.found), { version: /-changed$/ });
 
-  t.comment('so is another contract');
+  t.comment('contract changes are served');
   change('contracts/openapi/openapi.yaml', 'title: ', 'title: Another ');
   const third = await stack.see(READY, second.printed);
   t.match(await (await fetch(`${third.found}/openapi.yaml`)).text(), /title: Another /);

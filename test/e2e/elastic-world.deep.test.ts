@@ -22,7 +22,7 @@ t.test('4 → 2 → 3 ranks over two agents', async (t) => {
   const digest = (await client.jobs.until(reference.id, never)).export?.state_digest;
   t.match(digest, /^[0-9a-f]{32}$/);
 
-  /** A job that trains on four ranks, two of each agent. */
+  /** A job that trains on four ranks, two per agent. */
   async function begin(name: string): Promise<string> {
     const { id } = await client.jobs.create(document(name, 4));
     await cluster.untilRanks(id, 4);
@@ -35,7 +35,7 @@ t.test('4 → 2 → 3 ranks over two agents', async (t) => {
     await cluster.untilMoreSteps(id, STEPS_BETWEEN);
   }
 
-  /** No other bits, no step lost or done twice, no rank left. */
+  /** Checks for equal bits, no lost or repeated step, no orphaned rank. */
   async function expectUndisturbed(t: Test, id: string): Promise<Job> {
     const job = await client.jobs.until(id, never);
     t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
@@ -67,7 +67,7 @@ t.test('4 → 2 → 3 ranks over two agents', async (t) => {
     );
   });
 
-  await t.test('an agent leaves, another one joins, and the one that leads leaves', async (t) => {
+  await t.test('an agent leaves, another one joins, and the leader leaves', async (t) => {
     const id = await begin('moved');
     const [leader, member] = await inOrder(cluster, id, agents);
     t.equal(await member.stop(), 0);
@@ -84,9 +84,9 @@ t.test('4 → 2 → 3 ranks over two agents', async (t) => {
   t.strictSame(cluster.processes(), [], 'nothing is left of the agents');
 });
 
-/** How many ranks each worker had, in each generation that trained; the one that leads comes first. */
+/** Ranks per worker in each generation that trained; the leader comes first. */
 async function slotsOf(cluster: Cluster, id: string): Promise<number[][]> {
-  return (await cluster.places(id)).map((places) => places.map(({ slots }) => slots));
+  return (await cluster.placements(id)).map((places) => places.map(({ slots }) => slots));
 }
 
 /** The agents of a job that trains on two. */
@@ -95,7 +95,7 @@ async function inOrder(
   id: string,
   agents: readonly TestAgent[],
 ): Promise<[TestAgent, TestAgent]> {
-  const places = (await cluster.places(id)).at(-1) ?? [];
+  const places = (await cluster.placements(id)).at(-1) ?? [];
   const [leader, member] = places.map(({ worker_id }) =>
     agents.find(({ worker }) => worker.id === worker_id),
   );

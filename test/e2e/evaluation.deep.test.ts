@@ -7,7 +7,7 @@ const STEPS = 24;
 const EVERY = 5;
 
 t.test(
-  'evaluation on data set aside: the same losses on any number of ranks, interrupted or not',
+  'evaluation on validation data: the same losses on any number of ranks, interrupted or not',
   async (t) => {
     const { client } = await startStack(t);
     const dataset = (await client.datasets.create('openapi', sampleText())).id;
@@ -35,7 +35,7 @@ t.test(
       [5, 10, 15, 20, 24],
     );
     const [first, last] = [expected.losses[0]?.[1] ?? 0, expected.losses.at(-1)?.[1] ?? 9];
-    t.ok(last < first, `the loss on text that is not trained on falls: ${first} to ${last}`);
+    t.ok(last < first, `the validation loss falls: ${first} to ${last}`);
     t.same(await lossesOf((await client.jobs.create(evaluated('three ranks', 3))).id), expected);
 
     const { id } = await client.jobs.create(evaluated('paused', 2));
@@ -45,10 +45,10 @@ t.test(
     await client.jobs.resume(id, { ranks: 4 });
     t.same(await lossesOf(id), expected);
 
-    const plain = smallJob({ name: 'nothing set aside', dataset, steps: STEPS, ranks: 2 });
+    const plain = smallJob({ name: 'no validation split', dataset, steps: STEPS, ranks: 2 });
     const { losses, digest } = await lossesOf((await client.jobs.create(plain)).id);
     t.same(losses, []);
-    t.not(digest, expected.digest, 'what is set aside is not trained on');
+    t.not(digest, expected.digest, 'validation data is not trained on');
 
     const told = (await collect(client.jobs.events(id))).filter(({ type }) => type === 'evaluation.finished');
     t.same(

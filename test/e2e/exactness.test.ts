@@ -6,12 +6,12 @@ import { sampleText, startStack } from '../support/stack.js';
 const STEPS = 20;
 const RANKS = [1, 2, 3, 4];
 
-/** State digests by step, of those checkpoints that a job has kept. */
+/** State digests by step, of the checkpoints that a job has kept. */
 type Digests = Map<number, string>;
 
 /**
- * The digests of a job that asks for a checkpoint of every step, for each number of ranks. A step whose save would have had to wait
- * for the ones before it has none; the last step always has one. (native/js/trainer.test.ts compares every step without gaps.)
+ * Digests of a job that requests a checkpoint of every step, for each number of ranks. A step whose save would have to wait for
+ * earlier ones has none; the last step always has one. (native/js/trainer.test.ts compares every step without gaps.)
  */
 async function digestsByStep(t: Test, threads: number): Promise<Digests[]> {
   const stack = await startStack(t, { env: { ZEROFLEET_THREADS_PER_RANK: String(threads) } });

@@ -1,4 +1,4 @@
-/** That experts spread over ranks train over HTTP with real processes, to the same bits on any number of ranks. */
+/** Experts distributed over ranks train over HTTP with real processes, bit-identical on any number of ranks. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -64,7 +64,7 @@ t.test('two and four ranks: the same state, and an export with all experts', asy
   t.ok(weights.equals(four.file('model.safetensors')), 'the same export');
   const header = JSON.parse(weights.subarray(8, 8 + Number(weights.readBigUInt64LE(0))).toString('utf8'));
   for (const { name, shape } of PARAMS) t.same(header[name]?.shape, shape, name);
-  // Each expert is in the files of the ranks that hold it, and nowhere else.
+  // Each expert is only in the files of the ranks that own it.
   for (const [rank, tensors] of four.state.tensors.entries()) {
     const experts = new Set(tensors.map((name) => /experts\.(\d)\./.exec(name)?.[1]).filter(Boolean));
     t.same([...experts].sort(), rank % 2 === 0 ? ['0', '1'] : ['2', '3'], `shard ${rank}`);
@@ -79,14 +79,14 @@ t.test('paused on four ranks, resumed on two; its weights on one rank without se
   await client.jobs.until(id, ({ progress }) => progress.step >= 1, { interval_ms: 20 });
   await client.jobs.pause(id);
   const paused = await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 20 });
-  t.ok(paused.progress.step < 40, 'paused on its way');
+  t.ok(paused.progress.step < 40, 'paused midway');
   await client.jobs.resume(id, { ranks: 2 });
   const job = await client.jobs.until(id, () => false);
   t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
   const data = await collect(client.jobs.checkpoints(id));
   t.equal(data.find(({ step }) => step === 40)?.state_digest, straight.checkpoint.state_digest);
 
-  // One step that moves nothing.
+  // One step with learning rate 0.
   const still = { ...expertJob(2).train, steps: 1, overrides: [{ step: 0, lr: 0 }], eval_every_steps: 1 };
   const model = {
     preset: 'mixtral-tiny' as const,

@@ -15,7 +15,7 @@ interface TensorEntry {
 let stack: TestStack;
 let dataset: string;
 
-/** The header of a safetensors file, read as the format's description says: length, JSON, bytes. */
+/** Header of a safetensors file, parsed by the format's specification: length, JSON, bytes. */
 function readHeader(file: Buffer): {
   tensors: Record<string, TensorEntry>;
   dataBytes: number;

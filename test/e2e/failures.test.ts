@@ -9,7 +9,7 @@ import { startStack, type TestStack } from '../support/stack.js';
 
 const never = () => false;
 
-/** Polls through the time in which Redis is away. */
+/** Polls during the outage of Redis. */
 async function waitThroughOutage(stack: TestStack, id: string): Promise<Job> {
   for (;;) {
     try {

@@ -1,4 +1,4 @@
-/** That jobs of each family train over HTTP with real processes, to the same bits on any number of ranks, and are exported. */
+/** Jobs of each family train over HTTP with real processes, bit-identical on any number of ranks, and are exported. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -23,7 +23,7 @@ const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
     config: { model_type: 'gpt2', n_embd: 48, n_layer: 2, n_head: 4, n_positions: 64, vocab_size: 256 },
     causalLm: 'GPT2LMHeadModel',
   },
-  'Llama with biases, rotary positions of Llama 3, tied, more tokens than 16 bits hold': {
+  'Llama with biases, rotary positions of Llama 3, tied, vocabulary above 16 bits': {
     config: {
       ...SIZES,
       model_type: 'llama',
@@ -75,7 +75,7 @@ const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
 let stack: TestStack;
 let dataset: string;
 
-/** The digest of the last state, and the files of the export. */
+/** Digest of the final state, and the files of the export. */
 async function trained(config: ModelConfig, ranks: number, train: JobSpec['train'] = {}) {
   const spec = smallJob({ name: `${config.model_type} on ${ranks}`, dataset, steps: STEPS, ranks });
   const { id } = await stack.client.jobs.create({
@@ -122,11 +122,11 @@ for (const [name, { config, causalLm }] of Object.entries(FAMILIES)) {
     const document = JSON.parse(three.file('config.json').toString('utf8'));
     t.match(document, { model_type: config.model_type, architectures: [causalLm] });
     const exported = importConfig(document);
-    t.strictSame(exported.errors, [], 'the exported configuration is one that is accepted');
+    t.strictSame(exported.errors, [], 'the exported configuration is accepted');
     t.strictSame(
       architectureOf(exported.config!),
       architectureOf(importConfig(config).config!),
-      'the exported configuration means the same model',
+      'the exported configuration describes the same model',
     );
     const params = modelParams(architectureOf(exported.config!));
     t.strictSame(

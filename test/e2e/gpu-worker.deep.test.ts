@@ -1,6 +1,6 @@
 /**
- * A worker with GPUs, from their discovery to the weights, without a GPU: the driver's library is a stand-in, and ranks compute on an
- * emulated CUDA device. Agent, ranks, trainer and kernels are what a GPU machine runs.
+ * A worker with GPUs, from their discovery to the weights, without a GPU: the driver's library is a stand-in, and ranks compute
+ * on an emulated CUDA device. Agent, ranks, trainer and kernels are those of a GPU machine.
  */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -23,11 +23,11 @@ const FIRST = 'GPU-e3e3e3e3-0000-0000-0000-000000000000';
 const SECOND = 'GPU-e3e3e3e3-0000-0000-0000-000000000001';
 const NUMERICS = /^cuda-emulated-device-sm_80x2-plain\/\d+$/;
 const STEPS = 5;
-/** cudaErrorECCUncorrectable, from this launch of a process on. */
+/** cudaErrorECCUncorrectable, from this kernel launch of a process on. */
 const ECC_UNCORRECTABLE = 214;
 const IN_A_STEP = 500;
 
-/** A fleet on a machine with two GPUs, and an agent on it that was told nothing of them. */
+/** A fleet on a machine with two GPUs, and an agent without GPU settings. */
 async function start(t: { teardown(end: () => Promise<void>): void }, env: Record<string, string> = {}) {
   const fleet = await Fleet.start({
     programs,
@@ -65,14 +65,14 @@ t.test('a job trains on a GPU, and a pause in between changes no bit', options, 
   await fleet.until(broken, (job) => job.progress.step >= 1);
   await fleet.store.requestPause(broken);
   const paused = await fleet.untilState(broken, 'paused');
-  t.ok(paused.progress.step < STEPS, 'in the midst of it');
+  t.ok(paused.progress.step < STEPS, 'midway');
   await fleet.store.resumeJob(broken, {});
   const resumed = await fleet.untilState(broken, 'succeeded');
   t.equal(resumed.export?.state_digest, expected.export?.state_digest);
 });
 
 t.test(
-  'a GPU whose memory fails is taken out, and the job ends on another with the same bits',
+  'a GPU with failing memory is marked unhealthy, and the job ends on another one with the same bits',
   options,
   async (t) => {
     const { fleet, driver } = await start(t, {
@@ -97,7 +97,7 @@ t.test(
 );
 
 t.test(
-  "a job that is larger than the GPU's memory fails at once, and says whose memory it was",
+  "a job that is larger than the GPU's memory fails immediately with the GPU's name",
   options,
   async (t) => {
     const { fleet } = await start(t, { ZF_EMULATED_MEMORY_MIB: '1' });

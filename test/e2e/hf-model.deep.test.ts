@@ -1,4 +1,4 @@
-/** A Hugging Face checkpoint that transformers made is uploaded, trained and exported, and transformers loads the result. */
+/** A Hugging Face checkpoint created by transformers is uploaded, trained and exported, and transformers loads the result. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -16,7 +16,7 @@ const STEPS = 6;
 const TOKENIZER_FILES = ['chat_template.jinja', 'tokenizer.json', 'tokenizer_config.json'];
 const GENERATION_CONFIG = 'generation_config.json';
 
-/** Questions that nobody can foretell, and answers that can be learned. */
+/** Unpredictable questions with a predictable answer. */
 const CHATS = Array.from({ length: 60 }, (_, index) => {
   const asked = (seed: number) => `${(Math.imul(seed + 1, 0x9e3779b1) >>> 0).toString(36)} What?`;
   const turns = [asked(index), ...(index % 4 === 0 ? [asked(index + 1000)] : [])];
@@ -37,7 +37,7 @@ let model: string;
 const folder = () =>
   new Map(readdirSync(FOLDER).map((name) => [name, readFileSync(join(FOLDER, name))] as const));
 
-/** A job that begins with the model; it says nothing about its configuration. */
+/** A job that starts from the model, without a configuration. */
 const specOf = (ranks: number, changes: Partial<JobSpec['train']> = {}): JobSpec => ({
   name: `${ranks} ranks`,
   model: { init_from: { model } },
@@ -56,7 +56,7 @@ async function exported(spec: JobSpec): Promise<JobExport> {
 
 const place = ({ prefix }: JobExport) => join(stack.data_dir, 'objects', prefix);
 
-/** The data of every tensor of some safetensors files, by name. */
+/** Data of every tensor of some safetensors files, by name. */
 function tensorsOf(files: Iterable<Buffer>): Map<string, Buffer> {
   const tensors = new Map<string, Buffer>();
   for (const file of files) {
@@ -74,7 +74,7 @@ t.before(async () => {
   model = (await stack.client.models.create('small', await tarOf(folder(), './'))).id;
 });
 
-t.test('trained on 2 and on 3 ranks it ends with the same bits, elsewhere than fresh weights', async (t) => {
+t.test('trained on 2 and on 3 ranks it ends with the same bits, different from fresh weights', async (t) => {
   const on2 = await exported(specOf(2));
   const on3 = await exported(specOf(3));
   t.equal(on3.state_digest, on2.state_digest);
@@ -100,7 +100,7 @@ t.test('trained on 2 and on 3 ranks it ends with the same bits, elsewhere than f
 });
 
 t.test(
-  'fine-tuned on chats: the loss is that of the answers, and the same bits come of any ranks',
+  'fine-tuned on chats: the loss is that of the answers, with the same bits on any number of ranks',
   async (t) => {
     const { client } = stack;
     const chats = (await client.datasets.create('chats', CHATS, 'jsonl')).id;
@@ -139,7 +139,7 @@ t.test(
     const options = { prompt: PROMPT, max_tokens: 40, temperature: 0, seed: 1 };
     t.equal(await continueText(place(job.export!), options), PROMPT + completion);
 
-    // One step over all of the data: its loss is that of the weights which it begins with.
+    // One step over all data: its loss is that of the initial weights.
     const { id: once } = await client.jobs.create({
       ...chatSpec(2),
       model: {
@@ -152,7 +152,7 @@ t.test(
     t.equal((await client.jobs.until(once, () => false)).state, 'succeeded');
     const [metric] = await collect(client.jobs.metrics(once));
     const missing = 'missing' in python ? { skip: python.missing } : {};
-    await t.test('transformers finds the same loss and goes on in the same way', missing, async (t) => {
+    await t.test('transformers computes the same loss and the same continuation', missing, async (t) => {
       if (!('python' in python)) return;
       const file = join(t.testdir(), 'chats.jsonl');
       writeFileSync(file, CHATS);
@@ -165,7 +165,7 @@ t.test(
       t.equal(targets, data?.targets);
       const ours = metric?.loss ?? Number.NaN;
       t.ok(Math.abs(ours - loss!) < 0.02 * loss!, `${ours} here, ${loss} there`);
-      t.ok(loss_of_all! > 2 * loss!, `the loss of all tokens is another one: ${loss_of_all}`);
+      t.ok(loss_of_all! > 2 * loss!, `the loss of all tokens differs: ${loss_of_all}`);
       t.same(rest, { completion });
       t.match(runPython(python.python, join(HERE, 'check.py'), [place(job.export!)]), {
         missing_keys: [],
@@ -176,7 +176,7 @@ t.test(
   },
 );
 
-t.test('what was loaded is what is exported', async (t) => {
+t.test('the loaded model is exported unchanged', async (t) => {
   const result = await exported(specOf(3, { steps: 1, overrides: [{ step: 0, lr: 0 }] }));
   const theirs = tensorsOf(
     [...folder()].filter(([name]) => name.endsWith('.safetensors')).map(([, file]) => file),
@@ -194,11 +194,11 @@ t.test('what was loaded is what is exported', async (t) => {
   const names = readdirSync(place(result));
   t.notOk(
     TOKENIZER_FILES.some((name) => names.includes(name)),
-    'its tokens are bytes, so the tokenizer is not that of the weights any more',
+    'its tokens are bytes, so the tokenizer no longer matches the weights',
   );
 });
 
-t.test('a model that a job needs stays, and is gone for good afterwards', async (t) => {
+t.test('a model in use cannot be deleted, an unused one can', async (t) => {
   const refused = async (work: Promise<unknown>) => {
     const error = await work.then(
       () => null,

@@ -1,6 +1,6 @@
 /**
- * From the cloud's notice to the end of the instance: agents read a stand-in of the metadata service, an autoscaler calls a stand-in of
- * EC2 Auto Scaling, and between them are the real job store, queue and object store. The ranks are those without a core.
+ * From the cloud's interruption notice to the end of the instance: agents read a simulated metadata service, an autoscaler calls
+ * a simulated EC2 Auto Scaling, and the job store, queue and object store are real. The ranks run without the native core.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
@@ -23,7 +23,7 @@ const GROUP = 'zf-default';
 const ROUND_MS = 200;
 const DEADLINE_MS = 120_000;
 
-/** Instances with what runs on them. */
+/** Instances and their agents. */
 class Region {
   private readonly machines = new Map<string, { metadata: MetadataService; agent: RunningWorker }>();
 
@@ -77,17 +77,17 @@ class Region {
     return [...this.machines.keys()];
   }
 
-  /** Everything goes on, step by step, until it is as asked. */
+  /** Advances step by step until the condition holds. */
   async until(what: string, is: () => boolean | Promise<boolean>): Promise<void> {
     for (const deadline = Date.now() + DEADLINE_MS; !(await is()); await sleep(ROUND_MS)) {
-      if (Date.now() > deadline) throw new Error(`waited in vain: ${what}; ${this.states().join(', ')}`);
+      if (Date.now() > deadline) throw new Error(`timed out: ${what}; ${this.states().join(', ')}`);
       this.aws.advance();
       await this.follow();
       await this.autoscaler.reconcile();
     }
   }
 
-  /** An instance in service has an agent, its metadata say what is wanted of it, and with the instance the agent is gone. */
+  /** Each instance in service has an agent and current metadata; the agent stops with its instance. */
   private async follow(): Promise<void> {
     const { instances } = this.aws.group(GROUP);
     for (const { id, state } of instances) {
@@ -98,7 +98,7 @@ class Region {
     for (const id of this.agents) if (!instances.some((each) => each.id === id)) await this.end(id);
   }
 
-  /** EC2 says that it will take the instance in two minutes. */
+  /** Sends EC2's interruption notice: the instance ends in two minutes. */
   notice(id: string): void {
     const time = new Date(Date.now() + 120_000).toISOString();
     const text = JSON.stringify({ action: 'terminate', time });
@@ -125,45 +125,42 @@ class Region {
   }
 }
 
-t.test(
-  'an instance that the cloud takes away is drained, let go, and replaced; an idle one is ended',
-  async (t) => {
-    const { region, fleet } = await Region.start(t);
-    const job = async (): Promise<Job | null> => fleet.store.getJob(id);
-    const id = await fleet.submit({ steps: 400, every_steps: 1000, ranks: 2, max_errors: 0 });
-    await region.until('it trains', async () => ((await job())?.progress.step ?? 0) >= 5);
-    const [first = ''] = region.agents;
-    t.match(
-      await fleet.store.listWorkers(),
-      [{ machine: first, used_slots: 2 }],
-      'the agent knows its instance',
-    );
+t.test('an interrupted instance is drained, released and replaced; an idle one is ended', async (t) => {
+  const { region, fleet } = await Region.start(t);
+  const job = async (): Promise<Job | null> => fleet.store.getJob(id);
+  const id = await fleet.submit({ steps: 400, every_steps: 1000, ranks: 2, max_errors: 0 });
+  await region.until('it trains', async () => ((await job())?.progress.step ?? 0) >= 5);
+  const [first = ''] = region.agents;
+  t.match(
+    await fleet.store.listWorkers(),
+    [{ machine: first, used_slots: 2 }],
+    'the agent knows its instance',
+  );
 
-    region.aws.interrupt(first);
-    await region.until('it was handed back', async () => {
-      const workers = await fleet.store.listWorkers();
-      const works = workers.some(({ machine, used_slots }) => machine === first && used_slots > 0);
-      const state = region.aws.group(GROUP).instances.find((each) => each.id === first)?.state;
-      t.notOk(works && state === 'Terminating:Proceed', 'nobody lets it go while it works');
-      return (await fleet.store.drainedMachines()).includes(first);
-    });
-    const saved = await job();
-    t.ok((saved?.latest_checkpoint?.step ?? 0) >= 5, 'it saved first');
-    t.equal(saved?.lost_work_seconds, 0);
-    await region.until('it is gone', () => !region.agents.includes(first) && region.agents.length === 1);
-    t.ok(region.aws.calls.includes(`CompleteLifecycleAction ${GROUP} ${first}`), 'the autoscaler let it go');
+  region.aws.interrupt(first);
+  await region.until('its job was released', async () => {
+    const workers = await fleet.store.listWorkers();
+    const works = workers.some(({ machine, used_slots }) => machine === first && used_slots > 0);
+    const state = region.aws.group(GROUP).instances.find((each) => each.id === first)?.state;
+    t.notOk(works && state === 'Terminating:Proceed', 'it is not released while it is busy');
+    return (await fleet.store.drainedMachines()).includes(first);
+  });
+  const saved = await job();
+  t.ok((saved?.latest_checkpoint?.step ?? 0) >= 5, 'it saved first');
+  t.equal(saved?.lost_work_seconds, 0);
+  await region.until('it is gone', () => !region.agents.includes(first) && region.agents.length === 1);
+  t.ok(region.aws.calls.includes(`CompleteLifecycleAction ${GROUP} ${first}`), 'the autoscaler released it');
 
-    await region.until('the job ends', async () => (await job())?.state === 'succeeded');
-    t.equal((await job())?.export?.state_digest, fakeStateDigest(1, 400), 'to the same bits');
-    await region.until('nothing is left', () => region.states().length === 0);
-    t.equal(region.aws.group(GROUP).desired, 0);
-    const ended = region.aws.calls.filter((call) => call.startsWith('Terminate'));
-    t.equal(ended.length, 1, 'the second one, when it was idle');
-    t.notMatch(ended[0], first);
-  },
-);
+  await region.until('the job ends', async () => (await job())?.state === 'succeeded');
+  t.equal((await job())?.export?.state_digest, fakeStateDigest(1, 400), 'to the same bits');
+  await region.until('nothing is left', () => region.states().length === 0);
+  t.equal(region.aws.group(GROUP).desired, 0);
+  const ended = region.aws.calls.filter((call) => call.startsWith('Terminate'));
+  t.equal(ended.length, 1, 'the second one, when it was idle');
+  t.notMatch(ended[0], first);
+});
 
-t.test('on a spot notice another instance is asked for before this one is gone', async (t) => {
+t.test('on a spot notice a replacement is requested before this instance ends', async (t) => {
   const { region, fleet } = await Region.start(t);
   const id = await fleet.submit({ steps: 3000, every_steps: 1000, ranks: 4, max_errors: 0 });
   const job = () => fleet.store.getJob(id);
@@ -177,7 +174,11 @@ t.test('on a spot notice another instance is asked for before this one is gone',
   });
   await region.until('the first one is gone', () => !region.agents.includes(first));
   const ended = region.aws.calls.filter((call) => call.startsWith('Terminate'));
-  t.same(ended, [`TerminateInstanceInAutoScalingGroup ${first}`], 'it asked for its end, and was ended');
+  t.same(
+    ended,
+    [`TerminateInstanceInAutoScalingGroup ${first}`],
+    'it requested its termination, and was terminated',
+  );
   t.equal((await job())?.lost_work_seconds, 0);
   await fleet.store.requestCancel(id);
 });

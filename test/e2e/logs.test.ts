@@ -1,4 +1,4 @@
-/** What real ranks of two agents write, as it is read over HTTP: while they train, when one of them is killed, and afterwards. */
+/** Log lines of real ranks of two agents, read over HTTP: during training, after a kill of one rank, and after the end. */
 import t from 'tap';
 import type { JobLog } from '../../contracts/index.js';
 import { Cluster } from '../support/cluster.js';
@@ -21,7 +21,7 @@ t.test('the log of a job on two agents', async (t) => {
     for await (const line of jobs.followLogs(id)) followed.push(line);
   })();
   await cluster.untilRanks(id, 2);
-  const places = (await cluster.places(id))[0] ?? [];
+  const places = (await cluster.placements(id))[0] ?? [];
   t.same(
     places.map(({ slots }) => slots),
     [1, 1],
@@ -36,7 +36,7 @@ t.test('the log of a job on two agents', async (t) => {
 
   const lines: JobLog[] = [];
   for await (const line of jobs.logs(id)) lines.push(line);
-  t.same(followed, lines, 'the stream and the list say the same');
+  t.same(followed, lines, 'the stream and the list are equal');
   const seqs = lines.map(({ seq }) => seq);
   t.same(
     seqs,

@@ -15,7 +15,7 @@ let dataset: string;
 /** Result of the uninterrupted run. */
 let expected: Result;
 
-/** The digest of a job's final state and its exported files: equal whatever happened to the job. */
+/** Digest of a job's final state and its exported files: equal under any interruptions. */
 interface Result {
   state_digest: string | undefined;
   files: { name: string; sha256: string }[] | undefined;
@@ -35,8 +35,8 @@ async function finish(job: Job): Promise<Job> {
 }
 
 /**
- * Waits until the job has done `step` steps on `ranks` ranks, at least one of them since it was resumed (a busy machine may have paused
- * it later than asked the time before), pauses it, and returns it paused.
+ * Waits until the job has completed `step` steps on `ranks` ranks, at least one of them since its resumption (a busy machine may
+ * have paused it later than requested the time before), pauses it, and returns it paused.
  */
 async function pauseAt(id: string, step: number, ranks: number): Promise<Job> {
   const saved = (await client.jobs.get(id)).latest_checkpoint?.step ?? 0;
@@ -57,7 +57,7 @@ t.before(async () => {
   expected = resultOf(job);
 });
 
-t.test('the uninterrupted job reports what it did', async (t) => {
+t.test('the uninterrupted job reports its progress', async (t) => {
   const [job] = await collect(client.jobs.list());
   t.match(expected.state_digest, /^[0-9a-f]{32}$/);
   t.ok(expected.files?.some(({ name }) => name === 'model.safetensors'));
@@ -73,7 +73,7 @@ t.test('the uninterrupted job reports what it did', async (t) => {
   t.ok((metrics.at(-1)?.loss ?? 9) < (metrics[0]?.loss ?? 0), 'the loss falls');
 });
 
-t.test('its last checkpoint goes on with a text as the exported model does', async (t) => {
+t.test('its last checkpoint continues a text like the exported model', async (t) => {
   const [job] = await collect(client.jobs.list());
   const request = { prompt: 'schema: {', max_tokens: 40, temperature: 0.8, top_k: 40, top_p: 0.95, seed: 3 };
   const sample = await client.checkpoints.sample(job?.latest_checkpoint?.id ?? '', request);
@@ -82,11 +82,11 @@ t.test('its last checkpoint goes on with a text as the exported model does', asy
   t.equal(request.prompt + sample.completion, await continueText(folder, request));
 });
 
-t.test('with a rate that was changed while it ran: the digest of its document', async (t) => {
+t.test('with a learning rate changed at run time: the digest of its document', async (t) => {
   const spec = smallJob({ name: 'override', dataset, steps: STEPS, ranks: 2 });
   const { id } = await client.jobs.create(largerSteps(spec));
   const { progress } = await client.jobs.until(id, (job) => job.progress.step >= 5, { interval_ms: 20 });
-  // Far enough ahead that the request comes before it.
+  // Far enough ahead that the request arrives before it.
   const overrides = [{ step: Math.ceil((progress.step + STEPS) / 2), lr: 1e-4 }];
   const [, changed] = await Promise.all([
     client.jobs.resize(id, 3),
@@ -106,7 +106,7 @@ t.test('with a rate that was changed while it ran: the digest of its document', 
   t.strictSame(resultOf(final), resultOf(again));
   const steps = await collect(client.jobs.metrics(id));
   const begin = train.overrides[0]?.step ?? 0;
-  t.equal(steps.length, STEPS, 'no step was done twice');
+  t.equal(steps.length, STEPS, 'no step was repeated');
   t.ok(
     steps.every(({ step, lr }) => (lr === 1e-4) === step > begin),
     `in force from step ${begin} on`,
@@ -158,7 +158,7 @@ t.test('resized 2 → 3 → 1 while it runs: the same digest', async (t) => {
   );
 });
 
-t.test('a rank that is killed in mid-step: the same digest', async (t) => {
+t.test('a rank killed within a step: the same digest', async (t) => {
   const spec = smallJob({ name: 'killed', dataset, steps: STEPS, ranks: 3, every_steps: 10 });
   const { id } = await client.jobs.create(spec);
   await client.jobs.until(id, (job) => job.progress.step >= 25, { interval_ms: 5 });

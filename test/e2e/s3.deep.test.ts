@@ -1,4 +1,4 @@
-/** The main job with everything in an S3 bucket: a pause on 2 ranks, the rest on 3, the same digest as without. */
+/** The main job with everything in an S3 bucket: paused on 2 ranks, continued on 3, with the same digest as without a pause. */
 import { createHash } from 'node:crypto';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import t from 'tap';

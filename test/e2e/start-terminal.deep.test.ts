@@ -1,4 +1,4 @@
-/** `npm start` as somebody sees it who runs it by hand, and as a service sees it whose output is a file. */
+/** Output of `npm start` at a terminal and in the log file of a service. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { Terminal, whyNoTerminal } from '../support/terminal.js';
 
 t.setTimeout(300_000);
 
-t.test('lines for people at a terminal, JSON in a file', { skip: whyNoTerminal() ?? false }, async (t) => {
+t.test('readable lines at a terminal, JSON in a file', { skip: whyNoTerminal() ?? false }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'zf-start-'));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
   const env = { ...cleanEnvironment(), ZEROFLEET_PORT: '0', ZEROFLEET_DATA_DIR: join(dir, 'data') };
@@ -30,11 +30,11 @@ t.test('lines for people at a terminal, JSON in a file', { skip: whyNoTerminal()
   const redis = redisPid();
   if (redis === undefined) throw new Error('there is no Redis below the terminal');
   process.kill(redis, 'SIGKILL');
-  await terminal.see(/\d\d:\d\d:\d\d {2}warn {3}stack: Redis ended unexpectedly; starting it again\n/);
+  await terminal.see(/\d\d:\d\d:\d\d {2}warn {3}stack: Redis exited unexpectedly; restarting it\n/);
   await until(() => ![undefined, redis].includes(redisPid()));
   const stopped = await terminal.interrupt();
   t.match(stopped, /\nstopping; jobs that run are saved/);
-  t.notMatch(terminal.record(), '{"level"', 'nothing is for programs');
+  t.notMatch(terminal.record(), '{"level"', 'no JSON');
 
   terminal.type(`${start} 2> log.txt`);
   await terminal.see(/ready http/);

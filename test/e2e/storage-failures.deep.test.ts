@@ -1,4 +1,4 @@
-/** The bucket gone, the disk full: a clear error with a code while it lasts, and nothing lost after it. */
+/** Missing bucket and full disk: a clear error code during the fault, and no loss after it. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { ApiError } from '../../client/index.js';
 import { reference, runningJob } from '../support/disturbed-job.js';
 import { startStack } from '../support/stack.js';
 
-/** Room for the checkpoints and exports of two small jobs. */
+/** Space for the checkpoints and exports of two small jobs. */
 const SMALL_DISK_BYTES = 24 * 1024 * 1024;
 const never = () => false;
 
@@ -23,7 +23,7 @@ async function code(request: Promise<unknown>): Promise<string | null> {
   }
 }
 
-t.test('the bucket is gone for a while', async (t) => {
+t.test('the bucket is missing for a while', async (t) => {
   const stack = await startStack(t);
   const { dataset, digest } = await reference(stack);
   const id = await runningJob(stack, dataset, 5);
@@ -40,7 +40,7 @@ t.test('the bucket is gone for a while', async (t) => {
   t.equal(job.export?.state_digest, digest);
 });
 
-/** A file system of a few megabytes. @returns its directory, and what removes it; null where this user may not mount one */
+/** A file system of a few megabytes. @returns its directory, and a function that removes it; null if this user may not mount one */
 function mountSmallDisk(): { disk: string; unmount(): void } | null {
   const disk = mkdtempSync(join(tmpdir(), 'zf-small-disk-'));
   const options = `size=${SMALL_DISK_BYTES}`;
@@ -68,7 +68,7 @@ t.test('the disk is full', { skip }, async (t) => {
     'disk_full',
   );
 
-  // What is left does not hold a checkpoint: saving fails, training goes on, and the job ends well once there is room.
+  // The remaining space does not hold a checkpoint: saving fails, training continues, and the job succeeds once there is space.
   const id = await runningJob(stack, dataset, 5);
   const filler = join(disk, 'filler');
   let size = SMALL_DISK_BYTES;

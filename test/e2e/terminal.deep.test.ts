@@ -1,4 +1,4 @@
-/** The command line as somebody tries it who has just got it: two real terminals, recorded, on a stack of its own. */
+/** First use of the command line: two real, recorded terminals on a new stack. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,12 +13,12 @@ import { Terminal, whyNoTerminal } from '../support/terminal.js';
 t.setTimeout(600_000);
 
 const STEPS = 240;
-/** Steps of a job that is still running on any machine while commands are tried on it. */
+/** Steps of a job that runs on any machine until all commands are tried. */
 const MANY_STEPS = 50_000;
 const STACK_TRACE = /^\s+at .*(?:node:|\.[jt]s:\d)|UnhandledPromise|triggerUncaughtException/m;
 const BAR =
   /[█░]{12} +\d+ % +step (\d+)\/50000 +loss \d+\.\d{4} +[\d,]+ tok\/s +\d ranks? +\d+ (?:s|min|h|d)[^\n]* left/;
-/** The step of the newest bar that a terminal shows; null where it shows none. */
+/** Step in the newest bar of a terminal; null without a bar. */
 const stepOf = (shown: string) => {
   const last = [...shown.matchAll(new RegExp(BAR, 'g'))].at(-1);
   return last ? Number(last[1]) : null;
@@ -27,7 +27,7 @@ const stepOf = (shown: string) => {
 t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'zf-terminal-'));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
-  // As `npm link` puts it there.
+  // Same place as after `npm link`.
   mkdirSync(join(dir, 'bin'));
   symlinkSync(join(projectRoot(), 'tools', 'zerofleet.mjs'), join(dir, 'bin', 'zerofleet'));
   writeFileSync(join(dir, 'corpus.txt'), sampleText());
@@ -78,7 +78,7 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   const first = stepOf(await you.see(BAR)) ?? 0;
   t.match(
     await you.interrupt(),
-    /the job goes on; see it again with: zerofleet watch job_\w+\n[\s\S]*exit 130/,
+    /the job keeps running; watch it again with: zerofleet watch job_\w+\n[\s\S]*exit 130/,
   );
 
   you.type('zerofleet watch $JOB; echo "exit $?"');
@@ -86,7 +86,7 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   t.match(await you.interrupt(), /exit 130/);
   await ask('zerofleet get $JOB', /state +running\n/);
 
-  t.comment('it is paused, goes on with three ranks, and its log is read');
+  t.comment('it is paused, resumed on three ranks, and its log is read');
   await ask('zerofleet pause $JOB', /pausing/);
   await ask('zerofleet watch $JOB', /state +paused \(user_request\)\n/);
   await ask('zerofleet resume $JOB --ranks 3', /queued +3 ranks/);
@@ -94,7 +94,7 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   await you.see(/\d\d:\d\d:\d\d\.\d{3} {2}rank 2 +rank 2 of 3 job=job_\w+/);
   t.match(
     await you.interrupt(),
-    /the job goes on; see its log again with: zerofleet logs job_\w+ -f\n[\s\S]*exit 130/,
+    /the job keeps running; show its log again with: zerofleet logs job_\w+ -f\n[\s\S]*exit 130/,
   );
   await ask('zerofleet cancel $JOB', /cancel/);
   await ask('zerofleet watch $JOB', /state +cancelled/, 1);
@@ -105,7 +105,7 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   t.match(shown, /[█]{12} +100 % +step 240\/240 +loss \d/);
   await ask('zerofleet logs $JOB --rank 0 -n 9', /step 240 of 240 loss=\d/);
 
-  t.comment('what it learned is exported and fetched');
+  t.comment('its model is exported and downloaded');
   await ask(
     'CKPT=$(zerofleet checkpoints $JOB --json | grep -o "ckpt_[0-9A-Z]*" | head -1); echo $CKPT',
     /\nckpt_\w+\n/,
@@ -124,10 +124,10 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   t.ok(readdirSync(join(dir, 'model')).includes('config.json'));
   t.ok(size('model') > 100_000);
 
-  t.comment('Ctrl-C ends all that runs here, and nothing was said that is only for programmers');
+  t.comment('Ctrl-C ends all processes, and no stack traces were printed');
   const stopped = await server.interrupt();
   t.match(stopped, /\nstopping; jobs that run are saved/);
-  t.notMatch(stopped, /error|\{"level"/i, 'nothing of all that went well');
+  t.notMatch(stopped, /error|\{"level"/i, 'no warnings about successful actions');
   await ask('zerofleet list', /no answer[\s\S]*Is the API there\? zerofleet up starts one here/, 3);
   for (const terminal of [server, you]) t.notMatch(terminal.record(), STACK_TRACE);
 });

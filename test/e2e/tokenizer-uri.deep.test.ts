@@ -1,4 +1,7 @@
-/** A tokenizer that lies in a bucket makes the tokens of a job, whatever becomes of it there, and goes into the export and the samples. */
+/**
+ * A tokenizer in a bucket tokenizes a job's data independently of later changes in the bucket, and is part of the export and the
+ * samples.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,6 +1,6 @@
 /**
- * A checkpoint leaves in DeepSpeed's universal layout, comes back as an upload, and a job goes on from it exactly as another one does
- * from the checkpoint itself: weights, moments and count of steps are all there, on another number of ranks.
+ * A checkpoint is exported in DeepSpeed's universal layout, uploaded again, and a job continues from it exactly as from the
+ * original checkpoint: weights, moments and step count are complete, on another number of ranks.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -74,10 +74,10 @@ t.test('there and back in the universal layout', async (t) => {
       ]);
       t.match(expected, /^[0-9a-f]{32}$/);
       t.equal(back, expected);
-      // An SGD without a momentum has no state that it could go another way without.
+      // SGD without momentum has no state whose absence could change the result.
       if (momentum === 0 || param_groups) return;
       const weights = await digestOf({ model: model.id }, 1);
-      t.not(weights, expected, 'without the state of the optimizer it goes another way');
+      t.not(weights, expected, 'without the optimizer state the result differs');
       if (index === 0) t.equal(await digestOf({ checkpoint, restore: 'weights' }, 2), weights);
     });
   }

@@ -1,4 +1,4 @@
-/** `zerofleet up --autoscale` as somebody tries it who has just got it: in a real terminal, with Ctrl-C in the middle of a job. */
+/** First use of `zerofleet up --autoscale`: a real terminal, with Ctrl-C in the middle of a job. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { Terminal, whyNoTerminal } from '../support/terminal.js';
 
 t.setTimeout(600_000);
 
-/** Whatever was started from a terminal of this test. */
+/** All processes started from a terminal of this test. */
 async function processesOf(dir: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
@@ -26,7 +26,7 @@ async function processesOf(dir: string): Promise<string[]> {
 }
 
 t.test(
-  'workers come with a job and go after it, and Ctrl-C loses nothing',
+  'workers start and stop with jobs, and Ctrl-C loses nothing',
   { skip: whyNoTerminal() ?? false },
   async (t) => {
     const dir = mkdtempSync(join(tmpdir(), 'zf-terminal-'));
@@ -64,12 +64,12 @@ t.test(
 
     const after = await up();
     const { latest_checkpoint } = await after.jobs.get(id);
-    t.ok((latest_checkpoint?.step ?? 0) > 2, 'what it had done was saved');
+    t.ok((latest_checkpoint?.step ?? 0) > 2, 'its progress was saved');
     await until(async () => (await after.jobs.get(id)).state === 'succeeded');
     await until(async () => (await after.workers()).length === 0);
-    t.notMatch(terminal.record(), /"level"|^\s+at /m, 'nothing was said that is only for programmers');
+    t.notMatch(terminal.record(), /"level"|^\s+at /m, 'no stack traces were printed');
 
-    t.comment('a window that is closed ends all of it as well');
+    t.comment('closing the window also ends all processes');
     t.ok((await processesOf(dir)).length >= 3);
     terminal.close();
     await until(async () => (await processesOf(dir)).length === 0);

@@ -1,4 +1,4 @@
-/** What the ZeRO core can do, asked for over HTTP and done by real processes. */
+/** Features of the ZeRO core, requested over HTTP and executed by real processes. */
 import t, { type Test } from 'tap';
 import { collect, type Zerofleet } from '../../client/index.js';
 import type { Checkpoint, Job, JobEvent, JobSpec } from '../../contracts/index.js';
@@ -21,7 +21,7 @@ async function finish(t: Test, job: Job): Promise<Job> {
 
 const run = async (t: Test, spec: JobSpec) => finish(t, await client.jobs.create(spec));
 
-/** On two ranks, paused as soon as it trains, and on with three. */
+/** Trains on two ranks, pauses during training, and continues on three. */
 async function runInterrupted(t: Test, spec: JobSpec): Promise<Job> {
   const { id } = await client.jobs.create({
     ...spec,
@@ -48,7 +48,7 @@ t.before(async () => {
 });
 
 for (const [name, sections] of Object.entries(FEATURES)) {
-  t.test(`paused on 2 ranks and finished on 3, it ends as on 1 rank in one go: ${name}`, async (t) => {
+  t.test(`paused on 2 ranks and finished on 3, the result equals that of 1 rank: ${name}`, async (t) => {
     const spec = tinyJob({ name: 'feature', dataset, ...sections });
     const [whole, interrupted] = await Promise.all([run(t, spec), runInterrupted(t, spec)]);
     t.match(whole.export?.state_digest, /^[0-9a-f]{32}$/);
@@ -72,7 +72,7 @@ for (const [name, sections] of Object.entries(FEATURES)) {
   });
 }
 
-/** From the step after `step` finished ones on an override is in force, until the next one takes it back. */
+/** Checks that an override applies after `step` completed steps until the next one ends it. */
 function checkOverrides(
   t: Test,
   { train }: JobSpec,
@@ -85,10 +85,10 @@ function checkOverrides(
       lr === from.lr || (from.loss_scale !== undefined && loss_scale === from.loss_scale),
   );
   const expected = metrics.map((_, index) => index >= from.step && index < until.step);
-  t.strictSame(overridden, expected, 'an override holds from its step to the next one');
+  t.strictSame(overridden, expected, 'an override applies from its step to the next one');
 }
 
-/** A loss scale that is far too great at first skips steps and says so, without an event for each. */
+/** Checks that a far too large initial loss scale skips steps and reports them, without one event each. */
 function checkSkips(t: Test, { train }: JobSpec, job: Job, events: readonly { type: string }[]) {
   const { type, initial_scale = 1 } = train?.loss_scale ?? {};
   const overflows = type === 'dynamic' && initial_scale > 2 ** 20;
@@ -99,7 +99,7 @@ function checkSkips(t: Test, { train }: JobSpec, job: Job, events: readonly { ty
   t.ok(told.length >= 2 && told.length <= 2 * (job.progress.skipped_steps ?? 0), `${told.length} events`);
 }
 
-/** What the ranks of each generation say to have allocated is what was estimated without them. */
+/** Checks that the memory allocated by the ranks of each generation equals the estimate. */
 async function checkMemory(t: Test, spec: JobSpec, events: readonly JobEvent[]) {
   const told = events.flatMap(({ type, data }) => (type === 'ranks.memory' ? [data] : []));
   t.strictSame(
@@ -107,7 +107,7 @@ async function checkMemory(t: Test, spec: JobSpec, events: readonly JobEvent[]) 
     [2, 3],
   );
   const { data: estimates } = await client.estimate(spec, [2, 3]);
-  // A second bucket is made only when one is begun while another travels.
+  // A second bucket is allocated only if one is started while another is in transit.
   const bucket = spec.zero?.bucket_bytes ?? 0;
   for (const [index, { bytes }] of estimates.entries()) {
     const ranks = told[index]?.by_rank as Record<string, number>[];
@@ -119,7 +119,7 @@ async function checkMemory(t: Test, spec: JobSpec, events: readonly JobEvent[]) 
   }
 }
 
-t.test('gradients that never become finite fail the job once, and say what to do', async (t) => {
+t.test('gradients that never become finite fail the job without retries, with a remedy', async (t) => {
   const spec = tinyJob({ name: 'diverging', dataset, ranks: 2, ...DIVERGING });
   spec.retry = { max_errors: 5 };
   const { id } = await client.jobs.create(spec);
@@ -138,7 +138,7 @@ t.test('gradients that never become finite fail the job once, and say what to do
   t.notOk(job.state_history.some(({ state }) => state === 'recovering'));
 });
 
-t.test('a job begins with what another one left', async (t) => {
+t.test("a job starts from another job's checkpoint", async (t) => {
   const optimizer = { type: 'adagrad' as const, lr: 1e-2 };
   const source = await run(t, tinyJob({ name: 'source', dataset, ranks: 3, train: { optimizer } }));
   const checkpoint = await lastCheckpoint(source);
@@ -158,14 +158,14 @@ t.test('a job begins with what another one left', async (t) => {
     const [one, three] = await Promise.all([begun('full', 1, []), begun('full', 3, [])]);
     t.equal(one.job.export?.state_digest, three.job.export?.state_digest);
     t.match(one.stored.manifest, { step: 2, optimizer_steps: STEPS + 2 });
-    // The sum of squares only grows, and after 40 steps it is far above what two steps add.
+    // The sum of squares only grows, and after 40 steps it is far above the growth of two steps.
     const [before, after] = [from, one.stored].map((state) => state.read('sum', 'lm_head.weight'));
-    t.ok(before && after?.every((sum, i) => sum >= (before[i] ?? Infinity)), 'the sums go on');
+    t.ok(before && after?.every((sum, i) => sum >= (before[i] ?? Infinity)), 'the sums continue');
   });
 
   for (const restore of ['weights', 'weights_16bit'] as const) {
     await t.test(restore, async (t) => {
-      // What is frozen is still there as it was loaded.
+      // Frozen parameters are still as they were loaded.
       const frozen = ['model.layers.*', 'model.embed_tokens.weight'];
       const [one, three] = await Promise.all([begun(restore, 1, frozen), begun(restore, 3, frozen)]);
       t.equal(one.job.export?.state_digest, three.job.export?.state_digest);
@@ -178,7 +178,7 @@ t.test('a job begins with what another one left', async (t) => {
       const [before, after] = [from, one.stored].map((state) => state.read('sum', 'lm_head.weight'));
       t.ok(
         after?.some((sum, i) => sum < (before?.[i] ?? 0)),
-        'the optimizer began anew',
+        'the optimizer was reset',
       );
     });
   }

@@ -9,14 +9,14 @@ import { JOBS, MODEL } from './jobs.js';
 
 const instructionSet = fingerprint().replace(/^cpu-|\/.*$/g, '') as InstructionSet;
 
-/** How far activations may be from the estimate: how many rows an expert has is for the tokens to say. */
+/** Allowed range of activations around the estimate: the number of rows per expert depends on the tokens. */
 function rangeOfActivations(spec: ResolvedJobSpec, estimated: number): [least: number, most: number] {
   const least = estimated - expertOperands(spec);
-  // With experts on other ranks the estimate is of an even share of all rows, else the most.
+  // With distributed experts the estimate assumes an even share of all rows, otherwise the maximum.
   return spec.zero.expert_parallel_size > 1 ? [least, estimated * 1.1] : [least, estimated];
 }
 
-/** Bytes at most of the operands of an expert in bf16; in a model without experts 0, for there the estimate is exact. */
+/** Maximum bytes of an expert's operands in bf16; 0 for a model without experts, whose estimate is exact. */
 function expertOperands({ model: { config }, train }: ResolvedJobSpec): number {
   if (config.model_type !== 'mixtral') return 0;
   const rows = train.micro_batch_size * train.sequence_length;
@@ -24,7 +24,7 @@ function expertOperands({ model: { config }, train }: ResolvedJobSpec): number {
 }
 
 for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JOBS)) {
-  t.test(`${name}: what is estimated is what is measured`, async (t) => {
+  t.test(`${name}: the estimate equals the measurement`, async (t) => {
     const { spec, errors } = resolveSpec(
       {
         model: { config: MODEL },
@@ -65,7 +65,7 @@ for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JO
           others,
           `rank ${rank} of ${worldSize}`,
         );
-        // The second bucket comes into being only when the first one still travels as it is begun.
+        // The second bucket is allocated only if the first one is still in transit when it is started.
         t.ok(
           staging === wanted || staging === wanted - spec.zero.bucket_bytes,
           `${staging} of ${wanted} staging`,

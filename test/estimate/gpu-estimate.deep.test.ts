@@ -1,4 +1,4 @@
-/** What is estimated of a GPU's memory beside what a rank takes of an emulated one. */
+/** Estimated GPU memory compared with a rank's use of an emulated device. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -15,14 +15,14 @@ const options = existsSync(ADDON) ? {} : { skip: 'the native core is not built f
 if (existsSync(ADDON)) useAddon(ADDON);
 
 const MACHINE = { device: 'cuda', threads: 1, instruction_set: 'generic' } as const;
-/** Parts that lie in host memory when the job says `offload: cpu`, and one of which only some does. */
+/** Parts in host memory with `offload: cpu`, and one that is only partly there. */
 const OFFLOADED = ['grad_shard', 'master', 'moments'];
 const STAGING = 'staging';
 
 for (const [name, { threads: _, train, zero, ...changes }] of Object.entries(JOBS)) {
-  // Experts that are spread over ranks need several of them: gpu-experts.deep.test.ts.
+  // Distributed experts need several ranks: gpu-experts.deep.test.ts.
   if (zero?.expert_parallel_size !== undefined) continue;
-  t.test(`${name}: a GPU's rank takes no more than is estimated`, options, async (t) => {
+  t.test(`${name}: a GPU rank uses at most the estimated memory`, options, async (t) => {
     const { spec, errors } = resolveSpec(
       {
         model: { config: MODEL },

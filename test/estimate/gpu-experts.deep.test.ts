@@ -1,4 +1,4 @@
-/** Ranks on emulated GPUs that hold sets of experts and meet over a library with NCCL's entry points, all in one process. */
+/** Ranks on emulated GPUs that own sets of experts and communicate over a library with NCCL's entry points, all in one process. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ import { startMessage } from '../../worker/testing/start-message.js';
 const built = (...names: string[]) => join(projectRoot(), 'native', 'build', ...names);
 const ADDON = built('emulated', 'zerofleet.node');
 const NCCL = built('fake_nccl');
-/** A mixture of four experts, small enough for a device that is emulated. */
+/** A mixture of four experts, small enough for an emulated device. */
 const MODEL = {
   model_type: 'mixtral',
   hidden_size: 32,
@@ -24,7 +24,7 @@ const MODEL = {
   num_local_experts: 4,
   vocab_size: 256,
 } as const;
-/** Work space of a library that is not there (spec/estimate/kernel-memory.ts). */
+/** Workspace of a library that is missing here (spec/estimate/kernel-memory.ts). */
 const CUBLASLT_BYTES = 32 * 2 ** 20;
 const MACHINE = { device: 'cuda', threads: 1, instruction_set: 'generic' } as const;
 
@@ -35,13 +35,13 @@ if (!existsSync(ADDON)) {
     async () => {},
   );
 } else if (process.env.LD_LIBRARY_PATH !== NCCL) {
-  // The path is read when a process starts.
+  // The path is read at process start.
   t.spawn(process.execPath, [fileURLToPath(import.meta.url)], {
     env: { ...process.env, LD_LIBRARY_PATH: NCCL },
   });
 } else {
   useAddon(ADDON);
-  t.test('experts in two sets: equal bits on 2 and 4 GPUs, and what is estimated of their memory', train);
+  t.test('experts in two sets: equal bits on 2 and 4 GPUs, and the estimated memory', train);
 }
 
 async function train(t: Test): Promise<void> {
@@ -73,7 +73,7 @@ async function train(t: Test): Promise<void> {
   t.equal(digests[1], digests[0]);
 }
 
-/** Routers that have learned nothing are uneven: of all rows more may come to a rank than its share. */
+/** Checks memory. Untrained routers are uneven: a rank may receive more than its share of rows. */
 function checkMemory(t: Test, trainer: Trainer, estimated: RankMemory): void {
   const { workspace: _, activations, ...measured } = trainer.memory();
   const ofTensors = estimated.activations - CUBLASLT_BYTES;

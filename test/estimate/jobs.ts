@@ -20,7 +20,7 @@ const GPT2 = {
   n_head: 6,
 } as const;
 
-/** Jobs that differ in everything that memory depends on. Each has at least three buckets. */
+/** Jobs that differ in everything that affects memory. Each has at least three buckets. */
 export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
   'AdamW in bf16': { train: { sequence_length: 17 } },
   'tied embeddings, two threads': { model: { config: { ...MODEL, tie_word_embeddings: true } }, threads: 2 },

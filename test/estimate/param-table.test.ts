@@ -1,4 +1,4 @@
-/** That the contract's table of parameters is the native core's, for each naming and option. */
+/** The contract's table of parameters equals the native core's, for each naming and option. */
 import t from 'tap';
 import { paramTable } from '../../native/js/index.js';
 import { architectureOf, importConfig, modelParams } from '../../spec/index.js';

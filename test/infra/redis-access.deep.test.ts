@@ -1,6 +1,6 @@
 /**
- * MemoryDB as Terraform makes it: Redis in cluster mode with one shard, and a user with the rights of modules/queue. A job is trained,
- * paused and resumed there; no command may be refused, and none may be sent elsewhere.
+ * Redis with the settings of Terraform's MemoryDB: cluster mode with one shard, and a user with the rights of modules/queue. A
+ * job is trained, paused and resumed there; no command may be refused or redirected.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ const PASSWORD = 'not-a-secret-0123456789';
 const source = readFileSync(join(projectRoot(), 'infra/terraform/modules/queue/access.tf'), 'utf8');
 const access = /access_string = "([^"]+)"/.exec(source)?.[1] ?? '';
 
-/** A server with all slots; resolves with the URL of the programs' user and a connection that may do everything. */
+/** A server with all slots; resolves with the URL of the programs' user and an unrestricted connection. */
 async function startCluster(t: Test): Promise<{ url: string; operator: Redis }> {
   const dir = mkdtempSync(join(tmpdir(), 'zf-redis-cluster-'));
   const port = await freePort();
@@ -60,7 +60,7 @@ async function startCluster(t: Test): Promise<{ url: string; operator: Redis }> 
   return { url: `redis://app:${PASSWORD}@127.0.0.1:${port}`, operator };
 }
 
-t.test('jobs run on a Redis in cluster mode with no more rights than Terraform gives', async (t) => {
+t.test('jobs run on a Redis in cluster mode with only the rights that Terraform grants', async (t) => {
   t.match(access, /^on ~\{zf\}\* /);
   const { url, operator } = await startCluster(t);
   const { client, output } = await startStack(t, { env: { ZEROFLEET_REDIS_URL: url } });

@@ -1,4 +1,4 @@
-/** Other versions of Node.js for tests, from npm's packages of its programs. Each is downloaded once, to `.build/node/VERSION`. */
+/** Other versions of Node.js for tests, from npm's binary packages. Each is downloaded once, to `.build/node/VERSION`. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { projectRoot } from '../../platform/process/root.js';
 const run = promisify(execFile);
 const PACKAGE = `node-${process.platform}-${process.arch}`;
 const CACHE = join(projectRoot(), '.build', 'node');
-/** A registry that can't be reached is not waited for. */
+/** Short timeouts, for an unreachable registry. */
 const NPM_OPTIONS = ['--fetch-retries=1', '--fetch-timeout=60000'];
 
 export interface NodeRelease {
@@ -27,7 +27,7 @@ async function npm(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** The newest release that the registry has, else the newest that was downloaded before. @param line e.g. `22` or `20.11` */
+/** The newest release in the registry, else the newest downloaded one. @param line e.g. `22` or `20.11` */
 async function newestVersion(line: string): Promise<string> {
   try {
     const versions = JSON.parse(await npm('view', `${PACKAGE}@${line}`, 'version')) as string | string[];
@@ -56,9 +56,9 @@ async function download(version: string): Promise<void> {
 }
 
 /**
- * The newest release of a line of releases.
+ * The newest release of a release line.
  * @param line e.g. `22` or `20.11`
- * @returns the reason, in one line, where it can't be had: the text of a test's `skip`
+ * @returns the reason in one line if it is unavailable: the text of a test's `skip`
  */
 export async function nodeRelease(line: string): Promise<NodeRelease | string> {
   try {
@@ -67,6 +67,6 @@ export async function nodeRelease(line: string): Promise<NodeRelease | string> {
     if (!existsSync(program)) await download(version);
     return { version, program };
   } catch (error) {
-    return `Node.js ${line} is not to be had from npm: ${(error as Error).message.split('\n')[0]}`;
+    return `Node.js ${line} is not available from npm: ${(error as Error).message.split('\n')[0]}`;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Set-up, the stack, a job in an S3 bucket and the command line on each version of Node.js that is supported: all of them give the
- * same digest, and nothing but the advice on an old one goes to standard error.
+ * Set-up, the stack, a job in an S3 bucket and the command line on each supported version of Node.js: all give the same digest,
+ * and standard error contains at most the advice on an old version.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,10 +27,10 @@ const bootstrap = (await import(pathToFileURL(script('bootstrap/node-version.mjs
 };
 const firstRecommended = Math.min(...bootstrap.recommendedMajors);
 const oldest = bootstrap.oldestVersion();
-/** The oldest release on which zerofleet works, the newest of its major version, and those that are recommended. */
+/** The oldest supported release, the newest of its major version, and the recommended ones. */
 const lines = [oldest, String(Number.parseInt(oldest, 10)), ...bootstrap.recommendedMajors.map(String)];
 
-/** Standard error of set-up and start. */
+/** Expected standard error of set-up and start. */
 const advice = (version: string): RegExp =>
   Number.parseInt(version, 10) < firstRecommended
     ? new RegExp(`^Node\\.js ${version} is past its end of life; zerofleet recommends Node\\.js [^\\n]+\\n$`)
@@ -75,19 +75,23 @@ async function train(t: Test, release: NodeRelease): Promise<Job> {
   t.same(
     logs.filter(({ stream }) => stream === 'stderr'),
     [],
-    'ranks warn of nothing',
+    'ranks print no warnings',
   );
   t.equal(await stack.stop(), 0);
   const remarks = stack
     .output()
     .split('\n')
     .filter((line) => line !== `ready ${baseUrl}`);
-  t.match(remarks.map((line) => `${line}\n`).join(''), advice(release.version), 'the stack warns of nothing');
+  t.match(
+    remarks.map((line) => `${line}\n`).join(''),
+    advice(release.version),
+    'the stack prints no warnings',
+  );
   return job;
 }
 
 t.test('supported versions of Node.js', { timeout: 1_200_000 }, async (t) => {
-  // What is current needs no remark of the set-ups below.
+  // Up-to-date parts cause no output of the set-ups below.
   await run(process.execPath, [script('setup.mjs')], { env: cleanEnvironment() });
   const releases: NodeRelease[] = [{ version: process.versions.node, program: process.execPath }];
   for (const line of lines) {

@@ -1,4 +1,4 @@
-/** The process that has the API: nothing else happens in it, so that its event loop and its memory are those of the API. */
+/** The process that runs the API and nothing else, so that its event loop delay and memory are those of the API. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ulid } from 'ulid';
 import { startTestStack, type TestStack } from '../../api/testing/stack.js';
@@ -10,9 +10,9 @@ import type { FromApi, Ids, Order } from './api-process.js';
 import { OPEN_BUCKET, OPEN_KEYS } from './values.js';
 
 const MIB = 1024 * 1024;
-/** Threads without work end within this time, and their memory is free. */
+/** Time after which idle threads have ended and freed their memory. */
 const REST_MS = 12_000;
-/** A collection ends what another one has found. */
+/** Number of garbage collections: one may free what another has found. */
 const COLLECTIONS = 5;
 
 const bucket = await openBucket();
@@ -52,7 +52,7 @@ process.once('disconnect', async () => {
 });
 say({ value: await stack.listen() });
 
-/** A bucket with something of each kind that a document may name by URI. */
+/** A bucket with an object of each kind that a document may refer to by URI. */
 async function openBucket(): Promise<{ sources: S3DatasetSources; close(): Promise<void> }> {
   process.env.AWS_ACCESS_KEY_ID ??= 'test';
   process.env.AWS_SECRET_ACCESS_KEY ??= 'test';
@@ -75,7 +75,7 @@ async function openBucket(): Promise<{ sources: S3DatasetSources; close(): Promi
   };
 }
 
-/** Something of each kind, in states that requests alone do not bring about. */
+/** Creates an object of each kind, in states that requests alone do not reach. */
 async function fill({ store, createJob }: TestStack, known: Ids): Promise<Ids> {
   const [queued, running, ended] = [await createJob(), await createJob(), await createJob()];
   await claimAndTrain(store, running.id, { steps: 3 });
@@ -96,7 +96,7 @@ async function fillWebhook({ store }: TestStack, job_id: string, known: readonly
   const url = 'https://hooks.example.com/';
   const webhook = { id: webhook_id, url, description: '', events: ['*'], disabled_reason: null, created_at };
   const secret = { secret: 'whsec_AA==', created_at, expires_at: null };
-  // One fills the place of another: there may be a hundred.
+  // The log's limit is a hundred: new deliveries replace old ones.
   for (const old of known) await store.deleteWebhook('default', old);
   await store.createWebhook('default', { ...webhook, jobs: 'all', enabled: true }, secret);
   const data = { job_id, seq: 1, position: '3fa91c0b-1-660da8a518800', details: {} };

@@ -1,18 +1,18 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Ids of what there is, by their prefix. */
+/** Ids of existing objects, by their prefix. */
 export type Ids = Record<string, string[]>;
 
 export interface Order {
   kind: 'fill' | 'rest' | 'watch' | 'watched';
-  /** What is known already. */
+  /** Ids that are known already. */
   ids?: Ids;
 }
 
 export type FromApi = { value: unknown } | { error: string };
 
-/** An API in a process of its own (api-main.ts), with what cannot be asked of it by HTTP. */
+/** An API in its own process (api-main.ts), with functions beyond HTTP. */
 export class ApiProcess {
   private constructor(
     readonly url: string,
@@ -40,17 +40,17 @@ export class ApiProcess {
     });
   }
 
-  /** Something of each kind, in states that requests alone do not bring about. */
+  /** Creates an object of each kind, in states that requests alone do not reach. */
   fill(ids: Ids): Promise<Ids> {
     return this.order({ kind: 'fill', ids }) as Promise<Ids>;
   }
 
-  /** Memory that is in use once nothing is being done, in MiB. */
+  /** Memory in use when idle, in MiB. */
   restingMib(): Promise<number> {
     return this.order({ kind: 'rest' }) as Promise<number>;
   }
 
-  /** Measures the delay of the event loop from now on. */
+  /** Starts measuring the delay of the event loop. */
   async watchDelay(): Promise<void> {
     await this.order({ kind: 'watch' });
   }

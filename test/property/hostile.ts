@@ -6,7 +6,7 @@ import type { GeneratedRequest } from './requests.js';
 
 const KIB = 1024;
 
-/** Most are small, so that there can be many; what grows with the size shows in some of several MiB. */
+/** Mostly small, so that there can be many; some of several MiB show effects of the size. */
 const SIZES = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 1, max: 32 }).map((n) => 2 * KIB * n) },
   { weight: 2, arbitrary: fc.constantFrom(512 * KIB, 1024 * KIB) },

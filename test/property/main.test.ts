@@ -1,7 +1,7 @@
 import t from 'tap';
 import { failuresOf } from './main.js';
 
-t.test('what the command fails for', async (t) => {
+t.test('failures of the command', async (t) => {
   const good = {
     findings: [],
     server_errors: 0,

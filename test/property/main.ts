@@ -1,13 +1,14 @@
 /**
- * `npm run test:property -- --requests 20000 --seed 7`: requests generated from openapi.yaml, good and bad, to a live server.
- * One in 500 has a hostile upload beside it, and there is one of each kind of 64 MiB. Prints how each operation answered and what was found; exit code 1 when anything was, an
- * answer was a server error, the API's event loop was delayed (p99), or its memory has grown.
+ * `npm run test:property -- --requests 20000 --seed 7`: sends requests generated from openapi.yaml, valid and invalid, to a live
+ * server. One in 500 is accompanied by a hostile upload, and each kind of upload occurs once with 64 MiB. Prints the statuses of
+ * each operation and the findings; exit code 1 after a finding, a server error, a delay of the API's event loop (p99), or a
+ * growth of its memory.
  */
 import { parseArgs } from 'node:util';
 import { type PropertyReport, runRequests } from './run.js';
 
-const MOST_DELAY_MS = 50;
-const MOST_GROWTH_MIB = 50;
+const MAX_DELAY_MS = 50;
+const MAX_GROWTH_MIB = 50;
 
 export async function main(args: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -29,7 +30,7 @@ export async function main(args: string[]): Promise<void> {
   process.exitCode = failures.length === 0 ? 0 : 1;
 }
 
-/** In plain words; none when all is well. */
+/** Failures in plain text; empty if there are none. */
 export function failuresOf({
   findings,
   server_errors,
@@ -38,13 +39,13 @@ export function failuresOf({
 }: Pick<PropertyReport, 'findings' | 'server_errors' | 'event_loop_delay_p99_ms' | 'rss_mib'>): string[] {
   const failures = findings.map(({ problem }) => problem);
   if (server_errors > 0) failures.push(`${server_errors} answers were server errors`);
-  if (event_loop_delay_p99_ms >= MOST_DELAY_MS)
+  if (event_loop_delay_p99_ms >= MAX_DELAY_MS)
     failures.push(
-      `the event loop was delayed by ${event_loop_delay_p99_ms} ms (p99); below ${MOST_DELAY_MS} are accepted`,
+      `the event loop was delayed by ${event_loop_delay_p99_ms} ms (p99); below ${MAX_DELAY_MS} are accepted`,
     );
-  if (rss_mib !== null && rss_mib.after - rss_mib.before > MOST_GROWTH_MIB)
+  if (rss_mib !== null && rss_mib.after - rss_mib.before > MAX_GROWTH_MIB)
     failures.push(
-      `memory grew from ${rss_mib.before} to ${rss_mib.after} MiB; by ${MOST_GROWTH_MIB} at most is accepted`,
+      `memory grew from ${rss_mib.before} to ${rss_mib.after} MiB; by ${MAX_GROWTH_MIB} at most is accepted`,
     );
   return failures;
 }

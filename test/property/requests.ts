@@ -1,6 +1,6 @@
-/** Requests from the operations of the contract: paths, queries, headers and bodies, good and bad. */
+/** Generates requests from the operations of the contract: paths, queries, headers and bodies, valid and invalid. */
 import fc, { type Arbitrary } from 'fast-check';
-import { JUNK, type Schema, SPOILS, spoiled, Values } from './values.js';
+import { JUNK, MUTATIONS, mutated, type Schema, Values } from './values.js';
 
 interface Parameter {
   $ref?: string;
@@ -26,11 +26,11 @@ export interface ApiDocument {
   components: { schemas: Record<string, Schema>; parameters: Record<string, Parameter> };
 }
 
-/** Ids in it are tokens still. */
+/** A generated request; ids are still tokens. */
 export interface GeneratedRequest {
   operationId: string;
   method: string;
-  /** With its query. */
+  /** Includes the query. */
   url: string;
   headers: Record<string, string>;
   body: string | Buffer | undefined;
@@ -38,7 +38,7 @@ export interface GeneratedRequest {
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 
-/** One generator for each operation. */
+/** One generator per operation. */
 export function requestsOf(document: ApiDocument): Map<string, Arbitrary<GeneratedRequest>> {
   const maker = new Maker(document);
   const found = new Map<string, Arbitrary<GeneratedRequest>>();
@@ -161,14 +161,14 @@ class Maker {
 
   #json(schema: Schema, examples: { value: unknown }[]): Arbitrary<string> {
     const made = this.#values.of(schema);
-    // Examples satisfy the rules between fields as well, which few documents do that were made by chance.
+    // Examples also satisfy the rules between fields, which few random documents do.
     const shown = examples.map(({ value }) => fc.constant(withTokens(value)));
     const mixed = fc.tuple(fc.oneof(...shown, fc.constant({})), made, fc.nat()).map(([base, other, n]) => {
       const [name, value] = Object.entries(Object(other)).at(n % 7) ?? ['', undefined];
       return name === '' ? base : { ...Object(base), [name]: value };
     });
     const good = fc.oneof(made, ...shown, { weight: 2, arbitrary: mixed });
-    const bad = fc.tuple(good, SPOILS).map(([value, spoil]) => spoiled(value, spoil));
+    const bad = fc.tuple(good, MUTATIONS).map(([value, mutation]) => mutated(value, mutation));
     const text = fc
       .oneof({ weight: 3, arbitrary: good }, { weight: 2, arbitrary: bad })
       .map((value) => JSON.stringify(value));
@@ -209,11 +209,11 @@ const withTokens = (value: unknown): unknown =>
 const asText = (value: unknown): string =>
   typeof value === 'string' ? toWellFormed(value) : (JSON.stringify(value) ?? '');
 
-/** Only what Node lets into a header. */
+/** Removes characters that Node refuses in a header. */
 const asHeader = (value: unknown): string =>
   asText(value)
     .replaceAll(/[^\x20-\x7e]/g, '?')
     .slice(0, 4000);
 
-/** Without half surrogates, which no URL can carry. */
+/** Removes unpaired surrogates, which no URL can contain. */
 const toWellFormed = (text: string): string => Buffer.from(text, 'utf8').toString('utf8');

@@ -1,4 +1,4 @@
-/** Sends generated requests to a live server and holds every answer against the contract. */
+/** Sends generated requests to a live server and checks every answer against the contract. */
 import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import fc from 'fast-check';
@@ -14,40 +14,40 @@ import { ID_TOKEN } from './values.js';
 export interface RunOptions {
   requests: number;
   seed: number;
-  /** Whether hostile uploads come in full size as well, and memory is measured: that takes minutes. */
+  /** True to include hostile uploads of full size and measure memory, which takes minutes. */
   measured?: boolean;
 }
 
 export interface PropertyReport {
   seed: number;
   requests: number;
-  /** How often each operation was answered with each status. */
+  /** Number of answers by operation and status. */
   statuses: Record<string, Record<string, number>>;
   hostile_uploads: number;
-  /** Answers above 499, but for those that say that there is no worker. */
+  /** Answers above 499, except those for missing workers. */
   server_errors: number;
-  /** Of the API, after the warm-up. */
+  /** Event loop delay of the API after the warm-up. */
   event_loop_delay_p99_ms: number;
-  /** Of the API at rest after a garbage collection: after the warm-up, and at the end. Null when it was not measured. */
+  /** Memory of the idle API after a garbage collection: after the warm-up, and at the end. Null if not measured. */
   rss_mib: { before: number; after: number } | null;
-  /** Each kind of finding once, with a request that shows it. */
+  /** Each kind of finding once, with an example request. */
   findings: { problem: string; request: GeneratedRequest; answer: string }[];
 }
 
-/** Of one operation in a row; then the next. */
+/** Consecutive requests of one operation. */
 const BATCH = 10;
-/** Of hostile uploads, beside one of each kind in full size. */
+/** Requests per hostile upload, besides one of each kind in full size. */
 const REQUESTS_PER_HOSTILE = 500;
 const MIB = 1024 * 1024;
 /** Size of the hostile uploads of the warm-up. */
 const WARM_BYTES = 8 * MIB;
-/** Size of those that once took a minute of the event loop, and all memory. */
+/** Size of uploads that once blocked the event loop for a minute and exhausted memory. */
 const FULL_BYTES = 64 * MIB;
 const KINDS = Object.keys(HOSTILE_MODELS);
-/** Kinds of which the newest alone counts. */
+/** Kinds of which only the newest counts. */
 const ONE_OF_EACH = new Set(['key', 'wh', 'dlv']);
-/** No answer, and no stream, is waited for longer. */
-const PATIENCE_MS = 30_000;
+/** Timeout of an answer and of a stream. */
+const ANSWER_TIMEOUT_MS = 30_000;
 
 interface Answer {
   statusCode: number;
@@ -107,7 +107,7 @@ class Run {
     };
   }
 
-  /** Each kind of hostile upload once, and something of each operation: what is made once is made now. */
+  /** Sends each kind of hostile upload once, and requests of each operation, so that lazy initialization is done. */
   async #warmUp(): Promise<void> {
     await this.#fill();
     for (const what of KINDS) await this.#sendHostile({ what, bytes: WARM_BYTES });
@@ -132,7 +132,7 @@ class Run {
         for (const request of fc.sample(generator, { seed: seed + 1000 * round + index, numRuns })) {
           const next = sent % requestsPerHostile === 0 ? hostile.shift() : undefined;
           if (next) {
-            // The others go on meanwhile.
+            // The other requests continue meanwhile.
             await this.#hostile;
             this.#hostile = this.#sendHostile(next);
           }
@@ -166,7 +166,7 @@ class Run {
         return known[Number(n) % Math.max(1, known.length)] ?? `${kind}_${'0'.repeat(26)}`;
       });
     const { url, body } = request;
-    // Nothing changes while the run waits for a change.
+    // Long polls time out because nothing changes.
     const soon = url.replaceAll(/\bwait=\d+s/g, 'wait=1s').replaceAll('%40%40', '@@');
     const at = put(soon).replaceAll('@@', '%40%40');
     return { ...request, url: at, body: typeof body === 'string' ? put(body) : body };
@@ -178,7 +178,7 @@ class Run {
     const statuses = this.#statuses[request.operationId] ?? {};
     this.#statuses[request.operationId] = statuses;
     statuses[answer.statusCode] = (statuses[answer.statusCode] ?? 0) + 1;
-    // What no worker is there for is told as such; everything else above 499 is a fault.
+    // A missing worker is reported as such; any other status above 499 is a failure.
     const expected =
       answer.statusCode < 500 || /"code":"(sample_timeout|job_store_unavailable)"/.test(answer.body);
     if (!expected) {
@@ -197,7 +197,7 @@ class Run {
     const { id }: { id?: unknown } = Object(made);
     if (typeof id !== 'string') return;
     const [kind = ''] = id.split('_', 1);
-    // The newest first: the old ones end and go.
+    // The newest first: old ones expire.
     if (kind !== 'key') this.#ids.set(kind, [id, ...this.#known(kind)].slice(0, 20));
   }
 
@@ -220,14 +220,14 @@ class Run {
       headers: {
         authorization: `Bearer ${ADMIN_KEY}`,
         ...headers,
-        // Node leaves it out where a method has no body as a rule.
+        // Node omits it for methods that normally have no body.
         ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
       },
       agent: this.#agent,
-      timeout: PATIENCE_MS,
+      timeout: ANSWER_TIMEOUT_MS,
     });
     request.on('timeout', () => request.destroy(new Error('timeout')));
-    // A server that refuses an upload ends the connection after its answer, while the rest of the body is still being written.
+    // A server that refuses an upload closes the connection after its answer, while the rest of the body is still being written.
     request.on('error', () => {});
     request.end(body);
     const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -235,7 +235,7 @@ class Run {
     let text = '';
     for await (const piece of response.setEncoding('utf8')) {
       text += piece;
-      // A stream of a job that runs has no end.
+      // A stream of a running job has no end.
       if (streams) break;
     }
     const { statusCode = 0, headers: answered } = response;

@@ -1,4 +1,4 @@
-/** Values from the schemas of the contract: ones that fit, those at the edges of what fits, and ones that were spoiled. */
+/** Generates values from the schemas of the contract: valid ones, boundary values, and mutated ones. */
 import fc, { type Arbitrary } from 'fast-check';
 
 export interface Schema {
@@ -9,7 +9,7 @@ export interface Schema {
   oneOf?: Schema[];
   anyOf?: Schema[];
   allOf?: Schema[];
-  /** For objects, where a value may be a text as well. */
+  /** For objects, in schemas that also allow a string. */
   then?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];
@@ -33,15 +33,15 @@ export interface Schema {
 const ID_PATTERN = /^\^([a-z]+)_\[0-9A-HJKMNP/;
 const S3 = 's3://';
 const DEEPEST = 8;
-const MOST_ITEMS = 4;
+const MAX_ITEMS = 4;
 
-/** In place of an id: the run puts one of this kind there that exists, if any does. */
+/** Placeholder of an id: the run replaces it with an existing id of this kind, if any. */
 export const idToken = (kind: string, n: number) => `@@${kind}@@${n}`;
 export const ID_TOKEN = /@@([a-z]+)@@(\d+)/g;
 
 /** The bucket from which the server of a run may copy. */
 export const OPEN_BUCKET = 'open';
-/** Keys in it: of a text, of lines, of a model's folder, of a tokenizer, and of nothing. */
+/** Keys in it: of a text, of lines, of a model folder, of a tokenizer, and of nothing. */
 export const OPEN_KEYS = {
   text: 'play.txt',
   lines: 'chats.jsonl',
@@ -62,7 +62,7 @@ export class Values {
     if (schema.const !== undefined) return fc.constant(schema.const);
     if (schema.enum) return fc.constantFrom(...schema.enum);
     const choices = schema.oneOf ?? schema.anyOf;
-    // Alternatives of one object often only say which of its fields go together.
+    // Alternatives of one object often only state which of its fields belong together.
     if (choices && schema.properties === undefined)
       return fc.oneof(...choices.map((each) => this.of(each, depth)));
     const types = Array.isArray(schema.type)
@@ -92,8 +92,8 @@ export class Values {
     }
   }
 
-  #array({ items = {}, minItems = 0, maxItems = MOST_ITEMS, uniqueItems }: Schema, depth: number) {
-    const of = { minLength: minItems, maxLength: Math.max(minItems, Math.min(maxItems, MOST_ITEMS)) };
+  #array({ items = {}, minItems = 0, maxItems = MAX_ITEMS, uniqueItems }: Schema, depth: number) {
+    const of = { minLength: minItems, maxLength: Math.max(minItems, Math.min(maxItems, MAX_ITEMS)) };
     const element = this.of(items, depth + 1);
     if (depth > DEEPEST) return fc.constant([]);
     if (!uniqueItems) return fc.array(element, of);
@@ -101,7 +101,7 @@ export class Values {
   }
 
   #object(schema: Schema, depth: number): Arbitrary<unknown> {
-    // Alternatives of one object say which of its fields exclude each other. Now and then all of them are given.
+    // Alternatives of one object state which of its fields exclude each other. Sometimes all of them are given.
     const alternatives = schema.oneOf ?? [];
     if (alternatives.length > 0 && alternatives.every((each) => each.required)) {
       const { oneOf: _, ...whole } = schema;
@@ -123,7 +123,7 @@ export class Values {
     return fc.tuple(more, fields).map(([first, second]) => ({ ...first, ...second }));
   }
 
-  /** References followed, `allOf` and `then` merged into one. */
+  /** Resolves references and merges `allOf` and `then`. */
   #flat(schema: Schema): Schema {
     if (schema.$ref !== undefined) {
       const target = this.#document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {};
@@ -142,7 +142,7 @@ export class Values {
   }
 }
 
-/** The object with the fields of one alternative, and none of the others'. */
+/** The object with the fields of one alternative and none of the others'. */
 function withOnly(whole: Schema, { required = [] }: Schema, all: Schema[]): Schema {
   const excluded = all.flatMap((each) => each.required ?? []).filter((name) => !required.includes(name));
   const kept = Object.entries(whole.properties ?? {}).filter(([name]) => !excluded.includes(name));
@@ -159,10 +159,10 @@ function numbers(
 ): Arbitrary<number> {
   const min = Math.max(minimum ?? exclusiveMinimum ?? -1e6, -(2 ** 53) + 1);
   const max = Math.min(maximum ?? exclusiveMaximum ?? 1e6, 2 ** 53 - 1);
-  // What lies between two numbers of fp32, too.
+  // Includes values between two fp32 numbers.
   const fine = type === 'integer' ? [] : [min + Number.MIN_VALUE, max - max * Number.EPSILON];
   const edges = fc.constantFrom(min, max, min + 1, max - 1, ...fine);
-  // Documents with small numbers pass the rules between their fields more often.
+  // Documents with small numbers satisfy the rules between fields more often.
   const small = between(Math.ceil(min), Math.ceil(Math.min(max, min + 20)));
   return fc.oneof(
     { weight: 4, arbitrary: small },
@@ -196,7 +196,7 @@ const DEEP = (() => {
   return value;
 })();
 
-/** What hardly any field can be. */
+/** Values that are invalid for nearly any field. */
 export const JUNK: Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(null, true, -1, 0, -0, 1.5, 1e308, 2 ** 53, '', ' ', '\u0000', '../..', [], {}),
   fc.constantFrom<unknown>(
@@ -209,23 +209,23 @@ export const JUNK: Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-export interface Spoil {
+export interface Mutation {
   how: 'replace' | 'remove' | 'add';
-  /** Chooses the place. */
+  /** Selects the position. */
   at: number;
   junk: unknown;
   name: string;
 }
 
-export const SPOILS: Arbitrary<Spoil> = fc.record({
+export const MUTATIONS: Arbitrary<Mutation> = fc.record({
   how: fc.constantFrom('replace', 'remove', 'add'),
   at: fc.nat({ max: 10_000 }),
   junk: JUNK,
   name: fc.oneof(fc.constantFrom('__proto__', 'constructor', 'toString', ''), fc.string({ maxLength: 12 })),
 });
 
-/** A copy of a document with one thing in it changed. */
-export function spoiled(value: unknown, { how, at, junk, name }: Spoil): unknown {
+/** A copy of a document with one mutation. */
+export function mutated(value: unknown, { how, at, junk, name }: Mutation): unknown {
   const places: { parent: Record<string, unknown>; key: string }[] = [];
   const root = { value: structuredClone(value) };
   const walk = (parent: Record<string, unknown>) => {

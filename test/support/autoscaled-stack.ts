@@ -2,7 +2,7 @@ import type { Test } from 'tap';
 import { descendants } from './processes.js';
 import { startStack, type TestStack } from './stack.js';
 
-/** A stack that starts its agents for the work, at most `max`, each with so many slots, and ends them soon. */
+/** A stack that starts agents on demand, at most `max`, each with a number of slots, and stops idle ones soon. */
 export function startAutoscaledStack(t: Test, type: { slots: number; max: number }): Promise<TestStack> {
   const pools = [{ pool: 'default', types: [{ name: 'local', ...type }], idle_seconds: 2 }];
   return startStack(t, {

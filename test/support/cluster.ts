@@ -1,4 +1,4 @@
-/** A stack as several machines have it: Redis, the API, and worker agents that come and go, each a process of its own. */
+/** A stack as on several machines: Redis, the API, and worker agents that join and leave, each in its own process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -23,14 +23,14 @@ const REDIS_PORT = 6379;
 export interface AgentOptions {
   slots: number;
   env?: Record<string, string>;
-  /** What runs the program, e.g. on another host: the program and its arguments come after it. */
+  /** Command that runs the program, e.g. on another host; the program and its arguments are appended. */
   launcher?: readonly string[];
-  /** Another main module than the worker's. */
+  /** Replaces the worker's main module. */
   program?: string;
 }
 
-/** The ranks of one job at one worker. */
-export interface Place {
+/** Ranks of one job on one worker. */
+export interface RankPlacement {
   worker_id: string;
   slots: number;
 }
@@ -38,15 +38,15 @@ export interface Place {
 /** A worker agent. */
 export interface TestAgent {
   pid: number;
-  /** As the pool knows it. */
+  /** Its record in the pool. */
   worker: Worker;
-  /** SIGTERM, as a service manager does it; resolves with the exit code. */
+  /** SIGTERM, as by a service manager; resolves with the exit code. */
   stop(): Promise<number | null>;
 }
 
 export class Cluster {
   private readonly agents: ChildProcess[] = [];
-  /** In the environment of every agent and of all that descends from one. */
+  /** Mark in the environment of every agent and all its descendants. */
   private readonly mark = randomUUID();
 
   private constructor(
@@ -56,7 +56,7 @@ export class Cluster {
     private readonly env: Record<string, string>,
   ) {}
 
-  /** One without agents; it ends with the test. */
+  /** A cluster without agents; it ends with the test. */
   static async start(t: Test): Promise<Cluster> {
     const dir = mkdtempSync(join(tmpdir(), 'zf-cluster-'));
     t.teardown(() => rmSync(dir, { recursive: true, force: true }));
@@ -74,10 +74,10 @@ export class Cluster {
     return cluster;
   }
 
-  /** From now on Redis is reached at an address of this machine, too. Returns its URL. */
+  /** Makes Redis reachable at another address of this machine. Returns its URL. */
   async listen(address: string): Promise<string> {
     const redis = await connectRedis(this.redis.url, 'commands');
-    // Nobody else is in the network that this is for.
+    // The network contains only hosts of the test.
     await redis.config('SET', 'protected-mode', 'no');
     await redis.config('SET', 'bind', address);
     await redis.config('SET', 'port', String(REDIS_PORT));
@@ -85,7 +85,7 @@ export class Cluster {
     return `redis://${address}:${REDIS_PORT}`;
   }
 
-  /** Starts an agent; it takes jobs when this resolves. */
+  /** Starts an agent; resolves when it accepts jobs. */
   async agent({ slots, env, launcher = [], program }: AgentOptions): Promise<TestAgent> {
     const main = program ?? join(projectRoot(), 'dist', 'worker', 'main.js');
     const [command = process.execPath, ...args] = [...launcher, process.execPath, main];
@@ -95,14 +95,14 @@ export class Cluster {
         ...this.env,
         [MARK]: this.mark,
         ZEROFLEET_DATA_DIR: join(this.dir, `agent-${this.agents.length}`),
-        // What these tests are about is the same on GPUs, of which a machine may have fewer than they want.
+        // These tests are independent of GPUs, of which a machine may have too few.
         ZEROFLEET_DEVICE: 'cpu',
         ZEROFLEET_SLOTS: String(slots),
         ZEROFLEET_THREADS_PER_RANK: '1',
         ZEROFLEET_LOG_LEVEL: process.env.ZF_TEST_LOG ?? 'silent',
         ...env,
       },
-      // An agent ends when this channel closes, so that nothing outlives a test process that is killed.
+      // An agent ends when this channel closes, so that nothing outlives a killed test process.
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.agents.push(child);
@@ -124,7 +124,7 @@ export class Cluster {
     };
   }
 
-  /** Waits until a worker with this process id is known to the pool. */
+  /** Waits until the pool has a worker with this process id. */
   async untilAnnounced(pid: number | undefined): Promise<Worker> {
     for (;;) {
       const worker = (await this.client.workers()).find((candidate) => candidate.pid === pid);
@@ -133,7 +133,7 @@ export class Cluster {
     }
   }
 
-  /** Waits until a job trains on so many ranks. Fails when it has ended before. */
+  /** Waits until a job trains on this number of ranks. Fails if it ends before. */
   async untilRanks(id: string, ranks: number): Promise<Job> {
     const trains = ({ state, world_size }: Job) => state === 'running' && world_size === ranks;
     const job = await this.client.jobs.until(id, trains, { interval_ms: POLL_MS });
@@ -141,7 +141,7 @@ export class Cluster {
     return job;
   }
 
-  /** Waits until a job has done `steps` more steps than now. */
+  /** Waits until a job has completed `steps` more steps. */
   async untilMoreSteps(id: string, steps: number): Promise<Job> {
     const { progress } = await this.client.jobs.get(id);
     return this.client.jobs.until(id, (job) => job.progress.step >= progress.step + steps, {
@@ -154,17 +154,17 @@ export class Cluster {
     return (await collect(this.client.jobs.events(id))).filter((event) => event.type === type);
   }
 
-  /** Where each generation of a job trained, the leader first. */
-  async places(id: string): Promise<Place[][]> {
-    return (await this.events(id, 'training.started')).map(({ data }) => data.places as Place[]);
+  /** Placements of each generation of a job, the leader first. */
+  async placements(id: string): Promise<RankPlacement[][]> {
+    return (await this.events(id, 'training.started')).map(({ data }) => data.places as RankPlacement[]);
   }
 
-  /** Processes of agents that live, and of those that are gone, and all that they have started. */
+  /** Processes of live and dead agents, and all their descendants. */
   processes(): MarkedProcess[] {
     return markedProcesses(this.mark);
   }
 
-  /** Rank processes, those of dead agents included. */
+  /** Rank processes, including those of dead agents. */
   ranks(): MarkedProcess[] {
     return this.processes().filter(({ command }) => command.includes('rank/main.js'));
   }

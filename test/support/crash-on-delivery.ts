@@ -1,5 +1,5 @@
 /**
- * Imported before the API server, into its threads as well: the process dies at the moment at which it would hand an attempt to the queue.
+ * Imported before the API server, also into its threads: the process dies when it is about to deliver an attempt to the queue.
  * For crash-before-queue.test.ts.
  */
 import { WorkerQueues } from '../../control/scheduling/worker-queues.js';

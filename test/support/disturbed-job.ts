@@ -1,4 +1,4 @@
-/** A job that something happens to, and what it would have become without. */
+/** A job for fault injection, and its reference. */
 import { smallJob } from './specs.js';
 import { sampleText, type TestStack } from './stack.js';
 
@@ -12,7 +12,7 @@ export async function reference(stack: TestStack): Promise<{ dataset: string; di
   return { dataset, digest: job.export?.state_digest ?? 'none' };
 }
 
-/** A job on two ranks that has done at least `step` of its steps. */
+/** A job on two ranks that has completed at least `step` of its steps. */
 export async function runningJob(stack: TestStack, dataset: string, step: number): Promise<string> {
   const spec = smallJob({ name: 'disturbed', dataset, steps: STEPS, ranks: 2, every_steps: 10 });
   const { id } = await stack.client.jobs.create(spec);

@@ -1,4 +1,4 @@
-/** A world over machines that share nothing but a network and the object store, and what is left of it when a cable is cut. */
+/** A world over machines that share only a network and the object store, and its behaviour when a cable is cut. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
@@ -17,7 +17,7 @@ import { sampleText } from './stack.js';
 
 const INSIDE = 'ZF_TEST_OWN_NETWORK';
 const STEPS = 24;
-/** With short periods, so that a silence ends within the test. */
+/** An agent with short intervals, so that timeouts end within the test. */
 const QUICK_AGENT = fileURLToPath(new URL('../chaos/agent-main.js', import.meta.url));
 const never = () => false;
 
@@ -29,7 +29,7 @@ interface Machine {
 if (process.env[INSIDE] === undefined) await startInside();
 else await t.test('hosts with two slots each', inside);
 
-/** Runs this file again, in a network of its own. */
+/** Runs this file again in its own network. */
 async function startInside(): Promise<void> {
   const skip = (await whyNoNetworks()) ?? false;
   const [program = '', ...args] = [...OWN_NETWORK, process.execPath, fileURLToPath(import.meta.url)];
@@ -42,7 +42,7 @@ async function inside(t: Test): Promise<void> {
   await startNetwork();
   const cluster = await Cluster.start(t);
   const redis = await cluster.listen(BRIDGE_ADDRESS);
-  // One host is told its address, the other one finds it by the way to Redis.
+  // One host is given its address, the other one derives it from the route to Redis.
   const machines = await Promise.all([machine(1, true), machine(2, false)]);
   const { client } = cluster;
   const dataset = (await client.datasets.create('openapi', sampleText())).id;
@@ -59,12 +59,12 @@ async function inside(t: Test): Promise<void> {
     return { host, agent };
   }
 
-  /** A job that has saved something on four ranks, and the machines in the order of its places. */
+  /** A job that has saved a checkpoint on four ranks, and the machines in the order of its placements. */
   async function begin(name: string): Promise<{ id: string; leader: Machine; member: Machine }> {
     const { id } = await client.jobs.create(document(name, 4));
     await cluster.untilRanks(id, 4);
     await client.jobs.until(id, (job) => job.latest_checkpoint !== null);
-    const places = (await cluster.places(id)).at(-1) ?? [];
+    const places = (await cluster.placements(id)).at(-1) ?? [];
     const [leader, member] = places.map((place) =>
       machines.find(({ agent }) => agent.worker.id === place.worker_id),
     );
@@ -81,7 +81,7 @@ async function inside(t: Test): Promise<void> {
   await t.test('ranks of two hosts train to the same digest', async (t) => {
     const { id } = await begin('whole');
     await expectSame(t, id);
-    t.equal((await cluster.places(id)).length, 1);
+    t.equal((await cluster.placements(id)).length, 1);
   });
 
   for (const who of ['member', 'leader'] as const) {
@@ -90,16 +90,16 @@ async function inside(t: Test): Promise<void> {
       const { host, agent } = roles[who];
       await host.cut();
       await untilNoRanks(agent.pid);
-      t.pass('its ranks are gone while nobody can reach it');
+      t.pass('its ranks have exited while it is unreachable');
       await expectSame(t, id);
       t.strictSame(
-        (await cluster.places(id)).at(-1)?.map(({ slots }) => slots),
+        (await cluster.placements(id)).at(-1)?.map(({ slots }) => slots),
         [2],
-        'on what is left',
+        'on the remaining machine',
       );
       const lost = await cluster.events(id, 'node.lost');
       if (who === 'member') t.match(lost, [{ data: { code: 'node_lost' } }]);
-      await host.mend();
+      await host.repair();
       await cluster.untilAnnounced(agent.pid);
     });
   }

@@ -1,7 +1,7 @@
 /**
- * Machines with a network of their own, as network namespaces of Linux: a bridge, at which the test, the API and Redis are, and
- * hosts with a cable to it each, which can be cut. All of it lives in namespaces without names below one process, so that
- * the kernel removes it when that process ends, in whatever way.
+ * Machines with their own network, as Linux network namespaces: a bridge for the test, the API and Redis, and hosts connected to
+ * it by cables that can be cut. All of it lives in unnamed namespaces below one process, so that the kernel removes it when that
+ * process ends for any reason.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,16 +17,13 @@ const PROBE = `ip link add name ${BRIDGE} type bridge && ip link add zfa type ve
 /** Address of the bridge. */
 export const BRIDGE_ADDRESS = `${PREFIX}.1`;
 
-/**
- * What runs a program in a new network, as the first of its own processes: when it or its parent ends, all of these are
- * killed.
- */
+/** Command prefix that runs a program in a new network and process namespace: when it or its parent ends, all its processes are killed. */
 export const OWN_NETWORK = [
   ...['setpriv', '--pdeathsig', 'KILL'],
   ...['unshare', '--net', '--pid', '--fork', '--kill-child', '--mount-proc'],
 ];
 
-/** Null where this user may make networks (installing what is needed first as root), else why not. */
+/** Null if this user may create networks (installs the tools first as root), else the reason. */
 export async function whyNoNetworks(): Promise<string | null> {
   const missing = await ensurePrograms(['ip', 'nsenter', 'setpriv', 'unshare'], ['iproute2', 'util-linux']);
   if (missing !== null) return missing;
@@ -38,7 +35,7 @@ export async function whyNoNetworks(): Promise<string | null> {
   );
 }
 
-/** Makes the bridge. To be called once, in a network of one's own. */
+/** Creates the bridge. Must be called once, in a separate network namespace. */
 export async function startNetwork(): Promise<void> {
   await ip('link set lo up');
   await ip(`link add name ${BRIDGE} type bridge`);
@@ -49,16 +46,16 @@ export async function startNetwork(): Promise<void> {
 /** A machine with a cable to the bridge. */
 export interface TestHost {
   address: string;
-  /** What runs a program there: the program and its arguments come after it. */
+  /** Command that runs a program there; the program and its arguments are appended. */
   launcher: string[];
-  /** From now on nothing gets through, and nobody is told. */
+  /** Drops all traffic from now on, without closing connections. */
   cut(): Promise<void>;
-  mend(): Promise<void>;
+  repair(): Promise<void>;
 }
 
-/** A host of the network, until the test ends. @param number from 1 on, another one for each */
+/** A host of the network, until the test ends. @param number unique, from 1 on */
 export async function startHost(t: Test, number: number): Promise<TestHost> {
-  // It holds the namespace, until the channel to this process is closed.
+  // It holds the namespace until the channel to this process is closed.
   const holder = spawn('unshare', ['--net', 'sh', '-c', 'echo made; exec cat'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -76,7 +73,7 @@ export async function startHost(t: Test, number: number): Promise<TestHost> {
     address,
     launcher,
     cut: () => ip(`link set ${socket} down`),
-    mend: () => ip(`link set ${socket} up`),
+    repair: () => ip(`link set ${socket} up`),
   };
 }
 

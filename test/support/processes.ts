@@ -6,11 +6,11 @@ interface ProcessInfo {
   command: string;
 }
 
-/** A living process from /proc; null when it has ended, also while nobody has taken note of its end (a zombie). */
+/** A live process from /proc; null if it has exited or is a zombie. */
 function readProcess(pid: number): ProcessInfo | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name stands in parentheses and may hold anything; the fields after it are plain.
+    // The name is in parentheses and may contain anything; the fields after it are plain.
     const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (state === 'Z') return null;
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
@@ -34,7 +34,7 @@ export function descendants(root: number): ProcessInfo[] {
   return all.filter(({ pid }) => pid !== root && found.has(pid));
 }
 
-/** Whether a process lives. */
+/** True if a process is alive. */
 export const isAlive = (pid: number): boolean => readProcess(pid) !== null;
 
 /** The rank processes below a stack. */

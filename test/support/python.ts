@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process';
 
-/** A Python that has the given packages, or why there is none; ZEROFLEET_TEST_PYTHON names one that is not on the PATH. */
+/** A Python with the given packages, or the reason why there is none; ZEROFLEET_TEST_PYTHON selects one that is not on the PATH. */
 export function pythonWith(...packages: string[]): { python: string } | { missing: string } {
   const python = process.env.ZEROFLEET_TEST_PYTHON ?? 'python3';
   const { status } = spawnSync(python, ['-c', `import ${packages.join(', ')}`], { stdio: 'ignore' });
-  return status === 0 ? { python } : { missing: `${python} has not all of ${packages.join(', ')}` };
+  return status === 0 ? { python } : { missing: `${python} lacks some of ${packages.join(', ')}` };
 }
 
-/** Runs a script that prints JSON. @throws Error with what it printed when it fails */
+/** Runs a script that prints JSON. @throws Error with its output if it fails */
 export function runPython(python: string, script: string, args: readonly string[]): unknown {
   const { status, stdout, stderr } = spawnSync(python, [script, ...args], {
     encoding: 'utf8',

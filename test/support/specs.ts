@@ -1,6 +1,6 @@
 import type { JobSpec } from '../../contracts/index.js';
 
-/** A job of half a second that has all that matters: grouped-query attention, several buckets, an odd number of leaves per rank. */
+/** A job of half a second with all relevant features: grouped-query attention, several buckets, an odd number of leaves per rank. */
 export interface SmallJobOptions {
   name: string;
   dataset: string;
@@ -48,7 +48,7 @@ export function smallJob({
   };
 }
 
-/** The same with steps of some tens of milliseconds: something can happen while such a job runs. */
+/** The same with steps of some tens of milliseconds, so that requests and faults hit a running job. */
 export function largerSteps(spec: JobSpec): JobSpec {
   return { ...spec, train: { ...spec.train, global_batch_size: 40, sequence_length: 128 } };
 }

@@ -1,4 +1,4 @@
-/** The whole stack as a person starts it: real processes, a data directory of its own, reached over HTTP only. */
+/** The whole stack as a user starts it: real processes, its own data directory, accessed over HTTP only. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,26 +14,26 @@ const KEPT_LINES = 200;
 
 export interface TestStack {
   client: Zerofleet;
-  /** The process that `npm start` is; everything else descends from it. */
+  /** The process of `npm start`; all others descend from it. */
   pid: number;
   data_dir: string;
-  /** The last lines that it printed, for messages of failed tests. */
+  /** Its last output lines, for messages of failed tests. */
   output(): string;
-  /** SIGTERM, as a service manager does it; resolves with the exit code. Idempotent. */
+  /** SIGTERM, as by a service manager; resolves with the exit code. Idempotent. */
   stop(): Promise<number | null>;
 }
 
 export interface StackOptions {
-  /** ZEROFLEET_* and AWS_* variables on top of the defaults. */
+  /** ZEROFLEET_* and AWS_* variables in addition to the defaults. */
   env?: Record<string, string>;
   args?: readonly string[];
-  /** The program that is started, and its first arguments; the compiled one on this Node.js when absent. */
+  /** Program and its first arguments; the compiled one on this Node.js when absent. */
   command?: readonly [program: string, ...args: string[]];
-  /** Kept when the test ends, to be started again; a new temporary directory when absent. */
+  /** Kept after the test, for another start; a new temporary directory when absent. */
   data_dir?: string;
 }
 
-/** The environment without settings of the person who runs the tests. */
+/** The environment without settings of the developer. */
 export function cleanEnvironment(): Record<string, string | undefined> {
   const entries = Object.entries(process.env).filter(
     ([name]) => !/^(ZEROFLEET_|AWS_|NODE_OPTIONS|TAP)/.test(name),
@@ -85,7 +85,7 @@ export async function startStack(t: Test, options: StackOptions = {}): Promise<T
       ZEROFLEET_LOG_LEVEL: 'warn',
       ...options.env,
     },
-    // The stack ends when this channel closes, so that nothing outlives a test process that is killed.
+    // The stack ends when this channel closes, so that nothing outlives a killed test process.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const lines: string[] = [];

@@ -1,4 +1,4 @@
-/** A terminal as a person sits before it: a shell in a pseudo-terminal of util-linux' `script`, which also records it. */
+/** A real terminal: a shell in a pseudo-terminal of util-linux' `script`, which also records it. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const CTRL_C = '\u0003';
 const ESC = String.fromCharCode(0x1b);
 const ESCAPE_SEQUENCES = new RegExp(`${ESC}(?:\\[[0-?]*[ -/]*[@-~]|[78=>]|\\([A-Z0-9])`, 'g');
 
-/** Why there can be no terminal here, for a test's `skip`; null: there can. `script` is essential on Debian. */
+/** Reason why no terminal is available, for a test's `skip`; null if one is. `script` is essential on Debian. */
 export function whyNoTerminal(): string | null {
   const { status } = spawnSync('script', ['-qec', 'exit 7', '/dev/null'], { stdio: 'ignore' });
   return status === 7 ? null : 'needs script of util-linux 2.35 or later';
@@ -21,7 +21,7 @@ export function whyNoTerminal(): string | null {
 export interface TerminalOptions {
   /** Name of its record. */
   name: string;
-  /** Where its shell begins, and where the record lies. */
+  /** Working directory of its shell and location of the record. */
   dir: string;
   env: Record<string, string | undefined>;
 }
@@ -29,10 +29,10 @@ export interface TerminalOptions {
 export class Terminal {
   private readonly child: ChildProcess;
   private readonly file: string;
-  /** What was read of the record so far belongs to commands before. */
+  /** End of the record at the last command. */
   private mark = 0;
 
-  /** One that waits for a command, and ends with the test. With `ZF_TEST_RECORDS` its record is kept in that directory. */
+  /** Opens a terminal with a prompt; it ends with the test. With `ZF_TEST_RECORDS` its record is kept in that directory. */
   static async open(t: Test, options: TerminalOptions): Promise<Terminal> {
     const terminal = new Terminal(t, options);
     await terminal.see(new RegExp(`${PROMPT} $`));
@@ -56,7 +56,7 @@ export class Terminal {
     });
   }
 
-  /** Types a command and waits until the shell asks for the next one. Returns what the terminal showed, without escape sequences. */
+  /** Types a command and waits for the next prompt. Returns the terminal's output without escape sequences. */
   async run(command: string): Promise<string> {
     this.type(command);
     await this.see(new RegExp(`${PROMPT} $`));
@@ -69,18 +69,18 @@ export class Terminal {
     this.child.stdin?.write(`${command}\n`);
   }
 
-  /** Waits until the terminal has shown it since the last command. */
+  /** Waits until the output since the last command matches. */
   see(pattern: RegExp): Promise<string> {
     return this.seeThat((shown) => pattern.test(shown), String(pattern));
   }
 
-  /** Waits until it holds for what the terminal has shown since the last command. */
+  /** Waits until the output since the last command satisfies a predicate. */
   async seeThat(holds: (shown: string) => boolean, what = String(holds)): Promise<string> {
     for (const deadline = Date.now() + WAIT_MS; ; await sleep(POLL_MS)) {
       const shown = this.text();
       if (holds(shown)) return shown;
-      // Beside the message, which is the name of what failed, and one line.
-      if (Date.now() > deadline) throw Object.assign(new Error(`waited in vain for ${what}`), { shown });
+      // One line, in addition to the message with the name of the failed check.
+      if (Date.now() > deadline) throw Object.assign(new Error(`timed out waiting for ${what}`), { shown });
     }
   }
 
@@ -91,19 +91,19 @@ export class Terminal {
     return this.text();
   }
 
-  /** As somebody who closes its window. */
+  /** Closes the terminal like its window. */
   close(): void {
     this.child.kill('SIGKILL');
   }
 
-  /** Everything that it ever showed, as it was written. */
+  /** The complete raw output. */
   record(): string {
-    // `script` makes it when it begins.
+    // `script` creates it at its start.
     if (!existsSync(this.file)) return '';
     return readFileSync(this.file, 'utf8').replace(/^Script started[^\n]*\n/, '');
   }
 
-  /** Since the last command. */
+  /** Output since the last command. */
   private text(): string {
     return this.record().slice(this.mark).replaceAll(ESCAPE_SEQUENCES, '').replaceAll('\r\n', '\n');
   }

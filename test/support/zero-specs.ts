@@ -1,11 +1,11 @@
-/** Jobs that use what the ZeRO core can do, each several features at once, so that every feature is in one of them. */
+/** Jobs with several ZeRO features each, so that every feature is in one of them. */
 import type { JobSpec } from '../../contracts/index.js';
 
 type Train = NonNullable<JobSpec['train']>;
 type Sections = { train?: Partial<Train>; zero?: JobSpec['zero'] };
 
 export const STEPS = 40;
-/** The largest gradients that fp16 holds are far below those that this scale makes, so that the first steps are skipped. */
+/** This scale makes gradients exceed the fp16 range, so that the first steps are skipped. */
 const HUGE_SCALE = 2 ** 24;
 
 export interface TinyJobOptions extends Sections {
@@ -16,7 +16,7 @@ export interface TinyJobOptions extends Sections {
   init_from?: NonNullable<JobSpec['model']>['init_from'];
 }
 
-/** Two narrow layers whose parameters end inside blocks, and six leaves: shared unevenly by all but 1, 2 and 3 ranks. */
+/** Two narrow layers whose parameters end inside blocks, and six leaves: only 1, 2 and 3 ranks share them evenly. */
 export function tinyJob({
   name,
   dataset,
@@ -54,7 +54,7 @@ export function tinyJob({
   };
 }
 
-/** By name: what is set beside the defaults. */
+/** Settings besides the defaults, by name. */
 export const FEATURES: Record<string, Sections> = {
   'adam, stage 1 with lanes, warm-up, stable, decay': {
     train: {
@@ -124,7 +124,7 @@ export const FEATURES: Record<string, Sections> = {
   },
 };
 
-/** A loss scale so great that no step has finite gradients, and no way down. */
+/** A loss scale at which no step has finite gradients, and which is never lowered. */
 export const DIVERGING: Sections = {
   train: {
     precision: 'fp16',

@@ -18,7 +18,7 @@ t.test('an old Node.js is refused', async (t) => {
   for (const good of ['20.11.0', '20.11.1', '22.0.0', process.versions.node]) checkNodeVersion(good);
 });
 
-t.test('a Node.js that works but is old gets one line of advice', async (t) => {
+t.test('an old but supported Node.js gets one line of advice', async (t) => {
   for (const old of ['20.11.0', '20.20.2', '21.7.3']) {
     const advice = nodeVersionAdvice(old);
     t.match(advice, `Node.js ${old} is past its end of life`);
@@ -39,17 +39,17 @@ t.test('documentation and images name the recommended versions of Node.js', asyn
 t.test('installed packages are compared with the lock file by version', async (t) => {
   const wanted = { '': {}, a: { version: '1.0.0' }, b: { version: '2.0.0', optional: true } };
   t.equal(hasVersions(wanted, { a: { version: '1.0.0' }, b: { version: '2.0.0' } }), true);
-  t.equal(hasVersions(wanted, { a: { version: '1.0.0' } }), true, 'an optional one may be absent');
+  t.equal(hasVersions(wanted, { a: { version: '1.0.0' } }), true, 'an optional package may be absent');
   t.equal(hasVersions(wanted, { a: { version: '1.0.0' }, b: { version: '1.9.0' } }), false);
   t.equal(hasVersions(wanted, { a: { version: '1.0.1' } }), false);
   t.equal(hasVersions(wanted, {}), false);
 });
 
-t.test('a build folder of a checkout that was moved or copied is not used', async (t) => {
+t.test('a build folder of a moved or copied checkout is not used', async (t) => {
   const dir = t.testdir({ a: {}, b: {}, link: t.fixture('symlink', 'a'), build: {} });
   const [build, cache] = [join(dir, 'build'), join(dir, 'build', 'CMakeCache.txt')];
   dropForeignBuild(build, join(dir, 'a'));
-  t.ok(existsSync(build), 'a folder that CMake has not been in is kept');
+  t.ok(existsSync(build), 'a folder without a CMake cache is kept');
   for (const [home, isKept] of [
     ['a', true],
     ['link', true],
@@ -63,7 +63,7 @@ t.test('a build folder of a checkout that was moved or copied is not used', asyn
   }
 });
 
-t.test('commands: output, exit code, lines, a program that is not there', async (t) => {
+t.test('commands: output, exit code, lines, a missing program', async (t) => {
   const lines = [];
   const script = 'console.log("one\\ntwo"); console.error("three"); process.exitCode = 3;';
   const { code, output } = await capture([process.execPath, '-e', script], {
@@ -75,7 +75,7 @@ t.test('commands: output, exit code, lines, a program that is not there', async 
   t.match(await capture(['no-such-program-here']), { code: 127 });
 });
 
-t.test('works side by side: all are awaited, and each error is told once', async (t) => {
+t.test('concurrent tasks: all are awaited, and each error is reported once', async (t) => {
   t.same(await allDone([Promise.resolve(1), Promise.resolve(2)]), [1, 2]);
   let ended = false;
   const slow = new Promise((resolve) => setImmediate(resolve)).then(() => {
@@ -92,7 +92,7 @@ t.test('works side by side: all are awaited, and each error is told once', async
   );
 });
 
-t.test('fingerprints depend on the set of files and on nothing but their contents', async (t) => {
+t.test('fingerprints depend on file names and contents only', async (t) => {
   const files = listFiles(['docs'], (path) => path.endsWith('/') || path.endsWith('.md'));
   t.ok(files.length > 3);
   t.equal(fingerprint(files), fingerprint([...files]));
@@ -103,7 +103,7 @@ t.test('fingerprints depend on the set of files and on nothing but their content
   );
 });
 
-t.test('a lock: one process at a time, and none that died with it', async (t) => {
+t.test('a lock: one process at a time; a dead process releases it', async (t) => {
   const name = `test-${process.pid}`;
   const order = [];
   const work = (label) => async () => {

@@ -33,11 +33,11 @@ function removeRunning(child) {
 }
 
 /**
- * Runs a command and resolves with its exit code and all that it printed.
- * @param {string[]} argv program and arguments, no shell in between
- * @param {{cwd?: string, env?: Record<string, string>, timeout_ms?: number, onLine?: (line: string) => void}} [options] `cwd`: the project's root
- *   when absent; after `timeout_ms` the command is killed
- * @returns {Promise<{code: number, output: string}>} code is 127 when the program is not there, 128 when a signal ended it
+ * Runs a command and resolves with its exit code and its whole output.
+ * @param {string[]} argv program and arguments, without a shell
+ * @param {{cwd?: string, env?: Record<string, string>, timeout_ms?: number, onLine?: (line: string) => void}} [options] `cwd`:
+ *   the project's root when absent; after `timeout_ms` the command is killed
+ * @returns {Promise<{code: number, output: string}>} code is 127 for a missing program, 128 when a signal ended it
  */
 export function capture(argv, { cwd = root, env = {}, timeout_ms, onLine } = {}) {
   return new Promise((resolve) => {
@@ -74,7 +74,7 @@ export function capture(argv, { cwd = root, env = {}, timeout_ms, onLine } = {})
 }
 
 /**
- * Runs a set-up command quietly: its output goes to a log file, and its last lines into the error if it fails.
+ * Runs a set-up command silently: its output goes to a log file, and its last lines into the error if it fails.
  * @param {string} logName file name under .build/logs, without extension
  * @param {string[]} argv
  * @param {Parameters<typeof capture>[1]} [options]

@@ -1,13 +1,13 @@
-/** Something that a person has to put right; printed without a stack. */
+/** An error that the user can fix; printed without a stack trace. */
 export class SetupError extends Error {
-  /** @param {string} message what is wrong and what to do, ready to print */
+  /** @param {string} message the error and its remedy, ready to print */
   constructor(message) {
     super(message);
     this.name = 'SetupError';
   }
 }
 
-/** Runs an entry point: a SetupError becomes its message and exit code 1, anything else keeps its stack. */
+/** Runs an entry point: a SetupError prints its message and sets exit code 1, any other error keeps its stack trace. */
 export async function runMain(main) {
   try {
     await main();

@@ -5,8 +5,8 @@ import { inRoot, root } from './paths.mjs';
 
 /**
  * Lists the files below the given project paths, sorted, without following links.
- * @param {string[]} paths files or folders, relative to the root; one that is missing is left out
- * @param {(path: string) => boolean} accept called with each path relative to the root; a folder that is refused is not entered
+ * @param {string[]} paths files or folders, relative to the root; missing ones are skipped
+ * @param {(path: string) => boolean} accept called with each path relative to the root; refused folders are not entered
  * @returns {string[]} paths relative to the root
  */
 export function listFiles(paths, accept) {
@@ -25,7 +25,7 @@ export function listFiles(paths, accept) {
   return found.sort();
 }
 
-/** SHA-256 over names and contents: unlike times, it survives a fresh checkout and notices a file that went away. */
+/** SHA-256 over names and contents: unlike modification times, it survives a fresh checkout and detects removed files. */
 export function fingerprint(files) {
   const hash = createHash('sha256');
   for (const file of files) {
@@ -40,7 +40,7 @@ export function stampMatches(stampFile, value) {
   return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === value;
 }
 
-/** Records what was built. Written last, so that an interrupted build is done again. */
+/** Records the fingerprint of a build. Written last, so that an interrupted build is repeated. */
 export function writeStamp(stampFile, value) {
   mkdirSync(dirname(stampFile), { recursive: true });
   writeFileSync(stampFile, value);

@@ -1,5 +1,5 @@
-// The files of this repository that are made from others. They are committed, so that nobody needs a tool to read them;
-// the lint step makes them again and fails when they differ.
+// Generated files of this repository. They are committed, so that readers need no tools; the lint step regenerates them and fails
+// if they differ.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { inRoot } from './paths.mjs';
 
 const CONTRACT = 'contracts/openapi/openapi.yaml';
 
-/** The HTTP contract in one file, made of those in contracts/openapi/. */
+/** The HTTP contract in one file, bundled from contracts/openapi/. */
 async function openapiDocument() {
   const { bundle, createConfig, stringifyYaml } = await import('@redocly/openapi-core');
   const options = { ref: inRoot(CONTRACT), config: await createConfig({}) };
@@ -39,7 +39,7 @@ async function openapiTypes() {
 
 const MARKED = /(<!-- generated: [a-z-]+ -->\n)[\s\S]*?(<!-- end of generated -->)/;
 
-/** A documentation page whose marked part is made from a table of the program. */
+/** A documentation page with a part generated from a table of the program. */
 async function markedPart(page, module, render) {
   const table = (await import(pathToFileURL(inRoot('dist', module)).href))[render]();
   return readFileSync(inRoot(page), 'utf8').replace(MARKED, (_, begin, end) => `${begin}${table}\n${end}`);
@@ -50,13 +50,13 @@ const documentation = (page, module, render) => ({
   make: () => markedPart(page, module, render),
 });
 
-/** The HTTP contract and its types, each made from the one before. */
+/** The HTTP contract and its types, each generated from the previous one. */
 export const contractGenerators = [
   { file: 'openapi.yaml', make: openapiDocument },
   { file: 'contracts/generated/openapi.ts', make: openapiTypes },
 ];
 
-/** Each generated file and how its whole content is made. All but those of the contract need a compiled dist/. */
+/** Each generated file and its generator. All but those of the contract need a compiled dist/. */
 export const generators = [
   ...contractGenerators,
   documentation('docs/configuration.md', 'platform/config/config.js', 'renderSettings'),
@@ -66,7 +66,7 @@ export const generators = [
   documentation('docs/job-spec.md', 'tools/docs/job-spec-tables.js', 'renderJobSpecTables'),
 ];
 
-/** @returns {Promise<string[]>} the generated files whose content on disk is not what would be made now */
+/** @returns {Promise<string[]>} generated files that differ from their generator's output */
 export async function staleFiles() {
   const stale = [];
   for (const { file, make } of generators) {

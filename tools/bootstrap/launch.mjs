@@ -3,7 +3,7 @@ import { inRoot } from './paths.mjs';
 import { setUp } from './setup.mjs';
 
 /**
- * Sets up, then runs a compiled program in this same process, so that signals reach it directly.
+ * Runs the set-up, then a compiled program in this process, so that signals reach it directly.
  * @param {string} program path below dist/, e.g. 'stack/main.js'
  * @param {Parameters<typeof setUp>[0]} [options]
  */

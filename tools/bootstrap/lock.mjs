@@ -4,12 +4,11 @@ import { connect, createServer } from 'node:net';
 import { root } from './paths.mjs';
 
 /**
- * Runs `work` while no other process does so under the same name in this checkout; waits for one that does. The lock is a
- * listening socket without a file (Linux), which the kernel closes with its process: it can't be left behind. Elsewhere
- * nothing is locked.
+ * Runs `work` with a lock: one process per name in this checkout at a time, others wait. The lock is a listening socket without a
+ * file (Linux), which the kernel closes with its process, so it cannot become stale. Other systems have no lock.
  * @param {string} name
  * @param {() => Promise<T>} work
- * @param {() => void} [onWait] called once when somebody else has the lock
+ * @param {() => void} [onWait] called once if another process has the lock
  * @returns {Promise<T>}
  * @template T
  */
@@ -42,7 +41,7 @@ async function hold(address, onWait) {
   }
 }
 
-/** Resolves when the process that listens there has stopped to. */
+/** Resolves when the process that listens there has closed its socket. */
 function closed(address) {
   return new Promise((resolve) => {
     connect(address)

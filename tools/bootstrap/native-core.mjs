@@ -33,13 +33,13 @@ function sources(withTests) {
 const stampFile = (name) => inRoot(nativeBuilds[name].dir, `.stamp-${name}`);
 const currentStamp = (name) => fingerprint(sources(nativeBuilds[name].withTests));
 
-/** True when this build was made from exactly these sources. */
+/** True if this build was made from exactly these sources. */
 export function nativeBuildIsCurrent(name) {
   return stampMatches(stampFile(name), currentStamp(name));
 }
 
 /**
- * How much of a build is done by a line of make (`[ 37%] …`) or ninja (`[3/8] …`), in per cent; null for other lines, such as those of
+ * Progress of a build in percent, from a line of make (`[ 37%] …`) or ninja (`[3/8] …`); null for other lines, such as those of
  * targets that an earlier build made.
  */
 export function buildPercent(line) {
@@ -50,8 +50,8 @@ export function buildPercent(line) {
 }
 
 /**
- * Removes a build folder that was configured for other sources: CMake refuses one of a checkout that was moved, and writes into the
- * original of one that was copied.
+ * Removes a build folder that was configured for other sources: CMake refuses the folder of a moved checkout, and writes into the
+ * original checkout of a copied one.
  * @param {string} dir of the build
  * @param {string} source_dir absolute
  */
@@ -64,7 +64,7 @@ export function dropForeignBuild(dir, source_dir) {
 }
 
 /**
- * Configures and makes one of the native builds. CMake itself compiles only what changed.
+ * Configures and builds one of the native builds. CMake recompiles only changed files.
  * @param {string} name
  * @param {(percent: number) => void} [onProgress]
  */

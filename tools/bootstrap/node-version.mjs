@@ -2,12 +2,15 @@ import { readFileSync } from 'node:fs';
 import { SetupError } from './errors.mjs';
 import { inRoot } from './paths.mjs';
 
-/** Major versions of Node.js that are recommended, tested and shipped in images. A test compares the documentation and the images with them. */
+/**
+ * Major versions of Node.js that are recommended, tested and used in images. A test compares the documentation and the images
+ * with them.
+ */
 export const recommendedMajors = [22, 24];
 
 const toNumbers = (version) => version.split('.').map(Number);
 
-/** The oldest Node.js on which zerofleet works: package.json's `engines`. */
+/** Oldest supported Node.js: package.json's `engines`. */
 export function oldestVersion() {
   const { engines } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'));
   return engines.node.replace('>=', '');
@@ -15,7 +18,7 @@ export function oldestVersion() {
 
 const recommendation = () => `zerofleet recommends Node.js ${recommendedMajors.join(' or ')}`;
 
-/** @throws {SetupError} when this Node.js is older than the oldest one on which zerofleet works */
+/** @throws {SetupError} when this Node.js is older than the oldest supported one */
 export function checkNodeVersion(current = process.versions.node) {
   const oldest = oldestVersion();
   const [major, minor = 0] = toNumbers(oldest);
@@ -26,7 +29,7 @@ export function checkNodeVersion(current = process.versions.node) {
   );
 }
 
-/** One line of advice on a Node.js that works but is older than every recommended one; null on a newer one. */
+/** One line of advice if this Node.js is older than every recommended one; otherwise null. */
 export function nodeVersionAdvice(current = process.versions.node) {
   const [major] = toNumbers(current);
   if (major >= Math.min(...recommendedMajors)) return null;

@@ -5,7 +5,7 @@ import { inRoot } from './paths.mjs';
 const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
 
 /**
- * Whether `installed` has every package of `wanted` in its version; both are the `packages` of a lock file. Optional packages may
+ * True if `installed` has every package of `wanted` in its version; both are the `packages` of a lock file. Optional packages may
  * be absent (other platforms' binaries), but not in another version.
  */
 export function hasVersions(wanted, installed) {
@@ -17,8 +17,8 @@ export function hasVersions(wanted, installed) {
 }
 
 /**
- * True when node_modules holds what package-lock.json says. npm writes what it installed to a lock file of its own, so the two
- * can be compared without asking npm.
+ * True if node_modules matches package-lock.json. npm writes the installed versions to its own lock file, so the two can be
+ * compared without running npm.
  */
 export function npmPackagesAreCurrent() {
   const installedFile = inRoot('node_modules', '.package-lock.json');
@@ -26,13 +26,13 @@ export function npmPackagesAreCurrent() {
   return hasVersions(readPackages(inRoot('package-lock.json')), readPackages(installedFile));
 }
 
-/** npm as it was called, so that `npm run` inside another npm keeps its version; else the one on PATH. */
+/** The npm that started this process, so that nested npm calls keep its version; else npm on PATH. */
 export function npmCommand() {
   const execPath = process.env.npm_execpath;
   return execPath?.endsWith('npm-cli.js') ? [process.execPath, execPath] : ['npm'];
 }
 
-/** Installs what package-lock.json says, development tools included: the compiler is one of them. */
+/** Installs the packages of package-lock.json, including development tools: the compiler is one of them. */
 export async function installNpmPackages() {
   await runLogged('npm-ci', [...npmCommand(), 'ci', '--include=dev', '--no-audit', '--no-fund']);
 }

@@ -1,4 +1,4 @@
-// Where things are. The bootstrap runs before `npm ci`, so these files use nothing but Node itself.
+// Paths of the project. The bootstrap runs before `npm ci`, so these files use only Node's own modules.
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -8,5 +8,5 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 /** An absolute path inside the project. */
 export const inRoot = (...parts) => join(root, ...parts);
 
-/** Full output of the set-up commands; their last lines are shown when one fails. */
+/** Full output of the set-up commands; its last lines are shown when one fails. */
 export const logDir = inRoot('.build', 'logs');

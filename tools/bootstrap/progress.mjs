@@ -1,8 +1,8 @@
 const QUARTER = 25;
 
 /**
- * Shows pieces of work, of which several may be in progress at once. Each gets a line when it is done. Until then a terminal
- * shows it in its last line; elsewhere each quarter of a piece that reports its progress gets a line.
+ * Shows the progress of concurrent tasks. Each gets a line when it is done. Until then a terminal shows it in its last line;
+ * other outputs get a line per quarter of a task that reports its progress.
  */
 export class Progress {
   #stream;
@@ -14,7 +14,7 @@ export class Progress {
   }
 
   /**
-   * Runs a piece of work and shows how long it took.
+   * Runs a task and shows its duration.
    * @param {string} label
    * @param {(onProgress: (percent: number) => void) => Promise<T>} work
    * @returns {Promise<T>}
@@ -49,7 +49,7 @@ export class Progress {
     this.#drawRunning();
   }
 
-  /** The last line of a terminal, cut to its width: a line that wraps could not be written over. */
+  /** The last line of a terminal, truncated to its width: a wrapped line could not be overwritten. */
   #drawRunning() {
     if (!this.#stream.isTTY) return;
     const pieces = [...this.#running].map(

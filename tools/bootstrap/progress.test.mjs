@@ -2,14 +2,14 @@ import t from 'tap';
 import { buildPercent } from './native-core.mjs';
 import { Progress } from './progress.mjs';
 
-/** A stream that keeps what was written to it, with durations replaced. */
+/** A stream that records its output, with durations replaced. */
 function stream(options = {}) {
   const written = [];
   const write = (part) => written.push(part.replace(/\d+\.\d s/g, 'N s'));
   return { ...options, write, text: () => written.join('') };
 }
 
-/** Starts a piece of work; `advance` reports its progress, `end` and `fail` finish it. */
+/** Starts a task; `advance` reports its progress, `end` and `fail` finish it. */
 function start(progress, label) {
   const controls = {};
   controls.done = progress.timed(label, (onProgress) => {
@@ -19,23 +19,20 @@ function start(progress, label) {
   return controls;
 }
 
-t.test(
-  'elsewhere than on a terminal: a line at each quarter, and one for each piece that is done',
-  async (t) => {
-    const out = stream();
-    const progress = new Progress(out);
-    const [core, packages] = [start(progress, 'core'), start(progress, 'packages')];
-    for (const percent of [1, 24, 26, 27, 20, 80]) core.advance(percent);
-    packages.end();
-    await packages.done;
-    core.advance(100);
-    core.end();
-    await core.done;
-    t.equal(out.text(), '  core … 25 %\n  core … 75 %\n  packages … N s\n  core … N s\n');
-  },
-);
+t.test('not a terminal: a line per quarter, and one per finished task', async (t) => {
+  const out = stream();
+  const progress = new Progress(out);
+  const [core, packages] = [start(progress, 'core'), start(progress, 'packages')];
+  for (const percent of [1, 24, 26, 27, 20, 80]) core.advance(percent);
+  packages.end();
+  await packages.done;
+  core.advance(100);
+  core.end();
+  await core.done;
+  t.equal(out.text(), '  core … 25 %\n  core … 75 %\n  packages … N s\n  core … N s\n');
+});
 
-t.test('on a terminal: what is in progress stands in the last line, cut to its width', async (t) => {
+t.test('terminal: the last line shows tasks in progress, truncated to its width', async (t) => {
   const out = stream({ isTTY: true, columns: 23 });
   const progress = new Progress(out);
   const [core, packages] = [start(progress, 'core'), start(progress, 'packages')];
@@ -56,7 +53,7 @@ t.test('on a terminal: what is in progress stands in the last line, cut to its w
   ]);
 });
 
-t.test('a piece that fails says so and passes its error on', async (t) => {
+t.test('a failed task is reported and its error is thrown', async (t) => {
   const out = stream();
   const { fail, done } = start(new Progress(out), 'core');
   fail(new Error('no compiler'));

@@ -23,7 +23,7 @@ async function unless(isCurrent, label, work) {
   return true;
 }
 
-/** Makes one of the native builds unless it is current. Resolves to whether there was something to do. */
+/** Builds one of the native builds unless it is current. Resolves to true if it was built. */
 export function ensureNative(name, label) {
   return unless(
     () => nativeBuildIsCurrent(name),
@@ -43,12 +43,12 @@ export function ensureNpmPackages() {
 }
 
 /**
- * Brings a machine that has only Node.js and npm to where zerofleet runs: system packages, npm packages, native addon,
- * compiled TypeScript. Each part is skipped when it is current, so calling it again costs a fraction of a second. One
- * process at a time does so in a checkout; others wait for it.
+ * Sets up a machine that has only Node.js and npm: system packages, npm packages, native addon, compiled TypeScript. Current
+ * parts are skipped, so a repeated call takes a fraction of a second. One process at a time sets up a checkout; others wait for
+ * it.
  * @param {{advise?: boolean}} [options] advise: print the advice on an old Node.js, if there is any, on standard error
- * @returns {Promise<boolean>} whether there was anything to do
- * @throws {SetupError} with what to do about it
+ * @returns {Promise<boolean>} true if anything was done
+ * @throws {SetupError} with the remedy
  */
 export async function setUp({ advise = true } = {}) {
   checkNodeVersion();
@@ -59,15 +59,15 @@ export async function setUp({ advise = true } = {}) {
 }
 
 /**
- * Waits for all works, also where one fails.
+ * Waits for all tasks, even if one fails.
  * @param {Promise<T>[]} works
  * @returns {Promise<T[]>}
- * @throws what they threw: the messages of all, where these are SetupErrors
+ * @throws their errors; a single SetupError with all messages if all are SetupErrors
  * @template T
  */
 export async function allDone(works) {
   const results = await Promise.allSettled(works);
-  // A work that waits for another fails with the other's error.
+  // A task that waits for another fails with the other's error.
   const errors = new Set(results.filter(({ status }) => status === 'rejected').map(({ reason }) => reason));
   for (const error of errors) if (!(error instanceof SetupError)) throw error;
   if (errors.size > 0) throw new SetupError([...errors].map(({ message }) => message).join('\n\n'));

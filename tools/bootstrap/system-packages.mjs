@@ -1,12 +1,12 @@
-// The system packages that zerofleet needs, and nothing else does: this list is what the README names.
+// All system packages that zerofleet needs; the README lists the same.
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { capture, runLogged } from './command.mjs';
 import { SetupError } from './errors.mjs';
 
 /**
- * `apt`: Debian's and Ubuntu's name. `program` (any of them on PATH) or `header` (below an include directory) shows that
- * it is there, however it was installed.
+ * `apt`: name on Debian and Ubuntu. `program` (any of them on PATH) or `header` (below an include directory) detects it, however
+ * it was installed.
  */
 export const systemPackages = [
   { apt: 'g++', program: ['g++', 'c++'], why: 'compiles the native core (C++20: GCC 12 or later)' },
@@ -37,12 +37,12 @@ const isPresent = ({ program, header }) =>
     ? program.some((name) => programDirs().some((dir) => existsSync(join(dir, name))))
     : includeDirs().some((dir) => existsSync(join(dir, header)));
 
-/** The packages of the list that are not on this machine. */
+/** Packages of the list that are missing on this machine. */
 export const missingSystemPackages = () => systemPackages.filter((entry) => !isPresent(entry));
 
 const hasProgram = (name) => programDirs().some((dir) => existsSync(join(dir, name)));
 
-/** The prefix that makes apt-get run as root, or null when this user can't without being asked for a password. */
+/** Command prefix that runs apt-get as root; null if this user would be asked for a password. */
 async function rootPrefix() {
   if (process.getuid?.() === 0) return [];
   if (!hasProgram('sudo')) return null;
@@ -61,10 +61,7 @@ function explain(missing) {
         `  sudo apt-get install -y --no-install-recommends ${names}`;
 }
 
-/**
- * Installs packages through apt.
- * @throws {SetupError} with the one command to run, where there is no apt or no root
- */
+/** Installs packages through apt. @throws {SetupError} with the command to run, if apt or root rights are missing */
 export async function installSystemPackages(missing) {
   const prefix = hasProgram('apt-get') ? await rootPrefix() : null;
   if (prefix === null) throw new SetupError(explain(missing));

@@ -14,7 +14,7 @@ function inputs() {
 /** True when dist/ was compiled from exactly these sources. */
 export const typescriptIsCurrent = () => stampMatches(stampFile, fingerprint(inputs()));
 
-/** tsc never deletes: a compiled test whose source is gone would go on running. */
+/** Removes stale outputs: tsc never deletes, so a compiled test without its source would still run. */
 function removeStaleOutputs() {
   const outputs = listFiles(['dist'], (path) => path.endsWith('/') || path.endsWith('.js'));
   for (const output of outputs) {

@@ -1,5 +1,5 @@
-// Makes the npm package @zerofleet/client out of client/ and what it imports of contracts/. Its version is the project's, so
-// that a client and the API that it was made for go together; its dependencies are what the compiled files import.
+// Packs the npm package @zerofleet/client from client/ and its imports of contracts/. Its version is the project's, so that
+// client and API versions match; its dependencies are the imports of the compiled files.
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
@@ -11,14 +11,14 @@ import { inRoot } from '../bootstrap/paths.mjs';
 const FOLDER = '.build/client';
 const IMPORT = /(?:from|import) ?\(?'([^'.][^']*)'/g;
 
-/** `@scope/name` or `name` of what is imported, without the path inside it. */
+/** Package name of an import specifier: `@scope/name` or `name`, without the path inside it. */
 const packageOf = (specifier) =>
   specifier
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
 
-/** The packages that the compiled files import, with the versions of the project's own manifest. */
+/** Packages imported by the compiled files, with the versions of the project's manifest. */
 function dependenciesOf(files, declared) {
   const names = new Set();
   for (const file of files) {
@@ -39,7 +39,7 @@ function dependenciesOf(files, declared) {
 
 /**
  * Compiles the package and packs it.
- * @param {string} out the folder that gets the archive
+ * @param {string} out output folder
  * @returns {Promise<string>} the archive's path
  */
 export async function packClient(out) {

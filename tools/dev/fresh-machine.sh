@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs a command in a clean clone of this repository on a bare Debian 12 that has Node.js and npm and nothing else: the
-# proof that set-up needs nothing more than it says. The clone is of the last commit, not of the working tree.
+# Runs a command in a clean clone of this repository on a bare Debian 12 with only Node.js and npm:
+# proves that set-up needs nothing more than documented. The clone is of the last commit, not of the working tree.
 #
 #   tools/dev/fresh-machine.sh [--keep] [--suite bookworm] [-- COMMAND ...]     (default: npm run quickstart)
 #
-# Needs root and debootstrap. The base system is made once, under .build/fresh-machine/, and copied for each run. Mirrors,
-# registries and certificates are whatever this host uses; they are read at run time and never written to the repository.
+# Needs root and debootstrap. The base system is created once, under .build/fresh-machine/, and copied for each run. Mirrors,
+# registries and certificates are those of this host; they are read at run time and never written to the repository.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -45,7 +45,7 @@ make_base() {
   mv "$base.partial" "$base"
 }
 
-# Node.js with npm, from the host: the one thing that a person brings to the machine.
+# Node.js with npm, copied from the host: the only prerequisite.
 add_node() {
   local npm
   npm=$(dirname "$(dirname "$(realpath "$(command -v npm)")")")
@@ -64,7 +64,7 @@ copy_npm_config() {
   cp "$source" "$2"
 }
 
-# What this host uses to reach its mirrors and registries.
+# The host's settings for mirrors and registries.
 add_host_network_settings() {
   local path
   rm -f "$machine/etc/apt/sources.list"
@@ -84,7 +84,7 @@ add_node
 add_host_network_settings
 git clone --quiet --no-hardlinks "$repository" "$machine/srv/zerofleet"
 
-# A mount and a process namespace of its own: whatever the command leaves behind ends with it.
+# A private mount and process namespace: leftovers of the command end with it.
 inside='mount -t proc proc "$1/proc"; mount --rbind /dev "$1/dev"; mount -t tmpfs tmpfs "$1/tmp"
   root=$1; shift; exec chroot "$root" /bin/bash -c '\''cd /srv/zerofleet && exec "$@"'\'' machine "$@"'
 env -i HOME=/root USER=root LANG=C.UTF-8 TERM="${TERM:-dumb}" CI="${CI:-}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

@@ -1,5 +1,6 @@
-// The loop of `npm run dev`. Changed TypeScript, C++ and contracts/openapi/ are compiled, and the stack is restarted on the same data: jobs that
-// run are saved and continue. Sources that do not compile are reported, and the running stack stays. Pages of web/ are read at each request.
+// The loop of `npm run dev`. Changed TypeScript, C++ and contracts/openapi/ are compiled, and the stack is restarted with the
+// same data: running jobs are saved and continue. Compile errors are reported, and the running stack stays. Pages of web/ are
+// read at each request.
 import { spawn } from 'node:child_process';
 import { EventEmitter, on, once } from 'node:events';
 import { readFileSync, watch, writeFileSync } from 'node:fs';
@@ -8,14 +9,11 @@ import { contractGenerators } from '../bootstrap/generators.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
 import { ensureNative, ensureTypescript } from '../bootstrap/setup.mjs';
 
-/** Editors write a file in several steps, and several files are saved at once. */
+/** Editors write a file in several steps, and several files are saved together. */
 const SETTLE_MS = 150;
 const SOURCE = /(\.(ts|cc|h|cu|cuh|cmake)|CMakeLists\.txt|CMakePresets\.json|^openapi\/.+\.yaml)$/;
 
-/**
- * Calls `onChange` when sources have changed and none did for a moment.
- * @returns {() => void} ends the watching
- */
+/** Calls `onChange` when sources have changed and no change followed for a moment. @returns {() => void} stops watching */
 function watchSources(onChange) {
   let timer;
   const take = (_, name) => {
@@ -26,7 +24,7 @@ function watchSources(onChange) {
   const { include } = JSON.parse(readFileSync(inRoot('tsconfig.json'), 'utf8'));
   const folders = include.map((path) => (path.startsWith('native') ? 'native' : path));
   const watchers = folders.map((folder) => watch(inRoot(folder), { recursive: true }, take));
-  // A file that is replaced would be lost to a watcher of its own.
+  // A file watcher would lose a replaced file, so folders are watched.
   watchers.push(watch(inRoot(), take));
   return () => {
     clearTimeout(timer);
@@ -34,7 +32,7 @@ function watchSources(onChange) {
   };
 }
 
-/** @returns {Promise<boolean>} whether the contract has changed */
+/** @returns {Promise<boolean>} true if the contract has changed */
 async function updateContract() {
   let changed = false;
   for (const { file, make } of contractGenerators) {
@@ -47,8 +45,8 @@ async function updateContract() {
 }
 
 /**
- * @returns {() => Promise<boolean>} compiles what has changed since the last call; resolves to whether the stack has to be restarted: not
- * when nothing changed, and not when something does not compile
+ *  @returns {() => Promise<boolean>} compiles the changes since the last call; resolves to true if the stack has to be restarted:
+ * not without changes, and not after a compile error
  */
 function rebuilder() {
   return async () => {
@@ -58,7 +56,7 @@ function rebuilder() {
       return hasNewContract || built.includes(true);
     } catch (error) {
       if (!(error instanceof SetupError)) throw error;
-      console.error(`\n${error.message}\n\nthe stack goes on as it was; it is restarted once this compiles`);
+      console.error(`\n${error.message}\n\nthe running stack stays; it is restarted once this compiles`);
       return false;
     }
   };
@@ -71,7 +69,7 @@ function startStack(args) {
   const exited = once(child, 'exit');
   return {
     isRunning: () => child.exitCode === null && child.signalCode === null,
-    /** Ends it in order; resolves when it is gone. Idempotent. */
+    /** Stops it properly; resolves when it has exited. Idempotent. */
     async stop() {
       child.kill('SIGTERM');
       await exited;
@@ -80,8 +78,8 @@ function startStack(args) {
 }
 
 /**
- * Runs the stack until SIGINT or SIGTERM, rebuilt and restarted as sources change. One that ends by itself is started again after the
- * next change.
+ * Runs the stack until SIGINT or SIGTERM; rebuilds and restarts it as sources change. A stack that exits by itself is restarted
+ * after the next change.
  * @param {string[]} args of `npm start`
  */
 export async function developmentLoop(args) {

@@ -36,7 +36,7 @@ function rowsOf(keys: Keys, at = ''): Row[] {
   );
 }
 
-/** Keys of one meaning share a row. */
+/** Keys with one meaning share a row. */
 function joined(rows: readonly Row[]): Row[] {
   const byMeaning = new Map<string, Row>();
   for (const row of rows) {
@@ -52,7 +52,7 @@ function table(title: string, head: string, rows: readonly Row[]): string {
   return [`${title}\n`, `| key | ${head} |`, '|---|---|', ...lines].join('\n');
 }
 
-/** The parameters of one optimizer or scheduler that are peculiar to it, with what is taken when they are absent. */
+/** Parameters specific to one optimizer or scheduler, with their defaults. */
 function typeRows(params: Keys, defaults: Readonly<Record<string, unknown>>): string {
   return Object.entries(params)
     .flatMap(([name, key]) => (key.kind === 'mapped' ? [name] : []))
@@ -62,7 +62,7 @@ function typeRows(params: Keys, defaults: Readonly<Record<string, unknown>>): st
 
 const titled = { adam: 'Adam', adamw: 'AdamW', lamb: 'Lamb', lion: 'Lion', adagrad: 'Adagrad', sgd: 'SGD' };
 
-/** The treatment of every key as Markdown, from the tables that the import itself uses. */
+/** Treatment of every key as Markdown, from the import's own tables. */
 export function renderDeepspeedTables(): string {
   const top = rowsOf(CONFIG_KEYS);
   const params = joined(

@@ -23,7 +23,7 @@ interface Schema {
 
 type Schemas = Record<string, Schema>;
 
-/** A schema with its references and `allOf` parts laid over each other; what stands nearest wins. */
+/** A schema with its references and `allOf` parts merged; the innermost value wins. */
 function resolve(schema: Schema, schemas: Schemas): Schema {
   const name = schema.$ref?.split('/').at(-1);
   const parts = [...(name ? [schemas[name] ?? {}] : []), ...(schema.allOf ?? [])];
@@ -69,7 +69,7 @@ function sections(path: string[], schema: Schema, schemas: Schemas): string[] {
   return [`${heading}\n\n${oneLine(schema.description)}\n\n${table}`, ...inner];
 }
 
-/** The objects that a list holds, or null when it is no list of objects. */
+/** The objects of a list, or null if it is not a list of objects. */
 function listed({ items }: Schema, schemas: Schemas): Schema | null {
   const item = items ? resolve(items, schemas) : null;
   return item?.properties ? item : null;

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { projectRoot } from '../../platform/process/root.js';
 import { type FieldFact, fieldsOf, MODEL_TYPES, type ModelType } from '../../spec/index.js';
 
-/** The parts of a JSON schema in which openapi.yaml describes the configuration of a family. */
+/** The parts of a JSON schema that openapi.yaml uses for the configuration of a family. */
 interface Schema {
   $ref?: string;
   allOf?: Schema[];
@@ -35,7 +35,7 @@ function row({ name, aliases, type, fallback }: FieldFact, properties: Record<st
   return `| ${names} | ${type} | ${standard} | ${properties[name]?.description ?? ''} |`;
 }
 
-/** The fields of each family as Markdown, from what the import itself asks a configuration for. */
+/** The fields of each family as Markdown, from the requirements of the import. */
 export function renderModelTables(): string {
   const document = parse(readFileSync(join(projectRoot(), 'openapi.yaml'), 'utf8')) as {
     components: { schemas: Schemas };

@@ -1,4 +1,4 @@
-// The GPU check itself, without its build: programs that stand in for the built ones say what a GPU machine's would.
+// The GPU check without its build: stand-in programs produce the output of a GPU machine.
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -31,7 +31,7 @@ interface Result {
 const SUMMARY = '[doctest] test cases:  3 |  2 passed | 1 failed | 4 skipped';
 const FAILED_CASE = `${'='.repeat(79)}\na_test.cc:1:\nTEST CASE:  sums are exact\na_test.cc:2: ERROR: CHECK( 1 == 2 )\n${'='.repeat(79)}`;
 
-/** Programs in a build folder. `bench` is Python after the imports; it sees its arguments in `args`. */
+/** Programs in a build folder. `bench` is Python after the imports; its arguments are in `args`. */
 async function buildFolder(t: Test, bench: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-check-'));
   t.teardown(() => rm(folder, { recursive: true }));
@@ -66,7 +66,7 @@ const schemaOf = async () =>
 
 const DIGESTS = `print(json.dumps({"part": "digests", "family": "gpt2", "digests": ["ab", "cd"], "equal": True}))`;
 
-t.test('a check says what passed, what failed and what was not run', { skip }, async (t) => {
+t.test('a check reports passed, failed and skipped stages', { skip }, async (t) => {
   const folder = await buildFolder(
     t,
     `${DIGESTS}\nprint(json.dumps({"part": "copy", "bytes_per_second": 1e9}))`,
@@ -92,7 +92,7 @@ t.test('a check says what passed, what failed and what was not run', { skip }, a
   t.match(stdout, /There was no GPU/);
 });
 
-t.test('digests that differ between two runs fail, and so does what is too slow', { skip }, async (t) => {
+t.test('digests that differ between two runs fail, and so do timeouts', { skip }, async (t) => {
   const folder = await buildFolder(
     t,
     `if args[0] == "exact":
@@ -106,11 +106,11 @@ else:
   t.equal(exact.code, 1);
   const slow = await check(folder, '--stage', 'bench', '--config', 'gpt2-tiny', '--limit', '8');
   t.match(slow.result.stages.bench?.[0], { status: 'timed_out', measurements: [{ part: 'copy' }] });
-  t.same(slow.files, exact.files, 'stages of one day and commit meet in one file');
-  t.ok(slow.result.stages.exact, 'and what was there stays');
+  t.same(slow.files, exact.files, 'stages of one day and commit share one file');
+  t.ok(slow.result.stages.exact, 'earlier stages are kept');
 });
 
-t.test('what was not built is not run', { skip }, async (t) => {
+t.test('programs that were not built are not run', { skip }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-check-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const { code, result } = await check(folder, '--stage', 'tests,bench');

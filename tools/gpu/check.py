@@ -43,7 +43,7 @@ def read_options(args):
 
 
 def result_file(folder, device, head):
-    """The day's file of this device and commit, or the next free name where it is another commit's."""
+    """Result file of this device, day and commit; the next free name if the file belongs to another commit."""
     day = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     name = re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
     for number in range(1, 1000):
@@ -54,7 +54,7 @@ def result_file(folder, device, head):
 
 
 def merged(file, day, head, check):
-    """What the file holds of earlier calls, with this machine's description."""
+    """Results of earlier calls in the file, with this machine's description."""
     earlier = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"stages": {}}
     return {
         "format": FORMAT,
@@ -95,7 +95,7 @@ def main():
     for stage in options.stages:
         print(stage, flush=True)
         result["stages"][stage] = STAGES[stage](check)
-        # After each stage, so that what was measured is there if a later one takes the machine down.
+        # Written after each stage, so that results survive if a later stage crashes the machine.
         file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print_summary(result, options.stages)
     print(f"result: {file}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes zerofleet-gpu-check.tar.gz: all that tools/gpu/check.py needs on a machine without a network: `npm run gpu:pack`.
+"""Packs zerofleet-gpu-check.tar.gz: everything that tools/gpu/check.py needs on a machine without a network: `npm run gpu:pack`.
 
 The native sources, the check, the two headers that are used from system packages (with their licences), and the commit.
 """
@@ -17,7 +17,7 @@ from machine import ROOT, commit
 FOLDER = "zerofleet-gpu-check"
 SOURCES = ["native", "tools/gpu", "bench/gpu", "bench/results", "docs/gpu.md", "LICENSE"]
 LEFT_OUT = ("native/js/", "native/binding/")
-# What each header is found as, and the package that has its licence.
+# Include path of each header, and the package that has its licence.
 HEADERS = {"xxhash.h": "libxxhash-dev", "doctest/doctest.h": "doctest-dev"}
 INCLUDE_FOLDERS = [Path("/usr/local/include"), Path("/usr/include")]
 
@@ -59,7 +59,7 @@ def contents():
 
 
 def write(target):
-    """Equal sources make equal bytes: names are sorted, and all times are the commit's."""
+    """Writes a reproducible archive: names are sorted, and all times are the commit's."""
     when = int(git("log", "-1", "--format=%ct"))
     files = contents()
     with open(target, "wb") as raw, gzip.GzipFile("", "wb", mtime=when, fileobj=raw) as packed:

@@ -8,8 +8,8 @@ import steps
 from machine import ROOT, find_nvcc
 
 DEVICE_CASES = ["--test-suite=devices"]
-NO_DEVICE = "no CUDA device"  # what the tests print where they find none
-# Cases that are quick even when each access is looked at, over all kinds of kernels.
+NO_DEVICE = "no CUDA device"  # printed by the tests without a GPU
+# Cases that are quick even under memory checking, covering all kinds of kernels.
 SANITIZER_CASES = (
     "--test-case=cast*,*fold*,block stats*,digests*,element-wise*,*norm*,*attention*,*embedding*,*cross-entropy*,gelu*,swiglu*,*rope*,"
     "*router*,*dropout*,gemm*"
@@ -22,7 +22,7 @@ SANITIZER_TOOLS = {
 
 
 class Check:
-    """What the stages share. `gpu` is the first GPU's description, or None: then the emulated device takes its place."""
+    """State shared by the stages. `gpu` is the first GPU's description, or None for the emulated device."""
 
     def __init__(self, options, machine):
         self.options = options
@@ -41,14 +41,14 @@ class Check:
         return steps.run(name, command, self.limit(seconds), self.logs, {**self.env, **(env or {})}, watch_gpu)
 
     def program(self, name):
-        """A test program's path: that for the GPU, or its twin with the emulated device."""
+        """A test program's path: the GPU build, or the build with the emulated device."""
         return self.build / (f"zerofleet_{name}" if self.gpu else f"zerofleet_emulated_{name}")
 
 
 def configure_options(check):
     options = ["-DCMAKE_BUILD_TYPE=Release", "-DZF_BUILD_ADDON=OFF"]
     if check.gpu:
-        # Machine code for this GPU alone: half of the compile time.
+        # Machine code only for this GPU: halves the compile time.
         options += ["-DZF_CUDA=on", f"-DCMAKE_CUDA_ARCHITECTURES={check.gpu['compute_cap'].replace('.', '')}"]
         options += [f"-DCMAKE_CUDA_COMPILER={find_nvcc()}"] if find_nvcc() else []
     else:
@@ -130,7 +130,7 @@ def measured(check, name, parts, seconds, *more):
 
 
 def peer(check, config, trained):
-    """PyTorch with the micro-batch that the core trained with."""
+    """Trains with PyTorch, using the core's micro-batch."""
     name = f"PyTorch: {config}"
     python = check.options.peer or sys.executable
     if python == "none":

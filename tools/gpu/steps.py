@@ -1,4 +1,4 @@
-"""Runs one step of a check within its time, and says what came of it."""
+"""Runs one step of a check with a timeout, and reports its result."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def not_run(name, why):
 
 
 class GpuLoad:
-    """Clocks, power and heat of the first GPU while a step runs, asked for every few seconds."""
+    """Clocks, power and temperature of the first GPU during a step, polled every few seconds."""
 
     def __init__(self, wanted):
         self.samples = []
@@ -51,7 +51,7 @@ class GpuLoad:
 
 
 def end_group(process):
-    """A step's children must not outlive it: they are one process group."""
+    """Kills a step's process group, so that its children do not outlive it."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -100,21 +100,21 @@ def run(name, command, limit, log_folder, env=None, watch_gpu=False):
 
 
 def fail(result, why):
-    """A step that ran, but did not show what it should."""
+    """Result of a step that ran without the expected outcome."""
     if result["status"] == PASSED:
         result["status"], result["why"] = FAILED, why
     return result
 
 
 def json_lines(output):
-    """The measurements among what a program printed."""
+    """Measurements in a program's output."""
     found = []
     for line in output.splitlines():
         if line.startswith("{"):
             try:
                 found.append(json.loads(line))
             except ValueError:
-                continue  # the last line of a program that was cut short
+                continue  # the last line of a killed program
     return found
 
 
@@ -122,7 +122,7 @@ CASES = re.compile(r"test cases:\s+(\d+)\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed
 
 
 def add_cases(result, output):
-    """Doctest's counts, and the names of the cases that failed."""
+    """Doctest's counts, and the names of failed cases."""
     found = CASES.findall(output)
     if not found:
         return fail(result, "the program printed no summary of its test cases")

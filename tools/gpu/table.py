@@ -15,7 +15,7 @@ EMPTY = "| none | | | |"
 
 
 def counted(steps):
-    """How a stage went, in words."""
+    """Summary of a stage's result."""
     by_status = {}
     for step in steps:
         by_status.setdefault(step["status"], []).append(step["name"])
@@ -28,7 +28,7 @@ def counted(steps):
 
 
 def speeds(steps):
-    """Trainings beside PyTorch's, by configuration."""
+    """Trainings compared with PyTorch, by configuration."""
     found = {}
     for step in steps:
         for line in step.get("measurements", []):

@@ -1,4 +1,4 @@
-// The static checks, each a function that resolves with its problems; an empty list means that all is well.
+// The static checks, each a function that resolves with its problems; an empty list means success.
 import { existsSync } from 'node:fs';
 import { capture } from '../bootstrap/command.mjs';
 import { staleFiles } from '../bootstrap/generators.mjs';
@@ -41,11 +41,9 @@ const typescriptLayers = () => {
 };
 
 const generatedFiles = async () =>
-  (await staleFiles()).map(
-    (file) => `${file} is not what it is generated from now says: run npm run generate`,
-  );
+  (await staleFiles()).map((file) => `${file} is out of date: run npm run generate`);
 
-/** In the order in which they run. `fix`: put right what can be put right by itself. */
+/** In execution order. `fix`: apply automatic fixes. */
 export const checks = [
   { name: 'style (biome)', run: ({ fix }) => style(fix) },
   { name: 'layers of the TypeScript rooms', run: typescriptLayers },
@@ -55,10 +53,7 @@ export const checks = [
   { name: 'generated files are fresh', run: generatedFiles },
 ];
 
-/**
- * Runs all checks and prints one line for each, with its problems below.
- * @returns {Promise<{passed: number, failed: number}>}
- */
+/** Runs all checks and prints one line per check, followed by its problems. @returns {Promise<{passed: number, failed: number}>} */
 export async function runChecks({ fix = false } = {}) {
   const totals = { passed: 0, failed: 0 };
   for (const { name, run } of checks) {

@@ -1,5 +1,5 @@
-// Two rules of all source folders: folders side by side do not depend on each other in a circle, and none has too many files.
-// dependency-cruiser finds circles of TypeScript files, compilers those of headers.
+// Two rules of all source folders: folders side by side do not depend on each other in a cycle, and none has too many files.
+// dependency-cruiser finds cycles of TypeScript files, compilers those of headers.
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
@@ -11,12 +11,12 @@ const IMPORT = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
 const isProduct = (file) => !/\.test\.ts$|\/testing\/|^(test|bench)\//.test(file);
 
 /**
- * Circles among folders that lie in one folder.
+ * Dependency cycles among folders that lie in one folder.
  * @param {[from: string, to: string][]} imports of files, by paths from the root
  * @param {{withFiles?: boolean}} [options] `withFiles`: files beside folders count as one more folder
- * @returns {string[]} one line per circle, with an import for each step
+ * @returns {string[]} one line per cycle, with an import for each step
  */
-export function folderCircles(imports, { withFiles = false } = {}) {
+export function folderCycles(imports, { withFiles = false } = {}) {
   const graphs = new Map();
   for (const [from, to] of imports) {
     const [a, b] = [from.split('/').slice(0, -1), to.split('/').slice(0, -1)];
@@ -33,17 +33,17 @@ export function folderCircles(imports, { withFiles = false } = {}) {
   return [...graphs].flatMap(([parent, edges]) => {
     const known = new Set();
     return [...edges.keys()].flatMap((start) => {
-      const circle = known.has(start) ? null : circleThrough(start, edges);
-      if (circle === null) return [];
-      for (const folder of circle) known.add(folder);
-      const steps = circle.slice(1).map((to, index) => edges.get(circle[index]).get(to));
-      return [`folders of ${parent || 'the project'} in a circle: ${steps.join('; ')}`];
+      const cycle = known.has(start) ? null : cycleThrough(start, edges);
+      if (cycle === null) return [];
+      for (const folder of cycle) known.add(folder);
+      const steps = cycle.slice(1).map((to, index) => edges.get(cycle[index]).get(to));
+      return [`folders of ${parent || 'the project'} in a cycle: ${steps.join('; ')}`];
     });
   });
 }
 
 /** The shortest way along edges from a folder back to itself, or null. */
-function circleThrough(start, edges) {
+function cycleThrough(start, edges) {
   const ways = [[start]];
   const seen = new Set();
   for (const way of ways) {
@@ -76,5 +76,5 @@ export function folderProblems(rooms) {
       posix.join(posix.dirname(file), path),
     ]),
   );
-  return [...folderCircles(imports), ...largeFolders(files)];
+  return [...folderCycles(imports), ...largeFolders(files)];
 }

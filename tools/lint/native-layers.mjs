@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
-import { folderCircles, largeFolders } from './folders.mjs';
+import { folderCycles, largeFolders } from './folders.mjs';
 
 const mayInclude = {
   core: [],
@@ -75,7 +75,7 @@ export function callProblem(file, line) {
     : null;
 }
 
-/** @returns {string[]} a line for each include or call that the tables above don't allow, crowded folder and circle of folders */
+/** @returns {string[]} a line for each include or call that the tables above don't allow, crowded folder and cycle of folders */
 export function nativeLayerProblems() {
   const accept = (path) => !path.startsWith('native/build');
   const files = listFiles(['native'], accept).map((path) => path.replace(/^native\//, ''));
@@ -93,5 +93,5 @@ export function nativeLayerProblems() {
   }
   // Golden data is written by scripts, a file per case.
   const surveyed = files.filter((file) => !file.startsWith('test/golden/')).map((file) => `native/${file}`);
-  return [...problems, ...largeFolders(surveyed), ...folderCircles(includes, { withFiles: true })];
+  return [...problems, ...largeFolders(surveyed), ...folderCycles(includes, { withFiles: true })];
 }

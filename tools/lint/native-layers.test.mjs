@@ -35,7 +35,7 @@ t.test('includes that the layers forbid', async (t) => {
     t.match(includeProblem(file, header), message, `${file}: ${header}`);
 });
 
-t.test('elementary functions of the C library stay out of what computes the state', async (t) => {
+t.test('elementary functions of the C library are refused in code that computes the state', async (t) => {
   const forbidden = [
     'std::pow(beta, step)',
     'x = 1 - ::exp (y)',

@@ -1,5 +1,5 @@
-// openapi.yaml by the rules of Redocly and Spectral, all of them as errors. Both run in this process: their command lines report usage
-// and ask for updates, their libraries do not.
+// Checks openapi.yaml with the rules of Redocly and Spectral, all as errors. Both run in this process: their command lines report
+// usage and check for updates, their libraries do not.
 import { readFileSync } from 'node:fs';
 import { createConfig, lint } from '@redocly/openapi-core';
 import spectral from '@stoplight/spectral-core';
@@ -9,9 +9,9 @@ import rulesets from '@stoplight/spectral-rulesets';
 const redoclyConfig = {
   extends: ['recommended-strict'],
   rules: {
-    // It doesn't see that `then` speaks of the properties beside `if`.
+    // It does not recognize that `then` refers to the properties beside `if`.
     'no-required-schema-properties-undefined': 'off',
-    // A webhook's name is its key. Spectral has this rule for paths alone.
+    // A webhook's name is its key. Spectral has this rule for paths only.
     'operation-operationId': 'off',
   },
 };
@@ -19,11 +19,11 @@ const redoclyConfig = {
 const spectralRuleset = {
   extends: [[rulesets.oas, 'recommended']],
   rules: {
-    // Who runs a server is whom to ask; there is no contact for all of them.
+    // Each operator is the contact of their own server; there is no common one.
     'info-contact': 'off',
-    // Of a bearer key OpenAPI 3.1 has roles, the rule only knows scopes of OAuth. Reading the contract refuses unknown ones.
+    // OpenAPI 3.1 allows roles for bearer keys, the rule knows only OAuth scopes. Loading the contract refuses unknown ones.
     'oas3-operation-security-defined': 'off',
-    // `items: false` ends a tuple in JSON Schema 2020-12; the rule takes it for none.
+    // `items: false` ends a tuple in JSON Schema 2020-12; the rule misreads it.
     'array-items': 'off',
   },
 };
@@ -45,7 +45,7 @@ async function spectralProblems(text) {
   );
 }
 
-/** @returns {Promise<string[]>} one line for each problem of an OpenAPI document */
+/** @returns {Promise<string[]>} one line per problem of an OpenAPI document */
 export async function openapiProblems(file) {
   return [...(await redoclyProblems(file)), ...(await spectralProblems(readFileSync(file, 'utf8')))];
 }

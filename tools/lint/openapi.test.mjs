@@ -25,7 +25,7 @@ paths:
         '429': {description: Too many requests.}
 `;
 
-/** Which rules find something in the contract after a change. */
+/** Rules that report a problem in the contract after a change. */
 async function rulesAgainst(t, from = '', to = '') {
   const file = join(t.testdir(), 'openapi.yaml');
   writeFileSync(file, CONTRACT.replace(from, to));
@@ -40,6 +40,6 @@ t.test('a contract is checked by the rules of Redocly and of Spectral', async (t
   t.same(await rulesAgainst(t, '      description: All of them.\n'), ['spectral: operation-description']);
 });
 
-t.test('an example that its schema refuses is a problem', async (t) => {
+t.test('an example that violates its schema is a problem', async (t) => {
   t.match(await rulesAgainst(t, 'example: [green]', 'example: [1]'), /spectral: oas3-valid-media-example/);
 });

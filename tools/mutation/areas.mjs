@@ -1,10 +1,10 @@
-// What safety hangs on, by area: the files that get faults, and the test files that have to notice them. The tests are fast ones: each
-// runs once for every mutant that it comes by.
+// Safety-critical files by area, and the test files that must detect their mutants. The tests are fast ones: each runs once per
+// mutant that it covers.
 
 const inFolder = (folder, ...names) => names.map((name) => `${folder}/${name}.ts`);
 
 export const AREAS = {
-  /** Who may run a job, and until when. */
+  /** Ownership of jobs, and its expiry. */
   lease: {
     sources: [
       'worker/lease/lease.ts',
@@ -17,7 +17,7 @@ export const AREAS = {
       'worker/common/within.test.ts',
     ],
   },
-  /** Number of machines, and the choice of those that end. */
+  /** Number of machines, and the choice of machines to end. */
   autoscaler: {
     sources: inFolder('autoscaler/controller', 'budget', 'choose', 'decide', 'demand', 'groups', 'observe'),
     tests: inFolder(
@@ -36,7 +36,7 @@ export const AREAS = {
     sources: [...inFolder('state/jobs', 'attempts', 'execution', 'finish', 'holds'), 'state/pools/worlds.ts'],
     tests: inFolder('state/jobs', 'attempts-calls.test', 'execution-calls.test'),
   },
-  /** Which checkpoints go. */
+  /** Choice of checkpoints to remove. */
   retention: {
     sources: inFolder('worker/checkpoint', 'retention', 'leftovers', 'lineage'),
     tests: inFolder('worker/checkpoint', 'retention.test', 'leftovers.test'),
@@ -74,7 +74,7 @@ export const AREAS = {
       'contracts/shard-layout.test.ts',
     ],
   },
-  /** Whose records a request comes by. */
+  /** Access of a request to records by project. */
   isolation: {
     sources: ['api/access/project-records.ts', 'api/http/authenticate.ts'],
     tests: ['api/access/other-projects.test.ts', 'api/http/one-key.test.ts'],

@@ -1,4 +1,4 @@
-// Compiles single TypeScript files to dist/, as tsc would, without looking at types: mutants need not have the right ones.
+// Compiles single TypeScript files to dist/ like tsc, without type checks: mutants may have wrong types.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';

@@ -1,4 +1,4 @@
-// A plugin of StrykerJS: what people read is not mutated, neither lines of the log nor the messages of errors.
+// A StrykerJS plugin that excludes log lines and error messages from mutation.
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'];
 
@@ -9,7 +9,7 @@ function isLogCall(node) {
   return of.name === 'log' && LEVELS.includes(property.name);
 }
 
-/** Errors with a code have it first, then their message. */
+/** Errors with a code as the first argument and the message as the second. */
 const CODED = ['ZerofleetError', 'ObjectStoreError'];
 
 function isMessage({ parent, listKey, key }) {

@@ -1,5 +1,6 @@
-// StrykerJS for one area of areas.mjs, which ZF_MUTATION_AREA names. It changes a copy of the sources, all mutants at once and each to be
-// switched on by itself; what changed is compiled there, and the tests of the area run for each mutant that they come by.
+// StrykerJS configuration for one area of areas.mjs, selected by ZF_MUTATION_AREA. StrykerJS changes a copy of the sources with
+// all mutants at once, each switched on separately; changed files are compiled there, and the area's tests run for each mutant
+// that they cover.
 import { AREAS } from './areas.mjs';
 
 const name = process.env.ZF_MUTATION_AREA;
@@ -8,7 +9,7 @@ const { sources, tests } = AREAS[name];
 export default {
   mutate: sources,
   testRunner: 'tap',
-  // A test that has failed goes on to its end: it has to stop what it started.
+  // A failed test runs to its end, so that it stops what it started.
   tap: {
     testFiles: tests.map((path) => `dist/${path.replace(/\.ts$/, '.js')}`),
     forceBail: false,
@@ -17,7 +18,7 @@ export default {
   coverageAnalysis: 'perTest',
   buildCommand: ['node', 'tools/mutation/compile.mjs', ...sources].join(' '),
   disableTypeChecks: false,
-  // StrykerJS would rewrite one for its copy, with a compiler that it does not bring.
+  // StrykerJS would rewrite it for its copy, with a compiler that it does not include.
   tsconfigFile: 'none',
   plugins: ['@stryker-mutator/tap-runner', './tools/mutation/messages.mjs'],
   ignorers: ['messages'],

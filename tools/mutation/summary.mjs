@@ -1,13 +1,13 @@
-// What a report of StrykerJS says, in lines for people.
+// Summarizes a report of StrykerJS as text.
 
-/** Share of the mutants of an area that its tests have to notice. */
-export const LEAST_CAUGHT = 0.9;
+/** Minimum share of killed mutants per area. */
+export const MIN_KILLED_SHARE = 0.9;
 
 const SURVIVED = ['Survived', 'NoCoverage'];
 
 /**
  * @param report in the form of mutation-testing-report-schema
- * @returns {{lines: string[], caught: number}} figures of each file and of all, then each mutant that nobody noticed
+ * @returns {{lines: string[], caught: number}} figures of each file and of all, then each surviving mutant
  */
 export function summaryOf({ files }) {
   const all = Object.values(files).flatMap(({ mutants }) => mutants);
@@ -32,7 +32,7 @@ function figuresOf(mutants) {
   return { text, caught };
 }
 
-/** `what was there -> what it became`, on one line. */
+/** `old code -> new code`, on one line. */
 function changeOf(source, { location: { start, end }, replacement }) {
   const lines = source.split('\n').slice(start.line - 1, end.line);
   lines[lines.length - 1] = lines.at(-1).slice(0, end.column - 1);

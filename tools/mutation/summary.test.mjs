@@ -8,7 +8,7 @@ import { summaryOf } from './summary.mjs';
 const at = (line, from, to) => ({ start: { line, column: from }, end: { line, column: to } });
 const mutant = (status, location = at(1, 1, 2), replacement = '') => ({ status, location, replacement });
 
-t.test('figures of each file and of all, and what nobody noticed', async (t) => {
+t.test('figures of each file and of all, and the survivors', async (t) => {
   const source = 'const a = 1;\nif (a > 1) {\n  b();\n}\n';
   const { lines, caught } = summaryOf({
     files: {
@@ -40,12 +40,12 @@ t.test('figures of each file and of all, and what nobody noticed', async (t) => 
   ]);
 });
 
-t.test('the files of all areas are there', async (t) => {
+t.test('the files of all areas exist', async (t) => {
   for (const { sources, tests } of Object.values(AREAS))
     for (const file of [...sources, ...tests]) t.ok(existsSync(inRoot(file)), file);
 });
 
-t.test('what people read is left alone', async (t) => {
+t.test('log lines and error messages are not mutated', async (t) => {
   const [{ value }] = strykerPlugins;
   const call = (object, name) => ({
     node: { type: 'CallExpression', callee: { type: 'MemberExpression', object, property: { name } } },
@@ -64,7 +64,7 @@ t.test('what people read is left alone', async (t) => {
     key,
   });
   t.ok(value.shouldIgnore(argument('ZerofleetError', 1)));
-  t.notOk(value.shouldIgnore(argument('ZerofleetError', 0)), 'its code is no message');
+  t.notOk(value.shouldIgnore(argument('ZerofleetError', 0)), 'its code is not a message');
   t.ok(value.shouldIgnore(argument('RangeError', 0)));
   t.notOk(value.shouldIgnore(argument('Map', 0)));
   t.notOk(value.shouldIgnore({ ...argument('ZerofleetError', 1), listKey: 'params' }));

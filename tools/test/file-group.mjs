@@ -1,4 +1,4 @@
-// The process in which test files of one kind run, one after the other: what they import is loaded once.
+// The process for running test files sequentially: their common imports are loaded once.
 //   node tools/test/file-group.mjs dist/a/x.test.js dist/a/y.test.js
 // Its output is TAP with one subtest per file, each followed by a comment with the file's times (see tap-output.mjs).
 import { readFileSync, writeSync } from 'node:fs';
@@ -8,17 +8,17 @@ import { pathToFileURL } from 'node:url';
 /** Methods that test files call on tap's root; here they act on the file's subtest. */
 const ROOT_METHODS = ['test', 'before', 'beforeEach', 'after', 'afterEach', 'teardown', 'setTimeout'];
 const FILE_TIMEOUT_MS = 600_000;
-const LEAVE_MS = Number(process.env.ZF_TEST_LEAVE_MS ?? 60_000);
+const EXIT_TIMEOUT_MS = Number(process.env.ZF_TEST_LEAVE_MS ?? 60_000);
 const CLOCK_TICKS_PER_SECOND = 100;
 
 const files = process.argv.splice(2);
-// tap names the directories of tests after the program and its arguments: a short name, and one that no other process has.
+// tap names the directories of tests after the program and its arguments: this makes the names short and unique per process.
 process.argv[1] = `tests-${process.pid}`;
-// For test files that run themselves again in a process of its own.
+// For test files that run themselves again in a child process.
 process.env.TAP_TIMEOUT = String(FILE_TIMEOUT_MS / 1000);
 const { default: t } = await import('tap');
 
-/** Processor seconds of this process and of its children that have ended (proc(5): utime to cstime). */
+/** CPU seconds of this process and of its exited children (proc(5): utime to cstime). */
 function processorSeconds() {
   const stat = readFileSync('/proc/self/stat', 'utf8');
   const [utime, stime, cutime, cstime] = stat
@@ -28,7 +28,7 @@ function processorSeconds() {
   return (Number(utime) + Number(stime) + Number(cutime) + Number(cstime)) / CLOCK_TICKS_PER_SECOND;
 }
 
-/** Puts the environment back: a file that changes it does not change it for the next one. */
+/** Restores the environment, so that changes by one file do not affect the next. */
 function restoreEnvironment(before) {
   for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
   Object.assign(process.env, before);
@@ -59,10 +59,10 @@ const root = Object.fromEntries(ROOT_METHODS.map((name) => [name, t[name]]));
 t.setTimeout(0);
 for (const file of files) await runFile(root.test.bind(t), file);
 Object.assign(t, root);
-// A timer or connection that a test left open would keep the process alive for ever. The output then says what it is.
+// An open timer or connection of a test would keep the process alive forever. The output then names it.
 setTimeout(() => {
   const open = process.getActiveResourcesInfo().join(', ');
-  // Behind what tap prints at the end.
+  // Printed after tap's own output.
   process.once('exit', () => writeSync(1, `not ok - still open long after the last test: ${open}\n`));
   process.exit(1);
-}, LEAVE_MS).unref();
+}, EXIT_TIMEOUT_MS).unref();

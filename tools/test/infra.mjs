@@ -4,7 +4,7 @@ import { checkFormat, validateAll } from './infra/static-checks.mjs';
 import { testStorage } from './infra/storage.mjs';
 import { findTerraform, Workspace } from './infra/terraform.mjs';
 
-/** Prints a line as soon as there is one, and counts it. */
+/** Prints each result immediately and counts it. */
 function reporter() {
   const totals = { passed: 0, failed: 0, skipped: 0 };
   return {
@@ -23,7 +23,7 @@ async function runAll(workspace, take) {
   take(await checkFormat(workspace));
   await workspace.initRoot();
   const failed = (error) => take({ name: 'infra/terraform', problem: String(error.stack) });
-  // Longest first: it waits for its server, the others for processors.
+  // Longest first: it waits for its server, the others for CPU time.
   const storage = testStorage(workspace).then(take, failed);
   const validations = validateAll(workspace).map((validation) => validation.then(take, failed));
   const properties = testProperties(workspace).then((results) => results.forEach(take), failed);
@@ -32,7 +32,7 @@ async function runAll(workspace, take) {
 }
 
 /**
- * Tests infra/terraform: format, validity, the properties that its tests name, plans of the examples by the real provider, and the
+ * Tests infra/terraform: format, validity, the properties in its tests, plans of the examples with the real provider, and the
  * bucket on a real S3 server. Needs terraform and a local mirror with the AWS provider; downloads neither.
  * @returns {Promise<{passed: number, failed: number, skipped: number}>}
  */

@@ -5,7 +5,7 @@ import { inRoot } from '../bootstrap/paths.mjs';
 import { ensureNative } from '../bootstrap/setup.mjs';
 import { runPool } from './pool.mjs';
 
-/** Presets of native/CMakePresets.json, in the order in which they are built. `isOnlyBuilt`: its programs run where there is a GPU. */
+/** Presets of native/CMakePresets.json in build order. `isOnlyBuilt`: its programs run only on GPU machines. */
 const suites = {
   tests: { label: 'native tests' },
   'emulated-tests': { label: 'native tests on an emulated CUDA device' },
@@ -14,7 +14,7 @@ const suites = {
   cuda: { label: 'CUDA backend by nvcc', isOnlyBuilt: true },
 };
 
-/** Each program of tests runs on hardly more than one core. */
+/** Each test program uses hardly more than one core. */
 const AT_ONCE = 2;
 const CASES = /test cases:\s+\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed/g;
 
@@ -56,7 +56,7 @@ async function skipCuda() {
 }
 
 /**
- * Builds native tests, then starts them. They run on few cores: what comes next need not wait for them.
+ * Builds native tests, then starts them. They use few cores, so the next part need not wait for them.
  * @param {(keyof typeof suites)[]} presets
  * @returns {Promise<{results: Promise<{passed: number, failed: number, skipped: number}[]>}>} test cases, one entry per suite
  */

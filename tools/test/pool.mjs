@@ -1,5 +1,5 @@
 /**
- * Calls asynchronous functions in their order, so many at a time.
+ * Calls asynchronous functions in order with limited concurrency.
  * @param {(() => Promise<T>)[]} tasks
  * @param {number} at_once
  * @returns {Promise<T[]>} in the order of the tasks

@@ -8,7 +8,7 @@ const PERIOD_US = 100_000;
 const SUM = /^\d+ passed, \d+ failed.*$/gm;
 const FAILURE = /^ {2}FAILED .*$/gm;
 
-/** Starts processes that compute all the time. @returns {() => void} ends them */
+/** Starts busy processes. @returns {() => void} stops them */
 export function busyProcesses(count) {
   const children = Array.from({ length: count }, () => spawn(process.execPath, ['-e', 'for (;;);']));
   return () => {
@@ -17,10 +17,10 @@ export function busyProcesses(count) {
 }
 
 /**
- * Puts this process, and all that it starts from now on, into a control group with so much processor time.
+ * Puts this process and all processes that it starts from now on into a control group with limited CPU time.
  * @param {number} processors may be a fraction
- * @returns {() => void} ends the limit
- * @throws SetupError where there is no control group of processors to write to
+ * @returns {() => void} removes the limit
+ * @throws SetupError without a writable CPU control group
  */
 export function limitProcessor(processors) {
   const quota_us = Math.round(processors * PERIOD_US);
@@ -47,10 +47,10 @@ export function limitProcessor(processors) {
 }
 
 /**
- * Runs a command again and again, and prints a JSON line for each run.
+ * Runs a command repeatedly, and prints a JSON line per run.
  * @param {string[]} command
  * @param {{runs: number, busy: number, processor: number}} conditions
- * @returns {Promise<number>} how many runs failed
+ * @returns {Promise<number>} number of failed runs
  */
 export async function repeat(command, { runs, ...conditions }) {
   const folder = inRoot('.build', 'repeat');

@@ -1,4 +1,4 @@
-/** Results of the runner for test files that pass, fail, skip, crash or end early. */
+/** Results of the runner for test files that pass, fail, skip, crash or exit early. */
 import { join } from 'node:path';
 import t from 'tap';
 import { runGroup } from './typescript.mjs';
@@ -69,14 +69,14 @@ t.test('assertions of all files are counted, each file for itself', async (t) =>
   t.ok(results.every(({ times }) => times.wall_s > 0));
 });
 
-t.test('a failure is one of its file, with what was wrong; the others run', async (t) => {
+t.test('a failure is reported for its file with its diagnostics; the other files run', async (t) => {
   const { totals, results } = await run(t, 'fails', 'passes');
   t.match(totals, { passed: 2, failed: 1 });
   t.match(results, [{ ok: false }, { ok: true }]);
   t.match(results[0].output.join('\n'), 'one is two');
 });
 
-t.test('a file that throws while it is loaded fails', async (t) => {
+t.test('a file that throws on load fails', async (t) => {
   const { totals, results } = await run(t, 'throws', 'passes');
   t.match(totals, { passed: 2, failed: 1 });
   t.match(results[0].output.join('\n'), 'at its top level');
@@ -90,15 +90,18 @@ for (const name of ['crashes', 'ends']) {
   });
 }
 
-t.test('a process that does not end after its last test is a failure that says what is open', async (t) => {
-  process.env.ZF_TEST_LEAVE_MS = '300';
-  t.teardown(() => {
-    delete process.env.ZF_TEST_LEAVE_MS;
-  });
-  const { totals, printed } = await run(t, 'stays');
-  t.match(totals, { passed: 1, failed: 1 });
-  t.match(printed, /still open long after the last test: .*Timeout/);
-});
+t.test(
+  'a process that does not end after its last test is a failure that names the open handle',
+  async (t) => {
+    process.env.ZF_TEST_LEAVE_MS = '300';
+    t.teardown(() => {
+      delete process.env.ZF_TEST_LEAVE_MS;
+    });
+    const { totals, printed } = await run(t, 'stays');
+    t.match(totals, { passed: 1, failed: 1 });
+    t.match(printed, /still open long after the last test: .*Timeout/);
+  },
+);
 
 t.test('an error after the last test is a failure', async (t) => {
   const { totals } = await run(t, 'leaves');

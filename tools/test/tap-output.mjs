@@ -1,4 +1,4 @@
-// Reads what file-group.mjs prints.
+// Parses the output of file-group.mjs.
 const TOTALS = /^# \{ total: \d+(?:, pass: (\d+))?(?:, fail: (\d+))?(?:, skip: (\d+))?(?:, todo: \d+)? \}/;
 const FILE_RESULT = /^(ok|not ok) \d+ - (?:dist\/)?(\S+\.test\.m?js)/;
 const TIMES = /^# times (\{.*\})$/;
@@ -7,11 +7,11 @@ const SKIPPED = /^\s+ok \d+ - (.*) # SKIP ?(.*)$/i;
 const sourceOf = (file) => file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
 
 /**
- * Takes the lines of one process. `report` is called with the result of each file as soon as it is known.
+ * Parses the lines of one process. `report` is called with the result of each file as soon as it is known.
  * @param {(result: {file: string, ok: boolean, output: string[], skipped: string[], times: object}) => void} report
  */
 export class TapReader {
-  /** Assertions; null until the process has printed its summary, which one that crashed never does. */
+  /** Assertions; null until the process has printed its summary, which a crashed process never does. */
   totals = null;
   #report;
   #block = [];

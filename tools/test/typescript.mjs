@@ -9,16 +9,16 @@ import { ensureNative } from '../bootstrap/setup.mjs';
 import { runPool } from './pool.mjs';
 import { TapReader } from './tap-output.mjs';
 
-/** Files of one room that share a process: enough to load what they import only a few times, few enough to spread over the cores. */
+/** Files of one folder that share a process: enough to load common imports only a few times, few enough to spread over the cores. */
 const FILES_PER_PROCESS = 12;
 const PROCESS_TIMEOUT_MS = 1_800_000;
-/** Tests wait for processes and timers part of the time; one process more than there are cores keeps these busy. */
+/** Tests partly wait for processes and timers; one process more than cores keeps the cores busy. */
 const AT_ONCE = availableParallelism() + 1;
 const KEPT_LINES = 60;
 
 /**
- * Tests of one of the two commands, by the names of their files. Compiled ones, and those of the bootstrap, which runs before there is
- * a compiler.
+ * Test files of one of the two commands, selected by name: compiled ones, and those of the bootstrap, which runs without
+ * the compiler.
  * @param {'quick' | 'deep'} kind
  * @param {string[]} paths parts of their paths, without dist/ and extension; all when empty
  * @throws SetupError when there is none
@@ -37,8 +37,8 @@ function testFiles(kind, paths) {
 const roomOf = (file) => file.replace(/^dist\//, '').split('/')[0];
 
 /**
- * The files of each process. Tests of the whole system (test/) are alone in theirs and come first, since they take longest; others
- * share one with their neighbours.
+ * Test files of each process. Tests of the whole system (test/) have their own process and come first, since they take longest;
+ * others share one with their neighbours.
  */
 function groupsOf(files) {
   const alone = files.filter((file) => file.startsWith('dist/test/'));
@@ -52,7 +52,7 @@ function groupsOf(files) {
   return [...alone.map((file) => [file]), ...groups];
 }
 
-/** Prints one line for each finished file; what a failed one said in full; each skipped test with its reason. */
+/** Prints one line per finished file, the full output of a failed one, and each skipped test with its reason. */
 function printFile({ file, ok, output, skipped, times }) {
   for (const test of skipped) console.log(`  skipped ${test}`);
   const processor = times.cpu_s === null ? '' : ` (processor ${times.cpu_s.toFixed(1)} s)`;
@@ -60,7 +60,7 @@ function printFile({ file, ok, output, skipped, times }) {
   if (!ok) console.log(output.join('\n'));
 }
 
-/** Totals of one process. One that ended without a summary, or badly though no test failed, counts as a failure. */
+/** Totals of one process. A process without a summary, or with a bad exit code although no test failed, counts as a failure. */
 function totalsOf(files, reader, code) {
   const { passed, failed, skipped } = reader.totals ?? { passed: 0, failed: 0, skipped: 0 };
   const isBroken = reader.totals === null || (code !== 0 && failed === 0);
@@ -87,7 +87,7 @@ export async function runGroup(files, report) {
   return totalsOf(files, reader, code);
 }
 
-/** Deep tests run workers on emulated GPUs and a real S3 server, and the guide with curl. apt can do one thing at a time. */
+/** Prepares deep tests: they need workers on emulated GPUs, a real S3 server, and curl for the guide. apt can run one command at a time. */
 async function prepareDeepTests() {
   await ensureNative('emulated', 'native core on an emulated GPU: building');
   const testing = (name) => pathToFileURL(inRoot('dist', 'platform', 'testing', name)).href;

@@ -1,4 +1,10 @@
-import type { Drawn, ExportPayload, JobExport, ResolvedJobSpec, SampleTask } from '../../contracts/index.js';
+import type {
+  ExportPayload,
+  GeneratedText,
+  JobExport,
+  ResolvedJobSpec,
+  SampleTask,
+} from '../../contracts/index.js';
 import type {
   CredentialsMessage,
   ObjectStoreLocation,
@@ -42,7 +48,7 @@ export interface TaskResults {
   inspect_machine: MachineReport;
   prepare_data: PreparedTokens;
   export: JobExport;
-  sample: Drawn;
+  sample: GeneratedText;
 }
 
 /** Progress of a task. */

@@ -44,7 +44,7 @@ export class DeepSpeedCheckpoint {
     return this.isUniversal || this.optim_states.length + this.unread.length > 0;
   }
 
-  /** @throws ZerofleetError `model_tensor_mismatch`, `torch_file_…`, `optimizer_state_invalid`; what `read` throws */
+  /** @throws ZerofleetError `model_tensor_mismatch`, `torch_file_…`, `optimizer_state_invalid`; errors of `read` */
   async add(name: string, read: () => Promise<TorchFile>): Promise<void> {
     const file = deepSpeedFile(name);
     if (file === null) throw new Error(`${name} is not a file of a checkpoint`);

@@ -50,13 +50,13 @@ export function tensorOf(
 /** Run of `count` elements of a parameter starting at `begin`, stored in a tensor starting at element `offset`. */
 export function runOf(
   { file, dtype, byte_begin }: FoundTensor,
-  { state, param, begin, offset, count }: Pick<Run, 'state' | 'param' | 'begin'> & Place,
+  { state, param, begin, offset, count }: Pick<Run, 'state' | 'param' | 'begin'> & TensorSpan,
 ): Run {
   const at = byte_begin + offset * ELEMENT_BYTES[dtype];
   return { state, param, begin, end: begin + count, file, dtype, byte_begin: at };
 }
 
-interface Place {
+interface TensorSpan {
   offset: number;
   count: number;
 }

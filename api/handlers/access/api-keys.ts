@@ -120,7 +120,7 @@ function isOperator(key: ApiKey | null): boolean {
   return key?.scopes.includes('operator') ?? false;
 }
 
-/**  @throws ZerofleetError `api_key_not_found`, also for a key that `by` may not read */
+/** @throws ZerofleetError `api_key_not_found`, also for a key that `by` may not read */
 async function findKey(store: Pick<ApiKeys, 'getApiKey'>, id: string, by: ApiKey | null): Promise<ApiKey> {
   const key = await store.getApiKey(id);
   if (key === null || (key.project !== by?.project && !isOperator(by))) throw notFound(id);

@@ -18,8 +18,8 @@ t.test('a key can read its own properties and scopes', async (t) => {
     project: { name: 'default', quota: { max_jobs: 7 }, use: { jobs: 1 } },
   });
   t.notMatch(reply.body, made.secret);
-  const nobody = await stack.request({ url: '/v1/me', headers: { authorization: `Bearer zf_${ulid()}` } });
-  t.equal(nobody.statusCode, 401);
+  const unknown = await stack.request({ url: '/v1/me', headers: { authorization: `Bearer zf_${ulid()}` } });
+  t.equal(unknown.statusCode, 401);
 });
 
 t.test('checkpoints of all jobs of a project, newest first', async (t) => {

@@ -4,7 +4,7 @@ import type { OperationHandler } from '../types.js';
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
-const MOST_DAYS = 366;
+const MAX_DAYS = 366;
 
 export const getUsage: OperationHandler<'getUsage'> = async (request): Promise<ProjectUsage> => {
   const { store } = request.server.services;
@@ -12,8 +12,8 @@ export const getUsage: OperationHandler<'getUsage'> = async (request): Promise<P
   const { to = dayOf(Date.now()) } = request.query;
   const { from = dayOf(Date.parse(to) - (DEFAULT_DAYS - 1) * DAY_MS) } = request.query;
   const num_days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
-  if (num_days < 1 || num_days > MOST_DAYS)
-    throw new ZerofleetError('invalid_parameter', `from ${from} to ${to} must be 1 to ${MOST_DAYS} days`);
+  if (num_days < 1 || num_days > MAX_DAYS)
+    throw new ZerofleetError('invalid_parameter', `from ${from} to ${to} must be 1 to ${MAX_DAYS} days`);
   const [days, use, quota] = await Promise.all([
     store.getUsage(project, from, to),
     store.getUse(project),

@@ -25,7 +25,7 @@ export const getReadiness: OperationHandler<'getReadiness'> = async (request, re
 export const getOpenapi: OperationHandler<'getOpenapi'> = (request, reply) =>
   reply.type('application/yaml; charset=utf-8').send(request.server.services.contract.text);
 
-/** Runs one check; a timeout is reported with the code `timeoutCode`. */
+/** Runs one check; a timeout is reported as `timeoutCode`. */
 async function check(
   ask: () => Promise<void>,
   timeoutCode: string,

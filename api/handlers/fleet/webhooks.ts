@@ -108,7 +108,7 @@ export const redeliverWebhook: OperationHandler<'redeliverWebhook'> = async (req
   return reply.code(202).send(delivery);
 };
 
-/**  @throws ZerofleetError `validation_failed` for a forbidden address */
+/** @throws ZerofleetError `validation_failed` for a forbidden address */
 function requireUrl(addresses: AddressPolicy, url: string): void {
   const message = addresses.objectionTo(url);
   if (message !== null) throw invalidDocument([{ pointer: '/url', code: 'webhook_url_refused', message }]);

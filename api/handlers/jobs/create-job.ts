@@ -24,7 +24,7 @@ export async function createdBefore(
   return job && { job, replayed: true };
 }
 
-/**  @throws errors of `recordJob`; `does_not_fit` */
+/** @throws errors of `recordJob`; `does_not_fit` */
 export async function record(
   request: Pick<FastifyRequest, 'records' | 'server' | 'trace'>,
   spec: ResolvedJobSpec,
@@ -36,7 +36,7 @@ export async function record(
   return recordJob({ store, objects }, { spec, trace: traceHeaders(trace), ...idempotency });
 }
 
-/**  @param document the unresolved document of the job, if there is one */
+/** @param document the unresolved document of the job, if there is one */
 export function sendCreated(reply: FastifyReply, { job, replayed }: CreateJobResult, document?: JobSpec) {
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
@@ -61,7 +61,7 @@ export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' |
   };
 }
 
-/**  @param route scope of the idempotency key: the same text for another route is another key */
+/** @param route scope of the idempotency key: the same text for another route is another key */
 export function idempotencyOf(
   request: Pick<OperationRequest<'createJob'>, 'headers' | 'records'> & { body: unknown },
   route = 'createJob',

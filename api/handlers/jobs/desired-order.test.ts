@@ -32,13 +32,13 @@ async function slowStack(t: Test) {
     });
   /** Starts a request and leaves it blocked in its write. */
   const begin = async (job: Job, action: string) => {
-    let letGo = () => {};
-    const go = new Promise<void>((resolve) => (letGo = resolve));
+    let release = () => {};
+    const go = new Promise<void>((resolve) => (release = resolve));
     const reached = new Promise<void>((resolve) => (slow = { reached: resolve, go }));
     const reply = act(job, action);
     await reached;
     return async () => {
-      letGo();
+      release();
       return (await reply).statusCode;
     };
   };

@@ -11,7 +11,7 @@ import {
   tarOf,
   testData,
 } from '../../../platform/testing/models.js';
-import { lyingTar } from '../../testing/hostile-uploads.js';
+import { tarWithDeclaredSize } from '../../testing/hostile-uploads.js';
 import { storedKeys, upload } from '../../testing/model-uploads.js';
 import { startTestStack } from '../../testing/stack.js';
 
@@ -77,10 +77,15 @@ t.test('models that are refused', async (t) => {
     ['a link', await link(), 'model_archive_invalid', /config.json" is a symlink.*tar -h/],
     ['a path with ..', await tarOf(modelFolder(), '../'), 'model_archive_invalid', /not a relative path/],
     ['an absolute path', await tarOf(modelFolder(), '/etc/'), 'model_archive_invalid', /not a relative path/],
-    ['a file of a negative size', lyingTar('-0000000001', good), 'model_archive_invalid', /has no size/],
+    [
+      'a file of a negative size',
+      tarWithDeclaredSize('-0000000001', good),
+      'model_archive_invalid',
+      /has no size/,
+    ],
     [
       'a file of a huge size',
-      lyingTar(`\x80${'\xff'.repeat(11)}`, good),
+      tarWithDeclaredSize(`\x80${'\xff'.repeat(11)}`, good),
       'model_archive_invalid',
       /has no size/,
     ],

@@ -190,10 +190,10 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
       'an unknown state',
       (f) => f.set(`${NORM}/max_exp_avg_sq.pt`, f.get(`${NORM}/exp_avg_sq.pt`) as Buffer),
       'optimizer_state_invalid',
-      /max_exp_avg_sq.pt is a state that no optimizer here keeps/,
+      /max_exp_avg_sq.pt is not a state of a supported optimizer/,
     ],
     [
-      'a stranger',
+      'an unknown parameter',
       (f) => f.set(`${ZERO}/other/fp32.pt`, f.get(`${NORM}/fp32.pt`) as Buffer),
       'model_tensor_unexpected',
       /other/,

@@ -78,8 +78,8 @@ export const deleteUpload: OperationHandler<'deleteUpload'> = async (request, re
   return reply.code(204).send();
 };
 
-type OfOne = Pick<OperationRequest<'getUpload'>, 'server' | 'records' | 'params'>;
+type PerPart = Pick<OperationRequest<'getUpload'>, 'server' | 'records' | 'params'>;
 
-function open({ server, records, params }: OfOne): Promise<UploadSession> {
+function open({ server, records, params }: PerPart): Promise<UploadSession> {
   return UploadSession.open(server.services.objects, records.project, params.upload_id);
 }

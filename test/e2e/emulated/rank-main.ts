@@ -1,3 +1,3 @@
-/** A rank process as it is, on an emulated device. */
+/** A production rank process on an emulated device. */
 import './addon.js';
 import '../../../worker/rank/main.js';

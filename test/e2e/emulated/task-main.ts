@@ -1,3 +1,3 @@
-/** A task process as it is, on a machine with emulated devices. */
+/** A production task process on a machine with emulated devices. */
 import './addon.js';
 import '../../../worker/task-process/main.js';

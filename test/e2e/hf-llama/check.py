@@ -1,4 +1,4 @@
-"""Loads a model folder as transformers does; says what it missed, did not expect or found in another shape, and the loss of a text.
+"""Loads a model folder with transformers; reports missing, unexpected and misshapen tensors, and the loss of a text.
 
     python check.py FOLDER
 """

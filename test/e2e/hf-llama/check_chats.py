@@ -1,4 +1,4 @@
-"""Loads a model folder with its tokenizer as transformers does; says how many tokens of chats the assistant says, the mean loss of
+"""Loads a model folder with its tokenizer in transformers; reports the number of assistant tokens in chats, the mean loss of
 these and of all tokens, and how the model goes on with a prompt when it takes the most likely token each time.
 
     python check_chats.py FOLDER CHATS.jsonl PROMPT

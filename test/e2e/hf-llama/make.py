@@ -1,4 +1,4 @@
-"""Makes the model folder beside this file as transformers writes it: a small Llama with random bf16 weights, in shards, and a
+"""Creates the model folder beside this file with transformers: a small Llama with random bf16 weights, in shards, and a
 byte-level BPE tokenizer with a chat template.
 
     python make.py            (transformers 5.18, torch 2.13)
@@ -48,7 +48,7 @@ config = LlamaConfig(
 torch.manual_seed(0)
 model = LlamaForCausalLM(config).to(torch.bfloat16)
 for name, parameter in model.named_parameters():
-    # Norms are ones when they are new; other values show that they were read.
+    # New norms are ones; other values prove that they were read.
     if name.endswith("norm.weight"):
         torch.nn.init.normal_(parameter, mean=1.0, std=0.1)
 model.save_pretrained(FOLDER, max_shard_size="60KB")

@@ -1,5 +1,5 @@
-// Plans of the examples by the real provider, with keys that open nothing: what the mocked one does not check, such as values that AWS
-// would refuse. And what the programs would be told there must be a configuration that they accept.
+// Plans the examples with the real provider and dummy keys: detects errors that the mocked provider does not, such as values that
+// AWS would refuse. The resulting environment of the programs must be a configuration that they accept.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,7 +7,7 @@ import { inRoot } from '../../bootstrap/paths.mjs';
 
 const ACCOUNT = '123456789012';
 
-/** Takes the place of what an example says of its provider; nothing is asked of AWS then. */
+/** Replaces the provider block of an example, so that AWS receives no requests. */
 const OFFLINE_PROVIDER = `provider "aws" {
   access_key                  = "none"
   secret_key                  = "none"
@@ -27,13 +27,13 @@ const VARIABLES = {
   client_cidrs: '["203.0.113.0/24"]',
 };
 
-/** Programs with their variables, out of a plan's outputs. */
+/** Programs and their variables, from a plan's outputs. */
 function programsOf(plan) {
   const { api, autoscaler, workers } = plan.output_changes.zerofleet.after.environment;
   return { api, autoscaler, ...workers };
 }
 
-/** A line for each program that would not start with its variables. */
+/** One line per program whose variables are refused. */
 async function configurationProblems(plan) {
   const { loadConfig } = await import(pathToFileURL(inRoot('dist', 'platform', 'config', 'config.js')).href);
   return Object.entries(programsOf(plan)).flatMap(([program, variables]) => {
@@ -61,8 +61,8 @@ async function planExample(workspace, directory) {
 
 /**
  * @param {import('./terraform.mjs').Workspace} workspace after `initRoot`
- * @param {Promise<unknown>} validated the override must not be there while the examples are validated
- * @returns {Promise<import('./static-checks.mjs').Result>[]} one for each example
+ * @param {Promise<unknown>} validated the override must not exist while the examples are validated
+ * @returns {Promise<import('./static-checks.mjs').Result>[]} one per example
  */
 export function planExamples(workspace, validated) {
   const examples = workspace.directories().filter((directory) => directory.startsWith('examples'));

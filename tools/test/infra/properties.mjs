@@ -1,11 +1,11 @@
-// `terraform test`: each run of infra/terraform/tests names one property of what is made, and asserts it with a mocked provider.
+// `terraform test`: each run of infra/terraform/tests asserts one property of the resources with a mocked provider.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Processes: each begins with two seconds of reading the provider's schemas. */
+/** Processes: each starts with two seconds of reading the provider's schemas. */
 const PROCESSES = 2;
 
-/** Runs and diagnostics out of the lines of `terraform test -json`. */
+/** Parses runs and diagnostics from the lines of `terraform test -json`. */
 function readReport(output) {
   const results = [];
   const problems = new Map();

@@ -1,16 +1,17 @@
-// In front of radosgw, for the AWS provider: two answers in which it differs from S3, and for which the provider would wait in vain.
+// A proxy in front of radosgw for the AWS provider: adapts two answers that differ from S3 and for which the provider would wait
+// forever.
 import { createServer, request } from 'node:http';
 
 const NO_BLOCK = '<Error><Code>NoSuchPublicAccessBlockConfiguration</Code></Error>';
 
-/** Answers by what of a bucket was asked for; each gets the server's reply with its whole body, and may change it. */
+/** Handlers by subresource of the bucket; each gets the server's complete reply and may change it. */
 const answers = {
-  // S3 repeats a field that concerns only transitions between storage classes; radosgw does not know it.
+  // S3 returns a field about transitions between storage classes; radosgw does not know it.
   lifecycle: (reply) => ({
     ...reply,
     headers: { ...reply.headers, 'x-amz-transition-default-minimum-object-size': 'all_storage_classes_128K' },
   }),
-  // A bucket that blocks nothing has no such configuration in S3; in radosgw it has one that is false throughout.
+  // Without a public access block S3 has no such configuration; radosgw returns one with all values false.
   publicAccessBlock: (reply) =>
     /<\w+>true<\/\w+>/i.test(reply.body)
       ? reply

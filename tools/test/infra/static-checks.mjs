@@ -1,4 +1,4 @@
-// What needs no plan: the format of the files, and whether each module and example holds together by itself.
+// Checks that need no plan: the format of the files, and the validity of each module and example.
 
 /** @typedef {{name: string, problem: string | null}} Result one line of the report */
 
@@ -22,7 +22,7 @@ export async function checkFormat(workspace) {
 
 /**
  * @param {import('./terraform.mjs').Workspace} workspace
- * @returns {Promise<Result>[]} one for each directory
+ * @returns {Promise<Result>[]} one per directory
  */
 export function validateAll(workspace) {
   return workspace.directories().map(async (directory) => {

@@ -1,4 +1,4 @@
-// The module `storage`, applied to a real S3 server and destroyed again. What is looked at is what the server says and does then.
+// Applies the module `storage` to a real S3 server, checks the server's answers and behaviour, and destroys it again.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,7 +9,7 @@ const BUCKET = 'zf-infra-test';
 const DIRECTORY = 'storage-on-a-server';
 const FLAGS = ['-auto-approve', '-no-color', '-parallelism=1'];
 
-/** As somebody with a server of their own would use it: encryption and ownership of objects are that server's business. */
+/** Configuration for an operator with their own S3 server, which manages encryption and object ownership itself. */
 const configuration = (endpoint, { accessKeyId, secretAccessKey }) => `
 terraform {
   required_providers {
@@ -49,7 +49,7 @@ async function codeOf(promise) {
   );
 }
 
-/** Lines for what the server does not say or do as the module asked. */
+/** One line per difference between the server and the module's configuration. */
 async function differences(s3, sdk) {
   const problems = [];
   const expect = (what, actual, expected) => {
@@ -69,7 +69,7 @@ async function differences(s3, sdk) {
     [stale?.Status, stale?.Filter?.Prefix, stale?.AbortIncompleteMultipartUpload?.DaysAfterInitiation],
     ['Enabled', 'fleet/', 5],
   );
-  // Plain HTTP: the same request works on a bucket that is not the module's.
+  // Plain HTTP: the same request works on a bucket without the module.
   const put = (Bucket) =>
     codeOf(s3.send(new sdk.PutObjectCommand({ Bucket, Key: 'fleet/probe', Body: 'probe' })));
   await s3.send(new sdk.CreateBucketCommand({ Bucket: `${BUCKET}-open` }));
@@ -93,8 +93,8 @@ async function applyAndDestroy(workspace, server) {
     mkdirSync(join(workspace.source, DIRECTORY));
     writeFileSync(join(workspace.source, DIRECTORY, 'main.tf'), configuration(relay.endpoint, credentials));
     await workspace.prepare(DIRECTORY);
-    // Beside the queue: nearly all of it is waiting until the server has said the same thing ten times. One change at a time: of two
-    // changes of a bucket at the same moment radosgw may lose one.
+    // Runs outside of the queue: nearly all of it is waiting until the server has repeated its answer ten times. One change at a
+    // time: radosgw may lose one of two concurrent changes of a bucket.
     const applied = await workspace.terraformAtOnce(DIRECTORY, ['apply', ...FLAGS]);
     if (applied.code !== 0) return applied.output.trim();
     const problems = await differences(s3, sdk);

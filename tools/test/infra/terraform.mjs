@@ -1,5 +1,5 @@
-// Where Terraform and the AWS provider are, and running them on a copy of infra/terraform: nothing is written into the checkout,
-// nothing is downloaded, and no credentials of this machine are used.
+// Finds Terraform and the AWS provider, and runs them on a copy of infra/terraform: nothing is written into the checkout, nothing
+// is downloaded, and no credentials of this machine are used.
 import {
   cpSync,
   existsSync,
@@ -16,13 +16,13 @@ import { join } from 'node:path';
 import { capture } from '../../bootstrap/command.mjs';
 import { inRoot } from '../../bootstrap/paths.mjs';
 
-/** The provider of `versions.tf`, by its place in a mirror. */
+/** Path of the provider of `versions.tf` in a mirror. */
 const PROVIDER = join('registry.terraform.io', 'hashicorp', 'aws');
 const PLATFORM = `${process.platform}_${{ x64: 'amd64', arm64: 'arm64' }[process.arch] ?? process.arch}`;
-/** Each takes up to 900 MB. */
+/** Each process takes up to 900 MB. */
 const AT_ONCE = Math.min(2, availableParallelism());
 
-/** Directories in which providers may lie: those of Terraform's configuration, its own places, and whatever is below /opt. */
+/** Directories that may contain providers: those of Terraform's configuration, its default places, and everything below /opt. */
 function mirrorCandidates() {
   const { TF_CLI_CONFIG_FILE, TF_PLUGIN_CACHE_DIR } = process.env;
   const configured = [TF_CLI_CONFIG_FILE, join(homedir(), '.terraformrc')]
@@ -50,7 +50,7 @@ function holdsProvider(mirror) {
   );
 }
 
-/** Whatever is set for Terraform on this machine is somebody's own work: nothing of it counts here. */
+/** Environment without this machine's own Terraform settings. */
 const withoutOwnSettings = () =>
   Object.fromEntries(
     Object.keys(process.env)
@@ -59,13 +59,13 @@ const withoutOwnSettings = () =>
   );
 
 /**
- * @returns {Promise<{mirror: string} | {missing: string}>} the directory with the provider, or why nothing can be run here
+ * @returns {Promise<{mirror: string} | {missing: string}>} the directory with the provider, or the reason why nothing can run here
  */
 export async function findTerraform() {
   const { code, output } = await capture(['terraform', 'version', '-json'], {
     env: { ...withoutOwnSettings(), CHECKPOINT_DISABLE: '1' },
   });
-  if (code !== 0) return { missing: 'there is no terraform on the PATH' };
+  if (code !== 0) return { missing: 'terraform is not on the PATH' };
   const version = /"terraform_version":\s*"(\d+)\.(\d+)/.exec(output);
   if (!version || Number(version[1]) < 1 || (version[1] === '1' && Number(version[2]) < 11))
     return { missing: 'terraform is older than 1.11' };
@@ -74,11 +74,11 @@ export async function findTerraform() {
     ? { mirror }
     : {
         missing:
-          'no local mirror has the AWS provider 5.x; `terraform -chdir=infra/terraform providers mirror ~/.terraform.d/plugins` makes one',
+          'no local mirror has the AWS provider 5.x; `terraform -chdir=infra/terraform providers mirror ~/.terraform.d/plugins` creates one',
       };
 }
 
-/** A copy of infra/terraform in which commands run, and the queue that they wait in. */
+/** A copy of infra/terraform for running commands, with a queue. */
 export class Workspace {
   dir = mkdtempSync(join(tmpdir(), 'zf-terraform-'));
   #running = 0;
@@ -119,7 +119,7 @@ export class Workspace {
   }
 
   /**
-   * Runs terraform in a directory of the copy when its turn comes.
+   * Runs terraform in a directory of the copy after waiting in the queue.
    * @param {string} directory relative to the copy
    * @param {string[]} args
    */
@@ -127,18 +127,18 @@ export class Workspace {
     return this.#inTurn(() => this.terraformAtOnce(directory, args));
   }
 
-  /** The same without waiting for a turn. */
+  /** Runs terraform without waiting in the queue. */
   terraformAtOnce(directory, args) {
     return capture(['terraform', `-chdir=${join(this.source, directory)}`, ...args], { env: this.env });
   }
 
-  /** Installs the provider once, for the root module. The other directories take it from there: checking its 700 MB costs seconds. */
+  /** Installs the provider once, for the root module. Other directories reuse it: checking its 700 MB costs seconds. */
   async initRoot() {
     const { code, output } = await this.terraform('.', ['init', '-backend=false', '-no-color']);
     if (code !== 0) throw new Error(`terraform init failed:\n${output}`);
   }
 
-  /** Makes a directory ready, after `initRoot`. */
+  /** Initializes a directory, after `initRoot`. */
   async prepare(directory) {
     if (directory === '.') return;
     const data = join(this.source, directory, '.terraform');
@@ -160,7 +160,7 @@ export class Workspace {
     try {
       return await work();
     } finally {
-      // Whoever waits takes over the place.
+      // A waiting task takes over the slot.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#running -= 1;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type FaultyS3, NO_TROUBLE, type StoreTrouble } from './faulty-s3.js';
+import { type FaultyS3, NO_FAULTS, type StoreFaults } from './faulty-s3.js';
 import type { ChaosFleet } from './fleet.js';
 import type { Random } from './random.js';
 
-/** How often each kind of disturbance is drawn. */
+/** Relative frequency of each kind of fault. */
 const WEIGHTS = {
   kill_rank: 30,
   stop_rank: 12,
@@ -17,25 +17,25 @@ const WEIGHTS = {
   store: 20,
 } as const;
 type Kind = keyof typeof WEIGHTS;
-/** A drained agent saves, hands back what it has and ends. */
+/** A drained agent saves, releases its jobs and exits. */
 const SIGNALS = { kill: 'SIGKILL', stop: 'SIGSTOP', drain: 'SIGTERM' } as const;
 
 const PAUSE_MS = { least: 1_000, most: 6_000 };
-/** Longer than a lease at times, so that somebody else takes the job meanwhile. */
+/** Sometimes longer than a lease, so that another agent claims the job meanwhile. */
 const STOPPED_MS = { least: 300, most: 9_000 };
-const TROUBLE_MS = { least: 500, most: 4_000 };
-const TROUBLES: readonly StoreTrouble[] = [
-  { ...NO_TROUBLE, refused: 0.3 },
-  { ...NO_TROUBLE, refused: 1 },
-  { ...NO_TROUBLE, cut: 0.3 },
-  { ...NO_TROUBLE, slow: 0.5, delay_ms: 700 },
+const STORE_FAULT_MS = { least: 500, most: 4_000 };
+const STORE_FAULTS: readonly StoreFaults[] = [
+  { ...NO_FAULTS, refused: 0.3 },
+  { ...NO_FAULTS, refused: 1 },
+  { ...NO_FAULTS, cut: 0.3 },
+  { ...NO_FAULTS, slow: 0.5, delay_ms: 700 },
   { refused: 0.15, cut: 0.15, slow: 0.2, delay_ms: 300 },
 ];
 
 const KINDS = Object.keys(WEIGHTS) as Kind[];
 
-/** Kills, stops, drains and cuts at random every few seconds: each kind once, in any order, and from then on by weight. */
-export class Disturber {
+/** Injects a random fault every few seconds: each kind once in random order, then by weight. */
+export class FaultInjector {
   readonly counts: Record<Kind, number> = {
     kill_rank: 0,
     stop_rank: 0,
@@ -48,9 +48,9 @@ export class Disturber {
     stop_redis: 0,
     store: 0,
   };
-  /** Stopped processes that will be woken, and troubles that will end. */
+  /** Stopped processes that will be continued, and store faults that will end. */
   private readonly pending = new Set<Promise<void>>();
-  /** Kinds that have not been yet. */
+  /** Kinds that have not been injected yet. */
   private readonly outstanding = new Set(KINDS);
 
   constructor(
@@ -60,7 +60,7 @@ export class Disturber {
     private readonly random: Random,
   ) {}
 
-  /** Until `signal`; resolves when everything that was stopped goes on. */
+  /** Runs until `signal`; resolves when every stopped process continues. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(this.random.between(PAUSE_MS.least, PAUSE_MS.most), undefined, { signal }).catch(
@@ -73,7 +73,7 @@ export class Disturber {
     await Promise.all(this.pending);
   }
 
-  /** @returns false where there was nothing to disturb */
+  /** @returns false if there was nothing to disturb */
   private disturb(kind: Kind): boolean {
     return kind === 'store' ? this.troubleStore() : this.disturbProcess(kind);
   }
@@ -108,12 +108,12 @@ export class Disturber {
 
   private troubleStore(): boolean {
     const { store } = this;
-    const trouble = this.random.pick(TROUBLES);
-    if (!store || !trouble) return false;
+    const faults = this.random.pick(STORE_FAULTS);
+    if (!store || !faults) return false;
     this.count('store');
-    store.trouble = trouble;
-    this.later(TROUBLE_MS, () => {
-      if (store.trouble === trouble) store.trouble = NO_TROUBLE;
+    store.faults = faults;
+    this.later(STORE_FAULT_MS, () => {
+      if (store.faults === faults) store.faults = NO_FAULTS;
     });
     return true;
   }
@@ -137,7 +137,7 @@ function verbOf(kind: Exclude<Kind, 'store'>): keyof typeof SIGNALS {
   return kind.startsWith('kill') ? 'kill' : 'stop';
 }
 
-/** False when it has ended. */
+/** False if the process has exited. */
 function signalTo(pid: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(pid, signal);

@@ -1,4 +1,4 @@
-/** What Terraform gives and watches, and what the programs do and say, have to be the same words on both sides. */
+/** Names in Terraform must equal those in the programs: log messages, tags, metrics and permissions. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -7,14 +7,14 @@ import { projectRoot } from '../../platform/process/root.js';
 const read = (path: string) => readFileSync(join(projectRoot(), path), 'utf8');
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, word]) => word ?? '');
 
-/** Sources of a folder, without its tests. */
+/** Sources of a folder, without tests. */
 const sources = (folder: string) =>
   readdirSync(join(projectRoot(), folder))
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
     .map((name) => read(join(folder, name)))
     .join('\n');
 
-t.test('filters look for what the worker logs', (t) => {
+t.test('log filters match messages of the worker', (t) => {
   const messages = all(read('infra/terraform/modules/observability/logs.tf'), /\$\.msg = \\"([^"\\]+)\\"/g);
   t.equal(messages.length, 2);
   const logged = [read('worker/attempt/generation.ts'), read('worker/credentials/sessions.ts')].join('\n');
@@ -22,7 +22,7 @@ t.test('filters look for what the worker logs', (t) => {
   t.end();
 });
 
-t.test('sessions are tagged as their role wants it, and their policy gives only what the role has', (t) => {
+t.test('session tags satisfy their role, and session policies grant only rights of the role', (t) => {
   const role = read('infra/terraform/modules/workers/attempt-role.tf');
   const tags = all(read('worker/credentials/attempt-role.ts'), /_TAG = '([^']+)'/g);
   t.strictSame(all(role, /^ {2}\w+_tag\s+= "([^"]+)"/gm), tags);
@@ -38,7 +38,7 @@ t.test('sessions are tagged as their role wants it, and their policy gives only 
   t.end();
 });
 
-t.test('alarms and dashboard use numbers that the autoscaler publishes', (t) => {
+t.test('alarms and dashboard use metrics that the autoscaler publishes', (t) => {
   const locals = /^locals \{[^}]*\}/m.exec(read('infra/terraform/modules/observability/pool-alarms.tf'))?.[0];
   const watched = all(locals ?? '', /= "([A-Z]\w+)"/g).filter((name) => !name.startsWith('Failed'));
   const published = all(read('autoscaler/aws/cloudwatch.ts'), /^ {4}([A-Z]\w+):/gm);
@@ -50,7 +50,7 @@ t.test('alarms and dashboard use numbers that the autoscaler publishes', (t) => 
   t.end();
 });
 
-t.test('the autoscaler may make the calls that it makes, and no others', (t) => {
+t.test('the autoscaler has exactly the permissions of its calls', (t) => {
   const source = sources('autoscaler/aws');
   const called = [...all(source, /new (\w+)Command\(/g), ...all(source, /paginate(\w+)\(/g)];
   const policy = read('infra/terraform/modules/autoscaler/iam.tf');

@@ -1,21 +1,21 @@
 import type { LoadResult } from './http-load.js';
 import { median } from './report.js';
 
-export interface Beside extends LoadResult {
+export interface PairedResult extends LoadResult {
   bare: LoadResult;
-  /** Of requests per second: the median of the rounds' own. */
+  /** Ratio of requests per second: median over the rounds. */
   share: number;
 }
 
 /**
- * Ours and a bare one in turn, `rounds` times after one of each that does not count: a server that has just begun runs code that is
- * not compiled yet, and a shared machine has slow minutes.
+ * Alternates both measurements for `rounds` rounds after one uncounted round of each: a new server runs code that is not compiled
+ * yet, and a shared machine has slow minutes.
  */
-export async function measureBeside(
+export async function measurePaired(
   rounds: number,
   ours: () => Promise<LoadResult>,
   bare: () => Promise<LoadResult>,
-): Promise<Beside> {
+): Promise<PairedResult> {
   const measured: { ours: LoadResult; bare: LoadResult }[] = [];
   for (let round = 0; round <= rounds; round++) {
     const one = { bare: await bare(), ours: await ours() };

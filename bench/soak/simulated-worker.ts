@@ -1,6 +1,6 @@
 /**
- * A stand-in for a worker: it does to the job store what an agent does, with a queue and a lease, and trains nothing. It takes so many
- * attempts and leaves, in order or as if it had been killed.
+ * A simulated worker: accesses the job store like an agent, with a queue and a lease, without training. It runs a number of
+ * attempts and then leaves, properly or as if it was killed.
  */
 import { type ConnectionOptions, Worker } from 'bullmq';
 import { ulid } from 'ulid';
@@ -18,26 +18,26 @@ import { testWorker } from '../../state/testing/workers.js';
 import { deferred } from '../../worker/common/deferred.js';
 
 const LEASE_MS = 30_000;
-/** Of a worker that is killed: what it held is free again after this time. */
-const LAST_LEASE_MS = 1_000;
+/** Lease of a worker that is killed: its jobs are released after this time. */
+const KILLED_LEASE_MS = 1_000;
 const STEPS = 20;
 const METRICS_AT_ONCE = 5;
 const LOG_LINES = 10;
 const SAVES = [10, 20];
 const RETRY_DELAY_MS = 100;
 
-export interface StandInOptions {
+export interface SimulatedWorkerOptions {
   id: string;
   slots: number;
-  /** Attempts until it leaves. */
+  /** Number of attempts until it leaves. */
   attempts: number;
-  /** It leaves without a word, in the middle of its last attempt. */
+  /** True if it disappears in the middle of its last attempt. */
   killed: boolean;
   store: JobStorePort;
   redis_url: string;
 }
 
-export class StandIn {
+export class SimulatedWorker {
   /** Resolves when it has left. */
   readonly gone: Promise<void>;
   private readonly worker: Worker<QueuePayload, void>;
@@ -45,7 +45,7 @@ export class StandIn {
   private taken = 0;
   private ended = 0;
 
-  private constructor(private readonly options: StandInOptions) {
+  private constructor(private readonly options: SimulatedWorkerOptions) {
     const { id, slots, redis_url } = options;
     const leaving = deferred<void>();
     this.leave = () => leaving.resolve();
@@ -61,19 +61,19 @@ export class StandIn {
       clearInterval(announcing);
       if (!options.killed) await this.announce(LEASE_MS, true);
       await this.worker.close(options.killed);
-      if (options.killed) await this.announce(LAST_LEASE_MS);
+      if (options.killed) await this.announce(KILLED_LEASE_MS);
       else await options.store.withdrawWorker(id);
     });
   }
 
-  static async start(options: StandInOptions): Promise<StandIn> {
-    const standIn = new StandIn(options);
-    await standIn.worker.waitUntilReady();
-    await standIn.announce(LEASE_MS);
-    return standIn;
+  static async start(options: SimulatedWorkerOptions): Promise<SimulatedWorker> {
+    const simulated = new SimulatedWorker(options);
+    await simulated.worker.waitUntilReady();
+    await simulated.announce(LEASE_MS);
+    return simulated;
   }
 
-  /** Leaves as soon as it has nothing to do. */
+  /** Leaves as soon as it is idle. */
   stop(): void {
     this.leave();
   }
@@ -87,7 +87,7 @@ export class StandIn {
     const { store, id, attempts, killed } = this.options;
     this.taken += 1;
     const dies = killed && this.taken === attempts;
-    const lease_ms = dies ? LAST_LEASE_MS : LEASE_MS;
+    const lease_ms = dies ? KILLED_LEASE_MS : LEASE_MS;
     const claim = await store.claimAttempt(job_id, attempt, id, lease_ms, { allocated: true });
     if (claim.granted) {
       const { execution } = claim;
@@ -106,7 +106,7 @@ export class StandIn {
     if (this.ended >= attempts) this.leave();
   }
 
-  /** What an agent writes about a small training. */
+  /** Writes the reports of an agent about a small training. */
   private async train(id: string, execution: Execution): Promise<void> {
     const { store } = this.options;
     const emit = (type: string, data: object) =>
@@ -139,7 +139,7 @@ export class StandIn {
     }
   }
 
-  /** Of the checkpoints the newest is kept. */
+  /** Retention keeps the newest checkpoint. */
   private async save(
     job_id: string,
     execution: Execution,

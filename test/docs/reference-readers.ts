@@ -1,4 +1,4 @@
-/** What docs/data.md and docs/checkpoints.md describe, written from these pages alone: nothing here is of the program. */
+/** Independent implementation of the formats in docs/data.md and docs/checkpoints.md, written from these pages only. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,11 +43,11 @@ interface Manifest {
 
 export interface ReadCheckpoint {
   manifest: Manifest;
-  /** `state/parameter` to the bytes of all of its elements. */
+  /** `state/parameter` to the bytes of all its elements. */
   arrays: Map<string, Buffer>;
-  /** Names of the tensors of each shard. */
+  /** Tensor names of each shard. */
   tensors: string[][];
-  /** The rank that owns each block of a parameter. */
+  /** Owning rank of each block of a parameter. */
   owners: Map<string, number[]>;
 }
 
@@ -121,7 +121,7 @@ export function readCheckpoint(folder: string): ReadCheckpoint {
 const BLOCK_BYTES = 4096 * 4;
 const STATES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'];
 
-/** The digest of what was read. */
+/** Digest of the read state. */
 export async function digestOf({ manifest, arrays }: ReadCheckpoint): Promise<string> {
   let total = 0n;
   let first = 0;
@@ -132,7 +132,7 @@ export async function digestOf({ manifest, arrays }: ReadCheckpoint): Promise<st
       if (!array) continue;
       const padded = Buffer.concat([array], blocks * BLOCK_BYTES);
       for (let block = 0; block < blocks; block++) {
-        // The seed in two halves of 32 bits: number of the block, and number of the state in the highest byte.
+        // The seed in two 32-bit halves: block number, and state number in the highest byte.
         const hash = await createXXHash128(first + block, number * 2 ** 24);
         hash.update(padded.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES));
         total += BigInt(`0x${hash.digest()}`);

@@ -4,13 +4,13 @@ import { ApiError } from '../../client/index.js';
 const RETRY_MS = 150;
 const REQUEST_TIMEOUT_MS = 8_000;
 
-/** Repeats a request that is safe to repeat until there is an answer; what the API refuses for good is thrown. */
-export async function patiently<T>(request: () => Promise<T>): Promise<T> {
+/** Retries an idempotent request until it is answered; throws permanent refusals. */
+export async function retryUntilAnswered<T>(request: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await withTimeout(request());
     } catch (error) {
-      // A connection that broke or an answer that did not come says nothing about the request.
+      // A broken connection or a missing answer says nothing about the request.
       if (error instanceof ApiError && error.status < 500 && error.status !== 429) throw error;
       await sleep(RETRY_MS);
     }
