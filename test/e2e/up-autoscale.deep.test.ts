@@ -60,7 +60,7 @@ t.test(
     const { id } = await before.jobs.create(spec);
     await until(async () => (await before.jobs.get(id)).progress.step > 2);
     t.equal((await before.workers()).length, 1, 'one has two slots');
-    t.match(await terminal.interrupt(), /\nstopping; jobs that run are saved/);
+    t.match(await terminal.interrupt(), /\nstopping; running jobs are saved/);
 
     const after = await up();
     const { latest_checkpoint } = await after.jobs.get(id);
