@@ -60,7 +60,7 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   await ask('zerofleet submit job.yaml', /there is no file job\.yaml/, 2);
   await ask(
     'zerofleet submit template.yaml',
-    /422 validation_failed.*\n +\/data\/dataset: is no id \(ds_/,
+    /422 validation_failed.*\n +\/data\/dataset: is not an id \(ds_/,
     1,
   );
   await ask('zerofleet watch job_1', /no job is named job_1, .*zerofleet list shows/, 1);
