@@ -80,7 +80,7 @@ export class ModelContents {
     this.files.push(file);
   }
 
-  /** @throws ZerofleetError `model_file_missing`, `model_tensor_…`, `model_index_mismatch`, `tokenizer_invalid`; errors of a checkpoint */
+  /** @throws ZerofleetError `model_file_missing`, `model_tensor_…`, `model_index_mismatch`, `tokenizer_invalid`; checkpoint errors */
   finish(): CheckedModel {
     const { config, shape, tensors } = this;
     if (config === null || shape === null) throw missing(CONFIG_FILE);

@@ -23,14 +23,14 @@ export class DatasetCopies {
    * @param signal ends the waiting, not the copy
    * @throws ZerofleetError errors of registering a dataset; the signal's reason
    */
-  datasetOf(project: string, copy: WantedCopy, signal: AbortSignal): Promise<Dataset> {
+  datasetOf(project: string, copy: DatasetCopySource, signal: AbortSignal): Promise<Dataset> {
     const { store, copies } = this.deps;
     const object = { uri: copy.uri, format: copy.format, etag: copy.object.etag, bytes: copy.object.bytes };
     const known = () => store.findDatasetCopy(project, object);
     return copies.copyOf({ project, key: object, known, make: () => this.store(project, copy) }, signal);
   }
 
-  private async store(project: string, { uri, format, object }: WantedCopy): Promise<Dataset> {
+  private async store(project: string, { uri, format, object }: DatasetCopySource): Promise<Dataset> {
     const { store, closing, limits } = this.deps;
     if (object.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
     await requireStorage(store, project, String(object.bytes));
@@ -40,7 +40,7 @@ export class DatasetCopies {
 }
 
 /** An object that must become a dataset before a job can be recorded. */
-export interface WantedCopy {
+export interface DatasetCopySource {
   uri: string;
   format: Dataset['format'];
   object: SourceObject;

@@ -39,7 +39,7 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
   ['a byte order mark', '\uFEFF{"text": "a"}', /^line 1: it begins with a byte order mark/],
   ['two lines in one', '{"text": "a"}{"text": "b"}', /^line 1: it is not JSON/],
   ['no object', '\n\n[1]', /^line 3: it is JSON, but not an object/],
-  ['null', 'null', /no object/],
+  ['null', 'null', /not an object/],
   ['neither field', '{"txt": "a"}', /^line 1: .*this one has neither; write/],
   ['both fields', `{"text": "a", "messages": []}`, /this one has both/],
   ['a text that is a number', '{"text": 3}', /"text" must be a string/],

@@ -111,7 +111,7 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
       'a header of 100 MB',
       await uploadTar([name, withHeader(Buffer.alloc(100_000_000, '{"a":'))]),
       'safetensors_invalid',
-      /header has 100000000 bytes; at most/,
+      /declares a header of 100000000 bytes; the maximum is/,
     ],
     [
       'a header of brackets in brackets',

@@ -5,7 +5,7 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { initFromOf, resolveSpec } from '../../spec/index.js';
-import type { WantedCopy } from '../datasets/copies.js';
+import type { DatasetCopySource } from '../datasets/copies.js';
 import { fieldSummary } from '../http/problem.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
@@ -29,9 +29,9 @@ export interface SpecLookups extends DataLookups, InitLookups, TokenizerLookups 
 }
 
 /** Bucket contents that must be copied before a job can be recorded. */
-export interface Wanted {
+export interface RequiredCopies {
   /** Source of the dataset. */
-  object: WantedCopy | null;
+  object: DatasetCopySource | null;
   /** Source of the model that provides the tokenizer. */
   tokenizer: BucketTokenizer | null;
   /** Source of the initial model. */
@@ -40,12 +40,12 @@ export interface Wanted {
 
 /** A valid document. */
 export interface CheckedSpec {
-  /** Ids of `wanted` copies are missing in it. */
+  /** Ids of `requiredCopies` copies are missing in it. */
   spec: ResolvedJobSpec;
-  wanted: Wanted;
+  requiredCopies: RequiredCopies;
 }
 
-const NOTHING_TO_COPY: Wanted = { object: null, tokenizer: null, folder: null };
+const NOTHING_TO_COPY: RequiredCopies = { object: null, tokenizer: null, folder: null };
 
 /**
  * Resolves a document or throws one error with all bad fields.
@@ -62,9 +62,9 @@ export async function checkSpec(
   schemaErrors: readonly FieldError[],
   find: SpecLookups,
 ): Promise<CheckedSpec> {
-  const { spec, wanted, errors } = await tryResolve(body, schemaErrors, find);
+  const { spec, requiredCopies, errors } = await tryResolve(body, schemaErrors, find);
   if (spec === null) throw invalidDocument(errors);
-  return { spec, wanted };
+  return { spec, requiredCopies };
 }
 
 /** Same as `checkSpec` for a document inside a body: returns null and all errors instead of throwing. */
@@ -72,9 +72,9 @@ export async function tryResolve(
   body: unknown,
   schemaErrors: readonly FieldError[],
   find: SpecLookups,
-): Promise<{ spec: ResolvedJobSpec | null; wanted: Wanted; errors: FieldError[] }> {
+): Promise<{ spec: ResolvedJobSpec | null; requiredCopies: RequiredCopies; errors: FieldError[] }> {
   const errors = [...schemaErrors, ...missingSteps(body), ...otherProject(body, schemaErrors, find.project)];
-  if (!errors.every(leavesRulesSound)) return { spec: null, wanted: NOTHING_TO_COPY, errors };
+  if (!errors.every(allowsRuleChecks)) return { spec: null, requiredCopies: NOTHING_TO_COPY, errors };
   const document = { ...withoutFields(body as JobSpec, errors), project: find.project };
   const { dataset, copy: object, ...found } = await findData(document.data, find);
   errors.push(...found.errors);
@@ -89,8 +89,8 @@ export async function tryResolve(
   errors.push(...sourceErrors, ...reading.errors, ...resolved.errors);
   errors.push(...(await unreadable(chat_template, find)));
   const spec = errors.length === 0 ? resolved.spec : null;
-  const wanted = { object, tokenizer: reading.copy, folder };
-  return { spec, wanted, errors: errors.map((error) => asSent(error, document)) };
+  const requiredCopies = { object, tokenizer: reading.copy, folder };
+  return { spec, requiredCopies, errors: errors.map((error) => asSent(error, document)) };
 }
 
 /** Maps errors of a copied dataset or model to the URI field that the client sent. A string has no subfields. */
@@ -126,7 +126,7 @@ function otherProject(body: unknown, known: readonly FieldError[], project: stri
   return [{ pointer: '/project', code: 'project_differs', message, suggestion: project }];
 }
 
-function leavesRulesSound({ code, pointer }: FieldError): boolean {
+function allowsRuleChecks({ code, pointer }: FieldError): boolean {
   const [, section = ''] = pointer.split('/');
   // A document that is not an object allows no rule checks.
   return section !== '' && (code === 'unknown_field' || !SECTIONS_WITH_RULES.includes(section));

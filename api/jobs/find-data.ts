@@ -1,6 +1,6 @@
 import type { Dataset, FieldError, JobSpec } from '../../contracts/index.js';
 import type { SourceObject } from '../../platform/object-store/s3/source.js';
-import type { WantedCopy } from '../datasets/copies.js';
+import type { DatasetCopySource } from '../datasets/copies.js';
 import { objectFault } from './bucket-faults.js';
 
 /** An object's existing copy as a dataset, or the object to copy. */
@@ -17,7 +17,7 @@ export interface FoundData {
   data: JobSpec['data'];
   /** Dataset for the rule checks; null if nothing is known about it. */
   dataset: Dataset | null;
-  copy: WantedCopy | null;
+  copy: DatasetCopySource | null;
   errors: FieldError[];
 }
 

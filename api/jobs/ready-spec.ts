@@ -2,7 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DryRun, FieldError, ResolvedJobSpec } from '../../contracts/index.js';
 import { whileSilent } from '../http/long-request.js';
 import { folderFault, objectFault, tokenizerFault } from './bucket-faults.js';
-import { type CheckedSpec, checkSpec, invalidDocument, type SpecLookups, type Wanted } from './check-spec.js';
+import {
+  type CheckedSpec,
+  checkSpec,
+  invalidDocument,
+  type RequiredCopies,
+  type SpecLookups,
+} from './check-spec.js';
 import { isUri } from './find-tokenizer.js';
 
 /**
@@ -22,7 +28,7 @@ export async function readySpec(
 ): Promise<ResolvedJobSpec> {
   let find = withCachedLookups(given);
   let checked = await checkSpec(document, schemaErrors, find);
-  for (const copy of copiesOf(checked.wanted, request)) {
+  for (const copy of copiesOf(checked.requiredCopies, request)) {
     find = { ...find, ...(await whileSilent(request, reply, copy)) };
     checked = await checkSpec(document, schemaErrors, find);
   }
@@ -33,7 +39,7 @@ export async function readySpec(
 type MakeCopy = (signal: AbortSignal) => Promise<Partial<SpecLookups>>;
 
 function copiesOf(
-  { object, tokenizer, folder }: Wanted,
+  { object, tokenizer, folder }: RequiredCopies,
   { server, records: { project } }: FastifyRequest,
 ): MakeCopy[] {
   const { datasetCopies, modelCopies } = server.services;
@@ -83,7 +89,7 @@ function refuse(faultOf: (error: unknown) => FieldError): (error: unknown) => ne
 }
 
 /** Document of the planned job; contents not copied yet keep their URI. */
-export function plannedSpec({ spec, wanted: { object, folder } }: CheckedSpec): DryRun['spec'] {
+export function plannedSpec({ spec, requiredCopies: { object, folder } }: CheckedSpec): DryRun['spec'] {
   const planned: DryRun['spec'] = { ...spec };
   if (object !== null) {
     const { dataset: _, ...data } = spec.data;

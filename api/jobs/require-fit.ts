@@ -7,13 +7,13 @@ export async function requireFit(
   { server }: Pick<FastifyRequest, 'server'>,
   spec: ResolvedJobSpec,
 ): Promise<void> {
-  const memoryShortfall = misfitOf(spec, await server.services.store.listWorkers(spec.resources.pool));
-  if (memoryShortfall !== null) throw memoryShortfall;
+  const error = misfitOf(spec, await server.services.store.listWorkers(spec.resources.pool));
+  if (error !== null) throw error;
 }
 
-/** Document of a job that is requested to run on at most `wanted` ranks. */
-export function withRanks(spec: ResolvedJobSpec, wanted: number): ResolvedJobSpec {
+/** Document of a job that is requested to run on at most `maxRanks` ranks. */
+export function withRanks(spec: ResolvedJobSpec, maxRanks: number): ResolvedJobSpec {
   const { ranks } = spec.resources;
-  const range = { min: Math.min(ranks.min, wanted), max: wanted, preferred: wanted };
+  const range = { min: Math.min(ranks.min, maxRanks), max: maxRanks, preferred: maxRanks };
   return { ...spec, resources: { ...spec.resources, ranks: range } };
 }

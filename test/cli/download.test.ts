@@ -98,7 +98,7 @@ t.test('wrong content gets no name', async (t) => {
   const damaged = Buffer.from(CONTENT);
   damaged[5] = 255 - (damaged[5] ?? 0);
   await t.rejects(downloadFile(fileOf(dir, async (_name, from) => bodyOf(damaged.subarray(from)))), {
-    message: /its SHA-256 is not/,
+    message: /its SHA-256 does not match/,
   });
   t.same(await readdir(join(dir, 'folder')), []);
   const longer: FetchFile = async () => bodyOf(Buffer.concat([CONTENT, CONTENT]));

@@ -33,7 +33,7 @@ t.test('readable lines at a terminal, JSON in a file', { skip: whyNoTerminal() ?
   await terminal.see(/\d\d:\d\d:\d\d {2}warn {3}stack: Redis exited unexpectedly; restarting it\n/);
   await until(() => ![undefined, redis].includes(redisPid()));
   const stopped = await terminal.interrupt();
-  t.match(stopped, /\nstopping; jobs that run are saved/);
+  t.match(stopped, /\nstopping; running jobs are saved/);
   t.notMatch(terminal.record(), '{"level"', 'no JSON');
 
   terminal.type(`${start} 2> log.txt`);

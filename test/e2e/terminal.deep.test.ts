@@ -52,7 +52,7 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   };
 
   t.comment('mistakes get advice');
-  await ask('zerofleet list', /no API key.*zerofleet up makes it/s, 2);
+  await ask('zerofleet list', /no API key.*zerofleet up creates it/s, 2);
   server.type('zerofleet up');
   await server.see(/ready http:\/\/127\.0\.0\.1:\d+\n/);
   await ask('zerofleet', /Usage: zerofleet/, 2);
@@ -60,7 +60,7 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   await ask('zerofleet submit job.yaml', /there is no file job\.yaml/, 2);
   await ask(
     'zerofleet submit template.yaml',
-    /422 validation_failed.*\n +\/data\/dataset: is no id \(ds_/,
+    /422 validation_failed.*\n +\/data\/dataset: is not an id \(ds_/,
     1,
   );
   await ask('zerofleet watch job_1', /no job is named job_1, .*zerofleet list shows/, 1);
@@ -126,8 +126,8 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
 
   t.comment('Ctrl-C ends all processes, and no stack traces were printed');
   const stopped = await server.interrupt();
-  t.match(stopped, /\nstopping; jobs that run are saved/);
+  t.match(stopped, /\nstopping; running jobs are saved/);
   t.notMatch(stopped, /error|\{"level"/i, 'no warnings about successful actions');
-  await ask('zerofleet list', /no answer[\s\S]*Is the API there\? zerofleet up starts one here/, 3);
+  await ask('zerofleet list', /no answer[\s\S]*Is the API running\? zerofleet up starts one here/, 3);
   for (const terminal of [server, you]) t.notMatch(terminal.record(), STACK_TRACE);
 });

@@ -47,7 +47,7 @@ t.test(
     const up = async () => {
       terminal.type('zerofleet up --autoscale');
       const shown = await terminal.see(/ready http:\/\/127\.0\.0\.1:\d+\n/);
-      t.match(shown, /no worker runs until there is a job/);
+      t.match(shown, /no worker runs yet/);
       const baseUrl = /ready (http\S+)\n/.exec(shown)?.[1] ?? '';
       const apiKey = readFileSync(join(dir, '.zerofleet', 'api-key'), 'utf8').trim();
       return new Zerofleet({ baseUrl, apiKey });
@@ -60,7 +60,7 @@ t.test(
     const { id } = await before.jobs.create(spec);
     await until(async () => (await before.jobs.get(id)).progress.step > 2);
     t.equal((await before.workers()).length, 1, 'one has two slots');
-    t.match(await terminal.interrupt(), /\nstopping; jobs that run are saved/);
+    t.match(await terminal.interrupt(), /\nstopping; running jobs are saved/);
 
     const after = await up();
     const { latest_checkpoint } = await after.jobs.get(id);

@@ -79,7 +79,7 @@ for (const stage of ['zero2', 'zero3']) {
     const change = checked(`${stage}/global_step6`, undefined, /rank_1_mp_rank_00_optim/);
     await t.rejects(change, {
       code: 'model_tensor_missing',
-      message: /Send those of all ranks|has no master of/,
+      message: /Send the files of all ranks|has no master of/,
     });
   });
 }
@@ -243,7 +243,7 @@ const refusals: [string, Change, { code: string; message: RegExp }][] = [
       const [mapping] = listOf(dictOf(value, 'optimizer_state_dict').get('param_slice_mappings'));
       dictOf(mapping).set('other', null);
     },
-    { code: 'model_tensor_unexpected', message: /"other" is no parameter/ },
+    { code: 'model_tensor_unexpected', message: /"other" is not a parameter/ },
   ],
   [
     'counts that differ',

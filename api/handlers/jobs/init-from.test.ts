@@ -96,7 +96,7 @@ t.test('a job that starts from a checkpoint', async (t) => {
     t.match(error, {
       pointer: '/data/tokenizer',
       code: 'model_not_found',
-      message: /the job of the checkpoint had/,
+      message: /the tokenizer of the checkpoint's job/,
     });
   });
 

@@ -70,7 +70,7 @@ t.test('formats of datasets', async (t) => {
       'dataset_bad_line',
       /^line 701: it is not JSON/,
     ],
-    ['no lines', 'jsonl', Buffer.from('\n\n'), 'dataset_empty', /no line/],
+    ['no lines', 'jsonl', Buffer.from('\n\n'), 'dataset_empty', /has no document/],
     [
       'a truncated token file',
       'tokens',

@@ -81,13 +81,13 @@ t.test('models that are refused', async (t) => {
       'a file of a negative size',
       tarWithDeclaredSize('-0000000001', good),
       'model_archive_invalid',
-      /has no size/,
+      /has an invalid size/,
     ],
     [
       'a file of a huge size',
       tarWithDeclaredSize(`\x80${'\xff'.repeat(11)}`, good),
       'model_archive_invalid',
-      /has no size/,
+      /has an invalid size/,
     ],
     ['a file twice', await tarOf([...modelFolder(), ...modelFolder()]), 'model_archive_invalid', /twice/],
     [
@@ -191,7 +191,7 @@ t.test('models that are refused', async (t) => {
         files.set('model.safetensors', safetensorsFile([norm(32)])).delete('model.safetensors.index.json'),
       ),
       'model_tensor_unexpected',
-      /as well/,
+      /is also in/,
     ],
     [
       'a dtype that is not a float',
