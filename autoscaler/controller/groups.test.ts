@@ -34,6 +34,22 @@ t.test('two machines of different numerics are not enough for a job of two ranks
   t.equal(world.machines.length, 0);
 });
 
+t.test('machines that are requested already count for the group that they will belong to', async (t) => {
+  const [a, b] = TWO_KINDS.types;
+  // No machine of type a can be added beyond the two that the job needs.
+  const world = new World(policyOf({ ...TWO_KINDS, types: [{ ...a, max: 2 }, b] as typeof TWO_KINDS.types }));
+  world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };
+  world.stock = { a: 1, b: 1 };
+  world.jobs = [jobOf('x', { need: 2 })];
+  world.ticks(10);
+  t.same(world.wanted, { a: 2, b: 1 });
+  t.same(world.ticks(3).actions, [], 'the second one is awaited');
+  world.stock = { a: 2, b: 1 };
+  world.ticks(30);
+  t.equal(world.jobs[0]?.held, 2);
+  t.same(world.wanted, { a: 2, b: 0 });
+});
+
 t.test('a group grows beside running jobs, but only where it can become large enough', async (t) => {
   const world = new World(policyOf(TWO_KINDS));
   world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };

@@ -52,7 +52,7 @@ interface Group {
 /** Sorts groups by free ranks, descending. The last is a possible group of machine types not seen yet. */
 function groupsOf(workers: readonly WorkerView[], growth: readonly Growth[]): Group[] {
   const free = new Map<Growth['numerics'], number>();
-  for (const { numerics } of growth) if (numerics !== undefined) free.set(numerics, 0);
+  for (const { numerics } of growth) free.set(numerics, 0);
   for (const { numerics, free: ranks } of workers) free.set(numerics, (free.get(numerics) ?? 0) + ranks);
   free.set(undefined, 0);
   const moreFor = (group: Growth['numerics']) =>
