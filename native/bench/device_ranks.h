@@ -21,7 +21,7 @@ class DeviceRanks final : public Communicator {
   using IsDeviceMemory = bool (*)(const void*);
   DeviceRanks(const Context& context, Communicator& host, IsDeviceMemory is_device_memory)
       : context_(context), host_(host), is_device_memory_(is_device_memory) {}
-  /// With a stream and a communicator of its own.
+  /// Gives each rank its own stream and communicator.
   DeviceRanks(Device device, std::unique_ptr<Communicator> host)
       : machine_(std::make_unique<DeviceMachine>(device)),
         owned_(std::move(host)),
@@ -53,7 +53,7 @@ class DeviceRanks final : public Communicator {
   Device device_of(std::span<const std::byte> bytes) const {
     return !bytes.empty() && is_device_memory_(bytes.data()) ? context_.device : Device{};
   }
-  /// As long as `bytes`, with only the pieces copied: the rest may be in use elsewhere while a collective runs.
+  /// Returns a buffer as long as `bytes` with only the pieces copied: a collective may be using the rest meanwhile.
   std::vector<std::byte> fetched(std::span<const std::byte> bytes, std::span<const Range> pieces) const {
     std::vector<std::byte> copy(bytes.size());
     for (const Range& piece : pieces) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kPeriod = 262'139;  // a prime, so that rows differ
 
-/// One period of random values in `dtype`, made on the host.
+/// Returns a period of random values in `dtype`, made on the host.
 std::vector<std::byte> random_period(std::int64_t numel, DType dtype, std::uint64_t seed) {
   std::vector<float> values(static_cast<std::size_t>(numel));
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -39,7 +39,7 @@ void fill_periodic(std::span<std::byte> target, std::span<const std::byte> perio
   }
 }
 
-/// What lies on a CUDA device, rows with their gaps; nothing for a matrix of the host.
+/// Returns a copy of a matrix on a CUDA device, rows with their gaps; empty for a matrix on the host.
 std::vector<std::byte> copied(const Context& ctx, const ConstMatrix& matrix) {
   if (ctx.device.kind == DeviceKind::kCpu || !cuda::is_device_memory(matrix.data)) return {};
   const auto numel = static_cast<std::size_t>((matrix.rows - 1) * matrix.stride + matrix.cols);

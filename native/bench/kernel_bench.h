@@ -18,7 +18,7 @@
 
 namespace zerofleet::bench {
 
-/// One operation of the training step on operands of its own, ready to be run again and again. On a CUDA device run() queues
+/// An operation of the training step with its own operands, ready to be run repeatedly. On a CUDA device run() queues
 /// the work, and waits only where the operation itself does.
 struct KernelCase {
   std::string shape;      // of what it works on, rows first
@@ -42,7 +42,7 @@ class KernelBench {
 
   std::int64_t rows() const { return shape.rows(); }
   double element() const { return static_cast<double>(size_of(dtype)); }
-  /// What blocks of the model are made with; it has no rotations.
+  /// Context for the blocks of the model; it has no rotations.
   ModelContext model_context();
 
   /// Uniform values in (-1, 1), so that nothing is trivially zero or denormal. They repeat after a quarter of a million.

@@ -12,7 +12,7 @@ AttentionShape shape_of(const KernelBench& bench) {
   return {bench.shape.batch, bench.shape.length, c.num_attention_heads, c.num_key_value_heads, c.head_dim};
 }
 
-/// Of `products` products over head_dim for each pair of a query and a key that it sees.
+/// Operations of `products` products over head_dim for each visible pair of a query and a key.
 double operations(const KernelBench& bench, int products) {
   const auto length = static_cast<double>(bench.shape.length);
   const double pairs = static_cast<double>(bench.shape.batch * bench.config.num_attention_heads) * length * (length + 1) / 2;

@@ -69,7 +69,7 @@ KernelCase grad_norm(KernelBench& bench) {
   }, {as_row(largest)});
 }
 
-// One step over all parameters; they are written in bf16.
+// Runs a step over all parameters, which are written in bf16.
 KernelCase adamw(KernelBench& bench) {
   auto& run = bench.keep(OptimizerRun(bench.ctx, OptimizerType::kAdamW, model_numel(bench)));
   KernelCase made = case_over(model_numel(bench), static_cast<double>(run.bytes_per_param()), [&run] { run.step(); },

@@ -45,7 +45,7 @@ Product mlp_out(const KernelBench& bench) {
   return product(bench, bench.config.intermediate_size, {bench.config.hidden_size});
 }
 
-/// Of one chunk of rows, as many as have gradients of logits at once.
+/// Product of a chunk of as many rows as have gradients of logits at once.
 Product head(const KernelBench& bench) {
   const std::int64_t vocab = bench.config.vocab_size;
   const std::int64_t row_bytes = vocab * static_cast<std::int64_t>(size_of(bench.dtype));

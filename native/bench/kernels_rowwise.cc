@@ -1,5 +1,5 @@
-// What goes over the rows of activations once: norms with the residual addition, the MLP's functions, dropout, the
-// gradient of a bias, and operands that are packed.
+// Operations that pass over the rows of activations once: norms with the residual addition, the MLP's functions,
+// dropout, the gradient of a bias, and packing of operands.
 #include "bench/kernel_bench.h"
 #include "kernels/elementwise/bias.h"
 #include "kernels/elementwise/dropout.h"

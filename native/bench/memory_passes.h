@@ -18,8 +18,8 @@ void for_tiles(const Context& context, std::int64_t numel, Body&& body) {
   });
 }
 
-/// What memory allows an operation that updates arrays: reads and writes each byte of one once. Half of the bytes moved
-/// are reads and half writes, so the array is half as large as the traffic that it stands for.
+/// Memory bound of an operation that updates arrays: reads and writes each byte of an array once. Half of the bytes
+/// moved are reads and half writes, so the array is half as large as the traffic that it stands for.
 inline void update_in_place(const Context& context, std::span<float> values) {
   for_tiles(context, static_cast<std::int64_t>(values.size()), [&](std::int64_t start, std::int64_t count) {
     float* begin = values.data() + start;
@@ -27,7 +27,7 @@ inline void update_in_place(const Context& context, std::span<float> values) {
   });
 }
 
-/// What memory allows an operation that reads one array and writes another of the same size.
+/// Memory bound of an operation that reads one array and writes another of the same size.
 inline void copy(const Context& context, std::span<const float> from, std::span<float> to) {
   for_tiles(context, static_cast<std::int64_t>(from.size()), [&](std::int64_t start, std::int64_t count) {
     std::memcpy(to.data() + start, from.data() + start, static_cast<std::size_t>(count) * sizeof(float));

@@ -14,7 +14,7 @@
 
 namespace zerofleet::bench {
 
-/// One shard of the common kind: master, states and gradient in fp32, parameters in bf16.
+/// A shard of the common kind: master, states and gradient in fp32, parameters in bf16.
 class OptimizerRun {
  public:
   OptimizerRun(const Context& context, OptimizerType type, std::int64_t numel)
@@ -36,7 +36,7 @@ class OptimizerRun {
     update_sums_.resize(weight_sums_.size());
   }
 
-  /// As ShardedOptimizer does it on a rank that owns everything.
+  /// Steps like ShardedOptimizer on a rank that owns everything.
   void step() {
     const GroupScalars group{1e-3, 0.1};
     const UpdateScalars scalars{{&group, 1}, 1.0F, ++steps_};
@@ -56,7 +56,7 @@ class OptimizerRun {
     return 4 * (2 * num_states + 1) + 2 + again;
   }
 
-  /// What the last step wrote, in memory of the context's device: the master weights.
+  /// Master weights that the last step wrote, in memory of the context's device.
   std::span<float> master() { return arrays_.front().as<float>(); }
 
  private:

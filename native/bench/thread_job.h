@@ -12,7 +12,7 @@
 
 namespace zerofleet::bench {
 
-/// What a checkpoint holds, gathered over all ranks: one full array per state and parameter.
+/// Contents of a checkpoint, gathered over all ranks: a full array per state and parameter.
 struct SavedState {
   TrainingPosition position;
   std::vector<std::vector<float>> values[kMaxStates];
@@ -39,7 +39,7 @@ class ThreadJob {
                                                     const std::function<void(Trainer&)>& body);
 
   std::chrono::milliseconds timeout{60'000};  // of an exchange
-  /// What stands between a rank and its communicator to the ranks with all experts, if anything.
+  /// Wraps a rank's communicator to the ranks with all experts; may be empty.
   std::function<std::unique_ptr<Communicator>(int rank, std::unique_ptr<Communicator> inner)> around_all_experts;
 
  private:

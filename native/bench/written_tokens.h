@@ -16,7 +16,7 @@ struct TokenTables {
   std::uint32_t token_bytes = 2;
 };
 
-/// One document, cut every `sequence_length` tokens; a rest that is too short is left out.
+/// Cuts a document every `sequence_length` tokens; a rest that is too short is left out.
 TokenTables cut_into_sequences(std::vector<std::uint32_t> tokens, std::int64_t sequence_length);
 
 /// The bytes of a token file.

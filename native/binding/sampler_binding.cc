@@ -32,7 +32,7 @@ class SamplerBinding : public Napi::ObjectWrap<SamplerBinding> {
   }
 
  private:
-  /// What the JavaScript thread and a draw have in common.
+  /// State shared by the JavaScript thread and a draw.
   struct Shared {
     Shared(const ModelConfig& config, int num_threads, CpuIsa cpu_isa) : sampler(config, num_threads, cpu_isa) {}
     Sampler sampler;

@@ -1,10 +1,10 @@
-# Where ccache is installed, what one checkout compiled serves the next. Set before the languages are: they take over their launchers.
-# Paths below the checkout count as relative, so that its own path is not part of what is looked up.
+# Uses ccache where it is installed, so that one checkout reuses what another compiled. Must be set before the languages, which
+# inherit their launchers. Paths below the checkout count as relative, so that its own path is not part of the cache key.
 set(ZF_CCACHE auto CACHE STRING "compile through ccache: auto (where it is found), off")
 set_property(CACHE ZF_CCACHE PROPERTY STRINGS auto off)
 set(ZF_HAS_CCACHE OFF)
 if(DEFINED CMAKE_CXX_COMPILER_LAUNCHER OR DEFINED ENV{CMAKE_CXX_COMPILER_LAUNCHER})
-  set(ZF_HAS_CCACHE ON)  # whoever chose a launcher set it up
+  set(ZF_HAS_CCACHE ON)  # a launcher that the user chose takes precedence
 elseif(NOT ZF_CCACHE STREQUAL "off")
   find_program(ZF_CCACHE_PROGRAM ccache)
   if(ZF_CCACHE_PROGRAM)

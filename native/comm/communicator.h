@@ -28,8 +28,8 @@ class Communicator {
 
   virtual void barrier() = 0;
 
-  /// Makes the call in progress, and all later ones, fail with "comm_failed", so that nobody has to wait for a rank that
-  /// gives up. From any thread, also during a call.
+  /// Makes the call in progress, and all later ones, fail with "comm_failed", so that no rank waits for a rank that
+  /// gives up. May be called from any thread, also during a call.
   virtual void abort() = 0;
 };
 

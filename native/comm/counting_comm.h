@@ -27,7 +27,7 @@ class CountingComm final : public Communicator {
   void barrier() override { inner_->barrier(); }
   void abort() override { inner_->abort(); }
 
-  /// What was sent since the last call.
+  /// Returns the bytes sent since the last call.
   SentBytes take();
 
  private:

@@ -22,7 +22,7 @@ class ExchangeWatch {
 
   ExchangeWatch(int rank, int world_size, std::chrono::milliseconds timeout, Time now);
 
-  /// What a rank that leaves says instead of the number of its exchanges: it comes late for none.
+  /// Sent by a rank that leaves instead of the number of its exchanges: it is late for none.
   static constexpr std::uint64_t kHasLeft = std::numeric_limits<std::uint64_t>::max();
 
   /// A peer lives and has begun so many exchanges.
@@ -33,7 +33,7 @@ class ExchangeWatch {
 
   /// The rank begins an exchange with all others.
   void begin(Time now);
-  /// One message from or to a peer is done.
+  /// Records that a message from or to a peer is done.
   void moved(Time now) { moved_at_ = now; }
   void end() { in_exchange_ = false; }
 

@@ -18,7 +18,7 @@ struct GlooOptions {
   std::string key_prefix{};  // of the keys in the store, one for each world that meets there
 };
 
-/// Whether this build has Gloo. In one without it, connecting throws Error{"comm_unavailable"}.
+/// Returns true if this build has Gloo. Without it, connecting throws Error{"comm_unavailable"}.
 bool gloo_built_in();
 
 /// Ranks that are processes on one or more hosts, over TCP (Gloo). Blocks until every rank has connected; `store` is

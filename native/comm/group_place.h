@@ -6,7 +6,7 @@
 
 namespace zerofleet {
 
-/// Where a rank of the world stands among the ranks that share its group.
+/// Position of a world rank among the ranks of its group.
 struct GroupPlace {
   int group = 0;
   int rank = 0;        // within the group

@@ -11,8 +11,8 @@
 
 namespace zerofleet {
 
-/// The key-value store of a rendezvous, without a server of its own: what this rank sets goes out through a callback,
-/// and what any rank set comes in through deliver(); someone outside relays every key to every rank. Thread-safe.
+/// The key-value store of a rendezvous, without its own server: keys that this rank sets go out through a callback, and
+/// keys of all ranks come in through deliver(). The owner must relay every key to every rank. Thread-safe.
 class KvStore {
  public:
   using Bytes = std::vector<std::uint8_t>;

@@ -141,8 +141,8 @@ class NcclComm final : public Communicator {
     }
   }
 
-  /// Where NCCL finds the caller's buffer: there, if that is on the device, or in `copy`, made large enough. Sending does
-  /// not write, but one type of span keeps the rest simple.
+  /// Returns the buffer that NCCL uses: the caller's if it is on the device, else `copy`, made large enough. Sending
+  /// does not write, but one type of span keeps the rest simple.
   std::span<std::byte> reach(std::span<const std::byte> buffer, Buffer& copy) {
     if (buffer.empty() || backend_.is_device_memory(buffer.data())) {
       return {const_cast<std::byte*>(buffer.data()), buffer.size()};

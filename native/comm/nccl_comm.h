@@ -46,7 +46,7 @@ std::unique_ptr<Communicator> connect_nccl_neighbours(const NcclOptions& options
 NcclOptions nccl_group(const NcclOptions& options, int num_groups);
 NcclOptions nccl_neighbours(const NcclOptions& options, int group_size);
 
-/// What NcclComm is given instead of a GPU in tests.
+/// Replaces the GPU of an NcclComm in tests.
 struct NcclBackend {
   std::shared_ptr<const nccl::Library> library;
   std::function<bool(const std::byte*)> is_device_memory;

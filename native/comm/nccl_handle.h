@@ -9,8 +9,8 @@
 
 namespace zerofleet::nccl {
 
-/// One NCCL communicator in its non-blocking mode: every call returns at once, and wait() looks after it. So a peer that
-/// never answers can be given up: the communicator is aborted, which also ends kernels that wait for the peer.
+/// An NCCL communicator in non-blocking mode: every call returns at once, and wait() polls it. The caller can therefore
+/// give up on a peer that never answers: the communicator is aborted, which also ends kernels that wait for the peer.
 class Handle {
  public:
   using Milliseconds = std::chrono::milliseconds;
@@ -45,7 +45,7 @@ class Handle {
   [[noreturn]] void fail(const char* code, const std::string& message);
   std::string message_of(Result result) const;
   void abort() noexcept;
-  /// Whether nothing is in progress before the time is up.
+  /// Returns true if nothing is in progress before the time is up.
   bool settles_within(Milliseconds time) noexcept;
 
   std::shared_ptr<const Library> library_;

@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
-/// Of these, several may be lost or late within one time-out.
+/// Several beats may be lost or late within one timeout.
 constexpr int kBeatsPerTimeout = 16;
 constexpr Milliseconds kLongestInterval{1000};
 
@@ -150,7 +150,7 @@ void Pulse::tell(std::uint64_t num_begun) {
     if (rank == beat.rank) continue;
     const Contact& contact = contacts_[rank];
     beat.secret = contact.secret;
-    // What can't be sent now is like a datagram that is lost.
+    // A beat that can't be sent now is treated like a lost datagram.
     static_cast<void>(::sendto(socket_.get(), &beat, sizeof beat, 0,
                                reinterpret_cast<const sockaddr*>(contact.address.data()), contact.address_bytes));
   }

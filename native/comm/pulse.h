@@ -52,7 +52,7 @@ class Pulse {
 
     /// Throws Error{"comm_timeout"} or Error{"comm_failed"} when the exchange was given up.
     void check() const;
-    /// One message from or to a peer is done, or the waiting for it was ended. Throws as check() does.
+    /// Records that a message from or to a peer is done, or that waiting for it was ended. Throws as check() does.
     void moved();
 
    private:
@@ -75,7 +75,7 @@ class Pulse {
     int fd_;
   };
 
-  /// Where a rank is reached, and a random number that keeps others' datagrams apart. Published as it is in memory.
+  /// Address of a rank, and a random number that separates other jobs' datagrams. Published as it is in memory.
   struct Contact {
     std::array<std::byte, 128> address;  // a sockaddr_storage
     std::uint32_t address_bytes = 0;

@@ -13,7 +13,7 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-/// What one rank lays open to the others during a collective.
+/// Buffers that a rank exposes to the others during a collective.
 struct Offer {
   std::span<const std::byte> data;
   std::span<const Range> pieces;
@@ -21,7 +21,8 @@ struct Offer {
 
 /// The meeting place of all ranks. A collective has two meetings: after the first every offer is there, and no rank
 /// leaves before the second, when all copying is done. Copies are made under the mutex: a rank that fails and frees its
-/// memory has to take the mutex first, so nobody reads from it any more. That costs parallelism, which tests can spare.
+/// memory has to take the mutex first, so no rank reads from it any more. That costs parallelism, which tests do not
+/// need.
 class World {
  public:
   World(int world_size, Milliseconds timeout)
@@ -29,7 +30,7 @@ class World {
 
   int world_size() const { return world_size_; }
 
-  /// One collective of `rank`; `copy(offers)` runs once all offers are there.
+  /// Runs a collective of `rank`; `copy(offers)` runs once all offers are there.
   template <class Copy>
   void collective(int rank, const Offer& offer, Copy&& copy) {
     std::unique_lock lock(mutex_);

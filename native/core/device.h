@@ -7,7 +7,7 @@ namespace zerofleet {
 
 enum class DeviceKind : std::uint8_t { kCpu, kCuda };
 
-/// Where a buffer lives and where a kernel runs. `index` counts devices of one kind; it is 0 for the CPU.
+/// Location of a buffer or of a kernel's execution. `index` counts devices of one kind; it is 0 for the CPU.
 struct Device {
   DeviceKind kind = DeviceKind::kCpu;
   int index = 0;

@@ -10,7 +10,7 @@ enum class ParamGroup : std::uint8_t { kDecay, kNoDecay };  // weight decay is f
 
 enum class ParamInit : std::uint8_t { kNormal, kOnes, kZeros };
 
-/// One trainable parameter as the model declares it. Parameter order is canonical: it is the order of the list that the
+/// A trainable parameter as the model declares it. Parameter order is canonical: it is the order of the list that the
 /// model returns, and it is the same on every rank.
 struct ParamSpec {
   std::string name;                 // Hugging Face name, e.g. "model.norm.weight"

@@ -51,7 +51,7 @@ Twofold product(Twofold a, Twofold b) {
   return exact_sum(high.high, high.low + (a.high * b.low + a.low * b.high));
 }
 
-/// Of `quarters` quarter turns and a rest within π/4, by the Taylor series of the rest.
+/// Sine and cosine of `quarters` quarter turns and a rest within π/4, by the Taylor series of the rest.
 SinCos sin_cos_of_rest(std::int64_t quarters, Twofold rest) {
   const double r = rest.high, z = -r * r;
   const double sin = r + (rest.low * (1 + 0.5 * z) + r * z * inverse_factorials(z, 3, 21, 2));

@@ -22,10 +22,10 @@ struct SinCos {
   double sin, cos;
 };
 
-/// Of an angle in [0, 2^24) radians; each within 1 ulp, or 2^-80 where that is more.
+/// Sine and cosine of an angle in [0, 2^24) radians; each within 1 ulp, or 2^-80 where that is more.
 SinCos sin_cos(double radians);
 
-/// Of `turns` full turns, in [0, 2^50); each within 1 ulp. Multiples of a quarter turn are exact.
+/// Sine and cosine of `turns` full turns, in [0, 2^50); each within 1 ulp. Multiples of a quarter turn are exact.
 SinCos sin_cos_of_turns(double turns);
 
 }  // namespace zerofleet::portable

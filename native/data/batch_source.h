@@ -24,7 +24,7 @@ class BatchSource {
   BatchSource(const std::string& token_path, const BatchShape& shape, std::int64_t vocab_size, std::uint64_t seed);
 
   void load(std::int64_t step, std::int64_t leaf, LeafBatch& batch) const;
-  /// Of all leaves of a step.
+  /// Number of targets of all leaves of a step.
   std::int64_t num_targets(std::int64_t step) const;
 
   std::int64_t num_sequences() const { return permutation_.num_samples(); }

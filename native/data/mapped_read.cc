@@ -10,12 +10,12 @@
 namespace zerofleet {
 namespace {
 
-/// Where the reading of this thread goes on after SIGBUS; null while it reads nothing.
+/// Continuation of this thread's read after SIGBUS; null while it reads nothing.
 thread_local sigjmp_buf* after_fault = nullptr;
 
 struct sigaction action_before;
 
-/// A fault of somebody else has whatever consequence it had before: the access is repeated and faults again.
+/// A fault outside of a mapped read keeps its previous effect: the access is repeated and faults again.
 void on_fault(int /*signal*/) {
   if (after_fault != nullptr) ::siglongjmp(*after_fault, 1);
   ::sigaction(SIGBUS, &action_before, nullptr);

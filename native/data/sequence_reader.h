@@ -12,14 +12,14 @@ namespace zerofleet {
 /// A target that does not count.
 constexpr std::int32_t kIgnoredTarget = -100;
 
-/// One leaf's input, each (B, T) row-major where nothing else is said.
+/// Input of a leaf, each array (B, T) row-major unless stated otherwise.
 struct LeafBatch {
   std::vector<std::int32_t> tokens;
   std::vector<std::int32_t> targets;          // the tokens after them, or kIgnoredTarget
   std::vector<std::int32_t> document_starts;  // place within its sequence where the document of a token starts
   std::vector<std::int32_t> lengths;          // (B) tokens of each sequence; what follows them is padding
 
-  /// As the model takes them: empty where every sequence is of one document.
+  /// Document starts in the model's format: empty where every sequence is of one document.
   std::span<const std::int32_t> documents() const;
   /// Likewise: empty where no sequence has padding.
   std::span<const std::int32_t> padded_lengths() const;
@@ -40,13 +40,13 @@ class SequenceReader {
   void resize(LeafBatch& batch, std::int64_t rows) const;
   /// Fills one row of a batch with a sequence.
   void read(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const;
-  /// How many targets a sequence has.
+  /// Number of targets of a sequence.
   std::int64_t num_targets(std::int64_t sequence) const;
   /// Fills one row with places that do not count.
   void clear(std::int64_t row, LeafBatch& batch) const;
 
  private:
-  /// Where a sequence lies, and the first document that starts behind its first token.
+  /// Location of a sequence, and the first document that starts behind its first token.
   struct Extent {
     std::int64_t begin, num_inputs;
     std::span<const std::uint64_t>::iterator document;

@@ -8,7 +8,7 @@ import type { RankMemory, Restore, TrainingPosition } from './training-position.
 
 /** A GPU of this machine, as its driver tells of it. */
 export interface Gpu {
-  /** As nvidia-smi numbers them. */
+  /** GPU index, as nvidia-smi numbers them. */
   index: number;
   /** `GPU-…`; null where the GPU can't even say that. */
   uuid: string | null;
@@ -122,7 +122,7 @@ export interface RawSampler {
   close(): void;
 }
 
-/** What one optimizer step did. Losses are in nats per token, `seconds` are wall time by phase and may overlap. */
+/** Result of an optimizer step. Losses are in nats per token, `seconds` are wall time by phase and may overlap. */
 export interface StepResult {
   /** Steps done so far, this one included. */
   step: number;
@@ -150,9 +150,12 @@ export interface StepResult {
     data: number;
     forward: number;
     backward: number;
-    /** That the step waited for gradients and statistics. */
+    /** Seconds that the step waited for gradients and statistics. */
     exchange: number;
-    /** That the communication thread worked on gradients; what is more than `exchange` was hidden behind backward. */
+    /**
+     * Seconds that the communication thread worked on gradients; the excess over `exchange` was hidden behind
+     * backward.
+     */
     exchange_busy: number;
     optimizer: number;
     gather: number;
@@ -165,7 +168,7 @@ export interface StepResult {
 export interface EvalResult {
   /** Mean over all targets that count, in nats per token. */
   loss: number;
-  /** Those targets. */
+  /** Number of evaluated targets. */
   tokens: number;
   sequences: number;
 }
@@ -208,17 +211,17 @@ function load(path: string): Addon {
   }
 }
 
-/** One operation of the training step on random values. */
+/** Measurement of an operation of the training step on random values. */
 export interface KernelTimes {
-  /** Of what it works on, rows first. */
+  /** Shape of the operands, rows first. */
   shape: string;
-  /** Of its matrix products, a multiplication and an addition each; 0 where there are none. */
+  /** Operations of its matrix products, a multiplication and an addition each; 0 where there are none. */
   operations: number;
-  /** That it has to read and to write, each once. */
+  /** Bytes that it has to read and to write, each once. */
   bytes: number;
   /** Most of what it writes is what it read. */
   in_place: boolean;
-  /** Of what it computed: not a number or infinite where one of the values is. */
+  /** Mean magnitude of the results: not a number or infinite where one of the values is. */
   mean_magnitude: number;
   seconds: number[];
 }

@@ -15,7 +15,7 @@ export function paramTable(model: ModelConfig): ParamInfo[] {
   return native(() => addon().paramTable(model));
 }
 
-/** What an optimizer keeps of each parameter that is trained, `master` first. Throws `invalid_argument`. */
+/** Returns the states that an optimizer keeps of each trained parameter, `master` first. Throws `invalid_argument`. */
 export function stateNames(optimizer: OptimizerConfig): StateName[] {
   return native(() => addon().stateNames(optimizer));
 }
@@ -34,8 +34,9 @@ export function gpus(): Gpu[] {
 }
 
 /**
- * Listens to what the driver reports of a GPU from now on, whoever works on it. The function returns the XIDs since its last call;
- * none where the driver has no such events. Throws `device_unavailable`.
+ * Listens to the driver's reports about a GPU from now on, regardless of which process uses it. The function
+ * returns the XIDs since its last call; none where the driver has no such events. Throws
+ * `device_unavailable`.
  */
 export function watchGpu(uuid: string): () => number[] {
   return native(() => addon().watchGpu(uuid));

@@ -59,8 +59,9 @@ export function measureBandwidth(options: {
 }
 
 /**
- * Two steps of the whole ZeRO core on parameters that nobody trains, `world_size` ranks as threads; what rank 0 keeps.
- * All of it has been touched, so the process's peak resident set tells what all ranks took.
+ * Runs two steps of the whole ZeRO core on unused parameters, `world_size` ranks as threads, and returns the
+ * memory that rank 0 keeps. All of it has been touched, so the process's peak resident set is the memory of
+ * all ranks.
  */
 export function measureZeroMemory(options: {
   params: number;

@@ -1,4 +1,4 @@
-/** How rotary frequencies are stretched; each type reads its own fields. */
+/** Scaling of rotary frequencies; each type reads its own fields. */
 export interface RopeScalingConfig {
   type: 'none' | 'linear' | 'llama3' | 'yarn';
   factor: number;
@@ -52,11 +52,11 @@ export interface ModelConfig {
   attention_dropout: number;
   residual_dropout: number;
   initializer_range: number;
-  /** Of the matrices whose output is added to the residual stream. */
+  /** Standard deviation of the matrices whose output is added to the residual stream. */
   residual_initializer_range: number;
 }
 
-/** What a model of the Llama family has in common with others of its family. */
+/** Settings that all models of the Llama family share. */
 export const LLAMA_TRAITS = {
   naming: 'llama',
   norm: 'rms',

@@ -2,7 +2,7 @@ import type { ModelConfig } from './model-config.js';
 
 export type Precision = 'bf16' | 'fp16' | 'fp32';
 
-/** What an optimizer keeps of a parameter; `master` is the parameter itself. */
+/** An array that an optimizer keeps of a parameter; `master` is the parameter itself. */
 export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum';
 
 /** All fields are there; those that are not of the type are ignored. */
@@ -63,7 +63,7 @@ export interface OverrideConfig {
 
 export interface ZeroConfig {
   stage: 1 | 2;
-  /** Of stage 1; stage 2 ignores it. */
+  /** Lanes of stage 1; stage 2 ignores it. */
   lanes: number;
   bucket_bytes: number;
   reduce_dtype: Precision;
@@ -74,12 +74,15 @@ export interface ZeroConfig {
   expert_parallel_size: number;
 }
 
-/** What a rank must know to train. All but rank, world size, threads and paths is the same on every rank. */
+/** Training configuration of a rank. All but rank, world size, threads and paths is the same on every rank. */
 export interface TrainerConfig {
   model: ModelConfig;
-  /** Where parameters, activations and, unless offloaded, states lie. */
+  /** Device of parameters, activations and, unless offloaded, states. */
   device: DeviceKind;
-  /** Of a GPU: taken before anything else, so that what does not fit ends there and no step waits for memory; 0 on a CPU. */
+  /**
+   * GPU memory taken before anything else: a job that does not fit fails immediately, and no step waits for
+   * memory; 0 on a CPU.
+   */
   reserved_bytes: number;
   /** Keep each layer's input only and run the layer again before its backward: less memory, the same bits. */
   activation_checkpointing: boolean;
@@ -176,5 +179,5 @@ export function plainSettings(precision: Precision): Pick<TrainerConfig, Setting
   };
 }
 
-/** Where a rank computes: on the CPU, or on the first CUDA device that its process sees (CUDA_VISIBLE_DEVICES). */
+/** Device that a rank computes on: the CPU, or the first CUDA device that its process sees (CUDA_VISIBLE_DEVICES). */
 export type DeviceKind = 'cpu' | 'cuda';

@@ -1,4 +1,4 @@
-// What a job's document can ask of the native core beyond AdamW in bf16, through the addon.
+// Features of the native core beyond AdamW in bf16 that a job's document can request, through the addon.
 import t from 'tap';
 import { type ModelConfig, paramTable, plainSettings, Trainer, type TrainerConfig } from './index.js';
 import { connectWorld, tinyConfig, tinyTokens, worldDigest } from './testing.js';

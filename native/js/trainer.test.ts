@@ -175,7 +175,7 @@ t.test('a trainer can be closed while it connects, and while it waits in a step'
   for (let repeat = 0; repeat < 20; repeat++) {
     const lonely = Trainer.create({ ...config, world_size: 2, comm }, () => {});
     const connected = t.rejects(lonely.connect(), { code: /comm_failed|closed/ });
-    // Some of them have published their address by now, the others find nobody to publish it to.
+    // Some of them have published their address by now, the others have no peer to publish it to.
     if (repeat % 2) await setImmediate();
     await lonely.close();
     await connected;

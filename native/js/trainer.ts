@@ -27,8 +27,8 @@ export interface Snapshot extends TrainingPosition {
 }
 
 /**
- * One rank of a training job. Operations are strictly one after the other: a call while another still runs rejects
- * with `busy`. After `comm_failed` or `comm_timeout` only close() makes sense.
+ * A rank of a training job. Operations run strictly one after the other: a call while another still runs
+ * rejects with `busy`. After `comm_failed` or `comm_timeout` only close() makes sense.
  */
 export class Trainer {
   private constructor(private readonly raw: RawTrainer) {}
@@ -55,7 +55,10 @@ export class Trainer {
     return nativeAsync(() => this.raw.initialize());
   }
 
-  /** What this rank owns of each parameter, in canonical order; every state that a parameter has has the same slices. */
+  /**
+   * Slices of each parameter that this rank owns, in canonical order; all states of a parameter have the same
+   * slices.
+   */
   slices(): Slice[] {
     const rows = native(() => this.raw.slices());
     return rows
@@ -86,8 +89,8 @@ export class Trainer {
   }
 
   /**
-   * One optimizer step. `flags` of all ranks are OR-ed and come back as `stop`, equal on every rank. Rejects with
-   * `diverged` on every rank when loss scaling finds that training cannot go on.
+   * Runs an optimizer step. `flags` of all ranks are OR-ed and come back as `stop`, equal on every rank.
+   * Rejects with `diverged` on every rank when loss scaling finds that training cannot go on.
    */
   step(flags: number): Promise<StepResult> {
     return nativeAsync(() => this.raw.step(flags));

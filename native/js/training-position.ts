@@ -10,7 +10,7 @@ export interface LossScalerState {
   skipped_in_a_row: number;
 }
 
-/** Where a training is, apart from its tensors; equal on all ranks. */
+/** Progress of a training, apart from its tensors; equal on all ranks. */
 export interface TrainingPosition {
   /** Steps done: those that changed the parameters and those that were skipped. */
   step: number;
@@ -20,8 +20,9 @@ export interface TrainingPosition {
 }
 
 /**
- * What of a loaded state counts. `full`: all of it. `weights`: the master; optimizer, counters and loss scaler start
- * afresh. `weights_16bit`: the same with the master rounded to the precision that the model computes in.
+ * Parts of a loaded state that are restored. `full`: all of it. `weights`: the master; optimizer, counters
+ * and loss scaler start afresh. `weights_16bit`: the same with the master rounded to the precision that the
+ * model computes in.
  */
 export type Restore = 'full' | 'weights' | 'weights_16bit';
 
@@ -33,13 +34,13 @@ export type MemoryPart =
   | 'lane_accumulator'
   /** Buckets and pieces on their way. */
   | 'staging'
-  /** With the model's work space. */
+  /** Includes the model's work space. */
   | 'activations'
   /** Copies of the weights in the order in which products read them. */
   | 'packed_weights';
 
 /** Bytes that a rank has allocated, by what for. */
 export type RankMemory = Record<MemoryPart, number> & {
-  /** Of a GPU: what kernels, libraries and exchange had beside the other parts at the most. */
+  /** GPU only: peak memory of kernels, libraries and exchange beside the other parts. */
   workspace?: number;
 };

@@ -11,7 +11,7 @@
 namespace zerofleet::bench {
 namespace {
 
-// What the loss of a step may be away from the CPU's, over it. Both sum products in fp32, in another order.
+// Largest relative difference between a step's loss and the CPU's. Both sum products in fp32, in another order.
 constexpr double kMostFp32Deviation = 1e-3;
 constexpr double kMostBf16Deviation = 3e-2;  // each activation is rounded to 8 bits, now and then to another side
 
@@ -111,7 +111,7 @@ bool check_losses(const GpuBenchOptions& options, const TrainingShape& family, D
   return follows;
 }
 
-/// Of each naming of parameters the first training.
+/// Returns the first training of each parameter naming scheme.
 std::vector<TrainingShape> families(const std::vector<TrainingShape>& trainings) {
   std::vector<TrainingShape> found;
   for (const TrainingShape& training : trainings) {

@@ -7,7 +7,7 @@
 
 namespace zerofleet::bench {
 
-/// One JSON object on one line, of the fields in the order in which they were added; "part" is the first. A number that is not
+/// A JSON object on one line. Fields keep the order in which they were added; "part" is the first. A number that is not
 /// finite becomes null.
 class JsonLine {
  public:
@@ -21,7 +21,7 @@ class JsonLine {
   JsonLine& add(std::string_view name, const std::vector<double>& values);
   JsonLine& add(std::string_view name, const std::vector<std::string>& values);
 
-  /// At once, so that whoever reads along has it even if the next part fails.
+  /// Prints immediately, so that a reader has the line even if the next part fails.
   void print() const;
 
  private:

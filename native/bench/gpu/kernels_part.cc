@@ -19,7 +19,7 @@ constexpr int kMostSets = 16;
 
 bool begins(std::string_view op, std::string_view with) { return op.starts_with(with); }
 
-/// Whether a step of the model has the operation. (Packing is nothing on a device that reads operands as they lie.)
+/// Returns true if a step of the model has the operation. (A device that reads operands in place does not pack.)
 bool has(const ModelConfig& model, std::string_view op) {
   if (begins(op, "layernorm") || begins(op, "bias_")) return model.norm == NormType::kLayer;
   if (begins(op, "rmsnorm")) return model.norm == NormType::kRms;

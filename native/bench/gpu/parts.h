@@ -21,7 +21,7 @@ struct GpuBenchOptions {
   std::vector<std::string> ops;  // of the kernels; empty: those of each model, and with the first one all others
 };
 
-/// What this device does at most, measured.
+/// Measured upper bounds of this device.
 struct Floors {
   double copy_bytes_per_second = 0;       // of a copy within its memory, read and written bytes together
   double matrix_operations_per_second = 0;  // of a large product of random values in bf16

@@ -7,7 +7,7 @@
 
 namespace zerofleet::bench {
 
-/// How long measuring may take: rounds, of which the median counts, and about how many seconds one lasts.
+/// Time budget of a measurement: number of rounds, of which the median counts, and approximate seconds per round.
 struct Patience {
   int rounds = 7;
   double seconds = 0.02;

@@ -36,9 +36,10 @@ auto guarded(Napi::Env env, Body&& body) -> std::invoke_result_t<Body> {
   }
 }
 
-/// One native operation on a thread of libuv's pool: `work` must not touch JavaScript, `convert` runs back on the
-/// JavaScript thread and makes the value that the promise resolves to. What `work` holds is let go on the JavaScript thread,
-/// just before the promise settles: to JavaScript an operation runs for exactly as long as its promise is pending.
+/// A native operation on a thread of libuv's pool: `work` must not touch JavaScript, `convert` runs back on the
+/// JavaScript thread and makes the value that the promise resolves to. Objects that `work` holds are released on the
+/// JavaScript thread, just before the promise settles: for JavaScript an operation runs exactly as long as its promise
+/// is pending.
 template <class Result>
 class PromiseWorker : public Napi::AsyncWorker {
  public:

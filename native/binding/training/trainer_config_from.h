@@ -10,8 +10,8 @@
 
 namespace zerofleet::binding {
 
-/// What native/js declares as TrainerConfig, section by section. Throws a TypeError for a missing or mistyped field and
-/// Error{"invalid_argument"} for a name that is not known; the values are checked by validate(TrainerConfig).
+/// Converts native/js's TrainerConfig, section by section. Throws a TypeError for a missing or mistyped field and
+/// Error{"invalid_argument"} for an unknown name; validate(TrainerConfig) checks the values.
 TrainerConfig trainer_config_from(const Napi::Object& object);
 
 /// "cpu", or "cuda" for the first device that this process sees: who starts it shows it one (CUDA_VISIBLE_DEVICES). Throws

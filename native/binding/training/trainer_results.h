@@ -9,7 +9,7 @@
 
 namespace zerofleet::binding {
 
-/// What native/js declares as TrainingPosition: its fields in a snapshot, and as they come back.
+/// Converts native/js's TrainingPosition to the fields of a snapshot and back.
 void set_position(Napi::Object& object, const TrainingPosition& position);
 TrainingPosition position_from(const Napi::Object& object);
 
@@ -19,10 +19,10 @@ Restore restore_from(const std::string& name);
 /// {part: bytes}
 Napi::Object memory_object(Napi::Env env, const std::vector<MemoryPart>& parts);
 
-/// What native/js declares as NativeStepResult.
+/// Converts to native/js's NativeStepResult.
 Napi::Value step_result_object(Napi::Env env, const StepResult& result);
 
-/// What native/js declares as EvalResult.
+/// Converts to native/js's EvalResult.
 Napi::Value eval_result_object(Napi::Env env, const EvalResult& result);
 
 /// [{state, param, begin, end, byte_offset}]: slices as they follow one another in a snapshot buffer.

@@ -25,7 +25,8 @@ struct SnapshotSlot {
   bool in_use = false;  // JavaScript thread only
 };
 
-/// One rank. Operations are strictly one after the other: on a thread of libuv's pool, or short ones on the JavaScript thread.
+/// A rank's session. Operations run strictly one after the other: on a thread of libuv's pool, or short ones on the
+/// JavaScript thread.
 class Session {
  public:
   TrainerConfig config;

@@ -26,7 +26,7 @@ inline void check(cudaError_t status, const char* call) {
     case cudaErrorContextIsDestroyed:
     case cudaErrorExternalDevice:
     case cudaErrorUnknown: throw Error("gpu_lost", message);
-    // What a program does wrong: ours.
+    // Programming errors in this library.
     case cudaErrorIllegalAddress:
     case cudaErrorIllegalInstruction:
     case cudaErrorMisalignedAddress:

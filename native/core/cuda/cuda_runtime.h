@@ -17,7 +17,7 @@ struct CUevent_st;
 // Every device is Device{kCuda, index}.
 namespace zerofleet::cuda {
 
-/// Whether this build has the CUDA backend; a device need not be there.
+/// Returns true if this build has the CUDA backend; a device need not be present.
 bool built_in();
 /// Devices that can be used now; 0 where there is no driver.
 int num_devices();
@@ -46,13 +46,13 @@ void reset_peak(const Device& device);
 /// Pins host memory, so that all devices can read and write it by themselves.
 void pin(const Device& device, std::byte* data, std::size_t num_bytes);
 void unpin(std::byte* data) noexcept;
-/// Whether `data` lies in the memory of a CUDA device.
+/// Returns true if `data` lies in the memory of a CUDA device.
 bool is_device_memory(const void* data);
 
 CUstream_st* create_stream(const Device& device);
 void destroy_stream(CUstream_st* stream) noexcept;
 void synchronize(CUstream_st* stream);
-/// Whether all work queued on the stream is done.
+/// Returns true if all work queued on the stream is done.
 bool is_done(CUstream_st* stream);
 
 CUevent_st* create_event(const Device& device);

@@ -6,7 +6,7 @@
 
 namespace zerofleet::cuda {
 
-/// What tells kinds of devices apart, and one device from the others.
+/// Properties of a device: those of its kind, and those that distinguish it from others.
 struct Traits {
   std::string uuid;  // as NVML writes it: GPU-…
   std::string name;

@@ -8,9 +8,8 @@ namespace zerofleet {
 
 class Stream;
 
-/// What a kernel call needs besides its arguments: the device it runs on and that device's means of parallel work, the
-/// pool on a CPU, the stream on a CUDA device. Both must outlive the context. A thread that works beside another one
-/// needs a context with a pool and a stream of its own.
+/// Execution context of a kernel call: the device and its means of parallel work, the pool on a CPU, the stream on a
+/// CUDA device. Both must outlive the context. Each concurrent thread needs a context with its own pool and stream.
 struct Context {
   Device device;
   ThreadPool* pool = nullptr;

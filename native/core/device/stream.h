@@ -23,7 +23,7 @@ class Stream {
 
   /// Waits until all queued work is done.
   void synchronize();
-  /// Whether all queued work is done.
+  /// Returns true if all queued work is done.
   bool is_done() const;
   /// Work queued here from now on begins only after what `event` has recorded.
   void wait(const Event& event);

@@ -8,10 +8,10 @@
 
 namespace zerofleet {
 
-// How code that is not a kernel touches memory of a device. All of it runs in the order of the context's stream. Where
-// host memory takes part, the call returns when its bytes have been read or written; between places on devices it only
-// queues the copy. Errors: Error{"invalid_argument"} for sizes that differ or a CUDA context without a stream, and those
-// of core/cuda/cuda_runtime.h.
+// Access to device memory outside kernels. All calls run in the order of the context's stream. Where host memory takes
+// part, the call returns when its bytes have been read or written; between places on devices it only queues the copy.
+// Errors: Error{"invalid_argument"} for sizes that differ or a CUDA context without a stream, and those of
+// core/cuda/cuda_runtime.h.
 
 /// Copies source to target; the two don't overlap.
 void copy_bytes(const Context& context, std::span<std::byte> target, Device target_device,

@@ -7,8 +7,8 @@
 
 namespace zerofleet {
 
-/// What the driver reports of a GPU from here on, by the numbers (XIDs) that NVIDIA gives to what can happen to one. The
-/// driver tells them only to those who listen at that time, whoever's work it was that they happened to.
+/// Events that the driver reports of a GPU from construction on, by NVIDIA's event numbers (XIDs). The driver reports
+/// an event only to processes that listen at that time, regardless of which process it concerns.
 class GpuEvents {
  public:
   /// Listens. Without NVML, or where the driver has no events of this GPU, nothing will be heard: the errors of CUDA's

@@ -52,7 +52,7 @@ class GpuReader {
   }
 
  private:
-  /// Whether there is an answer. Not every GPU has every counter, and that is no problem of it.
+  /// Returns true if there is an answer. Not every GPU has every counter; a missing counter is no fault of the GPU.
   bool note(const char* call, Return result) {
     if (result == nvml::kSuccess) return true;
     const bool none =

@@ -7,8 +7,8 @@ namespace zerofleet {
 
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
-/// How much address space a buffer of host memory takes. A large one is asked for with slack, so that its first byte can be
-/// moved up to a huge-page boundary; the slack is given back at once. All of it is whole pages.
+/// Address space of a buffer of host memory. A large buffer is requested with slack, so that its first byte can be
+/// moved up to a huge-page boundary; the slack is returned at once. All sizes are whole pages.
 struct MappingPlan {
   std::size_t bytes = 0;          // that stay
   std::size_t asked_bytes = 0;    // with the slack

@@ -5,12 +5,12 @@
 
 namespace zerofleet {
 
-/// Where Linux tells which processors are next to which memory.
+/// Folder in which Linux describes which processors are close to which memory.
 inline constexpr const char* kNumaFolder = "/sys/devices/system/node";
 
 using Cpus = std::vector<int>;  // rising numbers
 
-/// Those that this process may use; empty where the system does not tell.
+/// Processors that this process may use; empty where the system does not report them.
 Cpus allowed_cpus();
 
 /// The `allowed` CPUs of each node that has some, as `folder` tells (node0/cpulist, …). Empty where it tells nothing.

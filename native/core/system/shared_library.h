@@ -11,7 +11,7 @@ namespace zerofleet {
 /// A library that is opened at run time, so that neither building nor loading needs it.
 class SharedLibrary {
  public:
-  /// What people must know of it where it is missing.
+  /// Description of the library for the error message when it is missing.
   struct About {
     const char* name;           // as its makers call it
     const char* needed;         // the versions that have every function that is looked up

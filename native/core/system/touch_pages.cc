@@ -11,7 +11,7 @@ std::size_t page_bytes() {
 
 void touch_pages(std::span<std::byte> memory, const std::stop_token& stop) {
   for (std::size_t at = 0; at < memory.size() && !stop.stop_requested(); at += page_bytes()) {
-    // Volatile: the compiler must not see that nobody reads it.
+    // Volatile: the compiler must not remove a write that is never read.
     *static_cast<volatile std::byte*>(memory.data() + at) = std::byte{0};
   }
 }

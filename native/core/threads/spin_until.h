@@ -4,9 +4,9 @@
 
 namespace zerofleet {
 
-/// How long a thread looks before it sleeps. The sections of a training step follow one another within microseconds, and a sleeping
-/// thread takes about as long to wake as a small section runs. A time, not a number of looks: a pause takes 10 to 140 cycles,
-/// depending on the processor.
+/// Time that a thread spins before it sleeps. The sections of a training step follow one another within microseconds,
+/// and a sleeping thread takes about as long to wake as a small section runs. A time, not a number of spins: a pause
+/// takes 10 to 140 cycles, depending on the processor.
 inline constexpr std::chrono::microseconds kSpinTime{50};
 
 inline void pause_cpu() {

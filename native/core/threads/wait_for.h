@@ -8,8 +8,8 @@
 
 namespace zerofleet {
 
-/// Threads that wait for atomic values, which others change far more often than anybody waits: a change costs no call of the
-/// system unless a thread sleeps. (std::atomic::notify_all() of libstdc++ 12 makes one each time.)
+/// Waits for atomic values that change far more often than a thread waits for them: a change makes no system call
+/// unless a thread sleeps. (std::atomic::notify_all() of libstdc++ 12 makes one each time.)
 class WaitFor {
  public:
   /// Returns once `ready()` holds, which reads atomic values with sequential consistency.
@@ -25,7 +25,7 @@ class WaitFor {
   /// To be called after such a value was changed, with sequential consistency too.
   void changed() {
     if (num_sleeping_ == 0) return;
-    { const std::lock_guard lock(mutex_); }  // whoever has looked, but does not sleep yet, holds it
+    { const std::lock_guard lock(mutex_); }  // a waiter that has checked the value, but does not sleep yet, holds it
     changed_.notify_all();
   }
 

@@ -23,13 +23,15 @@ struct AttentionShape {
   std::int64_t qkv_size() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
 };
 
-/// What a query sees beside "no later key", and dropout. Without options it sees all keys up to itself.
+/// Limits of a query's visible keys beside "no later key", and dropout. Without options a query sees all keys up to
+/// itself.
 struct AttentionOptions {
   std::int64_t window = 0;  // how many keys a query sees at most, itself included; 0: no limit
   /// (B·T) the place within its sequence where the document of this token begins, or empty: 0. A query sees its own
   /// document only. Within a sequence they never fall, and none is behind its token.
   Indices document_starts = {};
-  /// Of the probabilities, with the element ((b · H + h) · T + query) · T + key (kernels/elementwise/dropout.h).
+  /// Dropout of the probabilities, with the element ((b · H + h) · T + query) · T + key
+  /// (kernels/elementwise/dropout.h).
   DropoutKey dropout_key = {};
   double dropout = 0;  // probability of being dropped, in [0, 1)
 };

@@ -30,7 +30,7 @@ void check(const Rope& args) {
   }
 }
 
-/// What was computed on the host, where the context's kernels read it.
+/// Moves a buffer computed on the host to where the context's kernels read it.
 Buffer on_device_of(const Context& ctx, Buffer host) {
   if (ctx.device == host.device()) return host;
   Buffer there(ctx.device, host.num_bytes());

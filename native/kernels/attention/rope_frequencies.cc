@@ -73,7 +73,7 @@ std::vector<float> yarn_frequencies(const std::vector<float>& powers_of_theta, d
   return radians;
 }
 
-/// As in transformers' _compute_yarn_parameters().
+/// Same as transformers' _compute_yarn_parameters().
 double yarn_attention_factor(const RopeScaling& scaling) {
   if (scaling.attention_factor > 0) return scaling.attention_factor;
   const auto scaled = [&](double by) { return 0.1 * by * portable::log(scaling.factor) + 1; };

@@ -5,7 +5,7 @@
 
 namespace zerofleet {
 
-/// How rotary frequencies are stretched so that a model reaches further than it was first trained for. The rules are
+/// Scaling of rotary frequencies, which extends a model's context beyond that of its first training. The rules are
 /// those of transformers' ROPE_INIT_FUNCTIONS, rounded to fp32 where they round.
 enum class RopeScalingType : std::uint8_t { kNone, kLinear, kLlama3, kYarn };
 

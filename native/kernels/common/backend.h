@@ -53,7 +53,7 @@ enum class GeluKind : std::uint8_t;
 template <class Signature>
 class Operation;
 
-/// One row of a table: what a device runs for an operation, or null where it has none.
+/// A row of a table: the function that a device runs for an operation, or null where it has none.
 template <class Result, class... Args>
 class Operation<Result(Args...)> {
  public:
@@ -78,8 +78,8 @@ class Operation<Result(Args...)> {
   Function* run_ = nullptr;
 };
 
-/// What a kind of device runs: one row for each operation. Public entries of the families check arguments, and then call the row of
-/// the context's device; nothing else chooses by device.
+/// Operations of a kind of device, a row for each. Public entries of the families check arguments, and then call the
+/// row of the context's device; nothing else chooses by device.
 ///
 /// On a CPU every call works before it returns, on the context's pool. On a CUDA device a call queues its work in the context's stream:
 /// matrices and spans lie in the device's memory, Indices there as well as on the host, and results that are numbers of blocks (sums,
@@ -87,7 +87,7 @@ class Operation<Result(Args...)> {
 /// there. Results depend on the arguments and the kind of device alone: work is cut by shapes, sums have one order, nothing is added
 /// atomically. Errors of devices: as core/cuda/cuda_runtime.h says.
 struct Backend {
-  /// What decides the bits of this device's results.
+  /// Returns the fingerprint of all that determines the bits of this device's results.
   std::string (*numerics)(const Device& device, CpuIsa isa) = nullptr;
 
   // gemm. With gemm_reads_packed, products read copies that pack() makes; else B where it is.

@@ -7,7 +7,7 @@
 
 namespace zerofleet {
 
-/// A row-major matrix in memory that somebody else owns. `stride` counts elements from one row to the next.
+/// A non-owning view of a row-major matrix. `stride` counts elements from one row to the next.
 struct ConstMatrix {
   const void* data = nullptr;
   DType dtype = DType::kF32;

@@ -10,7 +10,7 @@
 
 namespace zerofleet {
 
-/// What a device's kernels keep between calls, such as handles of libraries and what was chosen for a shape.
+/// State that a device's kernels keep between calls, such as handles of libraries and algorithms chosen for a shape.
 struct KernelState {
   virtual ~KernelState() = default;
 };
@@ -30,7 +30,7 @@ class Scratch {
 
   /// Makes room for `num_bytes` per worker and `num_shared_bytes` for all. Not inside a parallel section.
   void reserve(std::size_t num_bytes, std::size_t num_shared_bytes = 0);
-  /// Of all workers together, with what they share.
+  /// Bytes of all workers together, including shared memory.
   std::size_t num_bytes() const { return areas_.size() * num_bytes_ + shared_.num_bytes(); }
   std::byte* of(int worker) { return areas_[static_cast<std::size_t>(worker)].data(); }
   std::byte* shared() { return shared_.data(); }

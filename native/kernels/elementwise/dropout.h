@@ -7,7 +7,7 @@
 
 namespace zerofleet {
 
-/// What the mask of a dropout depends on beside the element's index.
+/// Inputs of a dropout mask beside the element's index.
 struct DropoutKey {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;

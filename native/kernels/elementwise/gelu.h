@@ -7,7 +7,7 @@
 
 namespace zerofleet {
 
-/// Which form of x · Φ(x), Φ the standard normal distribution's probability of a value up to x.
+/// Form of x · Φ(x), Φ the standard normal distribution's probability of a value up to x.
 enum class GeluKind : std::uint8_t {
   kExact,  // "gelu"
   kTanh,   // "gelu_new": x / 2 · (1 + tanh(sqrt(2 / π) · (x + 0.044715 x³)))

@@ -23,9 +23,9 @@ struct SourceOperand {
   std::int64_t n() const;
 };
 
-/// What becomes of v = A · B + bias on its way to C. A product that does it itself applies GELU to v as it was summed up;
-/// elsewhere v is stored first, and GELU goes over what it was rounded to. Which of both depends on shapes, types and what
-/// multiplies alone.
+/// Operation applied to v = A · B + bias before it becomes C. A product that fuses it applies GELU to v as it was
+/// summed up; elsewhere v is stored first, and GELU is applied to the rounded value. The choice depends only on shapes,
+/// types and the product implementation.
 struct GemmEpilogue {
   enum class Kind : std::uint8_t {
     kNone,          // C = v

@@ -10,7 +10,7 @@
 
 namespace zerofleet {
 
-/// Which way a source lies in memory.
+/// Memory layout of a source.
 enum class SourceRows : std::uint8_t { kAlongK, kAlongN };
 
 /// A (k, n) operand in the form that the device's matrix product reads fastest: on the CPU, panels of 32 columns in
@@ -26,7 +26,7 @@ class PackedMatrix {
   std::int64_t n() const { return n_; }
   DType dtype() const { return dtype_; }
   bool pairs() const { return pairs_; }
-  /// What the words hold: elements of the dtype where a product reads them as they are, else widened to fp32.
+  /// Type of the words: elements of the dtype where a product reads them as they are, else widened to fp32.
   DType word_dtype() const { return pairs_ ? DType::kBF16 : DType::kF32; }
   /// 4 · steps() · n rounded up to whole panels of 32: about 2 bytes per element with pairs, 4 without; 0 on CUDA devices.
   std::size_t num_bytes() const { return buffer_.num_bytes(); }
@@ -36,7 +36,7 @@ class PackedMatrix {
   std::uint32_t* words() { return reinterpret_cast<std::uint32_t*>(buffer_.data()); }
   const std::uint32_t* words() const { return reinterpret_cast<const std::uint32_t*>(buffer_.data()); }
 
-  /// Where the parts of the operand lie that are not packed, in rising k.
+  /// Unpacked parts of the operand, in rising k.
   struct Part {
     ConstMatrix source;
     SourceRows rows = SourceRows::kAlongK;

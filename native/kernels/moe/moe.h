@@ -42,7 +42,7 @@ std::int64_t num_group_numbers(const Context& ctx, std::int64_t rows, std::int64
 /// memory: (M · (k + 1)) on a CUDA device, as above.
 ExpertGroups with_token_rows(const Context& ctx, const ExpertGroups& groups, std::span<std::int32_t> memory);
 
-/// Where a CUDA device writes groups.
+/// Device memory for the groups that a CUDA device writes.
 struct DeviceGroups {
   std::span<std::int32_t> first, tokens, rows;
 };

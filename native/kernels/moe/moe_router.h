@@ -36,14 +36,14 @@ struct RouterBackward {
 void route(const Context& ctx, const RouterForward& args);
 void route_backward(const Context& ctx, const RouterBackward& args);
 
-/// What route() chose for the M tokens of B sequences.
+/// Choices of route() for the M tokens of B sequences.
 struct RouterChoices {
   std::span<const float> probs;           // (M, E)
   std::span<const std::int32_t> experts;  // (M, k)
   Indices lengths = {};                   // (B) how many tokens of each sequence count, the first ones; empty: all do
 };
 
-/// What the auxiliary loss of a leaf is made of, added up over the tokens that count in its layers.
+/// Terms of a leaf's auxiliary loss, added up over the tokens that count in its layers.
 struct RouterLoad {
   std::vector<std::int64_t> choices;  // (E) how often each expert was chosen
   std::vector<double> probs;          // (E) sum of its probabilities

@@ -9,7 +9,7 @@
 
 namespace zerofleet {
 
-/// Where the sums of lamb_prepare() go: those of block b of segment s to place first_stats[s] + b of both arrays.
+/// Destination of the sums of lamb_prepare(): block b of segment s uses place first_stats[s] + b of both arrays.
 struct LambSums {
   std::int64_t block_numel = 4096;
   std::span<const std::int64_t> first_stats;  // (number of segments)

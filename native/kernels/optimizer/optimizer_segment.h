@@ -34,8 +34,8 @@ struct OptimizerDTypes {
   DType params = DType::kBF16;
 };
 
-/// What every optimizer's entry checks. Throws Error{"invalid_argument"} for a negative numel, a missing array, a group
-/// that has no scalars or a bf16 master.
+/// Checks the arguments of every optimizer's entry. Throws Error{"invalid_argument"} for a negative numel, a missing
+/// array, a group that has no scalars or a bf16 master.
 void check_segments(std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes, std::size_t num_states,
                     std::size_t num_groups);
 

@@ -19,7 +19,7 @@ struct UpdateGroups {
 template <class... Updates>
 std::variant<UpdateGroups<Updates>...> any_of(UpdateList<Updates...>);
 
-/// Those of whichever update it is.
+/// Parameter groups of any update.
 struct OptimizerGroups {
   decltype(any_of(OptimizerUpdates{})) of;
 };

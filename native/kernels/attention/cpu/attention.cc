@@ -23,7 +23,7 @@ struct ForwardHead {
   std::uint32_t* values;  // (T, head_dim) packed
 };
 
-/// With K = min(T, 256): 64·steps(d) + 128·(panels(K) + 32) + 64·d + 128.
+/// Words, for K = min(T, 256): 64·steps(d) + 128·(panels(K) + 32) + 64·d + 128.
 struct ForwardRows {
   ForwardRows(Carver& carver, const AttentionShape& shape, const Words& words)
       : query(carver.take<std::uint32_t>(kQueryRows * words.steps(shape.head_dim))),

@@ -36,8 +36,8 @@ struct BackwardHead {
   std::int32_t* turns;                         // per block of keys: the number of the row that adds next
 };
 
-/// What a step holds of a block of query rows, with K = min(T, 256): 128·steps(d) + 2·(panels(d) + panels(K))·steps(64) +
-/// 64·d + 64.
+/// Scratch of a step for a block of query rows, for K = min(T, 256): 128·steps(d) + 2·(panels(d) + panels(K))·steps(64)
+/// + 64·d + 64 words.
 struct BackwardBlock {
   BackwardBlock(Carver& carver, const AttentionShape& shape, const Words& words) {
     const std::int64_t dim = shape.head_dim, keys = block_keys(shape);
@@ -171,7 +171,7 @@ class BackwardPass {
     pack_transposed(areas.dscores, block.dscores_by_row, queries, keys);
   }
 
-  /// What a block of query rows adds to dV and dK of one of keys.
+  /// Adds the contribution of a block of query rows to dV and dK of a block of keys.
   void add_to_keys(const HeadAreas& head, const BackwardBlock& block, const QueryBlock& queries,
                    const KeyBlock& all_keys) const {
     const KeyBlock keys = seen_of(all_keys, queries, FirstKeys(args_.options, queries));

@@ -14,9 +14,9 @@
 #include "kernels/attention/cpu/attention_parts.h"
 #include "kernels/common/scratch.h"
 
-// How attention is cut into tasks. Some key/value heads are worked on at once, in memory of their own. A head's first steps
-// pack its keys and values, a block of keys each; every step after them does some blocks of query rows of one of the query
-// heads that share the key/value head, over the blocks of keys that they see.
+// Division of attention into tasks. Some key/value heads are worked on at once, in memory of their own. A head's first
+// steps pack its keys and values, a block of keys each; every step after them does some blocks of query rows of one of
+// the query heads that share the key/value head, over the blocks of keys that they see.
 namespace zerofleet::cpu {
 
 /// A key/value head of one sequence.
@@ -36,7 +36,7 @@ inline std::int64_t key_blocks(const AttentionShape& shape) {
 inline std::int64_t steps_per_query_head(const AttentionShape& shape) {
   return (shape.sequence_length + kStepRows - 1) / kStepRows;
 }
-/// Of all query heads that share a key/value head.
+/// Number of steps of all query heads that share a key/value head.
 inline std::int64_t row_steps(const AttentionShape& shape) {
   return shape.num_heads / shape.num_kv_heads * steps_per_query_head(shape);
 }

@@ -14,8 +14,8 @@
 #include "kernels/gemm/simd/gemm.h"
 #include "kernels/gemm/simd/pack.h"
 
-// What the forward and the backward of attention share: the kernels of one path, how matrices become operands of
-// gemm_block(), the sizes of scratch arrays, and the two products with a triangle of zeros.
+// Code shared by the forward and the backward of attention: the kernels of one path, the conversion of matrices to
+// operands of gemm_block(), the sizes of scratch arrays, and the two products with a triangle of zeros.
 namespace zerofleet::cpu {
 
 /// Query rows and keys that are worked on at once. Blocks of keys begin at multiples of kKeyRows, which is a multiple
@@ -122,7 +122,7 @@ struct HeadProducts {
   const AttentionShape& shape;
   const Words& words;
 
-  /// Where a block's columns stand in a packed (head_dim, T), and its rows in a packed (T, head_dim).
+  /// Offset of a block's columns in a packed (head_dim, T), and of its rows in a packed (T, head_dim).
   std::int64_t columns_at(const KeyBlock& keys) const { return keys.key * words.steps(shape.head_dim); }
   std::int64_t rows_at(const KeyBlock& keys) const { return keys.key / words.per_word() * kPanel; }
 
@@ -207,13 +207,13 @@ class FirstKeys {
   std::array<std::int64_t, kQueryRows> keys_{};
 };
 
-/// Of a block of keys what some row of the queries sees, from a whole panel on; may be empty.
+/// The part of a block of keys that some row of the queries sees, from a whole panel on; may be empty.
 inline KeyBlock seen_of(const KeyBlock& keys, const QueryBlock& queries, const FirstKeys& first_keys) {
   const std::int64_t begin = std::max(keys.key, first_keys.lowest() / kPanel * kPanel);
   return {begin, std::max<std::int64_t>(0, std::min(keys.key + keys.keys, queries.row + queries.rows) - begin)};
 }
 
-/// What the element-wise kernels must know of a block.
+/// Arguments of the element-wise kernels for a block.
 inline AttentionRowsArgs rows_args(const AttentionShape& shape, const Words& words, const QueryBlock& queries,
                                    const KeyBlock& keys, const FirstKeys& first_keys) {
   AttentionRowsArgs args;

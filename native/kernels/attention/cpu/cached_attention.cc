@@ -8,7 +8,7 @@
 #include "kernels/attention/simd/cached_attention.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 
-// One task does one query of one head, so every query is computed alone.
+// A task does one query of one head, so every query is computed alone.
 namespace zerofleet::cpu {
 namespace {
 

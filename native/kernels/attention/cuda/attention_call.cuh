@@ -8,8 +8,8 @@
 #include "kernels/common/cuda/elements.cuh"
 #include "kernels/elementwise/cuda/dropout_mask.cuh"
 
-// What all kernels of attention know of a call, and how its work is cut: one block of threads does one tile of query
-// rows, or of keys, of one head. Blocks that have most to do come first, so that the last ones to end are short.
+// Arguments shared by all attention kernels, and the division of their work: a block of threads does one tile of query
+// rows, or of keys, of one head. Blocks with most work come first, so that the last ones to end are short.
 namespace zerofleet::cuda {
 
 struct AttentionSizes {
@@ -17,7 +17,7 @@ struct AttentionSizes {
   int length, heads, kv_heads, head_dim;
 };
 
-/// Which keys a query sees: those up to itself from first_key() on, which never falls.
+/// Visible keys of a query: those up to itself from first_key() on, which never falls.
 struct AttentionMask {
   const std::int32_t* starts;  // (B·T) or null
   int window;                  // 0: no limit
@@ -93,7 +93,7 @@ __device__ HeadTile<T> head_tile(const Rows<const T>& matrix, const AttentionSiz
 
 __device__ inline int kv_head_of(const AttentionSizes& s, int head) { return head / (s.heads / s.kv_heads); }
 
-/// Of a (B, H, T) array: the place of a query row.
+/// Index of a query row in a (B, H, T) array.
 __device__ inline std::int64_t row_index(const AttentionSizes& s, std::int64_t batch, int head, int query) {
   return (batch * s.heads + head) * s.length + query;
 }

@@ -157,7 +157,7 @@ __device__ void store_rows(T* own, const FragmentC (&sums)[kRowTiles][kWidth / 8
   }
 }
 
-/// Whether all rows of heads begin at multiples of 16 bytes and are whole pieces of them.
+/// Returns true if all rows of heads begin at multiples of 16 bytes and are whole pieces of them.
 inline bool in_pieces(const AttentionShape& shape, std::initializer_list<ConstMatrix> matrices) {
   const auto fits = [](const ConstMatrix& m) {
     return reinterpret_cast<std::uintptr_t>(m.data) % 16 == 0 && m.stride % 8 == 0;

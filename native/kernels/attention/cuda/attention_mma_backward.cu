@@ -42,7 +42,7 @@ struct BackwardTiles {
   }
 };
 
-/// Which of a fragment's scores are visible and kept, as bits 4n + i: a word each.
+/// Scores of a fragment that are visible and kept, as bits 4n + i: a word each.
 struct ScoreBits {
   std::uint32_t visible = ~0U, kept = ~0U;
 };
@@ -68,7 +68,7 @@ __device__ void mma_score_gradients(float log2_scale, float kept_factor, const S
   }
 }
 
-/// What the kernel of keys knows of the query rows at hand.
+/// State of the current query rows in the kernel of keys.
 template <int kRows>
 struct QueryRows {
   float lse[kRows],
@@ -89,7 +89,7 @@ __device__ void load_query_rows(QueryRows<kRows>& rows, const AttentionBackwardC
   }
 }
 
-/// Of a warp's keys from `key` on against the query rows from `query` on.
+/// Handles a warp's keys from `key` on against the query rows from `query` on.
 template <int kRows, class T>
 __device__ ScoreBits key_bits(const AttentionCall<T>& c, const QueryRows<kRows>& rows, std::int64_t batch, int head,
                               int query, int key) {
@@ -114,7 +114,7 @@ __device__ ScoreBits key_bits(const AttentionCall<T>& c, const QueryRows<kRows>&
   return bits;
 }
 
-/// What the kernel of keys goes over: query rows of one head.
+/// A step of the kernel of keys: query rows of one head.
 struct Step {
   int head, query;
 };
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(kBackwardThreads)
   store_rows<T, kWidth>(own_values, dvalues, value_factor, dvalue, a.dqkv.stride, s.length - key, s.head_dim, aligned);
 }
 
-/// Of a warp's query rows from `query` on against the keys from `key` on.
+/// Handles a warp's query rows from `query` on against the keys from `key` on.
 template <int kKeys, class T>
 __device__ ScoreBits query_bits(const AttentionCall<T>& c, std::int64_t batch, int head, int query, int key,
                                 const int (&first_key)[2], int last_first_key) {

@@ -25,13 +25,13 @@ struct Forward {
   static constexpr std::size_t kSharedBytes = tile_bytes<T, kWidth>(kRows + 2 * kKeys);
 };
 
-/// What a thread knows of its rows, by row tile and half; `top` is in units of log2, as scores become powers of two.
+/// A thread's state of its rows, by row tile and half; `top` is in units of log2, as scores become powers of two.
 template <int kRowTiles>
 struct MmaRowState {
   float top[kRowTiles][2], total[kRowTiles][2];
 };
 
-/// Where a warp works: its first query row, and the block of keys.
+/// Position of a warp: its first query row, and the block of keys.
 struct FragmentPlace {
   std::int64_t batch;
   int head, query, key;

@@ -9,7 +9,7 @@
 namespace zerofleet::cuda {
 namespace {
 
-/// What a thread knows of its four rows.
+/// A thread's state of its four rows.
 struct PlainRowState {
   float top[4], total[4];
   int first_key[4];

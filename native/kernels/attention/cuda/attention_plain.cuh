@@ -60,7 +60,7 @@ __device__ void row_products(const HeadTile<T>& a, const HeadTile<T>& b, PlainSh
   }
 }
 
-/// shared.left = values, when nobody reads what stood there.
+/// Sets shared.left = values, once no thread reads the previous contents.
 __device__ inline void put_left(PlainShared& shared, const PlainSums& values) {
   __syncthreads();
   ZF_DEVICE_UNROLL(4)

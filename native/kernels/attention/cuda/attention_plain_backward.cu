@@ -10,7 +10,7 @@
 namespace zerofleet::cuda {
 namespace {
 
-/// One block of queries against one of keys: the probabilities with dropout applied, and the gradients of the scores.
+/// A block of queries against a block of keys: the probabilities with dropout applied, and the gradients of the scores.
 template <class T>
 __device__ void plain_score_gradients(const AttentionBackwardCall<T>& a, std::int64_t batch, int head, int query,
                                       int key, PlainShared& shared, PlainSums& probs, PlainSums& dscores) {

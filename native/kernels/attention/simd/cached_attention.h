@@ -7,7 +7,7 @@
 
 namespace zerofleet::cpu {
 
-/// One query of one head over `num_keys` keys.
+/// A query of one head over `num_keys` keys.
 struct CachedQueryArgs {
   const void* query = nullptr;  // (head_dim)
   const void* keys = nullptr;   // (num_keys, head_dim)

@@ -7,7 +7,7 @@
 
 namespace zerofleet::cpu {
 
-/// One entry per instruction-set path; null for those that this build lacks, which cpu_isa_from_name() refuses.
+/// An entry per instruction-set path; null for those that this build lacks, which cpu_isa_from_name() refuses.
 template <class Function>
 Function* pick_kernel(CpuIsa isa, Function* generic, std::type_identity_t<Function>* avx2,
                       std::type_identity_t<Function>* avx512, std::type_identity_t<Function>* avx512bf16) {

@@ -14,7 +14,7 @@ namespace zerofleet::cuda {
 
 /// Queues a copy of 16 bytes, or of zeros; both addresses are multiples of 16.
 __device__ inline void copy16_async(void* shared, const void* global, bool zeros);
-/// What this thread has queued since the last call becomes one more group, which may be empty.
+/// Closes a group of this thread's copies since the last call; it may be empty.
 __device__ inline void end_copy_group();
 /// Waits for this thread's groups but the newest kNewest.
 template <int kNewest>
@@ -57,7 +57,7 @@ struct PendingCopy {
   }
 };
 
-/// Of one thread of a block: groups, the oldest first; the last one is open.
+/// Copy groups of a thread, the oldest first; the last one is open.
 using PendingGroups = std::deque<std::vector<PendingCopy> >;
 
 inline PendingGroups& pending_groups() {

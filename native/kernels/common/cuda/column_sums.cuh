@@ -19,8 +19,8 @@ inline constexpr int kColumnThreads = 64;
 using SumColumns = Columns<kColumnWidth>;
 using SumLanes = Lanes<kColumnWidth>;
 
-/// What is summed: `repeats` matrices of (rows, cols) side by side. A chunk of rows of one of them is a part, those of
-/// one chunk lie next to each other.
+/// Shape of the summed data: `repeats` matrices of (rows, cols) side by side. A part is a chunk of rows of one matrix;
+/// the parts of one chunk lie next to each other.
 struct SumShape {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -34,7 +34,7 @@ struct SumArrays {
   float* array[kSums];
 };
 
-/// One thread per kColumnWidth columns of a part.
+/// Each thread handles kColumnWidth columns of a part.
 template <class Term>
 __global__ void __launch_bounds__(kColumnThreads)
     sum_parts(const Term term, const SumShape shape, std::int64_t chunk, const SumArrays<Term::kSums> sums) {
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kColumnThreads)
 #pragma unroll 8
     for (std::int64_t row = begin; row < end; ++row) term.add(row, repeat, columns, total);
   };
-  // As a constant, so that the loads of several rows are under way at once.
+  // A constant, so that the loads of several rows are in progress at once.
   if (at.whole) {
     add_rows({source, kColumnWidth, true});
   } else {

@@ -10,7 +10,7 @@
 #include "core/device/stream.h"
 #include "core/device/transfer.h"
 
-// What the launchers share.
+// Helpers that the launchers share.
 namespace zerofleet::cuda {
 
 /// Threads of a block of the flat passes; each thread has four elements.
@@ -22,7 +22,7 @@ inline unsigned num_blocks_for(std::int64_t items, std::int64_t items_per_block)
   return static_cast<unsigned>(count);
 }
 
-/// How a kernel is spread: blocks of the grid, threads of a block, and bytes of dynamic shared memory.
+/// Launch dimensions of a kernel: blocks of the grid, threads of a block, and bytes of dynamic shared memory.
 struct Spread {
   dim3 blocks;
   unsigned threads;

@@ -41,7 +41,7 @@ __device__ inline Columns<N> columns_from(std::int64_t first, std::int64_t cols,
   return {first, count, aligned && count == N};
 }
 
-/// As core/dtype.h converts, in one instruction (of a NaN only that it is one).
+/// Converts like core/dtype.h, in one instruction (a NaN stays a NaN, its payload may differ).
 __device__ inline float widened(float value) { return value; }
 __device__ inline float widened(bf16 value) { return to_float(value); }
 __device__ inline float widened(f16 value) {
@@ -113,7 +113,8 @@ __device__ inline void store(T* row, const Columns<N>& at, const Lanes<N>& x) {
   }
 }
 
-/// Whether a thread can access N elements at once wherever a multiple of N columns of a row begins. No data: yes.
+/// Returns true if a thread can access N elements at once wherever a multiple of N columns of a row begins. No data:
+/// true.
 template <int N>
 bool aligned_for(const void* data, DType dtype, std::int64_t stride = 0) {
   const std::size_t unit = std::min<std::size_t>(16, N * size_of(dtype));

@@ -22,7 +22,7 @@ struct alignas(4 * sizeof(T)) Four {
   T v[4];
 };
 
-/// Whether all groups of four elements from `array` on can be accessed at once.
+/// Returns true if all groups of four elements from `array` on can be accessed at once.
 inline bool aligned_for_four(const void* array, DType dtype) {
   return reinterpret_cast<std::uintptr_t>(array) % (4 * size_of(dtype)) == 0;
 }
@@ -43,7 +43,7 @@ ZF_HOST_DEVICE constexpr f16 rounded_to<f16>(float value) {
   return to_f16(value);
 }
 
-/// Which elements of an array a thread handles: `count` (1 to 4) from `first` on; `whole`: 4, and aligned.
+/// Elements of an array that a thread handles: `count` (1 to 4) from `first` on; `whole`: 4, and aligned.
 struct Place4 {
   std::int64_t first;
   int count;
@@ -106,7 +106,7 @@ ZF_HOST_DEVICE inline void store4(std::byte* array, DType dtype, const Place4& a
   store4_as<float>(array, at, x);
 }
 
-/// What a store of `dtype` and a load after it would give.
+/// Returns the value as a store of `dtype` followed by a load would give it.
 ZF_HOST_DEVICE inline float rounded(float value, DType dtype) {
   switch (dtype) {
     case DType::kBF16: return to_float(to_bf16(value));

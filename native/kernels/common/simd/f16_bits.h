@@ -72,7 +72,7 @@ ZF_INLINE void store_first(Half* p, vf x, int count) {
 }
 #endif
 
-/// One element, by the same operations as a vector of them.
+/// Converts a single element, by the same operations as a vector of them.
 ZF_INLINE uint16_t f16_bits(float value) {
   const vh halves = f16_bits(set1(value));
   return halves[0];

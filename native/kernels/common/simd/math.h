@@ -9,7 +9,7 @@ namespace zerofleet::cpu::ZF_ISA_NS {
 /// x · 2^n for whole n in [-150, 128], x in [0.7, 1.5]; beyond the range of fp32 it is rounded to a subnormal, 0 or ∞.
 ZF_INLINE vf scale_by_power_of_two(vf x, vf n) {
 #if defined(__AVX512F__)
-  // With the mask of all lanes, because the plain form reads an undefined value, which the compiler warns of.
+  // Uses the mask of all lanes, because the plain form reads an undefined value, which the compiler warns of.
   return _mm512_maskz_scalef_ps(0xffff, x, n);
 #else
   // In two factors, so that neither leaves the range of fp32.

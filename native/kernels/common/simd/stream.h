@@ -11,7 +11,7 @@ namespace zerofleet::cpu::ZF_ISA_NS {
 /// Asks for the cache line 512 bytes ahead of `values`. Harmless beyond the end of an array: a hint never faults.
 ZF_INLINE void prefetch_ahead(const float* values) { __builtin_prefetch(values + 128, 0, 3); }
 
-/// Whether stream() may write an array that begins here: it needs whole, aligned vectors.
+/// Returns true if stream() may write an array that begins here: it needs whole, aligned vectors.
 ZF_INLINE bool can_stream(const void* target) { return reinterpret_cast<uintptr_t>(target) % 64 == 0; }
 
 /// Writes one vector past the caches where the path has an instruction for it. After the last one of a task,

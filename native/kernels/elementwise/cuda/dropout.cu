@@ -24,7 +24,7 @@ struct DropoutArguments {
   bool aligned;  // and kNeighbours elements never lie in two rows
 };
 
-/// Where an element lies.
+/// Position of an element.
 struct ElementPlace {
   std::int64_t row, col;
 };

@@ -17,7 +17,7 @@ struct SwigluGradients {
   typename M::Value up;
 };
 
-/// With σ = sigmoid(g): d(g·σ)/dg = σ + g·σ·(1 − σ). `dact`: the gradient of the result.
+/// For σ = sigmoid(g): d(g·σ)/dg = σ + g·σ·(1 − σ). `dact`: the gradient of the result.
 template <class M>
 ZF_FORMULA SwigluGradients<M> swiglu_gradients(typename M::Value gate, typename M::Value up, typename M::Value dact) {
   const typename M::Value s = sigmoid<M>(gate), silu = gate * s;

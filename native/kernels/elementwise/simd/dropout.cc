@@ -10,7 +10,7 @@ constexpr int64_t kGroup = 64;  // elements that share 16 counters, of 4 words e
 constexpr int kGroupCounters = 16;
 static_assert(kGroupCounters % kLanes == 0);
 
-/// What the elements [group · 64, group · 64 + 64) are multiplied by.
+/// Computes the factors of the elements [group · 64, group · 64 + 64).
 ZF_INLINE void group_factors(const DropoutArgs& args, uint64_t group, float* factors) {
   for (int i = 0; i < kGroupCounters; i += kLanes) {
     const PhiloxWords words = philox(args.stream, group * kGroupCounters + static_cast<uint64_t>(i));

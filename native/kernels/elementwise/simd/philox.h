@@ -11,7 +11,7 @@ typedef uint64_t vl __attribute__((vector_size(kLanes * 4)));  // half as many l
 /// The products of the lanes in even places of a with b, in 64 bits.
 ZF_INLINE vl multiply_even(vu a, uint32_t b) {
 #if defined(__AVX512F__)
-  // With the mask of all lanes, because the plain form reads an undefined value, which the compiler warns of.
+  // Uses the mask of all lanes, because the plain form reads an undefined value, which the compiler warns of.
   return reinterpret_cast<vl>(
       _mm512_maskz_mul_epu32(0xff, reinterpret_cast<__m512i>(a), _mm512_set1_epi64(static_cast<int64_t>(b))));
 #elif defined(__AVX2__)

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kTokenThreads)
       sum = lanes<N>([&](int k) { return sum.v[k] + x.v[k]; });
     }
   };
-  // As a constant, so that the loads of several rows are under way at once.
+  // A constant, so that the loads of several rows are in progress at once.
   if (at.whole) {
     add_rows({at.first, N, true});
   } else {

@@ -5,7 +5,8 @@
 
 #include "kernels/common/cuda/vec4.h"
 
-// What one thread of the flat passes does: the four elements from `first` on. See kernels/flat/cast.h and kernels/flat/fold.h.
+// Work of a thread in the flat passes: the four elements from `first` on. See kernels/flat/cast.h and
+// kernels/flat/fold.h.
 namespace zerofleet::cuda {
 
 struct CastArrays {

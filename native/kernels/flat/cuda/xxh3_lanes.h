@@ -25,7 +25,8 @@ struct Secret {
   std::uint64_t words[kSecretWords];
 };
 
-/// What XXH3 takes for seed 0. Kernels get it as an argument: an array that threads index must lie in memory of the device.
+/// XXH3's secret for seed 0. Kernels get it as an argument: an array that threads index must lie in memory of the
+/// device.
 inline constexpr Secret kStandardSecret{
     {0xbe4ba423396cfeb8, 0x1cad21f72c81017c, 0xdb979083e96dd4de, 0x1f67b3b7a4a44072, 0x78e5c0cc4ee679cb,
      0x2172ffcc7dd05a82, 0x8e2443f7744608b8, 0x4c263a81e69035e0, 0xcb00c391bb52283c, 0xa32e531b8b65d088,
@@ -57,14 +58,15 @@ ZF_HOST_DEVICE inline std::uint64_t first_accumulator(int index) {
   }
 }
 
-/// What one stripe adds to accumulator `index`: its word keyed by the secret, halves multiplied, and the neighbour's word.
+/// Contribution of a stripe to accumulator `index`: its word keyed by the secret, halves multiplied, and the
+/// neighbour's word.
 ZF_HOST_DEVICE inline std::uint64_t stripe_part(const std::uint64_t* stripe, int index, std::uint64_t key) {
   const std::uint64_t keyed = stripe[index] ^ key;
   return (keyed & 0xffffffffU) * (keyed >> 32) + stripe[index ^ 1];
 }
 
-/// What thread `thread` of a warp adds to accumulator thread mod 8 for inner block `inner`. The last stripe of the input
-/// is keyed from byte 121 of the secret on instead of taking its turn.
+/// Contribution of thread `thread` of a warp to accumulator thread mod 8 for inner block `inner`. The last stripe of
+/// the input is keyed from byte 121 of the secret on instead of taking its turn.
 ZF_HOST_DEVICE inline std::uint64_t thread_part(const std::uint64_t* words, const std::uint64_t* secret, int inner,
                                                 int thread) {
   const int index = thread % kAccumulators;

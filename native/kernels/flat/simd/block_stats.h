@@ -12,7 +12,7 @@ struct BlockStats {
   float max_abs;
 };
 
-/// Of `numel` values (a multiple of 32), in the order that kernels/flat/block_stats.h states.
+/// Statistics of `numel` values (a multiple of 32), in the order that kernels/flat/block_stats.h states.
 ZF_DECLARE_KERNEL(BlockStats stats_of_block(const void* values, DType dtype, int64_t numel))
 
 }  // namespace zerofleet::cpu

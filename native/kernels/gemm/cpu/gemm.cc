@@ -61,7 +61,7 @@ std::int64_t task_cols(const GemmProblem& problem, std::int64_t workers) {
   return best;
 }
 
-/// How k is cut into words.
+/// Division of k into words.
 struct OperandWords {
   bool pairs;
   std::int64_t k;
@@ -187,7 +187,7 @@ struct ConstPanels {
   std::int64_t stride;  // words from panel to panel
 };
 
-/// Where a block's sums go, and what they start from.
+/// Destination of a block's sums, and their initial values.
 struct Target {
   void* c;
   std::int64_t stride;
@@ -203,7 +203,7 @@ Target target_of(const Task& task) {
           problem.bias == nullptr ? nullptr : bias.at(0, task.col)};
 }
 
-/// One block of C over some words of k. `b`: the task's columns, in panels of just these words or of more.
+/// Computes a block of C over some words of k. `b`: the task's columns, in panels of just these words or of more.
 void run_block(const Kernels& kernels, const Task& task, const OperandWords& words, const Steps& pass,
                const ConstPanels& b, const Target& target, const BlockAreas& areas) {
   GemmBlock block;

@@ -9,8 +9,8 @@
 namespace zerofleet::cpu {
 namespace {
 
-// One task packs a rectangle of the source. Sources whose rows are k are read in wide stripes; those whose rows are n
-// by whole panels.
+// A task packs a rectangle of the source. Sources whose rows are k are read in wide stripes; those whose rows are n by
+// whole panels.
 struct PackTask {
   const PackRequest* request;
   std::int64_t row, rows, col, cols;

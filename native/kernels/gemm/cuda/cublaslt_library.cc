@@ -6,7 +6,8 @@ namespace zerofleet::cublaslt {
 namespace {
 
 constexpr const char* kVariable = "ZF_CUBLASLT";
-/// Without it products are a kernel of our own, so nobody is told to install it; who names a file wants that one.
+/// Without the library a kernel of our own computes products, so no message suggests installing it. A file that the
+/// user names must open.
 constexpr SharedLibrary::About kAbout{"cuBLASLt", "cuBLASLt of CUDA 12 or later", "device_unavailable",
                                       "ZF_CUBLASLT names this file: correct it, or unset it to have the library looked "
                                       "for on the library path"};

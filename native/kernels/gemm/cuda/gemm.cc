@@ -41,7 +41,7 @@ ConstMatrix columns(const ConstMatrix& matrix, std::int64_t begin, std::int64_t 
   return {matrix.at(0, begin), matrix.dtype, matrix.rows, count, matrix.stride};
 }
 
-/// One product for each part of B, each added to those before it.
+/// Products, one for each part of B, each added to those before it.
 std::vector<Matmul> matmuls_of(const GemmProblem& problem, const RightOperand& right, const Matrix& c) {
   std::vector<Matmul> matmuls;
   std::int64_t k = 0;
@@ -62,8 +62,8 @@ std::vector<Matmul> matmuls_of(const GemmProblem& problem, const RightOperand& r
 }
 
 bool by_library(const Context& ctx, GemmState& state, const GemmProblem& problem, const RightOperand& right) {
-  // Parts are added in fp32, so that C is rounded once. With a transposed A they would be rows of A, which nobody asks
-  // for.
+  // Parts are added in fp32, so that C is rounded once. With a transposed A they would be rows of A, which no caller
+  // needs.
   const bool in_parts = right.parts.size() > 1;
   if (in_parts && problem.a_transposed) return false;
   const bool apart = in_parts && problem.c.dtype != DType::kF32;

@@ -41,8 +41,8 @@ std::uint32_t alignment_of(const void* data, std::int64_t stride, DType dtype) {
 
 using EpilogueKind = GemmEpilogue::Kind;
 
-/// What cuBLASLt's GELU is: by tanh, over a second matrix of C's type whose leading dimension is a multiple of 8. How
-/// accurate it is in fp32 is not documented, so fp32 is left to a kernel of our own.
+/// cuBLASLt's GELU is by tanh, over a second matrix of C's type whose leading dimension is a multiple of 8. Its
+/// accuracy in fp32 is not documented, so fp32 is left to a kernel of our own.
 bool takes_epilogue(const Matmul& p) {
   const Matrix& inner = p.epilogue.inner;
   return p.epilogue.gelu == GeluKind::kTanh && p.a.dtype == p.c.dtype && p.c.dtype != DType::kF32 &&

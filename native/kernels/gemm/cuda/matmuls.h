@@ -43,7 +43,7 @@ class Matmuls {
   /// Queues a product that can_run(). Throws Error{"device_failed"}.
   void run(const Context& ctx, const Matmul& matmul);
 
-  /// Which library of which version, or empty.
+  /// Name and version of the library, or empty.
   std::string library_name() const;
   std::size_t workspace_bytes() const { return workspace_.num_bytes(); }
   /// Shapes for which an algorithm was chosen so far.
@@ -51,7 +51,7 @@ class Matmuls {
 
  private:
   struct Plan;
-  /// What an algorithm is chosen for: shape, strides, types, flags and what the addresses are multiples of.
+  /// Cache key of a chosen algorithm: shape, strides, types, flags and the alignment of the addresses.
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                          int, int, int, int>;
 

@@ -7,7 +7,7 @@
 namespace zerofleet::cuda {
 namespace {
 
-/// Whether `next` continues `part` in memory, so that both are one matrix.
+/// Returns true if `next` continues `part` in memory, so that both are one matrix.
 bool continues(SourceRows rows, const ConstMatrix& part, const ConstMatrix& next) {
   if (part.stride != next.stride) return false;
   return next.data == (rows == SourceRows::kAlongK ? part.at(part.rows, 0) : part.at(0, part.cols));

@@ -30,7 +30,7 @@ struct Product {
   const std::int32_t* row_range;  // as in GemmProblem
 };
 
-/// What of a product takes part: rows of A and C, or of A and B.
+/// Part of a product: rows of A and C, or of A and B.
 struct Part {
   std::int64_t row_begin = 0, m = 0;
   std::int64_t k_begin = 0, k_of_one = -1;  // −1: k_of each part of B

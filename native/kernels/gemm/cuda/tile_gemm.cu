@@ -230,7 +230,7 @@ bool is_in_pieces(const ConstMatrix& matrix) {
 
 bool is_empty(const TileProduct& product) { return product.problem->c.rows == 0 || product.problem->c.cols == 0; }
 
-/// Those with operands that lie in one way.
+/// Returns the products whose operands have this layout.
 std::vector<const TileProduct*> lying(std::span<const TileProduct> products, DType dtype, bool a_transposed,
                                       SourceRows rows) {
   std::vector<const TileProduct*> found;

@@ -6,7 +6,7 @@
 #include "kernels/common/cuda/dynamic_shared.cuh"
 #include "kernels/common/cuda/mma.cuh"
 
-// How tile_gemm.cu's blocks get their operands: tiles of A and B in shared memory, kStages of them on their way.
+// Operand pipeline of tile_gemm.cu's blocks: tiles of A and B in shared memory, kStages of them in flight.
 //
 // A row of a tile is an odd multiple of 16 bytes apart from the next one (80 or 272), so that the eight rows that
 // ldmatrix reads at once lie in different banks.
@@ -18,7 +18,7 @@ inline constexpr int kTileThreads = 256;
 inline constexpr int kTileStages = 4;
 inline constexpr int kMaxTileParts = 2;  // of B
 
-/// One product as its kernel knows it; lengths and strides in elements.
+/// A product in the form that its kernel takes; lengths and strides in elements.
 template <class T>
 struct TileCall {
   const T* a;

@@ -14,8 +14,8 @@ struct TileProduct {
   RightOperand right;
 };
 
-/// Whether tile_gemm() takes the product: elements of two bytes, B in at most two parts, and rows that can be read in
-/// pieces of 16 bytes.
+/// Returns true if tile_gemm() supports the product: elements of two bytes, B in at most two parts, and rows that can
+/// be read in pieces of 16 bytes.
 bool can_tile(const TileProduct& product);
 
 /// Products for which can_tile() holds, on tensor cores, as many as can be in one launch. For those whose shapes are

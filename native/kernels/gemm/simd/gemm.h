@@ -10,7 +10,7 @@ namespace zerofleet::cpu {
 /// Columns of one panel of a packed operand.
 constexpr int64_t kPanel = 32;
 
-/// What a product with a triangle of zeros may leave out, in whole tiles; `diagonal` shifts the triangle.
+/// Part that a product with a triangle of zeros may leave out, in whole tiles; `diagonal` shifts the triangle.
 enum class Triangle : uint8_t {
   kNone,
   kColsAbove,   // columns of C beyond diagonal + row are not needed and may keep what stands there

@@ -34,7 +34,7 @@ struct Softmax {
   float largest, sum;
 };
 
-/// Of both; the same bits whichever comes first.
+/// Combines both; the same bits in either order.
 __device__ Softmax joined(const Softmax& a, const Softmax& b) {
   const float largest = fmaxf(a.largest, b.largest);  // a NaN is passed over here, and is in the sum
   return {largest, a.sum * expf(a.largest - largest) + b.sum * expf(b.largest - largest)};
@@ -64,7 +64,7 @@ __device__ Softmax softmax_of_thread(const LossArguments<T>& a, const float* log
   return softmax;
 }
 
-/// Of the block's row: each warp by halves, then the warps in order; every thread has it.
+/// Combines the block's row: each warp by halves, then the warps in order; every thread gets the result.
 __device__ Softmax joined_over_block(Softmax softmax) {
   __shared__ Softmax parts[kLossThreads / 32];
   for (int half = 16; half >= 1; half /= 2) {

@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kWarpThreads) route_kernel(const RouteForward<
   for (std::int64_t choice = 0; choice < a.chosen; ++choice) weights[choice] = weights[choice] / sum;
 }
 
-/// Which tokens count in the auxiliary loss: the first lengths[b] of the `length` ones of sequence b.
+/// Tokens that count in the auxiliary loss: the first lengths[b] of the `length` ones of sequence b.
 struct Counted {
   const std::int32_t* lengths;  // or null: all
   std::int64_t length;
@@ -106,8 +106,8 @@ struct RouteBackward {
   Counted counted;
 };
 
-// With s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen, plus what is given
-// for all of a token that counts; through the softmax dlogit = p · (dp − Σ p · dp).
+// For s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen, plus the term for
+// all of a token that counts; through the softmax dlogit = p · (dp − Σ p · dp).
 template <class T>
 __global__ void __launch_bounds__(kWarpThreads) route_backward_kernel(const RouteBackward<T> a) {
   const std::int64_t row = warp_of_grid();

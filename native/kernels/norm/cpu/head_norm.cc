@@ -9,7 +9,7 @@
 #include "kernels/norm/cpu/launch.h"
 #include "kernels/norm/simd/rmsnorm.h"
 
-// One head of a chunk of rows is a matrix with the rows' stride, so the inner loops are those of the RMS norm.
+// A head of a chunk of rows is a matrix with the rows' stride, so the inner loops are those of the RMS norm.
 namespace zerofleet::cpu {
 
 void head_norm(const Context& ctx, const HeadNormForward& args) {

@@ -51,8 +51,8 @@ struct HeadNormBackwardRows {
   bool aligned;
 };
 
-// With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)). dx may be dy: a thread writes what it alone
-// has read.
+// For x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)). dx may be dy: each thread writes only
+// elements that it alone has read.
 template <class T, class Team>
 __global__ void __launch_bounds__(kRowThreads) head_norm_backward_kernel(const HeadNormBackwardRows<T> a) {
   const std::int64_t row = Team::row() / a.heads, head = Team::row() % a.heads;

@@ -51,7 +51,7 @@ struct LayerNormBackwardRows : NormBackward<T> {
   const float* mean;
 };
 
-// With x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)).
+// For x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)).
 template <class T, class Team>
 __global__ void __launch_bounds__(kRowThreads) layernorm_backward_kernel(const LayerNormBackwardRows<T> a) {
   constexpr int N = kWidth<T>;

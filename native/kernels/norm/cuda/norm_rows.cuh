@@ -6,7 +6,7 @@
 #include "kernels/common/cuda/row_team.cuh"
 #include "kernels/common/cuda/row_vector.cuh"
 
-// What the norms of rows have in common: the residual stream that comes in, and its gradient that goes back.
+// Code shared by the row norms: the incoming residual stream, and its outgoing gradient.
 namespace zerofleet::cuda {
 
 /// Arguments of a forward: it norms s = x + delta, which goes to `sum`, or without delta x.

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kRowThreads) rmsnorm_kernel(const NormForward<
   });
 }
 
-// With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)).
+// For x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)).
 template <class T, class Team>
 __global__ void __launch_bounds__(kRowThreads) rmsnorm_backward_kernel(const NormBackward<T> a) {
   constexpr int N = kWidth<T>;

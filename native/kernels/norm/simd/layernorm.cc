@@ -41,8 +41,8 @@ void forward(const LayerNormArgs& args) {
   }
 }
 
-// With x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)), and over rows
-// dweight = Σ dy · x̂, dbias = Σ dy.
+// For x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)), and over rows dweight
+// = Σ dy · x̂, dbias = Σ dy.
 template <class T>
 void backward(const LayerNormBackwardArgs& args) {
   const T* weight = static_cast<const T*>(args.weight);

@@ -34,7 +34,7 @@ void forward(const RmsNormArgs& args) {
   }
 }
 
-// With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)), dweight = Σ over rows of dy · x̂.
+// For x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)), dweight = Σ over rows of dy · x̂.
 template <class T>
 void backward(const RmsNormBackwardArgs& args) {
   const T* weight = static_cast<const T*>(args.weight);

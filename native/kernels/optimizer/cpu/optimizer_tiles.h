@@ -12,7 +12,7 @@
 
 namespace zerofleet::cpu {
 
-/// Where a tile lies: elements from `begin` on of segment number `segment`.
+/// Position of a tile: elements from `begin` on of segment number `segment`.
 struct TileOrigin {
   std::size_t segment = 0;
   std::int64_t begin = 0;
@@ -20,7 +20,7 @@ struct TileOrigin {
 
 inline constexpr std::int64_t kMaxTileNumel = 4096;
 
-/// What a pass does with the arrays, and how it cuts them.
+/// Array accesses of a pass, and its division into tiles.
 struct TileAccess {
   bool reads_grad = true;
   bool writes_master = true;    // and the parameters from it

@@ -4,7 +4,7 @@
 
 namespace zerofleet {
 
-/// With the bias corrections already in them.
+/// Constants that include the bias corrections.
 struct AdamScalars {
   float grad_factor = 1;           // applied to every gradient element
   float weight_decay = 0;          // L2: weight_decay × master is added to the gradient

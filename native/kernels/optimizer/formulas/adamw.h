@@ -4,7 +4,7 @@
 
 namespace zerofleet {
 
-/// With the bias corrections already in them.
+/// Constants that include the bias corrections.
 struct AdamWScalars {
   float grad_factor = 1;           // applied to every gradient element
   float one_minus_beta1 = 0;       // 1 - beta1

@@ -4,7 +4,7 @@
 
 namespace zerofleet {
 
-/// One element of all arrays of an optimizer, or one vector of elements.
+/// An element of all arrays of an optimizer, or a vector of elements.
 template <class M>
 struct Element {
   typename M::Value master = {};
@@ -12,9 +12,9 @@ struct Element {
   typename M::Value grad = {};
 };
 
-/// What an update has: Scalars, plain data, the constants of one step for one parameter group; apply<M>(element, scalars), which
-/// moves master and states; and this. Only correctly rounded operations in a fixed order and no fused ones: every arithmetic gives
-/// equal bits.
+/// Base of an update, which has: Scalars, plain data, the constants of one step for one parameter group;
+/// apply<M>(element, scalars), which moves master and states; and this. Only correctly rounded operations in a fixed
+/// order and no fused ones: every arithmetic gives equal bits.
 template <int kStates>
 struct ElementUpdate {
   static constexpr int kNumStates = kStates;  // that it reads

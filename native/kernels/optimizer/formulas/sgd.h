@@ -29,7 +29,7 @@ struct SgdUpdate : ElementUpdate<0> {
   }
 };
 
-/// With the momentum buffer b in states[0]: b = flushed(b × momentum + g × one_minus_dampening);  master -= lr × b
+/// SGD with the momentum buffer b in states[0]: b = flushed(b × momentum + g × one_minus_dampening);  master -= lr × b
 struct SgdMomentumUpdate : ElementUpdate<1> {
   using Scalars = SgdScalars;
 
@@ -40,7 +40,7 @@ struct SgdMomentumUpdate : ElementUpdate<1> {
   }
 };
 
-/// With Nesterov's look ahead: b as above;  master -= lr × (g + b × momentum)
+/// SGD with Nesterov momentum: b as above;  master -= lr × (g + b × momentum)
 struct SgdNesterovUpdate : ElementUpdate<1> {
   using Scalars = SgdScalars;
 

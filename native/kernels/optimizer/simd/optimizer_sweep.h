@@ -15,7 +15,7 @@ namespace zerofleet::cpu::ZF_ISA_NS {
 // Elements that are treated between two prefetches: one cache line of each fp32 array.
 constexpr int64_t kLine = 16;
 
-/// One vector of every array of a tile.
+/// A vector of every array of a tile.
 using Elements = Element<VectorArithmetic>;
 
 template <class Update>

@@ -12,8 +12,8 @@ struct OptimizerTile {
   float* states[2];
   const float* grad;
   int64_t numel;
-  // Where the new master goes besides, rounded; aligned to a cache line. Null where that is done after the tile, or not
-  // wanted.
+  // Second destination of the new master, rounded; aligned to a cache line. Null where that is done after the tile, or
+  // not wanted.
   void* params;
   DType params_dtype;
 };
