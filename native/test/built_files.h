@@ -2,8 +2,8 @@
 
 #include <string>
 
-/// Where the tests find files of the source and build folders. Behind functions, so that no other object holds a path: compiler caches
-/// then serve every checkout.
+/// Paths of the source and build folders for tests. Functions return them, so that no other object holds a path:
+/// compiler caches then serve every checkout.
 namespace zerofleet::test {
 
 std::string golden_dir();

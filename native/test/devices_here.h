@@ -51,7 +51,7 @@ inline Device absent_device() { return {DeviceKind::kCuda, cuda::num_devices()};
 
 using bench::DeviceMachine;
 
-/// What the span of a device holds when all work of the context is done.
+/// Returns the contents of a device's span when all work of the context is done.
 inline std::vector<float> fetched(const Context& context, std::span<const float> values) {
   std::vector<float> host(values.size());
   copy_bytes(context, std::as_writable_bytes(std::span(host)), Device{}, std::as_bytes(values), context.device);
@@ -70,7 +70,7 @@ class DeviceArray {
 
   std::span<T> span() { return buffer_.template as<T>(); }
   std::span<std::byte> bytes() { return {buffer_.data(), buffer_.num_bytes()}; }
-  /// What the array holds when all work of the context is done.
+  /// Returns the array's contents when all work of the context is done.
   std::vector<T> values() const {
     std::vector<T> host(buffer_.num_bytes() / sizeof(T));
     copy_bytes(context_, std::as_writable_bytes(std::span(host)), Device{}, {buffer_.data(), buffer_.num_bytes()},

@@ -30,7 +30,7 @@ struct ReleaseShared {
 };
 
 /// Memory of a test that the host and every device of this machine read and write at one address: where there is a CUDA
-/// device, host memory that is pinned. Whoever queued work on it synchronises before looking at it.
+/// device, host memory that is pinned. Code that queued work on it synchronises before reading it.
 class SharedBytes {
  public:
   SharedBytes() = default;

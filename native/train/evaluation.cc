@@ -10,7 +10,7 @@
 namespace zerofleet {
 namespace {
 
-/// What travels of a leaf; a count of targets is exact in a double.
+/// Exchanged results of a leaf; a count of targets is exact in a double.
 struct LeafLoss {
   double loss_sum = 0;
   double num_targets = 0;

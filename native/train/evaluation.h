@@ -14,7 +14,7 @@ struct EvalResult {
   std::int64_t num_sequences = 0;
 };
 
-/// Who evaluates: N ranks, of which each P next to each other hold all experts together and run their leaves at the same
+/// Evaluating ranks: N, of which each P next to each other hold all experts together and run their leaves at the same
 /// time.
 struct EvalRanks {
   Communicator& world;

@@ -24,7 +24,7 @@ double warmup_lr(const LrSchedule& schedule, std::int64_t steps_done) {
   return schedule.warmup_start_lr + rise * static_cast<double>(steps_done + 1) / static_cast<double>(schedule.warmup_steps);
 }
 
-/// How far the decay that begins after `first_step` steps and takes `num_steps` has come, from 0 to 1.
+/// Progress, from 0 to 1, of the decay that begins after `first_step` steps and takes `num_steps`.
 double progress_of(std::int64_t steps_done, std::int64_t first_step, std::int64_t num_steps) {
   const auto length = static_cast<double>(std::max<std::int64_t>(1, num_steps));
   return std::clamp(static_cast<double>(steps_done - first_step) / length, 0.0, 1.0);

@@ -6,7 +6,7 @@
 
 namespace zerofleet {
 
-/// What an entry does to one setting.
+/// Effect of an entry on one setting.
 struct OverrideChange {
   enum class Kind : std::uint8_t { kKeep, kTakeBack, kSet };
   Kind kind = Kind::kKeep;
@@ -31,7 +31,7 @@ class Overrides {
   /// Throws Error{"invalid_argument"} unless the steps ascend and the values can be a rate and a scale.
   explicit Overrides(std::vector<Override> entries);
 
-  /// What is in force for the step that follows `steps_done` finished ones; nullopt where nothing is.
+  /// Value in force for the step that follows `steps_done` finished ones; nullopt if there is none.
   std::optional<double> lr(std::int64_t steps_done) const { return in_force(steps_done, &Override::lr); }
   std::optional<double> loss_scale(std::int64_t steps_done) const { return in_force(steps_done, &Override::loss_scale); }
 

@@ -26,7 +26,7 @@ std::vector<std::int32_t> most_likely(std::span<const float> logits, std::size_t
   return order;
 }
 
-/// How many of the rising sums it takes to reach `share` of the last one.
+/// Number of the rising sums that it takes to reach `share` of the last one.
 std::size_t reaching(std::span<const double> sums, double share) {
   const auto end = std::ranges::lower_bound(sums, share * sums.back());
   return std::min(static_cast<std::size_t>(end - sums.begin()) + 1, sums.size());

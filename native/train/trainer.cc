@@ -201,7 +201,7 @@ std::vector<MemoryPart> Trainer::memory() const {
                                 {"packed_weights", model_.packed_bytes()}};
   if (config_.device.kind == DeviceKind::kCuda) {
     std::size_t known = zero.params + zero.lane_accumulator + model_.activation_bytes() + model_.packed_bytes();
-    // With offload the rest lies in host memory, but for some of what is on its way.
+    // Offload keeps the rest in host memory, except for some that is in transit.
     if (config_.zero.offload == Offload::kNone) {
       known += zero.grad_shard + zero.master + zero.frozen + zero.moments + zero.send_staging + zero.receive_staging;
     }

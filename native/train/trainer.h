@@ -48,7 +48,7 @@ struct StepResult {
 /// A place in the optimizer state: elements of one parameter, padding left out.
 using OwnedSlice = StateRange;
 
-/// Where a training is, apart from its tensors: what a checkpoint keeps of it. Equal on all ranks.
+/// Progress of a training, apart from its tensors, as a checkpoint stores it. Equal on all ranks.
 struct TrainingPosition {
   std::int64_t step = 0;             // steps done, skipped ones included
   std::int64_t optimizer_steps = 0;  // updates applied
@@ -62,9 +62,9 @@ struct MemoryPart {
   std::size_t num_bytes = 0;
 };
 
-/// One rank's training loop over the components: batches → model → ZeRO optimizer. Between steps it is the state after
-/// `steps_done()` steps; a rank of another world size that loads the same state goes on with the same bits.
-/// Not thread-safe: one call at a time. Errors of the communicator leave the object fit for destruction only.
+/// A rank's training loop over the components: batches → model → ZeRO optimizer. Between steps it is the state after
+/// `steps_done()` steps; a rank of another world size that loads the same state goes on with the same bits. Not
+/// thread-safe: one call at a time. Errors of the communicator leave the object fit for destruction only.
 class Trainer {
  public:
   /// Throws what validate() does; Error{"invalid_argument"} where the communicators are not those of the configuration's
@@ -76,7 +76,7 @@ class Trainer {
   /// Fresh parameters from the seed.
   void initialize();
 
-  /// What this rank owns, in canonical parameter order.
+  /// Slices that this rank owns, in canonical parameter order.
   std::vector<OwnedSlice> slices();
 
   /// Fills owned elements of one state from `begin`. Throws Error{"slice_not_owned"} where they are not this rank's.

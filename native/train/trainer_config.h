@@ -16,7 +16,7 @@
 
 namespace zerofleet {
 
-/// How state and gradients are spread over ranks, and how gradients travel.
+/// Distribution of state and gradients over ranks, and exchange of gradients.
 struct ZeroConfig {
   int stage = 2;
   std::int64_t lanes = 0;  // stage 1 only: partial sums of gradients of a step
@@ -39,8 +39,8 @@ struct TrainerConfig {
   int world_size = 1;
   int num_threads = 1;
   Device device;  // where parameters, activations and, unless offloaded, states lie, and kernels run
-  /// Of a CUDA device: taken before anything else, so that a training that does not fit ends here, and none of its steps
-  /// has to ask for more. 0: nothing is taken in advance.
+  /// CUDA device memory taken before anything else: a training that does not fit fails here, and none of its steps has
+  /// to request more. 0: nothing is taken in advance.
   std::size_t reserved_bytes = 0;
   CpuIsa cpu_isa = CpuIsa::kGeneric;
 
@@ -64,7 +64,8 @@ struct TrainerConfig {
 /// Throws Error{"invalid_argument" or a more telling code} for values that cannot train, e.g. "too_many_ranks".
 void validate(const TrainerConfig& config);
 
-/// What the configuration says to the ZeRO core. Throws as resolve_param_groups() does, for patterns that match nothing.
+/// Returns the ZeRO core's options of the configuration. Throws as resolve_param_groups() does, for patterns that match
+/// nothing.
 ZeroOptions zero_options(const TrainerConfig& config);
 
 }  // namespace zerofleet

@@ -30,7 +30,7 @@ class Builder {
     return {weight, zeros(name + ".bias", out), out};
   }
 
-  /// What is added while it lives belongs to one expert.
+  /// Marks parameters added during its lifetime as belonging to one expert.
   class OfExpert {
    public:
     OfExpert(Builder& builder, int number) : builder_(builder) { builder_.expert_ = number; }

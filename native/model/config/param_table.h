@@ -10,7 +10,7 @@
 
 namespace zerofleet {
 
-/// Where the parameters of a norm stand in the canonical order; RMSNorm has no bias.
+/// Positions of a norm's parameters in the canonical order; RMSNorm has no bias.
 struct NormPlace {
   std::size_t weight = 0;
   std::optional<std::size_t> bias;
@@ -26,18 +26,18 @@ struct LinearPlace {
 /// Matrices that are multiplied with the same input, their outputs side by side.
 using LinearPlaces = std::vector<LinearPlace>;
 
-/// Of the norms of query and key heads.
+/// Positions of the norms of query and key heads.
 struct QkNormPlace {
   std::size_t query = 0, key = 0;
 };
 
-/// Of one dense MLP, or of one expert.
+/// Positions of one dense MLP, or of one expert.
 struct DensePlace {
   LinearPlaces inner;  // gate and up, or GPT-2's one
   LinearPlaces outer;  // down
 };
 
-/// With experts: the router's matrix and each expert's, dense is empty then.
+/// Positions of an MLP. For an MLP with experts: the router's matrix and each expert's; dense is empty then.
 struct MlpPlace {
   DensePlace dense;
   LinearPlaces router;
@@ -53,7 +53,7 @@ struct LayerPlace {
   MlpPlace mlp;
 };
 
-/// How matrices lie in memory: (out, in), or (in, out) as in GPT-2's Conv1D, where every input has one matrix.
+/// Memory layout of matrices: (out, in), or (in, out) as in GPT-2's Conv1D, where every input has one matrix.
 enum class WeightLayout : std::uint8_t { kOutIn, kInOut };
 
 /// The parameters of a model, with Hugging Face names and shapes, in canonical order, which is about the order of the

@@ -18,20 +18,20 @@
 #include "model/layers/values.h"
 #include "model/layers/weight_use.h"
 
-// What all blocks of a layer (norms, attention, MLPs) have in common. A block has its parameters' places, their packed
+// Types shared by all blocks of a layer (norms, attention, MLPs). A block has its parameters' places, their packed
 // copies, what it keeps from forward to backward (Kept: one per layer, or one in all with activation checkpointing) and
 // what its backward works in (Work: shared by all layers). The sizes of both stand beside their allocations, because a
 // memory estimate repeats them. There D is hidden_size, I intermediate_size, H heads, Q = H · head_dim, KV = key/value
 // heads · head_dim, QKV = Q + 2·KV, M = micro-batch · sequence length, e bytes of an element of the compute dtype, and
-//   row(c)       bytes of a tensor's row: c·e, plus 64 where c·e is a multiple of 2048 (see Tensor)
-//   packed(k, n) bytes of an operand: 4 · steps(k) · (n rounded up to 32), where steps(k) is k/2 rounded up with pairs
-//                (bf16 on a path that multiplies bf16), else k (see PackedMatrix)
+// row(c)       bytes of a tensor's row: c·e, plus 64 where c·e is a multiple of 2048 (see Tensor) packed(k, n) bytes of
+// an operand: 4 · steps(k) · (n rounded up to 32), where steps(k) is k/2 rounded up with pairs (bf16 on a path that
+// multiplies bf16), else k (see PackedMatrix)
 namespace zerofleet {
 
 class RouterTally;
 class RowExchange;
 
-/// Where kernels run and what they compute in, for all parts of a model.
+/// Device, compute types and settings that all parts of a model share.
 struct ModelContext {
   Context ctx;
   ModelConfig config;
@@ -46,7 +46,7 @@ struct ModelContext {
   Tensor tensor(std::int64_t rows, std::int64_t cols) const { return Tensor(ctx, dtype, rows, cols); }
 };
 
-/// How many sequences of how many tokens.
+/// Shape of a pass: number of sequences and their length in tokens.
 struct PassShape {
   std::int64_t batch = 0;
   std::int64_t length = 0;
@@ -67,11 +67,11 @@ struct Pass {
   Indices lengths = {};                           // (B) as in LeafInput, or empty
 
   std::int64_t rows() const { return shape.rows(); }
-  /// Where dropout is not null.
+  /// Requires that dropout is not null.
   DropoutKey dropout_key(std::uint32_t site) const { return {dropout->seed, dropout->step, dropout->leaf, site}; }
 };
 
-/// One pointer per parameter to elements of the compute dtype.
+/// Parameters: a pointer per parameter to elements of the compute dtype.
 using ParamPointers = std::span<const std::byte* const>;
 
 /// Takes a finished gradient of parameter `param`.

@@ -5,7 +5,7 @@
 
 namespace zerofleet {
 
-/// Which micro-batch of a training this is. The masks of dropout depend on it, on their place in the model and on the
+/// Identity of a micro-batch in a training. The masks of dropout depend on it, on their place in the model and on the
 /// element, and on nothing else.
 struct LeafKey {
   std::uint64_t seed = 0;
@@ -13,7 +13,7 @@ struct LeafKey {
   std::uint64_t leaf = 0;
 };
 
-/// One micro-batch of B sequences of T tokens.
+/// A micro-batch of B sequences of T tokens.
 struct LeafInput {
   std::span<const std::int32_t> tokens;   // (B, T)
   std::span<const std::int32_t> targets;  // (B, T); -100 does not count

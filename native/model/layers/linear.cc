@@ -24,7 +24,8 @@ Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, 
   source_backward_.rows = in_first ? SourceRows::kAlongN : SourceRows::kAlongK;
 }
 
-// With packed copies Σ packed(in, out of each matrix), and from the first backward on packed(out of all, in) too.
+// Bytes of the packed copies: Σ packed(in, out of each matrix), and from the first backward on packed(out of all, in)
+// too.
 std::size_t Linear::packed_bytes() const {
   std::size_t num_bytes = packed_backward_.num_bytes();
   for (const PackedMatrix& operand : packed_forward_) num_bytes += operand.num_bytes();

@@ -25,13 +25,13 @@ struct LinearGradients {
   std::vector<Tensor> weights;             // fp32, shapes of the parameters
   std::vector<Values<float>> biases;       // (out) of each matrix that has one
   std::shared_ptr<PackedMatrix> operand;   // (M, in), or (M, out) for weights that are stored as (in, out)
-  bool is_spare = false;                  // somebody else's
+  bool is_spare = false;                  // belongs to another object
 };
 
 /// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side.
 class Linear {
  public:
-  /// Whether x has as many rows in every call.
+  /// Number of rows of x: the same in every call, or varying.
   enum class RowCount : std::uint8_t { kFixed, kVaries };
 
   Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use, RowCount rows = RowCount::kFixed);
@@ -46,15 +46,15 @@ class Linear {
 
   /// x: (M, in); y: (M, out). With an epilogue only for one matrix.
   void forward(const ModelContext& model, const Matrix& x, const Matrix& y, const GemmEpilogue& epilogue = {}) const;
-  /// With the outputs apart: (M, out of each matrix).
+  /// Computes the outputs separately: (M, out of each matrix).
   void forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const;
 
   /// dx: (M, in), overwritten; the epilogue is of its product. Emits the gradients from the last matrix to the first.
   void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
                 const EmitGrad& emit, const GemmEpilogue& epilogue = {}) const;
 
-  /// What forward() and backward() compute as products, for one gemm() over several of these. row_range: as in
-  /// GemmProblem, which rows of both matrices take part.
+  /// Appends the products of forward() and backward(), so that one gemm() computes several of these. row_range: as in
+  /// GemmProblem, the rows of both matrices that take part.
   void add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
                    const std::int32_t* row_range = nullptr) const;
   void add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems,

@@ -17,7 +17,7 @@ struct Residual {
 /// A norm over the rows of the residual stream, fused with the addition before it.
 class Norm {
  public:
-  /// What the backward needs beside the norm's input.
+  /// Input of the backward beside the norm's input.
   struct Kept {
     Values<float> rstd;  // (M)
     Values<float> mean;  // (M), of LayerNorm

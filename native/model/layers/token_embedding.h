@@ -10,7 +10,7 @@
 
 namespace zerofleet {
 
-/// What enters the first layer: the embedding of each token, with learned positions that of its position too.
+/// Input of the first layer: the embedding of each token, plus that of its position if positions are learned.
 class TokenEmbedding {
  public:
   TokenEmbedding(const ModelContext& model, const ParamTable& table);
@@ -22,7 +22,7 @@ class TokenEmbedding {
   Residual forward(const ModelContext& model, const Pass& pass, const Indices& tokens,
                    const Matrix& input, const Matrix& tokens_part, const Matrix& added) const;
 
-  /// What the backward works in; the gradient of the tokens' table is shared with the output projection.
+  /// Work space of the backward; the gradient of the tokens' table is shared with the output projection.
   struct Work {
     /// For passes of that many rows.
     Work(const ModelContext& model, const ParamTable& table, std::int64_t rows);

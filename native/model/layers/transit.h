@@ -10,7 +10,7 @@
 #include "kernels/common/indices.h"
 #include "kernels/embedding/embedding.h"
 
-// What a leaf takes from the host to the device and back. On a CPU both are one place, and nothing moves.
+// Transfers of a leaf between host and device. On a CPU both are one place, and nothing moves.
 namespace zerofleet {
 
 /// Whole numbers of the host for kernels.
@@ -34,7 +34,7 @@ class GroupUpload {
   /// For at most `capacity` numbers at a time.
   GroupUpload(const Context& ctx, std::int64_t capacity) : upload_(ctx, 2 * capacity + 1) {}
 
-  /// What an earlier call gave is void. On a CPU nothing is done.
+  /// Invalidates the result of the previous call. On a CPU nothing is done.
   PositionGroups upload(const Context& ctx, const Indices& numbers);
 
  private:

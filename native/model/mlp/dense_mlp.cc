@@ -7,7 +7,7 @@
 namespace zerofleet {
 namespace {
 
-/// Which GELU is between the two products of an MLP; none: a gate, silu(x₁) · x₂ (swiglu).
+/// GELU between the two products of an MLP; none: a gate, silu(x₁) · x₂ (swiglu).
 std::optional<GeluKind> gelu_of(MlpType type) {
   switch (type) {
     case MlpType::kSwiglu: return std::nullopt;

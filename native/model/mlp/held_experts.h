@@ -22,7 +22,7 @@ class HeldExperts {
  public:
   HeldExperts(const ModelContext& model, std::span<const DensePlace> places);
 
-  /// What the forward keeps for the backward. It grows with R.
+  /// State that the forward keeps for the backward. It grows with R.
   struct Kept {
     Kept(const ModelContext& model, std::int64_t rows);
     /// Makes room for R = `rows`; what was kept is lost.
@@ -34,7 +34,7 @@ class HeldExperts {
     Tensor act;       // (R, I)
   };
 
-  /// What the backward works in, shared by all layers.
+  /// Work space of the backward, shared by all layers.
   struct Work {
     Work(const ModelContext& model, std::int64_t rows, const HeldExperts& experts);
     void resize(const ModelContext& model, std::int64_t rows);

@@ -10,13 +10,13 @@ namespace zerofleet {
 /// The position-wise part of a layer.
 class Mlp {
  public:
-  /// What one forward keeps for its backward; each kind of MLP has its own.
+  /// State that a forward keeps for its backward; each kind of MLP has its own.
   struct Kept {
     virtual ~Kept() = default;
     virtual std::size_t num_bytes() const = 0;
   };
 
-  /// What the backward works in, shared by all layers.
+  /// Work space of the backward, shared by all layers.
   struct Work {
     virtual ~Work() = default;
     virtual std::size_t num_bytes() const = 0;

@@ -93,7 +93,7 @@ void with_room_for(const RowPlan& plan, const Body& body) {
   }
 }
 
-/// Those that this rank holds.
+/// Returns the experts that this rank holds.
 std::span<const DensePlace> held_here(const ModelContext& model, std::span<const DensePlace> experts) {
   if (model.row_exchange == nullptr) return experts;
   const Range& held = model.row_exchange->experts();

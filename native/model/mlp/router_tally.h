@@ -11,7 +11,7 @@
 
 namespace zerofleet {
 
-/// What routers choose in a leaf, added up over its layers where they run: the host hears of it at the leaf's end.
+/// Router load of a leaf, added up over its layers on the device: the host reads it at the leaf's end.
 class RouterTally {
  public:
   /// num_experts: 0 in models without; nothing is to be added then.
@@ -26,7 +26,7 @@ class RouterTally {
 
   /// Queues the sums' way to the host, behind all that the context has queued so far.
   void fetch(const Context& ctx);
-  /// What they were at the last fetch(), for which it waits.
+  /// Returns the load at the last fetch(), for which it waits.
   RouterLoad load() const;
 
  private:

@@ -14,7 +14,7 @@
 
 namespace zerofleet {
 
-/// Which rows of one layer go where. A rank's rows are its leaf's (token, choice) pairs, sorted by expert as in
+/// Source and destination of a layer's rows. A rank's rows are its leaf's (token, choice) pairs, sorted by expert as in
 /// ExpertGroups; an expert's rows are those of all P leaves, leaf by leaf in their order, so that its products don't
 /// depend on which ranks compute the leaves.
 struct RowPlan {

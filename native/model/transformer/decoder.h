@@ -23,7 +23,7 @@ class Decoder {
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
 
-  /// As Transformer's: one pointer per ParamSpec, not owned, then params_changed() before the first token.
+  /// Same contract as Transformer's: a pointer per ParamSpec, not owned, then params_changed() before the first token.
   void bind_params(std::span<const std::byte* const> params);
   void params_changed();
 

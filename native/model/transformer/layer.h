@@ -10,12 +10,12 @@
 
 namespace zerofleet {
 
-/// One layer: stream + attention(norm(stream)), then that + MLP(norm(that)).
+/// A transformer layer: stream + attention(norm(stream)), then that + MLP(norm(that)).
 class Layer {
  public:
   Layer(const ModelContext& model, const LayerPlace& place, std::size_t number);
 
-  /// What the forward keeps for the backward beside the layer's input.
+  /// State that the forward keeps for the backward beside the layer's input.
   struct Kept {
     Kept(const ModelContext& model, const PassShape& shape, const Layer& layer);
     std::size_t num_bytes() const;

@@ -21,7 +21,7 @@ class LayerStack {
   std::size_t packed_bytes() const;
   std::size_t activation_bytes() const;
 
-  /// Where the residual stream that enters the first layer belongs. (M, D)
+  /// Destination of the residual stream that enters the first layer. (M, D)
   Matrix input(std::int64_t rows) const { return inputs_.front().first_rows(rows); }
 
   /// `stream` enters the first layer; input() is its x, or its sum where there is a delta. The result's x + delta is the

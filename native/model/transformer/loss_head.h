@@ -18,7 +18,7 @@ constexpr std::int64_t kMaxLogitsBytes = std::int64_t{16} << 20;
 /// Gradients of logits that exist at once.
 constexpr std::int64_t kMaxLogitGradientBytes = std::int64_t{64} << 20;
 
-/// As many times kLogitRows as fit into max_bytes (at least one), but no more than max_rows.
+/// Returns the largest multiple of kLogitRows that fits into max_bytes (at least one), but no more than max_rows.
 std::int64_t logit_rows_for(std::int64_t row_bytes, std::int64_t max_rows, std::int64_t max_bytes);
 
 /// The output projection fused with softmax cross-entropy, a chunk of token rows at a time, whose gradients of logits fit
@@ -31,7 +31,7 @@ class LossHead {
   /// weight: (V, D) of the compute dtype; it must stay where it is until the next call.
   void pack(const ModelContext& model, const void* weight);
 
-  /// Where the gradient of grad_scale · loss_sum goes.
+  /// Destination of the gradient of grad_scale · loss_sum.
   struct Gradients {
     Matrix normed;  // (M, D) compute dtype
     Matrix weight;  // (V, D) fp32, overwritten
@@ -47,7 +47,7 @@ class LossHead {
   /// Logits of one row of (1, D); logits: (V).
   void logits(const ModelContext& model, const Matrix& row, std::span<float> logits);
 
-  /// Of the logits and operands of a chunk of rows, and of the packed weight.
+  /// Bytes of the logits and operands of a chunk of rows, and of the packed weight.
   std::size_t activation_bytes() const;
   std::size_t packed_bytes() const { return forward_.num_bytes(); }
 

@@ -20,7 +20,7 @@ namespace zerofleet {
 /// Takes one finished gradient: index into param_specs() and its elements, which are valid during the call only.
 using GradCallback = std::function<void(std::size_t param, std::span<const float> grad)>;
 
-/// What losses are multiplied by before their gradients are taken: sums over targets, and the leaf's auxiliary loss.
+/// Factors of the losses before their gradients are taken: sums over targets, and the leaf's auxiliary loss.
 struct GradScale {
   GradScale(float of_loss, float of_aux_loss = 0) : loss(of_loss), aux_loss(of_aux_loss) {}  // NOLINT: mostly one number
   float loss;
@@ -33,19 +33,20 @@ struct LeafResult {
   double aux_loss = 0;           // router_aux_loss_coef · the routers' load balancing loss over all layers; not in loss_sum
 };
 
-/// How a model runs.
+/// Execution options of a model.
 struct TransformerOptions {
   /// Keep each layer's input only and run the layer again before its backward; the same bits.
   bool checkpoint_activations = false;
-  /// Of experts there are always packed copies, for the few rows of each.
+  /// Use of weights; experts always have packed copies, for the few rows of each.
   WeightUse weights = WeightUse::kPackedCopies;
-  /// With others that hold sets of the experts, each of these ranks runs its own leaf, and all call the same methods in
-  /// the same order. Gradients of an expert come on the rank that holds it, for the sum of the losses of these leaves; the
-  /// number of sets is part of what the bits depend on. Null: all experts are here. It must outlive the model.
+  /// Exchange with the ranks that hold the other sets of experts. Each of these ranks runs its own leaf, and all call
+  /// the same methods in the same order. Gradients of an expert arrive on the rank that holds it, for the sum of the
+  /// losses of these leaves; the bits depend on the number of sets. Null: all experts are here. It must outlive the
+  /// model.
   ExpertExchange* experts = nullptr;
 };
 
-/// One decoder-only transformer with explicit forward and backward for micro-batches of one shape (B, T).
+/// A decoder-only transformer with explicit forward and backward for micro-batches of one shape (B, T).
 ///
 /// Every result is a function of parameters, tokens and instruction-set path alone: work is cut into tiles that depend
 /// on shapes only, and no sum is split between threads. In bf16 and fp16 the activations and the residual stream, and
@@ -61,8 +62,8 @@ class Transformer {
   Transformer(Transformer&&) noexcept;
   Transformer& operator=(Transformer&&) noexcept;
 
-  /// One pointer per ParamSpec to elements of the compute dtype, null for experts that other ranks hold. Not owned: they
-  /// must outlive this object or the next bind_params(). Call params_changed() before the first pass.
+  /// Binds a pointer per ParamSpec to elements of the compute dtype, null for experts that other ranks hold. Not owned:
+  /// they must outlive this object or the next bind_params(). Call params_changed() before the first pass.
   void bind_params(std::span<const std::byte* const> params);
 
   /// Refreshes what is derived from the parameters (packed copies). To be called after each change of their contents.

@@ -1,4 +1,4 @@
-// One set of cases for every communicator that runs without special hardware.
+// Cases for every communicator that runs without special hardware.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ void check_collectives(Communicator& comm) {
     check_all_gather(comm);
     comm.barrier();
   }
-  // Nobody sends anything: a round that is empty on all ranks.
+  // No rank sends anything: a round that is empty on all ranks.
   const std::vector<Range> nothing(static_cast<std::size_t>(comm.world_size()));
   comm.all_to_all({}, nothing, {}, nothing);
   comm.all_gather({}, nothing);

@@ -17,7 +17,7 @@ TEST_CASE("sent bytes: every piece that leaves its rank counts once per receiver
   for (std::size_t rank = 0; rank < kWorld; ++rank) {
     threads.emplace_back([&, rank, comm = std::move(comms[rank])]() mutable {
       CountingComm counting(std::move(comm));
-      // Piece d has 10 (d + 1) bytes for everybody.
+      // Piece d has 10 (d + 1) bytes on every rank.
       const std::vector<Range> pieces{{0, 10}, {10, 30}, {30, 60}};
       std::vector<std::byte> data(60), recv(90);
       const auto own = static_cast<std::int64_t>(10 * (rank + 1));

@@ -16,7 +16,7 @@ std::vector<std::string> all_well(int world_size) {
   return std::vector<std::string>(static_cast<std::size_t>(world_size), "none");
 }
 
-/// What the ranks of the world learn from a gather within their groups: the world's ranks of each.
+/// Checks that a gather within each group returns the world ranks of its members.
 void check_members(Communicator& group, int world_rank, const std::function<int(int)>& world_rank_of) {
   std::vector<std::byte> ranks(static_cast<std::size_t>(group.world_size()));
   std::vector<Range> pieces;

@@ -1,4 +1,4 @@
-// What is NCCL's own about nccl_comm; the cases that it shares with other communicators are in their files.
+// Cases that are specific to nccl_comm; those that it shares with other communicators are in their files.
 #include <doctest/doctest.h>
 
 #include <atomic>

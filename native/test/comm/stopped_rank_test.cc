@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// One end of a connection over which two processes exchange the keys of their stores.
+/// An end of a connection over which two processes exchange the keys of their stores.
 class KeyRelay {
  public:
   explicit KeyRelay(int fd) : fd_(fd), store_([this](const std::string& key, const KvStore::Bytes& value) {

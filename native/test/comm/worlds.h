@@ -63,7 +63,7 @@ inline std::vector<std::string> run_gloo_world(int world_size, const RankBody& b
   });
 }
 
-/// Of these ways to meet, all that this build has.
+/// Returns those of the given transports that this build has.
 inline std::vector<RunWorld> built_in(std::vector<RunWorld> worlds) {
   if (!gloo_built_in()) std::erase(worlds, &run_gloo_world);
   return worlds;

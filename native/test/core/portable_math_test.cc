@@ -78,7 +78,7 @@ TEST_CASE("exp, log, sine and cosine are within 1 ulp of the exact values") {
   }
   const auto sine_of_turns = [](double x) { return portable::sin_cos_of_turns(x).sin; };
   const auto cosine_of_turns = [](double x) { return portable::sin_cos_of_turns(x).cos; };
-  // Of an angle up to a quarter turn, so that the rounding of 2π x is not seen in the result.
+  // Uses an angle up to a quarter turn, so that the rounding of 2π x is not seen in the result.
   CHECK(worst(0, 0.5, sine_of_turns, [](long double x) { return std::sin(2 * kPi * std::min(x, 0.5L - x)); }) < 1);
   CHECK(worst(0, 0.5, cosine_of_turns, [](long double x) { return std::sin(2 * kPi * (0.25L - x)); }) < 1);
 }

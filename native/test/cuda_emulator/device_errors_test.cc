@@ -1,4 +1,4 @@
-// What becomes of a device that has no memory left, or fails.
+// Behaviour of a device that runs out of memory or fails.
 #include <doctest/doctest.h>
 
 #include <array>

@@ -1,9 +1,7 @@
-// Which devices a process sees, and what is wrong with them: for tests of programs that know nothing of the emulation, by
-// the environment.
-//   ZF_EMULATED_GPUS        how many there are, 1 by default; a process computes on the first that it sees
-//   CUDA_VISIBLE_DEVICES    as CUDA reads it, of UUIDs
-//   ZF_EMULATED_MEMORY_MIB  of each device
-//   ZF_EMULATED_FAULT       "UUID status launch": that device fails so from that launch of a process on
+// Visible devices of a process and their faults, set by the environment for tests of programs that do not know of the
+// emulation. ZF_EMULATED_GPUS        how many there are, 1 by default; a process computes on the first that it sees
+// CUDA_VISIBLE_DEVICES    as CUDA reads it, of UUIDs ZF_EMULATED_MEMORY_MIB  of each device ZF_EMULATED_FAULT
+// "UUID status launch": that device fails so from that launch of a process on
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

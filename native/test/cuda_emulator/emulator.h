@@ -32,7 +32,7 @@ void fail_with(cudaError_t status);
 
 /// Between here and the parts of the emulator.
 int num_visible_devices();
-/// What the environment asks for (devices.cc), at the launch with this number.
+/// Injects the fault that the environment requests (devices.cc), at the launch with this number.
 void fail_as_asked(std::int64_t launch);
 void run_grid(const dim3& grid, const dim3& block, std::size_t shared_bytes, const std::function<void()>& thread);
 

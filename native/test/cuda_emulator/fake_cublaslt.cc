@@ -104,7 +104,7 @@ struct Job {
   const std::byte* workspace;
 };
 
-/// What the epilogue makes of a sum; `at` is its place in the second matrix.
+/// Applies the epilogue to a sum; `at` is its place in the second matrix.
 float put_through(const MatmulDesc& desc, DType dtype, std::int64_t at, float sum) {
   if ((desc.epilogue & kGelu) != 0) {
     store(desc.aux, dtype, at, sum);
@@ -153,7 +153,7 @@ bool fits(const MatmulDesc& desc, const Layout& a, const Layout& b, const Layout
   return m == d.rows && n == d.cols && k == b_k && a.stride >= a.rows && b.stride >= b.rows && d.stride >= d.rows;
 }
 
-/// Whether all that the epilogue asks for is there: the bias and its type, and a second matrix whose leading dimension
+/// Returns true if the epilogue has all its inputs: the bias and its type, and a second matrix whose leading dimension
 /// is a multiple of 8 and no less than D's rows. There is no epilogue for both a bias and a gradient here.
 bool is_complete(const MatmulDesc& desc, const Layout& d) {
   constexpr std::uint32_t kKnown[] = {1, kBias, kGelu | kAux, kGelu | kAux | kBias, kGeluGradient | kAux};
@@ -181,7 +181,7 @@ ZF_EXPORT int cublasLtDestroy(void*) { return kSuccess; }
 ZF_EXPORT int zf_num_heuristics() { return num_heuristics; }
 /// Products with GELU in their epilogue.
 ZF_EXPORT int zf_num_gelus() { return num_gelus; }
-/// Whether it has algorithms for these.
+/// Sets whether the library has algorithms for GELU epilogues.
 ZF_EXPORT void zf_have_gelu(bool have) { has_gelu = have; }
 
 ZF_EXPORT int cublasLtMatmulDescCreate(MatmulDesc** desc, int compute, int scale) {

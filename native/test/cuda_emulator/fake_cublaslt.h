@@ -20,7 +20,7 @@ class FakeCublaslt {
   int num_heuristics() const { return entry<int()>("zf_num_heuristics")(); }
   /// Products with GELU or its gradient in their epilogue so far.
   int num_gelus() const { return entry<int()>("zf_num_gelus")(); }
-  /// Whether it has algorithms for these.
+  /// Sets whether the library has algorithms for GELU epilogues.
   void have_gelu(bool have) const { entry<void(bool)>("zf_have_gelu")(have); }
 
  private:

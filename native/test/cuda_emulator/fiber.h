@@ -13,7 +13,8 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Where resume() goes next. The last body must have ended, or is given up: nothing of its stack is destroyed.
+  /// Sets the body that resume() enters next. The last body must have ended, or is abandoned: nothing of its stack is
+  /// destroyed.
   void start(const std::function<void()>& body);
   /// Runs it until it calls pause() or ends. True when it has ended.
   bool resume();

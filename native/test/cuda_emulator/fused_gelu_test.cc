@@ -58,7 +58,7 @@ DEVICE_TEST_CASE("a GPT-2's layer starts two kernels less where products have GE
   const EnvironmentVariable library("ZF_CUBLASLT", ZF_FAKE_CUBLASLT);
   const FakeCublaslt fake(ZF_FAKE_CUBLASLT);
   for (const bool checkpointing : {false, true}) {
-    // With checkpointing the last layer's values are still there.
+    // Checkpointing keeps the last layer's values.
     const std::int64_t layers = 2, gelus = kLeaves * (2 * layers + (checkpointing ? layers - 1 : 0));
     Gpt2Job job;
     job.config.activation_checkpointing = checkpointing;

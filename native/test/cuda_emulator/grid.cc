@@ -30,7 +30,7 @@ struct Thread {
   unsigned parity = 0;                      // of the exchanges of which it is the lowest lane
 };
 
-/// What the lanes of an exchange brought, by its lowest lane. There are two: a lane takes part in one exchange per pass
+/// Values of an exchange between lanes, by its lowest lane. There are two: a lane takes part in one exchange per pass
 /// over the threads, and reads its result in the pass after, before the exchange after that is written.
 using Lanes = std::array<std::array<std::array<std::byte, 32 * kLaneBytes>, 2>, 32>;
 
@@ -40,7 +40,7 @@ struct Meeting {
 };
 using Meetings = std::array<Meeting, 32>;  // by the lowest lane of the mask
 
-/// What one thread of the host needs to run blocks; kept, because stacks are large.
+/// State of a host thread that runs blocks; kept, because stacks are large.
 struct Machine {
   std::vector<std::unique_ptr<Thread>> threads;
   std::vector<Lanes> lanes;        // by warp
@@ -63,7 +63,7 @@ Machine& machine() {
   std::abort();
 }
 
-/// Whether the lane is the last one of its mask.
+/// Returns true if the lane is the last one of its mask.
 bool last_of_mask(Machine& m, std::size_t warp, std::size_t lane, unsigned mask) {
   Meeting& meeting = m.meetings[warp][static_cast<std::size_t>(std::countr_zero(mask))];
   if (meeting.arrived != 0 && meeting.mask != mask)

@@ -1,4 +1,4 @@
-// What the host asks of the device: how often it starts something, and how often it waits.
+// Number of operations that the host starts on the device, and number of times that it waits.
 #include <doctest/doctest.h>
 
 #include <deque>
@@ -21,7 +21,7 @@ emulator::Counts operator-(const emulator::Counts& a, const emulator::Counts& b)
           a.waits - b.waits};
 }
 
-/// What one step costs when all memory is there.
+/// Counts of one step when all memory is allocated.
 emulator::Counts counts_of_step(TinyJob& job) {
   emulator::Counts counts;
   job.on_ranks(1, 1, [&](Trainer& trainer) {
@@ -72,7 +72,7 @@ DEVICE_TEST_CASE(
   CHECK(third.waits == second.waits);
 }
 
-// What a router chose is known to the device alone: beside what every leaf waits for, the host waits for the load of all
+// A router's choices are known to the device alone: beside the waits of every leaf, the host waits for the load of all
 // layers once, when the leaf is over. Here both layers' forwards run twice.
 DEVICE_TEST_CASE("experts: a leaf starts the same work whatever its routers choose, and no layer is waited for") {
   TinyJob job(DType::kBF16);

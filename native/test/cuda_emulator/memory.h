@@ -9,7 +9,7 @@ namespace zerofleet::emulator {
 void* take(std::size_t num_bytes);
 /// False for memory that take() did not give.
 bool give_back(void* data);
-/// Whether all of it lies in one piece of the device's memory that was taken.
+/// Returns true if the whole range lies in one allocation of the device.
 bool on_device(const void* data, std::size_t num_bytes);
 
 struct MemorySizes {

@@ -10,7 +10,7 @@ namespace zerofleet::emulator {
 void* take_from_pool(std::size_t num_bytes, bool& grew);
 /// Marks memory as free for the books; give_back() ends its life. False for memory of no pool.
 bool free_in_pool(void* data);
-/// What the pool may keep beyond what is in use.
+/// Sets the bytes that the pool may keep beyond those in use.
 void set_pool_threshold(std::size_t num_bytes);
 /// The peak becomes what is in use.
 void reset_pool_peak();

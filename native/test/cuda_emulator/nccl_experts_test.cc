@@ -99,7 +99,7 @@ std::vector<std::string> on_nccl_ranks(const NcclJob& job, int world_size, const
   });
 }
 
-/// What a step of all ranks costs when all memory is there.
+/// Counts of a step of all ranks when all memory is allocated.
 emulator::Counts counts_of_step(const NcclJob& job, int world_size) {
   emulator::Counts before, after;
   std::barrier all_here(world_size);

@@ -90,7 +90,7 @@ inline Table added(const Table& a, const Table& b) {
   return sum;
 }
 
-/// One row of fp32 values.
+/// A matrix of one row of fp32 values.
 inline HostMatrix row_of(std::span<const float> values) {
   HostMatrix row(DType::kF32, 1, std::ssize(values));
   for (std::size_t j = 0; j < values.size(); ++j) row.set(0, static_cast<std::int64_t>(j), values[j]);

@@ -12,7 +12,7 @@
 
 namespace zerofleet::test {
 
-/// One case of a file that test/golden/make_golden_kernels.py writes: words, each followed by values.
+/// A case of a file that test/golden/make_golden_kernels.py writes: words, each followed by values.
 struct GoldenFacts {
   std::string name;
   std::map<std::string, std::vector<std::string>> words;

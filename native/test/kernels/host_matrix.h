@@ -118,7 +118,7 @@ inline Table numeric_gradient(const std::function<double(const Table&)>& f, cons
 
 constexpr DType kAllDTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
 
-/// What a result may be off: rounding of the sums in fp32, or of the result to three times its unit roundoff.
+/// Tolerance of a result: rounding of the sums in fp32, or of the result to three times its unit roundoff.
 inline double tolerance(DType dtype) {
   switch (dtype) {
     case DType::kF32: return 2e-6;

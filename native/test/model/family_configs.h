@@ -12,7 +12,7 @@ struct FamilyConfig {
   ModelConfig config;
 };
 
-/// One small model per family, with all that the family can have, dropout included.
+/// A small model per family, with all features that the family can have, dropout included.
 std::vector<FamilyConfig> family_configs();
 
 }  // namespace zerofleet::test

@@ -21,7 +21,7 @@ class GoldenModel {
  public:
   GoldenModel(const GoldenFile& golden, const Context& ctx, DType dtype, const TransformerOptions& options = {});
 
-  /// With gradients of grad_factor · the file's grad_scale · loss_scale.
+  /// Runs the pass with gradients of grad_factor · the file's grad_scale · loss_scale.
   GoldenPass run(float loss_scale = 1, float grad_factor = 1);
   /// Logits after the first sequence, which a decoder takes whole.
   std::vector<float> last_logits() const;

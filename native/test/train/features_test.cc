@@ -33,7 +33,7 @@ struct Seen {
   std::vector<double> losses;
 };
 
-/// What the steps of a fresh run on one rank report.
+/// Runs the steps of a fresh run on one rank and returns their reports.
 Seen run_and_see(TinyJob& job, int num_steps) {
   Seen seen;
   job.on_ranks(1, 2, [&](Trainer& trainer) {

@@ -69,7 +69,7 @@ TEST_CASE("warm-up from a start rate, linear and logarithmic") {
   CHECK(schedule.at(0) == doctest::Approx(0.28));
   CHECK(schedule.at(9) == doctest::Approx(1.0));
   schedule.warmup_type = WarmupType::kLog;
-  // As DeepSpeed's WarmupLR: start + (peak - start) · log(i + 1) / log(warmup_steps).
+  // Same as DeepSpeed's WarmupLR: start + (peak - start) · log(i + 1) / log(warmup_steps).
   CHECK(schedule.at(0) == 0.2);
   CHECK(schedule.at(1) == doctest::Approx(0.2 + 0.8 * 0.3010299956639812));
   CHECK(schedule.at(4) == doctest::Approx(0.2 + 0.8 * 0.6989700043360189));

@@ -17,7 +17,7 @@ namespace {
 const std::vector<float> kLogits{std::log(0.3F), std::log(0.1F), std::log(0.4F), std::log(0.2F)};
 constexpr int kDraws = 4000;
 
-/// How often each token comes in draws at places 0, 1, …, as shares of all.
+/// Frequencies of each token in draws at places 0, 1, …, as shares of all.
 std::vector<double> shares(const SampleOptions& options) {
   std::vector<double> counts(kLogits.size());
   for (std::uint32_t place = 0; place < kDraws; ++place) {

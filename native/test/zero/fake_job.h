@@ -62,7 +62,7 @@ struct FakeJob {
   CpuIsa isa = best_cpu_isa();
   int num_threads = 1;
   bool reversed_arrival = true;  // as backward does it
-  /// What a test does to the gradient of a parameter before it is handed in, and whether it is.
+  /// Changes the gradient of a parameter before it is handed in; returns whether to hand it in.
   std::function<bool(std::int64_t step, std::int64_t leaf, std::size_t param, std::vector<float>& grad)> change;
 
   FakeJob() {

@@ -10,8 +10,8 @@
 
 namespace zerofleet::test {
 
-/// The state of all ranks put together, as a checkpoint has it: per state, per parameter, all elements; NaN where nobody
-/// saved anything.
+/// The state of all ranks put together, as a checkpoint has it: per state, per parameter, all elements; NaN where no
+/// rank saved anything.
 struct FullState {
   std::vector<std::vector<float>> values[kMaxStates];
 
@@ -36,7 +36,7 @@ struct FullState {
       zero.copy_state(range.state, range.param, range.elements.begin, at(range));
     }
   }
-  /// What is here of the rank's states.
+  /// Loads the rank's part of the states.
   void load(ZeroOptimizer& zero) {
     for (const StateRange& range : zero.state_ranges()) {
       if (has(range.state, range.param)) zero.load_state(range.state, range.param, range.elements.begin, at(range));

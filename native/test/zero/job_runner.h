@@ -17,17 +17,17 @@ namespace zerofleet::test {
 
 inline constexpr std::int64_t kNumSteps = 10;
 
-/// What a job computed: the digest of its state after each step, and what each step said.
+/// Results of a job: the digest of its state after each step, and each step's summary.
 struct Trace {
   std::vector<std::string> digests;
   std::vector<PlainSummary> summaries;
   std::vector<std::byte> params;  // in compute dtype, one after the other, at the end
 };
 
-/// Where two traces part: "" for nowhere.
+/// Describes the first difference of two traces; "" if there is none.
 std::string difference(const Trace& a, const Trace& b);
 
-/// What plain training computes of the job.
+/// Runs the job as plain training.
 Trace plain_trace(const RandomJob& job);
 
 /// Runs a job's steps with ZeroOptimizer on any number of ranks, which are threads; all in one go, or in several on other

@@ -26,7 +26,7 @@ class Mirror {
     const auto there = copied(std::as_bytes(host));
     return {reinterpret_cast<const T*>(there.data()), host.size()};
   }
-  /// What the operation writes comes back with fetch().
+  /// Output of the operation; fetch() copies it back.
   template <class T>
   std::span<T> inout(std::span<T> host) {
     const auto there = copied(std::as_bytes(host));

@@ -15,7 +15,7 @@
 
 namespace zerofleet::test {
 
-/// One parameter with everything that a rule moves, in the storage that `dtypes` says.
+/// A parameter with all arrays that a rule updates, in the storage that `dtypes` says.
 struct OptimizerArrays {
   OptimizerDTypes dtypes;
   std::vector<std::byte> master, grad, params;
@@ -63,7 +63,7 @@ inline UpdateSegment mirrored(Mirror& there, UpdateSegment segment, const Optimi
   return segment;
 }
 
-/// One step of one parameter that lies in `arrays`, with the norms that the rule asks for, wherever the context computes.
+/// Runs one step of a parameter that lies in `arrays`, with the norms that the rule needs, on the context's device.
 inline void run_rule(const OptimizerRule& rule, const Context& context, std::span<const UpdateSegment> arrays,
                      const OptimizerDTypes& dtypes, const UpdateScalars& scalars) {
   Mirror there(context);

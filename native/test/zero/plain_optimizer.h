@@ -7,13 +7,13 @@
 
 namespace zerofleet::test {
 
-/// One parameter's numbers. What `first` and `second` hold depends on the optimizer; see state_ids().
+/// Values of a parameter. The contents of `first` and `second` depend on the optimizer; see state_ids().
 struct PlainTensor {
   std::vector<float> master, first, second;
   std::vector<float> grad;  // summed over the leaves
 };
 
-/// What one update is told.
+/// Inputs of an update.
 struct PlainUpdate {
   double lr = 0, weight_decay = 0;
   float grad_factor = 1;
@@ -23,7 +23,7 @@ struct PlainUpdate {
 /// The numbers by which the digest knows the states that the optimizer has besides the master: first, then second.
 std::vector<std::uint8_t> state_ids(const OptimizerOptions& options);
 
-/// One step of one whole parameter, as the optimizer's definition reads, in fp32 with constants rounded from fp64.
+/// Runs one step of one whole parameter by the optimizer's definition, in fp32 with constants rounded from fp64.
 void plain_update(const OptimizerOptions& options, const PlainUpdate& update, PlainTensor& tensor);
 
 /// Sums of squares in fp64 of the blocks of 4096 elements of a parameter, the last one filled up with zeros: 32 running

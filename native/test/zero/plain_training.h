@@ -15,7 +15,7 @@
 
 namespace zerofleet::test {
 
-/// One parameter of a plain job.
+/// A parameter of a plain job.
 struct PlainParam {
   ParamSpec spec;
   int expert_set = -1;  // of an expert's parameter
@@ -24,7 +24,7 @@ struct PlainParam {
   double weight_decay = 0;
 };
 
-/// What decides the numbers of a training job; nothing of ranks, threads, buckets or memory.
+/// Options that determine the numbers of a training job; independent of ranks, threads, buckets and memory.
 struct PlainOptions {
   OptimizerOptions optimizer;
   DType param_dtype = DType::kF32;

@@ -31,7 +31,7 @@ class Draws {
   std::uint32_t next_ = 0;
 };
 
-/// What a property is checked for every combination of.
+/// Combination of settings that a property is checked for.
 struct JobKind {
   OptimizerType optimizer = OptimizerType::kAdamW;
   DType param_dtype = DType::kF32;

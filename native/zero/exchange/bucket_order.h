@@ -32,7 +32,7 @@ class BucketOrder {
   void begin();
   /// Takes a full bucket and posts all whose turn has come.
   void add(const BucketId& id, Buffer contents);
-  /// Whether a full bucket of `part` waits for one of another part.
+  /// Returns true if a full bucket of `part` waits for one of another part.
   bool waits_for_others(std::size_t part) const;
 
  private:

@@ -82,7 +82,7 @@ void CommQueue::loop() {
     } catch (...) {
       failure = std::current_exception();
     }
-    posted.task = nullptr;  // lets go of what it holds before anybody hears that it is done
+    posted.task = nullptr;  // releases its captures before waiters see that it is done
     lock.lock();
     if (posted.counts) busy_seconds_ += watch.seconds();
     if (failure && !failure_) failure_ = failure;

@@ -21,7 +21,7 @@ class GradBuckets {
  public:
   using OnFull = std::function<void(std::int64_t bucket, Buffer contents)>;
 
-  /// How gradients are written.
+  /// Storage format of gradients.
   struct Format {
     DType dtype = DType::kBF16;
     float factor = 1;

@@ -12,16 +12,16 @@
 
 namespace zerofleet {
 
-/// What has arrived of the blocks that a rank owns of a bucket: pieces that lie one after another, to be added to the
+/// Received gradients of the blocks that a rank owns of a bucket: pieces that lie one after another, to be added to the
 /// gradient shard in that order.
 struct GradPieces {
   std::span<const std::byte> bytes;
   int num_pieces = 0;
 };
 
-/// How the ranks of a layout bring a bucket of gradients to its owners. On the communication thread.
-/// All-to-all: every rank sends each owner its piece, and pieces arrive in lane order. Moves the bytes of a ring
-/// reduce-scatter, and the sum, which the owner makes, does not depend on the world size.
+/// Brings a bucket of gradients to its owners, on the communication thread. All-to-all: every rank sends each owner its
+/// piece, and pieces arrive in lane order. Moves the bytes of a ring reduce-scatter, and the sum, which the owner
+/// makes, does not depend on the world size.
 class GradExchange {
  public:
   /// `context` is that of the communication thread. All referenced objects must outlive this one.

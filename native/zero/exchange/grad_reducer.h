@@ -17,7 +17,7 @@
 
 namespace zerofleet {
 
-/// What the gradients of all parts of a rank pass through on their way.
+/// Components that the gradients of all parts of a rank pass through.
 struct GradRoute {
   CommQueue& queue;
   StagingPool& staging;

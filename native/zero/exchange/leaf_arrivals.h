@@ -9,14 +9,14 @@
 
 namespace zerofleet {
 
-/// Whether a rank expects gradients for a parameter.
+/// Role of a parameter: states if a rank expects gradients for it.
 enum class GradRole : std::uint8_t {
   kTrained,
   kFrozen,
   kElsewhere,  // an expert of a set that other ranks hold
 };
 
-/// Which gradients of a leaf have come. A refused gradient changes nothing.
+/// Gradients of a leaf that have arrived. A refused gradient changes nothing.
 class LeafArrivals {
  public:
   /// `specs` must outlive the object; `roles` has one entry for each.

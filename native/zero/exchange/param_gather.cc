@@ -10,7 +10,7 @@ ParamGather::ParamGather(const Context& context, const ShardLayout& layout, Comm
       placement_(placement),
       dtype_(param_dtype),
       params_(context.device, static_cast<std::size_t>(layout.padded_numel()) * size_of(param_dtype)) {
-  // With peers, a bucket travels while the next is being written; alone and in place, one pass over all is fastest.
+  // Among peers, a bucket travels while the next is being written; alone and in place, one pass over all is fastest.
   const bool at_once = layout.world_size() == 1 && placement.in_place();
   const std::int64_t stride = at_once ? layout.num_buckets() : 1;
   for (std::int64_t bucket = 0; bucket < layout.num_buckets(); bucket += stride) {

@@ -10,11 +10,11 @@
 
 namespace zerofleet {
 
-/// Where master, moments and the gradient shard are kept and updated: with the parameters, or in host memory.
+/// Location of master, moments and the gradient shard, and of their update: with the parameters, or in host memory.
 enum class Offload : std::uint8_t { kNone, kCpu };
 
-/// Where master, moments and the gradient shard of a rank live: beside the parameters, or in host memory. Those who work
-/// on them ask for memory, a context and the way from and to the device that computes, and don't know which it is.
+/// Placement of a rank's master, moments and gradient shard: beside the parameters, or in host memory. Users request
+/// memory, a context and the transfers from and to the device that computes, and don't know which it is.
 class StatePlacement {
  public:
   virtual ~StatePlacement() = default;
@@ -29,7 +29,7 @@ class StatePlacement {
   /// call. On the communication thread.
   virtual std::span<const std::byte> bring_pieces(std::span<const std::byte> pieces) = 0;
 
-  /// Whether parameters are written where the model reads them, so that windows may have any size.
+  /// Returns true if parameters are written where the model reads them, so that windows may have any size.
   virtual bool in_place() const = 0;
   /// Memory in which context() writes new values for `params`, memory of the device. One window is open at a time.
   virtual std::span<std::byte> open_window(std::span<std::byte> params) = 0;

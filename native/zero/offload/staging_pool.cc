@@ -7,7 +7,7 @@ namespace zerofleet {
 Buffer StagingPool::take() {
   std::unique_lock lock(mutex_);
   if (free_.empty() && num_allocated_ >= 2) {
-    // With nothing on its way, all buffers are half full and wait for gradients: waiting for them would never end.
+    // If nothing is being sent, all buffers are half full and wait for gradients: waiting for them would never end.
     returned_.wait(lock, [&] { return !free_.empty() || num_sending_ == 0; });
   }
   if (free_.empty()) {

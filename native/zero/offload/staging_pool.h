@@ -18,7 +18,8 @@ class StagingPool {
 
   /// A buffer with undefined contents. Waits for one that is being sent rather than allocating a third.
   Buffer take();
-  /// One taken buffer is being sent: it will come back through give_back() without doing of the thread that takes.
+  /// Announces that a taken buffer is being sent: it will come back through give_back() without action of the thread
+  /// that takes.
   void announce_sending();
   /// Takes back a buffer that was being sent.
   void give_back(Buffer buffer);

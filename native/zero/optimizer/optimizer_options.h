@@ -20,13 +20,13 @@ enum class OptimizerType : std::uint8_t {
 #undef ZF_TYPE
 };
 
-/// What is corrected for moments that begin with zeros: LAMB's paper (You et al., 2020, algorithm 2) has the moments in the
-/// update, of which the trust ratio is taken; DeepSpeed's FusedLamb the size of the step, after a trust ratio of an update
-/// that is not corrected.
+/// Correction for moments that begin with zeros: LAMB's paper (You et al., 2020, algorithm 2) corrects the moments in
+/// the update, of which the trust ratio is taken; DeepSpeed's FusedLamb corrects the size of the step, after a trust
+/// ratio of an update that is not corrected.
 enum class BiasCorrection : std::uint8_t { kUpdate, kStepSize, kNone };
 
-/// Which optimizer, and its constants; those that are not of the type are ignored. The learning rate comes with each
-/// step, and both it and the weight decay may differ between parameter groups.
+/// Optimizer type and its constants; constants of other types are ignored. The learning rate comes with each step, and
+/// both it and the weight decay may differ between parameter groups.
 struct OptimizerOptions {
   OptimizerType type = OptimizerType::kAdamW;
   double weight_decay = 0.1;  // of groups without their own. adam, adagrad, sgd: L2; the others: decoupled

@@ -35,7 +35,7 @@ struct UpdateSegment {
   std::int64_t first_stat = 0;     // place of its first block in the sums of prepare()
 };
 
-/// What changes from step to step, per parameter group.
+/// Values of a parameter group that change from step to step.
 struct GroupScalars {
   double lr = 0;
   double weight_decay = 0;
@@ -47,18 +47,18 @@ struct UpdateScalars {
   std::int64_t step = 1;  // of the optimizer, counted from 1
 };
 
-/// How one element of state moves. It knows nothing of ranks, buckets or parameters. Arithmetic is fp32 whatever the
-/// arrays' storage is, constants are computed in fp64 and rounded once.
+/// Update rule of an element of state. It knows nothing of ranks, buckets or parameters. Arithmetic is fp32 whatever
+/// the arrays' storage is, constants are computed in fp64 and rounded once.
 class OptimizerRule {
  public:
   virtual ~OptimizerRule() = default;
 
   /// States that the rule keeps, the master first, ascending.
   virtual std::span<const StateId> states() const = 0;
-  /// What a state holds before the first step; padding between parameters is 0 all the same.
+  /// Returns a state's value before the first step; padding between parameters is 0 all the same.
   virtual float initial_value(StateId) const { return 0; }
 
-  /// Whether update() must be preceded by prepare() and needs each segment's trust_ratio.
+  /// Returns true if update() must be preceded by prepare() and needs each segment's trust_ratio.
   virtual bool needs_param_norms() const { return false; }
   /// The first of two passes: moves the moments and writes, for every block of kBlockNumel elements of every segment, the
   /// sums of squares of the master and of the raw update to place `first_stat` + block of the two arrays. A segment then

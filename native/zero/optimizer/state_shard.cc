@@ -13,7 +13,7 @@
 namespace zerofleet {
 namespace {
 
-// Values on their way between a state and somebody else, at most so many at a time.
+// Largest number of values that are copied into or out of a state at a time.
 constexpr std::int64_t kChunkNumel = 64 * kBlockNumel;
 
 /// Calls body(begin, count) for chunks of `numel` elements.

@@ -19,8 +19,8 @@
 namespace zerofleet {
 
 /// The optimizer's states of the blocks that one rank owns of one subset of the parameters. A state's array is laid out
-/// like the rank's shard; padding is zero and stays zero. The master is fp32 or fp16, all other states are fp32; whoever
-/// reads or writes values through this class sees fp32 (fp16 widens exactly).
+/// like the rank's shard; padding is zero and stays zero. The master is fp32 or fp16, all other states are fp32;
+/// readers and writers of values through this class see fp32 (fp16 widens exactly).
 class StateShard {
  public:
   using InitialValue = std::function<float(StateId)>;

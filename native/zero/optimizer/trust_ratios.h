@@ -6,14 +6,15 @@
 
 namespace zerofleet {
 
-/// Of the parameters of one group.
+/// Trust ratios of the parameters of one group.
 struct TrustRatios {
   float least = 1;
   float median = 1;
   float largest = 1;
 };
 
-/// Of at least one ratio; they are reordered. Of two in the middle the median is the mean.
+/// Returns the spread of at least one ratio; they are reordered. The median of an even number is the mean of the two in
+/// the middle.
 inline TrustRatios spread_of(std::span<float> ratios) {
   std::ranges::sort(ratios);
   const std::size_t middle = ratios.size() / 2;

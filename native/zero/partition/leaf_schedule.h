@@ -6,7 +6,7 @@
 
 namespace zerofleet {
 
-/// One leaf of a rank in a step, and where it stands in its lane.
+/// A leaf of a rank in a step, and its position in its lane.
 struct LeafTurn {
   std::int64_t leaf = 0;
   std::int64_t round = 0;      // in which its lane is exchanged
@@ -14,7 +14,7 @@ struct LeafTurn {
   bool last_of_lane = true;    // its gradients go on to their owners, with those of the lane's leaves before it
 };
 
-/// Who computes which leaf, and when gradients are exchanged. Pure arithmetic, the same on every rank.
+/// Assignment of leaves to ranks, and times of gradient exchange. Pure arithmetic, the same on every rank.
 ///
 /// The V leaves of a step fall into L lanes, leaf v into lane v mod L. In round j rank r of N computes the leaves of lane
 /// jN + r, in ascending order, and adds them up by itself; then the lanes of the round are exchanged, and owners fold them
@@ -40,7 +40,7 @@ class LeafSchedule {
   std::vector<LeafTurn> turns_of(int rank) const;
   std::vector<std::int64_t> leaves_of(int rank) const;
 
-  /// Whether there are lanes of several leaves, whose gradients must be added up before they are exchanged.
+  /// Returns true if there are lanes of several leaves, whose gradients must be added up before they are exchanged.
   bool adds_leaves() const { return num_lanes_ < num_leaves_; }
 
  private:

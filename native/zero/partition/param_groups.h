@@ -38,7 +38,7 @@ struct ParamGroups {
   std::vector<ParamSettings> settings;  // one per parameter
 };
 
-/// Whether all of `name` matches `pattern`.
+/// Returns true if all of `name` matches `pattern`.
 bool glob_matches(std::string_view pattern, std::string_view name);
 
 /// The first rule that matches a parameter counts for it; without one it has lr_scale 1 and the default weight decay.

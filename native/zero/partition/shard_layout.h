@@ -29,7 +29,7 @@ struct ShardSlice {
   std::int64_t shard_offset = 0;
 };
 
-/// Where everything lies. Pure arithmetic, the same on every rank.
+/// Layout of parameters, buckets and shards. Pure arithmetic, the same on every rank.
 ///
 /// The flat array holds the parameters in canonical order, each padded to whole blocks; block ids count through it.
 /// Buckets are runs of blocks cut from its end, because backward finishes the last parameters first: bucket 0 is the

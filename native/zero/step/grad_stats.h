@@ -13,7 +13,7 @@
 
 namespace zerofleet {
 
-/// What one leaf reports besides its gradient.
+/// Report of a leaf besides its gradient.
 struct LeafRecord {
   double loss_sum = 0;
   std::int64_t num_targets = 0;
@@ -27,7 +27,7 @@ struct StatsPart {
   std::vector<bool> spread;             // (layout->num_params()) whether model-parallel ranks hold other elements of it
 };
 
-/// What all ranks know after the exchange of a step's statistics; equal bits on every rank.
+/// Global result of the exchange of a step's statistics; equal bits on every rank.
 struct GlobalStats {
   double norm = 0;  // of the summed, not yet averaged gradient; not finite if any element is not
   double loss_sum = 0;
@@ -57,7 +57,7 @@ class GradStats {
                        std::uint32_t flags);
 
  private:
-  /// Where the messages have the blocks of a part.
+  /// Location of a part's blocks in the messages.
   struct Blocks {
     std::vector<std::int64_t> begin;  // (shards of the part) in doubles
     int own_shard = -1;               // of this rank, -1 for none
@@ -82,7 +82,7 @@ class GradStats {
   std::vector<float> max_abs_;               // scratch
 };
 
-/// What is left of a gradient when it is clipped to `max_norm`: min(1, max_norm / (norm + 1e-6)), as
+/// Returns the factor by which a gradient is clipped to `max_norm`: min(1, max_norm / (norm + 1e-6)), as
 /// torch.nn.utils.clip_grad_norm_ has it. 1 for max_norm 0, which means no clipping.
 double clip_coefficient(double norm, double max_norm);
 

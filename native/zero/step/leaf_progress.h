@@ -9,7 +9,7 @@
 
 namespace zerofleet {
 
-/// Where a rank stands among its leaves of a step. What comes out of turn is Error{"leaf_out_of_order"} and changes
+/// Progress of a rank through its leaves of a step. A call out of order throws Error{"leaf_out_of_order"} and changes
 /// nothing.
 class LeafProgress {
  public:
@@ -20,9 +20,9 @@ class LeafProgress {
   /// The leaf that has begun and not ended.
   const LeafTurn& current() const;
   void end(const LeafRecord& record);
-  /// Whether all leaves have ended.
+  /// Returns true if all leaves have ended.
   bool done() const { return records_.size() == turns_.size(); }
-  /// Of the leaves that have ended, in their order.
+  /// Records of the leaves that have ended, in their order.
   std::span<const LeafRecord> records() const { return records_; }
   void begin_step() { records_.clear(); }
 

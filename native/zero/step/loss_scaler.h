@@ -43,7 +43,7 @@ class LossScaler {
   /// Throws Error{"invalid_argument"} for settings that cannot work.
   explicit LossScaler(const LossScaleOptions& options);
 
-  /// Of the next step.
+  /// Scale of the next step.
   double scale() const { return override_.value_or(state_.scale); }
 
   /// After a step: were all gradients finite, and were there targets? Without them there is no update, and nothing is learnt
@@ -56,7 +56,7 @@ class LossScaler {
   void restore(const LossScalerState& state);
 
   /// Puts a scale from outside in force until it is taken back with nullopt. The scaler rests meanwhile (an overflow of
-  /// another scale tells nothing about its own) and only counts skipped steps. Not part of the state: whoever overrides
+  /// another scale tells nothing about its own) and only counts skipped steps. Not part of the state: the caller
   /// remembers it. Throws Error{"invalid_argument"} unless positive and finite.
   void override_scale(std::optional<double> scale);
 

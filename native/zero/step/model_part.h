@@ -15,7 +15,7 @@
 
 namespace zerofleet {
 
-/// What the parts of a rank work with. All that it refers to must outlive them.
+/// Components that the parts of a rank share. All referenced objects must outlive them.
 struct PartTools {
   Context context;  // of the rank's thread, on the device that computes
   CommQueue& queue;
@@ -24,7 +24,7 @@ struct PartTools {
   const ZeroOptions& options;
 };
 
-/// One part of the model on one rank, trained or frozen: all its parameters in compute dtype, and the states of the
+/// A part of the model on one rank, trained or frozen: all its parameters in compute dtype, and the states of the
 /// blocks that the rank owns.
 class ModelPart {
  public:

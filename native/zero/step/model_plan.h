@@ -10,7 +10,7 @@
 
 namespace zerofleet {
 
-/// One subset of the parameters, and which ranks of the world hold it: each has the parameters whole and owns one shard.
+/// A subset of the parameters, and the world ranks that hold it: each has the parameters whole and owns one shard.
 struct PlannedPart {
   ParamSubset subset;
   ShardLayout layout;

@@ -8,7 +8,7 @@
 namespace zerofleet {
 namespace {
 
-/// Of the largest bucket that a rank fills.
+/// Bytes of the largest bucket that a rank fills.
 std::size_t bucket_bytes(const std::vector<PlannedPart>& plan, int rank, DType reduce_dtype) {
   std::int64_t blocks = 0;
   for (const PlannedPart& part : plan) {

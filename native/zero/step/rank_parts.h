@@ -35,7 +35,7 @@ class RankParts {
             const LeafSchedule& schedule, const ZeroOptions& options);
   ~RankParts();
 
-  /// Where a parameter is.
+  /// Location of a parameter.
   struct Place {
     ModelPart* part = nullptr;       // null: held by other ranks
     TrainedPart* trained = nullptr;  // null: frozen, or held by other ranks
@@ -57,7 +57,8 @@ class RankParts {
   void run_exchange(const std::function<void()>& exchange);
   /// Moves all states and posts the gathering of parameters.
   void update(const UpdateScalars& scalars);
-  /// Of the last update, by group of parameters; of experts, those that this rank holds. Empty for rules without.
+  /// Trust ratios of the last update, by group of parameters; of experts, only those that this rank holds. Empty for
+  /// rules without trust ratios.
   std::vector<TrustRatios> trust_ratios(std::size_t num_groups) const;
 
   CommQueue& queue() { return queue_; }

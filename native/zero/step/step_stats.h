@@ -23,7 +23,7 @@ class StepStats {
 
   /// The gradient shards of this rank. After the queue is drained.
   void measure(const RankParts& parts);
-  /// What all ranks know then; `leaves` are this rank's. Throws what a communicator throws.
+  /// Exchanges the statistics and returns the global ones; `leaves` are this rank's. Throws errors of the communicator.
   GlobalStats exchange(std::span<const LeafRecord> leaves, std::uint32_t flags);
 
  private:

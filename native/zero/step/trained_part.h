@@ -30,7 +30,7 @@ class TrainedPart {
   /// A parameter by its local number.
   void add_grad(std::size_t param, const GradView& grad);
 
-  /// What must come before update() for all parts. Throws what the communicator throws.
+  /// Must precede update() for all parts. Throws errors of the communicator.
   void prepare(const UpdateScalars& scalars) { optimizer_.prepare(grads(), scalars, part_.communicator()); }
   std::span<const float> trust_ratios() const { return optimizer_.trust_ratios(); }
   /// Moves the states and posts the gathering of the new parameters.

@@ -26,7 +26,7 @@ struct StepRequest {
   std::uint32_t flags = 0;
 };
 
-/// What one step found; the same on every rank, apart from the seconds.
+/// Summary of a step; the same on every rank, apart from the seconds.
 struct StepSummary {
   double loss = 0;        // mean over the targets of the global batch, folded in leaf order; NaN without targets
   double aux_loss = 0;    // mean over leaves, which is not in `loss`
@@ -49,14 +49,14 @@ struct StateRange {
   Range elements;
 };
 
-/// What is saved of a training besides the states of the parameters.
+/// Saved state of a training besides the states of the parameters.
 struct ZeroProgress {
   std::int64_t optimizer_steps = 0;  // updates applied
   std::int64_t skipped_steps = 0;    // updates left out because gradients were not finite
   LossScalerState loss_scaler;
 };
 
-/// What of a loaded state counts.
+/// Parts of a loaded state that are restored.
 enum class Restore : std::uint8_t {
   kFull,          // all of it: training goes on as if it had never ended
   kWeights,       // the master; the optimizer, the counters and the loss scaler start afresh
@@ -92,7 +92,7 @@ class ZeroOptimizer {
 
   /// The leaves that this rank computes in every step, in order.
   std::vector<std::int64_t> leaves() const;
-  /// What the caller multiplies the gradients of the next step with.
+  /// Factor that the caller applies to the gradients of the next step.
   double loss_scale() const;
   /// Puts a scale from outside in force until nullopt takes it back. Between steps.
   void override_loss_scale(std::optional<double> scale);
@@ -118,7 +118,7 @@ class ZeroOptimizer {
   /// to go.
   StepSummary step(const StepRequest& request);
 
-  /// What this rank owns: state by state, each in canonical parameter order and ascending.
+  /// Ranges that this rank owns: state by state, each in canonical parameter order and ascending.
   std::vector<StateRange> state_ranges() const;
   /// Elements from `begin` on of a state that this rank owns, in fp32 whatever the storage is (fp16 widens exactly).
   /// Throw Error{"slice_not_owned"} where they are not in one of state_ranges().

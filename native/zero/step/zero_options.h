@@ -12,7 +12,7 @@
 
 namespace zerofleet {
 
-/// What a trained parameter without a gradient in a leaf is: a mistake, or a gradient of zeros.
+/// Meaning of a trained parameter without a gradient in a leaf: an error, or a gradient of zeros.
 enum class UnusedParams : std::uint8_t { kError, kZero };
 
 struct ZeroOptions {

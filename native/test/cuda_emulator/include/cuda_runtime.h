@@ -1,7 +1,7 @@
 #pragma once
 
-// What a compiler of CUDA knows without being told: the language of kernels, and how they are launched. The emulated
-// build includes it before every .cu file.
+// Built-in declarations of a CUDA compiler: the language of kernels, and their launches. The emulated build includes it
+// before every .cu file.
 #include <cuda_runtime_api.h>
 #include <math.h>
 
@@ -19,7 +19,7 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__
-// One thread of the host runs all threads of a block, and one block at a time.
+// A thread of the host runs all threads of a block, and one block at a time.
 #define __shared__ static thread_local
 
 struct dim3 {
@@ -36,7 +36,7 @@ struct cudaLaunchConfig_t {
   unsigned numAttrs = 0;
 };
 
-// Of the thread of a kernel that runs just now.
+// Indices of the kernel's thread that is running now.
 extern constinit thread_local dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace zerofleet::emulator {
@@ -48,8 +48,8 @@ const std::byte* exchange(unsigned mask, const void* value, std::size_t num_byte
 void wait_for_block();
 std::byte* dynamic_shared_memory();
 cudaError_t set_max_dynamic_shared(const void* kernel, int num_bytes);
-/// With ZF_EMULATED_ARGUMENTS set: says on standard error which words of an argument look like addresses of host memory
-/// that is not pinned, which a GPU could not read. What lies between the members of a struct may look so too.
+/// Reports on standard error, if ZF_EMULATED_ARGUMENTS is set, the words of an argument that look like addresses of
+/// host memory that is not pinned, which a GPU could not read. Padding between the members of a struct may look so too.
 void look_for_host_pointers(const void* kernel, int argument, const void* value, std::size_t num_bytes);
 cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::size_t argument_bytes,
                    std::function<void()> thread);

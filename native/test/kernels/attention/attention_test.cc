@@ -216,8 +216,8 @@ DEVICE_TEST_CASE("attention and its backward match float64") {
   }
 }
 
-// What is no maximum underflows, and sums of scores of 10⁴ round at 10⁻³: so does a probability. The gradients of the scores
-// are then differences that vanish, and what rounding to 16 bits leaves of them is no measure.
+// Probabilities other than the maximum underflow, and sums of scores of 10⁴ round at 10⁻³: so does a probability. The
+// gradients of the scores are then differences that vanish, and their values after rounding to 16 bits are no measure.
 DEVICE_TEST_CASE("attention: huge scores stay finite and right") {
   on_every_device([](const Context& ctx, DType dtype) {
     const AttentionCase c{{1, 100, 2, 1, 32}, 0, {}, 0.2};

@@ -1,5 +1,5 @@
-// What holds for every kernel whatever type its arrays are stored in: results are rounded from fp32 as core/dtype.h
-// rounds, and what is not finite is not hidden.
+// Rules for every kernel and storage type: results are rounded from fp32 as core/dtype.h rounds, and values that are
+// not finite stay visible.
 #include <doctest/doctest.h>
 
 #include <array>

@@ -8,7 +8,7 @@
 
 namespace zerofleet::test {
 
-/// Whether a dropout keeps an element, by one call of the scalar generator.
+/// Returns true if a dropout keeps an element, by one call of the scalar generator.
 inline bool kept(const DropoutRule& rule, std::uint64_t element) {
   const std::uint64_t counter = element / 64 * 16 + element % 16;
   const std::array words =

@@ -23,13 +23,13 @@ struct EpilogueCase {
   std::int64_t inner_gap = 0, c_gap = 0;
 };
 
-// As a model has them; rows of the second matrix that are further apart than C's; broken tiles at odd places.
+// Shapes of models; rows of the second matrix that are further apart than C's; broken tiles at odd places.
 constexpr EpilogueCase kEpilogueCases[] = {{48, 32, 64}, {40, 24, 32, 16}, {33, 64, 40, 0, 8},
                                            {7, 8, 16},   {65, 130, 33},    {16, 8, 24, 4}};
 
 constexpr float kUntouched = 3;
 
-/// Columns of a wider matrix, whose others nobody may write.
+/// Columns of a wider matrix, whose other columns must not be written.
 struct Window {
   Window(DType dtype, std::int64_t rows, std::int64_t num_cols, std::int64_t gap)
       : cols(num_cols), all(dtype, rows, num_cols + gap) {
@@ -46,7 +46,7 @@ struct Window {
     }
     return true;
   }
-  /// What it holds as a matrix of its own.
+  /// Returns its contents as a separate matrix.
   HostMatrix values() const {
     HostMatrix alone(all.dtype(), all.rows(), cols);
     for (std::int64_t i = 0; i < all.rows(); ++i) {

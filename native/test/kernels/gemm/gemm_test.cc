@@ -45,7 +45,8 @@ constexpr GemmCase kGemmCases[] = {{1, 1, 1},
                                    {5, 3000, 20, false, true},
                                    {10, 12, 36, false, false, 3}};
 
-// Of a source: several blocks of rows, several tasks of columns, k in one pass and in several, rows in several tasks.
+// Shapes for sources: several blocks of rows, several tasks of columns, k in one pass and in several, rows in several
+// tasks.
 constexpr GemmCase kSourceCases[] = {{1, 1, 1},
                                      {65, 130, 33},
                                      {70, 33, 300},

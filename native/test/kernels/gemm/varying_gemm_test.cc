@@ -23,7 +23,8 @@ struct Shape {
   std::int64_t second_part = 0;  // of k
 };
 
-// One tile, many, broken ones, no row at all; k of less than a step, of several, in two parts. Columns and k in eights.
+// Shapes: one tile, many, broken ones, no row at all; k of less than a step, of several, in two parts. Columns and k in
+// eights.
 constexpr Shape kShapes[] = {{1, 8, 8},     {130, 40, 136}, {0, 16, 8},       {64, 200, 24},
                              {5, 264, 304}, {257, 64, 16},  {17, 72, 40, 24}, {129, 160, 128, 96}};
 
@@ -62,7 +63,7 @@ class Products {
   void add(const Shape& shape, DType dtype, DType c_dtype) {
     std::mt19937 random(static_cast<unsigned>(shape.m * 7 + shape.k));
     const bool transposed = way_ == Way::kWeightGradient, along_n = way_ == Way::kForward;
-    // Of a gradient of weights the rows are k, and their number is any.
+    // In a gradient of weights the rows are k, and their number is arbitrary.
     const std::int64_t k = transposed ? shape.m : shape.k, m = transposed ? shape.k : shape.m;
     Operands& mine = operands_.emplace_back(Operands{
         transposed ? HostMatrix::random(dtype, k, m, random, 8) : HostMatrix::random(dtype, m, k, random, 16),
@@ -252,7 +253,7 @@ class Parts {
     return results;
   }
 
-  /// What is to be where no row is: of a gradient zeros.
+  /// Expected contents where there are no rows: zeros for a gradient.
   void clear_empty(std::deque<HostMatrix>& results) const {
     for (std::size_t part = 0; part + 1 < first_.size() && way_ == Way::kWeightGradient; ++part) {
       if (first_[part] == first_[part + 1]) results[part].set(0, 0, 0.0F);
@@ -268,7 +269,7 @@ class Parts {
   std::deque<HostMatrix> results_;
 };
 
-/// Whether all products of a device are those of kernels of our own.
+/// Returns true if all products of a device run in kernels of our own.
 bool has_no_library(const Context& ctx) {
   return numerics_fingerprint(ctx.device, ctx.cpu_isa).find("-plain/") != std::string::npos;
 }

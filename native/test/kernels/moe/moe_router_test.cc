@@ -44,7 +44,7 @@ double routed(const Table& logits, const Routes& routes, std::size_t k, std::spa
   return total;
 }
 
-/// How many tokens of each sequence the attention mask has, once per layer; or nothing.
+/// Number of unmasked tokens of each sequence, once per layer; or nothing.
 std::vector<std::int32_t> lengths_of(const GoldenFacts& facts, std::int64_t layers) {
   std::vector<std::int32_t> lengths;
   if (!facts.words.contains("lengths")) return lengths;

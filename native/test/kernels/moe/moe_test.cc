@@ -49,7 +49,7 @@ DEVICE_TEST_CASE("choices of experts are grouped alike on every device: of no to
       CAPTURE(tokens);
       std::mt19937 random(113);
       SharedValues<std::int32_t> experts(static_cast<std::size_t>(tokens * chosen));
-      // Of those in use, the last ones: the first have no rows.
+      // The last ones of those in use: the first have no rows.
       for (auto& expert : experts)
         expert = static_cast<std::int32_t>(num_experts - 1 - static_cast<std::int64_t>(random() % static_cast<unsigned>(used)));
       const ExpertGroups groups = grouped(machine.ctx, experts, chosen, num_experts);

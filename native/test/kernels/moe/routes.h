@@ -9,7 +9,7 @@
 
 namespace zerofleet::test {
 
-/// What a router chose.
+/// Choices of a router.
 struct Routes {
   Routes(std::int64_t rows, std::int64_t num_experts, std::int64_t k)
       : probs(static_cast<std::size_t>(rows * num_experts)),
@@ -28,7 +28,7 @@ inline Routes routes_of(const Context& ctx, HostMatrix logits, std::int64_t k) {
   return routes;
 }
 
-/// Of the memory that groups on a device need.
+/// Size of the memory that groups on a device need.
 inline std::size_t num_numbers(const Context& ctx, std::size_t rows, std::int64_t num_experts) {
   return static_cast<std::size_t>(num_group_numbers(ctx, static_cast<std::int64_t>(rows), num_experts));
 }

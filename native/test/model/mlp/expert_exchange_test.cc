@@ -49,7 +49,7 @@ struct Job {
   int num_threads = 1;
   Device device = {};
 
-  /// What each of P ranks finds for its leaf; with P = 1 the leaves one after the other.
+  /// Returns the gradients that each of P ranks computes for its leaf; with P = 1 the leaves one after the other.
   std::vector<RandomModel::Gradients> run(int num_sets, int num_leaves) const {
     std::vector<RandomModel::Gradients> of_leaves(static_cast<std::size_t>(num_leaves));
     const auto run_leaf = [&](int leaf, ExpertExchange* experts, const Context& ctx) {

@@ -18,7 +18,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-/// What RowExchange moves: 3 leaves with different numbers of rows for 6 experts.
+/// Rows that RowExchange moves: 3 leaves with different numbers of rows for 6 experts.
 struct Rows {
   static constexpr std::int64_t kSets = 3, kExperts = 6;
   std::int64_t cols;

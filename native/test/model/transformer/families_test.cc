@@ -1,4 +1,4 @@
-// What holds for every family: order of gradients, threads, activation checkpointing, dropout.
+// Properties of every family: order of gradients, threads, activation checkpointing, dropout.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-/// What RandomModel takes the gradients of.
+/// Loss that RandomModel takes the gradients of.
 double total_loss(const LeafResult& result) { return result.loss_sum + 2 * result.aux_loss; }
 
 double squared_norm(const std::vector<std::vector<float>>& values) {

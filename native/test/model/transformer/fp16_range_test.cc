@@ -1,4 +1,4 @@
-// What happens at the ends of fp16's range: a loss scale saves gradients from underflow, and an overflow is seen.
+// Ends of fp16's range: a loss scale saves gradients from underflow, and an overflow is detected.
 #include <doctest/doctest.h>
 
 #include <algorithm>

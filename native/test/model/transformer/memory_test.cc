@@ -1,4 +1,4 @@
-// What a model allocates, by the formulas that stand beside the allocations and that memory estimates repeat.
+// Allocations of a model, by the formulas that stand beside the allocations and that memory estimates repeat.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ struct Formulas {
 
   static std::int64_t line(std::int64_t words) { return rounded_up(4 * words, 64); }
 
-  /// Of one key/value head in attention's backward pass.
+  /// Bytes of one key/value head in attention's backward pass.
   std::int64_t attention_head(const ModelConfig& c, std::int64_t length) const {
     const std::int64_t d = c.head_dim;
     return 2 * line(rounded_up(length, 32) * steps(d)) + line(rounded_up(d, 32) * steps(length)) + 2 * line(length * d) +
@@ -95,7 +95,7 @@ struct Formulas {
     return row(c.qkv_size()) + row(c.query_size()) + row(c.gated_mlp() ? 2 * i : i) + row(i);
   }
 
-  /// What one layer keeps beside its input.
+  /// Bytes that one layer keeps beside its input.
   std::int64_t kept(const ModelConfig& c, std::int64_t m) const {
     const std::int64_t heads = c.num_attention_heads, d = c.hidden_size;
     const std::int64_t qk_norm = row(c.query_size() + c.key_value_size()) + 4 * (heads + c.num_key_value_heads);

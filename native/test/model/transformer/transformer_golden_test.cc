@@ -47,9 +47,9 @@ DEVICE_TEST_CASE("transformer: fp32 loss and every gradient match PyTorch within
   }
 }
 
-// How far 16-bit types may be from fp32 is measured on PyTorch's own passes in them. Ours round in fewer places (norms,
-// rotations, probabilities and logits keep fp32 for longer), so their error must be the smaller one, for every
-// gradient.
+// The allowed deviation of 16-bit types from fp32 is measured on PyTorch's own passes in them. Ours round in fewer
+// places (norms, rotations, probabilities and logits keep fp32 for longer), so their error must be the smaller one, for
+// every gradient.
 DEVICE_TEST_CASE("transformer: bf16 gradients are closer to fp32 than PyTorch's bf16 gradients are") {
   for (const char* name : {"gqa_untied", "mha_tied"}) {
     CAPTURE(name);

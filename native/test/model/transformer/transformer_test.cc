@@ -60,7 +60,7 @@ struct Fixture {
     }
   }
 
-  /// What `values` are now becomes the parameters' contents.
+  /// Copies `values` to the parameters' contents.
   void put_values() {
     for (std::size_t i = 0; i < values.size(); ++i) {
       copy_bytes(machine.ctx, {buffers[i].data(), buffers[i].num_bytes()}, machine.ctx.device,

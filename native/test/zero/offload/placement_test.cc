@@ -1,4 +1,4 @@
-// Where states live: a placement changes no bit.
+// Placement of states: it changes no bit.
 #include <doctest/doctest.h>
 
 #include <cstring>

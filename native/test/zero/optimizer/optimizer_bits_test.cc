@@ -72,7 +72,7 @@ std::vector<float> padded(std::vector<float> values) {
   return values;
 }
 
-/// What a plain loop makes of the numbers in some steps.
+/// Result of a plain loop over some steps.
 PlainTensor plain_result(const OptimizerOptions& options, const OptimizerRule& rule, const OptimizerDTypes& dtypes) {
   PlainTensor tensor;
   for (const float value : initial_numbers()) tensor.master.push_back(rounded(value, dtypes.master));

@@ -1,4 +1,4 @@
-// What optimizers refuse, their names and states, and groups of hyper-parameters.
+// Input that optimizers refuse, their names and states, and groups of hyper-parameters.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -76,7 +76,7 @@ struct Case {
 void follow(const Case& of, CpuIsa isa) {
   const Numbers& grads = of.golden.at("grads");
   const std::size_t numel = of.golden.at("initial").size();
-  // One block, because that is what LAMB sums over; the rest is padding.
+  // A single block, because LAMB sums over blocks; the rest is padding.
   std::vector<float> initial(static_cast<std::size_t>(kBlockNumel), 0.0F);
   if (of.name != "lamb_from_zero") {
     for (std::size_t i = 0; i < numel; ++i) initial[i] = static_cast<float>(of.golden.at("initial")[i]);

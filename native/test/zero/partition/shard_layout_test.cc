@@ -22,7 +22,7 @@ std::vector<ParamSpec> random_params(std::mt19937& random) {
   return params;
 }
 
-/// Every block of every bucket belongs to exactly one rank, in rank order, and nobody has two more than another.
+/// Every block of every bucket belongs to exactly one rank, in rank order, and no rank has two more than another.
 void check_ownership(const ShardLayout& layout) {
   std::vector<std::int64_t> totals(static_cast<std::size_t>(layout.world_size()), 0);
   std::int64_t next_end = layout.num_blocks();

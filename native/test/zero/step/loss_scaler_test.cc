@@ -36,7 +36,7 @@ std::vector<double> read_runs(std::istringstream& words) {
   return values;
 }
 
-/// What make_golden_scaler.py wrote.
+/// Reads the output of make_golden_scaler.py.
 std::vector<GoldenCase> read_golden_scalers() {
   std::ifstream file(test::golden_dir() + "/scaler_deepspeed.txt");
   REQUIRE(file.good());

@@ -32,7 +32,7 @@ float first_value(int param, std::int64_t element) { return grad_value(99, 0, pa
 
 using Values = std::map<int, std::vector<float>>;  // by number of the parameter
 
-/// One rank's training of the parameters `numbers`; the last of them is not spread.
+/// A rank's training of the parameters `numbers`; the last of them is not spread.
 struct RankJob {
   std::vector<int> numbers;
   double bad = 0;  // when not 0, one element of the first gradient of step 1

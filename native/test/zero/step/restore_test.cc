@@ -1,4 +1,4 @@
-// What of a saved state counts when it is loaded.
+// Parts of a saved state that are restored.
 #include <doctest/doctest.h>
 
 #include <mutex>

@@ -1,4 +1,4 @@
-// What goes wrong on one rank, as all ranks see it, on every transport that runs without special hardware.
+// Faults on one rank, as all ranks see them, on every transport that runs without special hardware.
 #include <doctest/doctest.h>
 
 #include <algorithm>

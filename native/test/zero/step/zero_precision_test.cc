@@ -130,7 +130,7 @@ TEST_CASE("an overflow that the scale cannot cure is `diverged` on every rank, w
     CHECK(code_of([&] { job.run_step(zero, 1); }) == "diverged");
     CHECK(zero.digest_part() == before);
     CHECK(zero.skipped_steps() == 1);
-    CHECK(job.run_step(zero, 2).finite);  // whoever wants to can go on
+    CHECK(job.run_step(zero, 2).finite);  // training may continue
     const std::lock_guard lock(mutex);
     ++num_checked;
   });
