@@ -54,7 +54,7 @@ module "zerofleet" {
 
     spot = {
       machines = {
-        # Of different generations: for jobs that need no equal bits.
+        # Machines of different generations, for jobs that need no equal bits.
         one-gpu = {
           slots          = 1
           instance_types = ["g6.xlarge", "g5.xlarge", "g6e.xlarge", "g4dn.xlarge"]

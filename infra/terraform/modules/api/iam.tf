@@ -17,7 +17,7 @@ locals {
   })
 }
 
-# What Fargate needs to start a task: image, secrets, log.
+# Permissions that Fargate needs to start a task: image, secrets, log.
 resource "aws_iam_role" "execution" {
   name               = "${var.name}-api-start"
   assume_role_policy = local.trust_ecs_tasks
@@ -68,7 +68,8 @@ resource "aws_iam_role_policy" "execution" {
   })
 }
 
-# What the API itself may do: its own objects, and reading the buckets of datasets that an operator named.
+# Permissions of the API itself: its own objects, and reading the buckets of datasets that an operator
+# named.
 resource "aws_iam_role" "task" {
   name               = "${var.name}-api"
   assume_role_policy = local.trust_ecs_tasks

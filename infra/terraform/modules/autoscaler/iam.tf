@@ -13,7 +13,7 @@ locals {
   })
 }
 
-# What Fargate needs to start the task: image, secret, log.
+# Permissions that Fargate needs to start the task: image, secret, log.
 resource "aws_iam_role" "execution" {
   name               = "${var.name}-autoscaler-start"
   assume_role_policy = local.trust_ecs_tasks
@@ -63,8 +63,8 @@ resource "aws_iam_role_policy" "execution" {
   })
 }
 
-# What the autoscaler itself may do: with its own groups only. It starts machines by a group's number and by no other way, so it can
-# neither choose what runs on them nor give them rights.
+# Permissions of the autoscaler itself: its own groups only. It starts machines only by setting a group's desired capacity, so it
+# can neither choose what runs on them nor give them rights.
 resource "aws_iam_role" "task" {
   name               = "${var.name}-autoscaler"
   assume_role_policy = local.trust_ecs_tasks

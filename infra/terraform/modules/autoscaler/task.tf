@@ -1,10 +1,10 @@
 locals {
-  # Inside of the task only: no security group lets anybody in.
+  # Reachable inside of the task only: no security group allows ingress.
   metrics_port = 9091
 
   pool_names = distinct([for group in values(var.groups) : group.pool])
 
-  # What ZEROFLEET_AUTOSCALE_POOLS has to be (docs/autoscaling.md). What is null is left out.
+  # Value of ZEROFLEET_AUTOSCALE_POOLS (docs/autoscaling.md). Null fields are left out.
   policies = [
     for pool in local.pool_names : merge(
       {
@@ -86,7 +86,7 @@ resource "aws_ecs_service" "autoscaler" {
   cluster         = var.cluster_arn
   task_definition = aws_ecs_task_definition.autoscaler.arn
   launch_type     = "FARGATE"
-  # Of several, one decides and the others stand by.
+  # A single task is the leader; the others stand by.
   desired_count                      = var.service.tasks
   deployment_minimum_healthy_percent = 100
   deployment_maximum_percent         = 200

@@ -12,7 +12,8 @@ resource "aws_vpc_endpoint" "s3" {
     Version = "2012-10-17"
     Statement = [
       {
-        # Whoever brings credentials of another account can't carry data out of here with them.
+        # Denies credentials of other accounts, so that they can't be used to carry data out of
+        # here.
         Sid       = "OwnPrincipals"
         Effect    = "Allow"
         Principal = "*"

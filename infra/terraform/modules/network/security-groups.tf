@@ -1,4 +1,4 @@
-# Who may talk to whom:
+# Allowed connections:
 #
 #   clients -> load balancer -> api -> redis, 443
 #                        autoscaler -> redis, 443 (AWS)

@@ -51,7 +51,7 @@ resource "aws_cloudwatch_metric_alarm" "stuck_queue" {
   }
 }
 
-# Somebody wants ranks, and there is not one machine, not even one that is asked for.
+# Ranks are requested, and there is not one machine, not even a requested one.
 resource "aws_cloudwatch_metric_alarm" "dead_pool" {
   for_each            = var.pools
   alarm_name          = "${var.name}-${each.key}-dead-pool"
@@ -88,7 +88,7 @@ resource "aws_cloudwatch_metric_alarm" "dead_pool" {
   }
 }
 
-# Nothing at all is said of the pool: nobody scales it.
+# The pool reports no metrics at all: no autoscaler serves it.
 resource "aws_cloudwatch_metric_alarm" "silent_autoscaler" {
   for_each            = var.pools
   alarm_name          = "${var.name}-${each.key}-silent-autoscaler"

@@ -1,5 +1,5 @@
 locals {
-  # What the keys of this installation begin with.
+  # Prefix of this installation's keys.
   objects_prefix = var.bucket.prefix == "" ? "" : "${var.bucket.prefix}/"
 }
 
@@ -31,7 +31,8 @@ resource "aws_s3_bucket_server_side_encryption_configuration" "this" {
   bucket = aws_s3_bucket.this.id
 
   rule {
-    # One data key for many objects: a save writes hundreds of shards, each of which would cost a request to KMS.
+    # Shares a data key between many objects: a save writes hundreds of shards, each of which would cost a
+    # request to KMS.
     bucket_key_enabled = var.encryption.mode == "kms"
 
     apply_server_side_encryption_by_default {

@@ -1,7 +1,9 @@
-# Credentials for one attempt of one job. A session of this role carries the job's id as the tag `zerofleet:job`, and as `zerofleet:from`
-# that of the job whose checkpoint it begins with (its own, where there is none). It writes that job's own folder, and reads datasets,
-# models and the checkpoints of the other one: whoever has its credentials can touch no other job, whatever session policy they were
-# asked for with. The worker asks with one that allows less: this dataset, these models, this checkpoint.
+# Credentials for one attempt of one job. A session of this role carries the job's id as the tag
+# `zerofleet:job`, and as `zerofleet:from` that of the job whose checkpoint it begins with (its own,
+# where there is none). It writes that job's own folder, and reads datasets, models and the
+# checkpoints of the other one: its credentials give access to no other job, whatever session policy
+# they were requested with. The worker requests them with one that allows less: this dataset, these
+# models, this checkpoint.
 locals {
   attempt_role_name = "${var.name}-attempt"
   # Written out, since the worker's policy and this role's trust name each other.

@@ -1,5 +1,5 @@
 locals {
-  # One Auto Scaling group for each kind of machines and way of paying for them, named <pool>-<kind>-<way>.
+  # Auto Scaling groups, one for each kind of machines and purchase option, named <pool>-<kind>-<way>.
   groups = merge(flatten([
     for pool_name, pool in var.pools : [
       for kind_name, kind in pool.machines : [
@@ -31,8 +31,8 @@ resource "aws_autoscaling_group" "this" {
   max_size         = each.value.max
   desired_capacity = 0
 
-  # Nobody but the autoscaler ends a machine, and it names which: one without a job. Moving machines between zones for balance
-  # would end busy ones.
+  # Only the autoscaler terminates machines, and it names which: one without a job. Moving machines between zones for balance
+  # would terminate busy ones.
   protect_from_scale_in = true
   suspended_processes   = ["AZRebalance"]
 
@@ -83,8 +83,8 @@ resource "aws_autoscaling_group" "this" {
   }
 }
 
-# A machine that is to end waits here while its worker saves and hands back its jobs: the worker sees the state in its metadata, the
-# autoscaler ends the wait. Should nobody do so, it is over after `drain_seconds`.
+# A machine that is to be terminated waits here while its worker saves and hands back its jobs: the worker sees the state in its
+# metadata, and the autoscaler completes the lifecycle action. Without that, the wait ends after `drain_seconds`.
 resource "aws_autoscaling_lifecycle_hook" "drain" {
   for_each               = local.groups
   name                   = "drain"

@@ -40,7 +40,8 @@ resource "aws_launch_template" "this" {
   name        = "${var.name}-${each.key}"
   description = "Workers of the pool ${each.value.pool}"
   image_id    = var.machine_images[each.value.machines.accelerator]
-  # Groups name the types; this one serves whoever starts a machine from the template by hand.
+  # Groups name the types; this one is for an operator who starts a machine from the template by
+  # hand.
   instance_type                        = each.value.machines.instance_types[0]
   instance_initiated_shutdown_behavior = "terminate"
   update_default_version               = true
