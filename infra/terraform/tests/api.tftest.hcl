@@ -3,7 +3,7 @@ mock_provider "aws" {
   override_during = plan
 }
 
-# For runs that look at what only an apply draws.
+# For runs that check values known only after an apply.
 mock_provider "aws" {
   alias  = "applied"
   source = "./tests/mocks"
@@ -173,7 +173,7 @@ run "a_task_that_ends_is_taken_out_first" {
     error_message = "A bad version takes the place of a good one."
   }
 
-  # Streams say something every 15 s.
+  # Streams send an event every 15 s.
   assert {
     condition     = aws_lb.this.idle_timeout > 15
     error_message = "Silent streams are cut."

@@ -3,7 +3,7 @@ mock_provider "aws" {
   override_during = plan
 }
 
-# For runs that look at what only an apply draws.
+# For runs that check values known only after an apply.
 mock_provider "aws" {
   alias  = "applied"
   source = "./tests/mocks"

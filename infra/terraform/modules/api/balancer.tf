@@ -29,7 +29,7 @@ resource "aws_lb_target_group" "api" {
   port        = var.service.port
   tags        = var.tags
 
-  # The task answers 503 here from the moment on that it is told to end, and serves on for `drain_seconds`.
+  # The task answers 503 here as soon as it is told to stop, and serves on for `drain_seconds`.
   health_check {
     path                = "/readyz"
     matcher             = "200"

@@ -12,8 +12,7 @@ resource "aws_vpc_endpoint" "s3" {
     Version = "2012-10-17"
     Statement = [
       {
-        # Denies credentials of other accounts, so that they can't be used to carry data out of
-        # here.
+        # Allows credentials of this account only: those of another account can't carry data out.
         Sid       = "OwnPrincipals"
         Effect    = "Allow"
         Principal = "*"

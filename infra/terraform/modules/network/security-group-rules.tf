@@ -5,8 +5,8 @@ locals {
     autoscaler = aws_security_group.autoscaler.id
     worker     = aws_security_group.worker.id
   }
-  # The API sends webhooks to wherever its users say (and checks the addresses itself). The others talk to AWS only; where there
-  # are no endpoints, that is on the internet.
+  # The API sends webhooks to the addresses that its users name (and checks them itself). The others connect to AWS only; where
+  # there are no endpoints, that is on the internet.
   internet_programs = length(var.vpc.interface_endpoints) == 0 ? local.programs : { api = local.programs.api }
 }
 

@@ -6,7 +6,7 @@ resource "aws_cloudwatch_log_group" "this" {
   tags              = var.tags
 }
 
-# A worker says so of each save of a job that failed; the job goes on, and would lose what it did since the last good one.
+# A worker logs each failed save of a job; the job goes on, and would lose its progress since the last good one.
 resource "aws_cloudwatch_log_metric_filter" "failed_saves" {
   name           = "${var.name}-failed-saves"
   log_group_name = aws_cloudwatch_log_group.this["workers"].name
@@ -20,7 +20,8 @@ resource "aws_cloudwatch_log_metric_filter" "failed_saves" {
   }
 }
 
-# A worker says so whenever STS gives it nothing for a job. Jobs that run go on until their hour is over; others wait in their queue.
+# A worker logs each failure to get credentials for a job from STS. Running jobs go on until their hour is
+# over; others wait in their queue.
 resource "aws_cloudwatch_log_metric_filter" "failed_credentials" {
   name           = "${var.name}-failed-credentials"
   log_group_name = aws_cloudwatch_log_group.this["workers"].name

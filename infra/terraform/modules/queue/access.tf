@@ -1,8 +1,8 @@
 locals {
   user = "${var.name}-app"
 
-  # The programs' own keys and channels, and no command that looks at or changes the server: INFO tells BullMQ which version it
-  # talks to, CLIENT SETNAME names connections.
+  # The programs' own keys and channels, and no command that reads or changes the server's settings, except
+  # INFO, by which BullMQ reads the version. CLIENT SETNAME names connections.
   access_string = "on ~{zf}* resetchannels &{zf}:* -@all +@read +@write +@string +@hash +@list +@set +@sortedset +@stream +@pubsub +@scripting +@transaction +@connection +@fast -@dangerous -@admin +info"
 
   password = terraform_data.password.output

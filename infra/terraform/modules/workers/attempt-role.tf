@@ -63,7 +63,7 @@ resource "aws_iam_role_policy" "attempt" {
           Resource = [for folder in local.readable : "${var.storage.objects_arn}${folder}*"]
         },
         {
-          # An object that is missing is told from one that is denied by this.
+          # Without this permission, a missing object can't be told from a denied one.
           Sid      = "ListWhatItReads"
           Effect   = "Allow"
           Action   = ["s3:ListBucket"]

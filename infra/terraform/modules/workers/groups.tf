@@ -26,7 +26,7 @@ resource "aws_autoscaling_group" "this" {
   name                = "${var.name}-${each.key}"
   vpc_zone_identifier = [for zone in each.value.zones : var.network.private_subnet_ids[zone]]
 
-  # The autoscaler decides how many there are. Without one they stay at what they are: none, at the beginning.
+  # The autoscaler sets the desired capacity. Without an autoscaler it stays as it is: initially none.
   min_size         = 0
   max_size         = each.value.max
   desired_capacity = 0

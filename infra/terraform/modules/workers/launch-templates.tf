@@ -17,11 +17,12 @@ locals {
         ZEROFLEET_OBJECT_STORE      = var.storage.object_store_url
         ZEROFLEET_PREEMPTION_SOURCE = "aws"
         ZEROFLEET_MACHINE_ID        = "aws"
-        # Before Docker and the lifecycle hook lose their patience.
+        # Ends before the timeouts of Docker and the lifecycle hook.
         ZEROFLEET_SAVE_SECONDS = tostring(template.drain_seconds - 30)
-        # Ranks get sessions of this role, tagged with their job, and nothing of what the machine may do.
+        # Ranks get sessions of this role, tagged with their job, and none of the machine's permissions.
         ZEROFLEET_ATTEMPT_ROLE = local.attempt_role_arn
-        # A rank costs what the dearer way of paying costs, so that limits of jobs hold on both.
+        # The price of a rank is that of the more expensive purchase option, so that limits of jobs
+        # hold on both.
         ZEROFLEET_PRICE_PER_RANK_HOUR = tostring(max(
           try(template.machines.spot.price_per_hour, 0),
           try(template.machines.on_demand.price_per_hour, 0),
@@ -68,7 +69,7 @@ resource "aws_launch_template" "this" {
     ]
   }
 
-  # Nothing lasts here: what a job needs later is in the object store.
+  # Nothing persists here: data that a job needs later is in the object store.
   block_device_mappings {
     device_name = "/dev/xvda"
 
