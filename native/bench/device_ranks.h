@@ -17,7 +17,7 @@ namespace zerofleet::bench {
 /// the host before and back after it. So a whole world runs on one GPU, which NCCL does not allow.
 class DeviceRanks final : public Communicator {
  public:
-  /// `context` is of the thread that exchanges; what lies where is told by `is_device_memory`.
+  /// `context` belongs to the thread that exchanges; `is_device_memory` tells device memory from host memory.
   using IsDeviceMemory = bool (*)(const void*);
   DeviceRanks(const Context& context, Communicator& host, IsDeviceMemory is_device_memory)
       : context_(context), host_(host), is_device_memory_(is_device_memory) {}

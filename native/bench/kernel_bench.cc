@@ -28,7 +28,7 @@ std::vector<std::byte> random_period(std::int64_t numel, DType dtype, std::uint6
   return bytes;
 }
 
-/// Fills `target` with what follows `begin` in a sequence of such periods.
+/// Fills `target` with the values from `begin` on in a sequence of such periods.
 void fill_periodic(std::span<std::byte> target, std::span<const std::byte> period, std::size_t begin) {
   std::size_t at = begin % period.size();
   while (!target.empty()) {

@@ -21,12 +21,12 @@ namespace zerofleet::bench {
 /// An operation of the training step with its own operands, ready to be run repeatedly. On a CUDA device run() queues
 /// the work, and waits only where the operation itself does.
 struct KernelCase {
-  std::string shape;      // of what it works on, rows first
+  std::string shape;      // shape of the operands, rows first
   double operations = 0;  // of its matrix products, a multiplication and an addition each; 0 where there are none
   double bytes = 0;       // that it has to read and to write, each once
-  bool in_place = false;  // most of what it writes is what it read
+  bool in_place = false;  // it overwrites most of its input
   std::function<void()> run = {};
-  std::vector<ConstMatrix> results = {};  // what run() fills, on the bench's device or the host
+  std::vector<ConstMatrix> results = {};  // results of run(), on the bench's device or the host
 };
 
 /// Sizes of a model's pass, and the owner of a case's operands.

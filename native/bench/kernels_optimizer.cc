@@ -18,7 +18,7 @@ std::int64_t matrix_numel(const KernelBench& bench) {
   return (bench.config.hidden_size * bench.config.intermediate_size + kBlockNumel - 1) / kBlockNumel * kBlockNumel;
 }
 
-/// All parameters, but no more than what takes a pass far beyond every cache.
+/// All parameters, but no more than needed for a pass far beyond every cache.
 std::int64_t model_numel(const KernelBench& bench) {
   constexpr std::int64_t kMaxNumel = std::int64_t{1} << 28;
   std::int64_t blocks = 0;

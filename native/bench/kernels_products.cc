@@ -85,12 +85,12 @@ KernelCase input_gradient(KernelBench& bench, const Product& p) {
                  bytes_of(bench, p, 1, bench.element(), bench.element()));
 }
 
-/// The columns of y once more, as what GELU behind the product gets or got.
+/// The columns of y a second time, as the input of GELU behind the product.
 GemmEpilogue gelu_epilogue(KernelBench& bench, GemmEpilogue::Kind kind, const Matrix& y) {
   return {kind, GeluKind::kTanh, bench.random(y.rows, y.cols)};
 }
 
-/// The first product of an MLP as a model with GELU computes it: both what goes in and what comes out are written.
+/// The first product of an MLP as a model with GELU computes it: both input and output of GELU are written.
 KernelCase forward_with_gelu(KernelBench& bench, const Product& p) {
   const Matrix x = bench.random(p.rows, p.in), y = bench.random(p.rows, p.out());
   GemmProblem problem{x, bench.random_packed(p.in, p.out()), y, false, false, bench.random(1, p.out()).data};
@@ -100,7 +100,7 @@ KernelCase forward_with_gelu(KernelBench& bench, const Product& p) {
   return made;
 }
 
-/// The gradient of what goes into GELU, through the second product of an MLP.
+/// The gradient of GELU's input, through the second product of an MLP.
 KernelCase input_gradient_with_gelu(KernelBench& bench, const Product& p) {
   const Matrix dy = bench.random(p.rows, p.out()), dx = bench.random(p.rows, p.in);
   GemmProblem problem{dy, bench.random_packed(p.out(), p.in), dx};

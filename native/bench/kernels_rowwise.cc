@@ -26,7 +26,7 @@ const void* vector_of(KernelBench& bench) { return bench.random(1, bench.config.
 std::span<float> per_row(KernelBench& bench) { return bench.random_floats(bench.rows()); }
 std::span<float> per_column(KernelBench& bench) { return bench.random_floats(bench.config.hidden_size); }
 
-// Reads x and what is added to it, writes the sum and its norm.
+// Reads x and its addend, writes the sum and its norm.
 KernelCase rmsnorm_forward(KernelBench& bench) {
   const RmsNormForward args{stream(bench), stream(bench), stream(bench), vector_of(bench), 1e-5, stream(bench),
                             per_row(bench)};

@@ -1,4 +1,4 @@
-// Embeddings and the loss: what works on tokens.
+// Operations on tokens: embeddings and the loss.
 #include <algorithm>
 #include <memory>
 

@@ -34,7 +34,7 @@ class ThreadJob {
 
   /// Runs `body` once per rank, each in its own thread with its own trainer; rethrows the first failure.
   void on_ranks(int world_size, int num_threads, const std::function<void(Trainer&)>& body);
-  /// The same, and what each rank threw (null for none).
+  /// The same, and returns the exception of each rank (null for none).
   std::vector<std::exception_ptr> failures_on_ranks(int world_size, int num_threads,
                                                     const std::function<void(Trainer&)>& body);
 

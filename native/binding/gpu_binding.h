@@ -4,7 +4,7 @@
 
 namespace zerofleet::binding {
 
-/// () → Gpu[], as the driver tells of them
+/// () → Gpu[], as the driver reports them
 Napi::Value gpus(const Napi::CallbackInfo& info);
 /// (uuid) → () → number[]: listens to that GPU's events until the function is forgotten, which returns the XIDs since its
 /// last call

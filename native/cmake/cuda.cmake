@@ -1,5 +1,6 @@
 # The CUDA backend: sources, architectures and flags. Sets ZF_HAS_CUDA and ZF_CUDA_SOURCES, which always hold one
-# definition of everything that core/cuda and kernels/*/cuda declare: the backend, or what says that there is none.
+# definition of everything that core/cuda and kernels/*/cuda declare: the backend, or stubs that report its
+# absence.
 set(ZF_CUDA_DEFAULT auto)
 if(NOT "$ENV{ZF_CUDA}" STREQUAL "")
   set(ZF_CUDA_DEFAULT $ENV{ZF_CUDA})  # read by the first configuration of a build folder, as CUDACXX is
@@ -24,7 +25,8 @@ function(zf_find_gpus result)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
-# Without a GPU nothing could run what nvcc takes minutes to compile. Sanitizers see nothing of device code.
+# Without a GPU nothing could run the kernels, which nvcc takes minutes to compile. Sanitizers do not cover
+# device code.
 set(ZF_HAS_CUDA OFF)
 set(ZF_GPUS_HERE "")
 if(ZF_CUDA STREQUAL "auto" AND NOT ZF_SANITIZE)

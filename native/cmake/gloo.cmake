@@ -1,5 +1,6 @@
-# Gloo, over which ranks of several processes and hosts meet. Sets ZF_GLOO_LIBRARIES, and leaves in ZF_SOURCES one
-# definition of what comm/gloo_comm.h declares: the communicator, or what says that there is none.
+# Gloo, the transport between ranks of several processes and hosts. Sets ZF_GLOO_LIBRARIES, and leaves in
+# ZF_SOURCES one definition of comm/gloo_comm.h's declarations: the communicator, or a stub that reports its
+# absence.
 if(ZF_GLOO MATCHES "/")
   unset(ZF_GLOO CACHE)  # the path of its library, which build folders of before this option have in its place
 endif()

@@ -7,14 +7,14 @@
 
 namespace zerofleet {
 
-/// Bytes that one rank has sent to other ranks, by what they were for; pieces that a rank keeps don't count.
+/// Bytes that one rank has sent to other ranks, by purpose; pieces that a rank keeps don't count.
 struct SentBytes {
   std::int64_t reduced = 0;   // all_to_all: gradients on their way to their owners
   std::int64_t gathered = 0;  // all_gather: parameters and statistics, a piece once for each rank that gets it
-  std::int64_t routed = 0;    // rows of tokens on their way to experts and back; a communicator does not know of them
+  std::int64_t routed = 0;    // rows of tokens to experts and back; a communicator cannot tell them apart
 };
 
-/// A communicator that counts what goes through another one. Read between collectives only.
+/// A communicator that counts the traffic of another one. Read between collectives only.
 class CountingComm final : public Communicator {
  public:
   explicit CountingComm(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}

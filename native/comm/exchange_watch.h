@@ -25,10 +25,10 @@ class ExchangeWatch {
   /// Sent by a rank that leaves instead of the number of its exchanges: it is late for none.
   static constexpr std::uint64_t kHasLeft = std::numeric_limits<std::uint64_t>::max();
 
-  /// A peer lives and has begun so many exchanges.
+  /// Records that a peer lives and has begun `num_begun` exchanges.
   void heard(int peer, std::uint64_t num_begun, Time now);
   bool has_heard_all() const;
-  /// Counts silence anew: this process was stopped itself, and what peers said meanwhile may be lost.
+  /// Restarts the measurement of silence: this process itself was stopped, and messages of peers may be lost.
   void start_anew(Time now);
 
   /// The rank begins an exchange with all others.
@@ -38,7 +38,7 @@ class ExchangeWatch {
   void end() { in_exchange_ = false; }
 
   std::uint64_t num_begun() const { return num_begun_; }
-  /// Why the exchange in progress is to be given up; nothing: it goes on, or there is none.
+  /// Returns the reason to give up the exchange in progress; nullopt if it goes on, or there is none.
   std::optional<std::string> reason_to_give_up(Time now);
 
  private:

@@ -1,4 +1,4 @@
-// A build without Gloo: no ranks can meet over TCP, and asking for it says so.
+// A build without Gloo: ranks cannot connect over TCP, and connecting throws.
 #include "comm/gloo_comm.h"
 #include "core/error.h"
 

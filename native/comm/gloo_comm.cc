@@ -51,7 +51,7 @@ class StoreAdapter final : public gloo::rendezvous::Store {
   Milliseconds timeout_;
 };
 
-/// Gloo tells a silent peer from a lost one only in its message text.
+/// Gloo distinguishes a silent peer from a lost one only in its message text.
 [[noreturn]] void throw_as_error(const std::exception& cause, const std::string& during) {
   const std::string_view what = cause.what();
   const auto says = [&](std::string_view words) { return what.find(words) != std::string_view::npos; };
@@ -147,7 +147,7 @@ class GlooComm final : public Communicator {
   void abort() override { pulse_.abort(); }
 
  private:
-  /// Messages under way in one collective.
+  /// Messages in progress in one collective.
   struct Pending {
     gloo::transport::UnboundBuffer& source;
     gloo::transport::UnboundBuffer& target;
@@ -203,7 +203,7 @@ class GlooComm final : public Communicator {
   std::uint64_t next_slot_ = 0;  // counts collectives, so that messages of two can't be taken for each other
 };
 
-/// In a world of the ranks of one group, whose keys in the store begin with its name.
+/// Connects a world of the ranks of one group, whose keys in the store begin with its name.
 std::unique_ptr<Communicator> connect_at(const GlooOptions& options, const GroupPlace& place, const std::string& name,
                                          KvStore& store) {
   GlooOptions of_group = options;

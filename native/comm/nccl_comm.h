@@ -25,9 +25,9 @@ struct NcclOptions {
 /// must be ready when a call begins (its stream synchronized) and is when it returns; host memory goes through a buffer
 /// on the device.
 ///
-/// A rank that is in several of these worlds must have one exchange at a time under way, in an order that no two ranks
-/// see differently. NCCL's kernels hold their places on the device until the peers' kernels answer, so that two which
-/// begin in different orders on two ranks may wait for each other for ever.
+/// A rank that is in several of these worlds must have only one exchange in progress at a time, in the same order on
+/// all ranks. NCCL's kernels occupy the device until the peers' kernels answer, so two that begin in different orders
+/// on two ranks may deadlock.
 ///
 /// Blocks until every rank has connected; `store` is used during the call only. Throws Error{"comm_unavailable"} where
 /// NCCL can't be opened, Error{"device_unavailable"} for a device that is not there, Error{"comm_timeout"} where a rank

@@ -44,8 +44,8 @@ Handle::Handle(std::shared_ptr<const Library> library, Stream& stream, const Uni
 
 Handle::~Handle() {
   if (comm_ == nullptr) return;
-  // A peer may still read from memory of this rank that goes with the communicator, so the ranks part together. One that
-  // does not come to that is left after a while.
+  // A peer may still read memory of this rank that belongs to the communicator, so the ranks finalize together. A peer
+  // that does not take part is abandoned after a timeout.
   const Result result = library_->comm_finalize(comm_);
   const bool ended = (result == kSuccess || result == kInProgress) && settles_within(std::min<Milliseconds>(timeout_, 5s));
   if (ended) {
@@ -62,7 +62,7 @@ void Handle::begin_group(const char* during) {
 }
 
 void Handle::end_group(const char* during, Result queued, const Check& check) {
-  const Result ended = library_->group_end();  // in any case: a group that stays open would swallow what comes later
+  const Result ended = library_->group_end();  // in any case: a group that stays open would swallow later calls
   for (const Result result : {queued, ended}) {
     if (result != kSuccess && result != kInProgress) {
       fail("comm_failed", std::string(during) + ": " + message_of(result));

@@ -31,7 +31,7 @@ struct Config {
   unsigned magic = 0xcafebeef;
   unsigned version = 21400;
   int blocking = 1;
-  int padding = INT_MIN;  // in 2.14; what comes next in later versions, where this value means "undefined"
+  int padding = INT_MIN;  // in 2.14; later versions add members, and this value then means "undefined"
 };
 static_assert(sizeof(Config) == 24);
 

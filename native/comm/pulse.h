@@ -25,9 +25,10 @@ struct PulseOptions {
   std::string key_prefix{};                  // of the keys in the store, one for each world that meets there
 };
 
-/// A thread that tells the other ranks of a communicator, many times within the time-out, that this rank lives and how many
-/// exchanges it has begun, and hears the same of them. It runs beside whatever the rank computes, and stops when the process
-/// is stopped. Over UDP: what is lost is said again, and a network that comes back is used at once. Thread-safe.
+/// A thread that sends to the other ranks of a communicator, many times within the timeout, a heartbeat with the number
+/// of exchanges that this rank has begun, and receives theirs. It runs independently of the rank's computation, and
+/// stops when the process is stopped. Uses UDP: a lost heartbeat is followed by the next, and a network that comes back
+/// is used at once. Thread-safe.
 class Pulse {
  public:
   /// Blocks until each rank was heard of; `store` is used during the call only. Throws Error{"comm_timeout"} for one that was

@@ -16,7 +16,7 @@
 #define ZF_FORMULA inline __attribute__((always_inline))
 #endif
 
-// Unrolls the loop that follows in device code: several loads are then under way at once.
+// Unrolls the loop that follows in device code: several loads are then in progress at once.
 #if defined(__CUDA_ARCH__)
 #define ZF_PRAGMA(text) _Pragma(#text)
 #define ZF_DEVICE_UNROLL(times) ZF_PRAGMA(unroll times)

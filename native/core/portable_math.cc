@@ -26,7 +26,7 @@ double inverse_factorials(double z, int first, int last, int step) {
   return sum;
 }
 
-/// high + low, where low is what high has lost by rounding.
+/// high + low, where low is the rounding error of high.
 struct Twofold {
   double high, low;
 };

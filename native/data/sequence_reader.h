@@ -17,7 +17,7 @@ struct LeafBatch {
   std::vector<std::int32_t> tokens;
   std::vector<std::int32_t> targets;          // the tokens after them, or kIgnoredTarget
   std::vector<std::int32_t> document_starts;  // place within its sequence where the document of a token starts
-  std::vector<std::int32_t> lengths;          // (B) tokens of each sequence; what follows them is padding
+  std::vector<std::int32_t> lengths;          // (B) tokens of each sequence; the rest is padding
 
   /// Document starts in the model's format: empty where every sequence is of one document.
   std::span<const std::int32_t> documents() const;

@@ -6,11 +6,11 @@ import { NativeError } from './error.js';
 import type { DeviceKind, StateName } from './trainer-config.js';
 import type { RankMemory, Restore, TrainingPosition } from './training-position.js';
 
-/** A GPU of this machine, as its driver tells of it. */
+/** A GPU of this machine, as its driver reports it. */
 export interface Gpu {
   /** GPU index, as nvidia-smi numbers them. */
   index: number;
-  /** `GPU-…`; null where the GPU can't even say that. */
+  /** `GPU-…`; null if the driver can't report it. */
   uuid: string | null;
   name: string;
   memory_bytes: number;
@@ -133,7 +133,7 @@ export interface StepResult {
   /** Global L2 norm before clipping. */
   grad_norm: number;
   lr: number;
-  /** By what the loss of this step was multiplied; `loss` and `grad_norm` are without it. */
+  /** Factor that the loss of this step was multiplied by; `loss` and `grad_norm` are without it. */
   loss_scale: number;
   /** LAMB's, one entry per group of parameters; empty for other optimizers and in skipped steps. */
   trust_ratios: { least: number; median: number; largest: number }[];
@@ -188,7 +188,7 @@ function projectRoot(): string {
 
 let loaded: Addon | undefined;
 
-/** Loads the addon on first use. Throws NativeError `addon_missing` with what to run when it is not built. */
+/** Loads the addon on first use. Throws NativeError `addon_missing` with the build command when it is not built. */
 export function addon(): Addon {
   loaded ??= load(join(projectRoot(), 'native', 'build', 'zerofleet.node'));
   return loaded;
@@ -219,7 +219,7 @@ export interface KernelTimes {
   operations: number;
   /** Bytes that it has to read and to write, each once. */
   bytes: number;
-  /** Most of what it writes is what it read. */
+  /** It overwrites most of its input. */
   in_place: boolean;
   /** Mean magnitude of the results: not a number or infinite where one of the values is. */
   mean_magnitude: number;

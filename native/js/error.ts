@@ -9,7 +9,7 @@ export class NativeError extends Error {
     super(message);
   }
 
-  /** Wraps what the addon threw; anything without a code is a fault of ours and becomes `internal`. */
+  /** Wraps an exception of the addon; one without a code is an internal fault and becomes `internal`. */
   static from(thrown: unknown): NativeError {
     if (thrown instanceof NativeError) return thrown;
     const { code, message } = (thrown ?? {}) as { code?: unknown; message?: unknown };

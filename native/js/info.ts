@@ -28,7 +28,10 @@ export function fingerprint(device: DeviceKind = 'cpu'): string {
   return native(() => addon().fingerprint(device, cpuIsa()));
 }
 
-/** All GPUs of this machine, whatever CUDA_VISIBLE_DEVICES says; none without a driver. Throws `device_unavailable`. */
+/**
+ * Returns all GPUs of this machine, regardless of CUDA_VISIBLE_DEVICES; none without a driver. Throws
+ * `device_unavailable`.
+ */
 export function gpus(): Gpu[] {
   return native(() => addon().gpus());
 }
@@ -62,8 +65,8 @@ export function endWithParent(): boolean {
 }
 
 /**
- * From now on all threads of this process stay on the processors of one NUMA node, so that its memory is next to them: where a machine
- * has several, each has ranks, and this rank's threads fit. Says whether they do.
+ * Binds all threads of this process to the processors of one NUMA node, so that its memory is local: where a
+ * machine has several nodes, each has ranks, and this rank's threads fit. Returns true if they do.
  */
 export function stayOnNode(local_rank: number, local_ranks: number, threads: number): boolean {
   return native(() => addon().stayOnNode(local_rank, local_ranks, threads));

@@ -42,7 +42,7 @@ t.test('products count their operations, other kernels have none', async (t) => 
   t.equal((await measured('rope')).operations, 0);
 });
 
-t.test('what cannot be measured is refused', async (t) => {
+t.test('invalid measurements are refused', async (t) => {
   const options = { op: 'rope', model: llama, precision: 'bf16' as const, ...PASS };
   await t.rejects(measureKernel({ ...options, op: 'ropes' }), {
     code: 'invalid_argument',

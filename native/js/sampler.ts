@@ -9,7 +9,7 @@ export interface SampleOptions {
   temperature: number;
   /** Draw among the k most likely tokens; 0 keeps all. */
   top_k: number;
-  /** And of those among the fewest whose probabilities add up to this; 1 keeps all. */
+  /** Further restricts the draw to the fewest tokens whose probabilities add up to this; 1 keeps all. */
   top_p: number;
   /** Only tokens below it are drawn: those that the tokenizer knows. 0 allows the whole vocabulary. */
   num_tokens: number;

@@ -73,7 +73,7 @@ const yarn = {
 const group = { match: 'model.layers.0.*', lr_scale: 0.5, weight_decay: 0.2, frozen: false };
 const optimizer = (type: string) => ({ 'optimizer.type': type });
 
-/** Other values, by what else is set. */
+/** Other values, by the other settings. */
 const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
   [
     {},

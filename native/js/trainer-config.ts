@@ -50,7 +50,7 @@ export interface LossScaleConfig {
   hysteresis: number;
   consecutive_hysteresis: boolean;
   min_scale: number;
-  /** Null: however many are skipped, training goes on. */
+  /** Null: training goes on after any number of skipped steps. */
   max_skipped_steps: number | null;
 }
 
@@ -107,9 +107,9 @@ export interface TrainerConfig {
   /** Ascending in `step`. */
   overrides: OverrideConfig[];
   zero: ZeroConfig;
-  /** Path of what to train on, laid out as native/data/token_file.h says. */
+  /** Path of the training tokens, in the format of native/data/token_file.h. */
   token_file: string;
-  /** Path of what to evaluate on, laid out alike; empty: nothing. */
+  /** Path of the validation tokens, in the same format; empty: none. */
   validation_file: string;
   /** `solo` is for a world of one, else `gloo` on CPUs, where `bind_address` is this host's as the other ranks reach it, and `nccl` on GPUs. */
   comm: { backend: 'solo' | 'gloo' | 'nccl'; bind_address: string; timeout_ms: number };

@@ -138,7 +138,7 @@ t.test('operations are one at a time and snapshots at most two', async (t) => {
   await t.rejects(trainer.step(0), { code: 'closed' });
 });
 
-t.test('what cannot work is refused with a code', async (t) => {
+t.test('invalid configurations are refused with a code', async (t) => {
   const create = (changes: object) => () => Trainer.create({ ...config, ...changes }, () => {});
   t.throws(create({ micro_batch_size: 4 }), { name: 'NativeError', code: 'micro_batch_not_divisor' });
   t.throws(create({ world_size: 8 }), { code: 'too_many_ranks' });
@@ -198,7 +198,7 @@ t.test('a rank whose peer is gone gets comm_failed', async (t) => {
   first.close();
 });
 
-t.test('what an optimizer keeps', (t) => {
+t.test('states of each optimizer', (t) => {
   t.same(stateNames(config.optimizer), ['master', 'exp_avg', 'exp_avg_sq']);
   const type = 'adadelta' as OptimizerConfig['type'];
   t.same(stateNames({ ...config.optimizer, type: 'lion' }), ['master', 'exp_avg']);

@@ -17,7 +17,7 @@ export interface SnapshotSlice extends Slice {
   data: Uint8Array;
 }
 
-/** A copy of what a rank owned after `step` steps. Training goes on while it is read. */
+/** A copy of the state that a rank owned after `step` steps. Training goes on while it is read. */
 export interface Snapshot extends TrainingPosition {
   /** 32 hexadecimal digits: this rank's share; the sum over ranks mod 2^128 is the state digest. */
   digest_part: string;
@@ -140,8 +140,8 @@ export class Trainer {
   }
 
   /**
-   * Ends what waits for other ranks, and frees everything beside the event loop; resolves when that is done, but for what an
-   * operation that still runs uses: that goes with it. Idempotent.
+   * Ends waits for other ranks, and frees everything off the event loop; resolves when that is done.
+   * Resources of an operation that still runs are freed when it ends. Idempotent.
    */
   close(): Promise<void> {
     return nativeAsync(() => this.raw.close());

@@ -39,7 +39,7 @@ export type MemoryPart =
   /** Copies of the weights in the order in which products read them. */
   | 'packed_weights';
 
-/** Bytes that a rank has allocated, by what for. */
+/** Bytes that a rank has allocated, by purpose. */
 export type RankMemory = Record<MemoryPart, number> & {
   /** GPU only: peak memory of kernels, libraries and exchange beside the other parts. */
   workspace?: number;

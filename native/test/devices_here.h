@@ -23,7 +23,8 @@ inline bool cpu_is_tested() {
   return only == nullptr || std::string_view(only) != "cuda";
 }
 
-/// Every CUDA device of this machine. Says once where there is none, so that a run on the CPU alone can't be taken for more.
+/// Every CUDA device of this machine. Prints a line once if there is none, so that a run on the CPU alone is recognised
+/// as such.
 inline std::vector<Device> cuda_devices_here() {
   std::vector<Device> devices;
   for (int index = 0; index < cuda::num_devices(); ++index) devices.push_back({DeviceKind::kCuda, index});

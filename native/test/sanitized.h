@@ -2,8 +2,8 @@
 
 namespace zerofleet::test {
 
-/// True where a sanitizer watches every access, which makes tests ten times slower: what only repeats the same accesses
-/// with other values is then left out.
+/// True where a sanitizer watches every access, which makes tests ten times slower: tests that only repeat the same
+/// accesses with other values are then left out.
 #ifdef ZF_SANITIZED
 inline constexpr bool kSanitized = true;
 #else

@@ -13,7 +13,7 @@ struct MemoryProbe {
   std::int64_t param_numel = 1 << 20;
   int world_size = 1;
   int num_steps = 2;
-  ZeroOptions options;                // num_leaves is set to what the lanes or the ranks need
+  ZeroOptions options;                // num_leaves is set to the number that the lanes or the ranks need
 };
 
 /// Runs the steps with one thread per rank; what rank 0 keeps, by part. All memory of all ranks has been touched when it

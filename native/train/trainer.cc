@@ -35,7 +35,7 @@ const TrainerConfig& prepared(const TrainerConfig& config, const TrainerComms& c
   check_comms(config, comms);
   if (config.device.kind == DeviceKind::kCuda) {
     if (config.reserved_bytes > 0) cuda::reserve(config.device, config.reserved_bytes);
-    cuda::reset_peak(config.device);  // what was reserved counts when it is used
+    cuda::reset_peak(config.device);  // reserved memory counts when it is used
   }
   return config;
 }
@@ -73,8 +73,8 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
   }
   for (const ParamSettings& settings : zero_options(config).param_groups.settings) is_frozen_.push_back(settings.frozen);
   model_.bind_params(optimizer_.params());
-  // Exchanges of two NCCL communicators must not be under way on one device at the same time: each may wait for a place
-  // that the other has, on different ranks.
+  // Exchanges of two NCCL communicators must not be in progress on one device at the same time: each may wait for a
+  // place that the other has, on different ranks.
   if (expert_rows_ && config.device.kind == DeviceKind::kCuda) {
     expert_rows_->run_by([this](const std::function<void()>& exchange) { optimizer_.run_exchange(exchange); });
   }

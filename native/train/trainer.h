@@ -26,7 +26,7 @@ namespace zerofleet {
 /// Wall seconds of one step by phase; they overlap where communication hides behind backward.
 struct StepSeconds {
   double total = 0, data = 0, forward = 0, backward = 0, exchange = 0, optimizer = 0, gather = 0;
-  double exchange_busy = 0;  // that the communication thread worked on gradients; `exchange` is what the step waited for
+  double exchange_busy = 0;  // of the communication thread on gradients; `exchange` is the step's wait
 };
 
 struct StepResult {
@@ -35,12 +35,12 @@ struct StepResult {
   std::optional<double> aux_loss;  // of routers, times its factor, mean over leaves; not in `loss`; none where the factor is 0
   double grad_norm = 0;   // before clipping
   double lr = 0;
-  double loss_scale = 1;  // by what the loss was multiplied; `loss` and `grad_norm` are without it
+  double loss_scale = 1;  // factor of the loss; `loss` and `grad_norm` are without it
   std::vector<TrustRatios> trust_ratios;  // as in StepSummary
   std::int64_t num_targets = 0;
   bool finite = true;  // false: the update was skipped
   std::int64_t skipped_steps = 0;
-  std::uint32_t flags = 0;  // OR of what all ranks passed in
+  std::uint32_t flags = 0;  // OR of the flags of all ranks
   StepSeconds seconds;
   SentBytes sent;  // by this rank
 };
@@ -103,7 +103,7 @@ class Trainer {
   void copy_state(std::span<std::byte> target);
   std::size_t owned_bytes();
 
-  /// Makes what waits for other ranks, now and later, fail with "comm_failed". From any thread.
+  /// Makes waits for other ranks, now and later, fail with "comm_failed". From any thread.
   void abort();
 
   const TrainerConfig& config() const { return config_; }

@@ -1,5 +1,6 @@
-// zerofleet_gpu_bench: what a GPU does at most, each kernel beside that, whole trainings, and whether their bits are the
-// same however they are run. Everything is printed as JSON lines, which tools/gpu/check.py collects.
+// zerofleet_gpu_bench: measures the upper bounds of a GPU, each kernel against them, and whole trainings, and checks
+// that their bits do not depend on how they are run. Everything is printed as JSON lines, which tools/gpu/check.py
+// collects.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>

@@ -15,7 +15,7 @@ struct CommandLine {
 
 extern const char* const kUsage;
 
-/// Throws Error{"invalid_argument"} that says what is wrong.
+/// Throws Error{"invalid_argument"} with the reason.
 CommandLine read_command_line(std::span<const char* const> args);
 
 }  // namespace zerofleet::bench

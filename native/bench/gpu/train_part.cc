@@ -67,7 +67,7 @@ TrainingResult train(const TrainingShape& training, const Device& device) {
   trainer.initialize();
   TrainingResult result;
   for (int step = 0; step < training.warmup_steps + training.steps; ++step) result.steps.push_back(trainer.step(0));
-  // In a step of its own: who asks for the device's memory holds up its driver.
+  // Runs in a separate step: querying the device's memory slows down its driver.
   result.peak_bytes = peak_bytes_during(device, [&] { trainer.step(0); }) - before;
   result.memory = trainer.memory();
   return result;

@@ -12,7 +12,7 @@ Napi::Value kernel_names(const Napi::CallbackInfo& info);
 /// random values in the shapes of a model. See KernelCase for the counts.
 Napi::Value measure_kernel(const Napi::CallbackInfo& info);
 
-/// ({bytes, in_place, threads, repeats}) → Promise<number[]>: seconds of passes that move so many bytes, half of them
+/// ({bytes, in_place, threads, repeats}) → Promise<number[]>: seconds of passes that move `bytes` bytes, half of them
 /// read and half written: an array that is updated in place, or one that is copied.
 Napi::Value measure_bandwidth(const Napi::CallbackInfo& info);
 

@@ -237,7 +237,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
     });
   }
 
-  /// () → Promise<undefined>. Ends what waits for other ranks, and frees the trainer beside the JavaScript thread, or lets the
+  /// () → Promise<undefined>. Ends waits for other ranks, and frees the trainer off the JavaScript thread, or lets the
   /// operation that still runs do so. May be called more than once.
   Napi::Value close(const Napi::CallbackInfo& info) {
     if (!closed_) publisher_->close();

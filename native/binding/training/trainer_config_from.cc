@@ -41,7 +41,7 @@ LossScaleOptions loss_scale_from(const Napi::Object& loss_scale) {
   return options;
 }
 
-/// A field that is not there keeps what is in force, null takes it back.
+/// A missing field keeps the value in force, null resets it.
 OverrideChange override_change(const Napi::Object& entry, const char* name) {
   if (entry.Get(name).IsUndefined()) return {};
   const std::optional<double> value = optional_number_field(entry, name);

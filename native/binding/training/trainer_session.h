@@ -70,8 +70,8 @@ class Session {
     trainer_ = std::move(trainer);
   }
 
-  /// No operation begins any more, and one that waits for other ranks ends. Returns what is left to be freed, which may take long:
-  /// null where an operation frees it, or where nothing is there.
+  /// Refuses new operations, and ends one that waits for other ranks. Returns the trainer that is left to be freed,
+  /// which may take long: null where an operation frees it, or where there is none.
   std::unique_ptr<Trainer> close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -81,7 +81,7 @@ class Session {
   }
 
  private:
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::unique_ptr<Trainer> trainer_;
   bool busy_ = false;
   bool closed_ = false;

@@ -1,4 +1,4 @@
-// A build without CUDA: there is no device, and asking for one says so.
+// A build without CUDA: there is no device, and requesting one throws.
 #include "core/cuda/cuda_runtime.h"
 #include "core/error.h"
 

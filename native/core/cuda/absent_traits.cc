@@ -1,4 +1,4 @@
-// A build without CUDA has no device to tell of.
+// A build without CUDA has no device to describe.
 #include "core/cuda/cuda_runtime.h"
 #include "core/cuda/traits.h"
 

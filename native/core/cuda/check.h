@@ -8,14 +8,14 @@
 
 namespace zerofleet::cuda {
 
-/// Throws the Error that core/cuda/cuda_runtime.h states, unless `status` is success. `call` names what failed.
+/// Throws the Error that core/cuda/cuda_runtime.h states, unless `status` is success. `call` names the failed call.
 inline void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // a failure that has been reported must not turn up again at the next launch
   const std::string message = std::string(call) + ": " + cudaGetErrorName(status) + ": " + cudaGetErrorString(status);
   switch (status) {
     case cudaErrorMemoryAllocation: throw Error("out_of_memory", message);
-    // The device's memory, or what it holds of a page, can't be trusted any more.
+    // The device's memory, or the contents of a page, can't be trusted any more.
     case cudaErrorECCUncorrectable:
     case cudaErrorContained: throw Error("gpu_memory_fault", message);
     // A part of the machine failed, or the driver took the device away.

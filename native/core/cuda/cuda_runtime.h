@@ -24,13 +24,14 @@ int num_devices();
 /// Throws Error{"device_unavailable"} with the reason unless the device can be used; makes it the calling thread's.
 void use(const Device& device);
 
-/// Zeroed memory of the device, aligned to 256 bytes; num_bytes > 0. It comes from the device's pool (the runtime's
-/// default one), which keeps what is given back: of a training that has its memory, no step asks the driver for more.
+/// Returns zeroed memory of the device, aligned to 256 bytes; num_bytes > 0. It comes from the device's pool (the
+/// runtime's default one), which keeps returned memory: once a training has its memory, no step requests more from the
+/// driver.
 std::byte* allocate(const Device& device, std::size_t num_bytes);
 /// Waits for all work of the device first.
 void release(std::byte* data) noexcept;
 
-/// Makes the pool hold `num_bytes` beyond what is in use. Throws Error{"out_of_memory"} with what there is.
+/// Makes the pool hold `num_bytes` beyond those in use. Throws Error{"out_of_memory"} with the available amount.
 void reserve(const Device& device, std::size_t num_bytes);
 
 /// Bytes of a device.

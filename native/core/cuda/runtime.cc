@@ -95,7 +95,7 @@ DeviceMemory memory_of(const Device& device) {
 }
 
 void reset_peak(const Device& device) {
-  std::uint64_t zero = 0;  // no other value is taken; the peak is then what is in use
+  std::uint64_t zero = 0;  // no other value is accepted; the peak becomes the amount in use
   check(cudaMemPoolSetAttribute(pool_of(device), cudaMemPoolAttrUsedMemHigh, &zero), "cudaMemPoolSetAttribute");
 }
 
@@ -150,7 +150,7 @@ void synchronize(CUevent_st* event) { check(cudaEventSynchronize(event), "cudaEv
 void wait(CUstream_st* stream, CUevent_st* event) { check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent"); }
 
 void copy(CUstream_st* stream, void* target, const void* source, std::size_t num_bytes) {
-  // The runtime tells from the addresses where each side lies.
+  // The runtime determines from the addresses where each side lies.
   check(cudaMemcpyAsync(target, source, num_bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
 }
 

@@ -25,7 +25,7 @@ class Stream {
   void synchronize();
   /// Returns true if all queued work is done.
   bool is_done() const;
-  /// Work queued here from now on begins only after what `event` has recorded.
+  /// Work queued here from now on begins only after the work that `event` has recorded.
   void wait(const Event& event);
 
  private:

@@ -30,7 +30,7 @@ Return read_text(std::string& text, Call&& call) {
   return result;
 }
 
-/// Reads one GPU; what goes wrong is a problem of that GPU and leaves the others as they are.
+/// Reads one GPU; a failure is a problem of that GPU and does not affect the others.
 class GpuReader {
  public:
   GpuReader(const Library& library, DeviceHandle* device, Gpu& gpu) : library_(library), device_(device), gpu_(gpu) {}
@@ -91,8 +91,8 @@ class GpuReader {
     if (pending != 0) found("rows of its memory wait to be remapped: it needs a reset");
   }
 
-  /// Drivers of 2025 and later say what would make it healthy again, whatever had happened to it. What others answer to a
-  /// field that they don't know is no problem of the GPU.
+  /// Drivers of 2025 and later report the action that would make the GPU healthy again, for any cause. The answer of
+  /// other drivers to a field that they don't know is no problem of the GPU.
   void check_recovery() {
     nvml::FieldValue value;
     value.field = nvml::kRecoveryAction;

@@ -7,10 +7,10 @@
 
 namespace zerofleet {
 
-/// A GPU of this machine, as its driver tells of it. Nothing of CUDA is used for it, and no memory of the GPU.
+/// A GPU of this machine, as its driver reports it. Does not use CUDA, nor memory of the GPU.
 struct Gpu {
   int index = 0;     // as nvidia-smi numbers them
-  std::string uuid;  // GPU-…; empty where the GPU can't even say that
+  std::string uuid;  // GPU-…; empty if the driver can't report it
   std::string name;
   std::uint64_t memory_bytes = 0, free_bytes = 0;
   int compute_major = 0, compute_minor = 0;

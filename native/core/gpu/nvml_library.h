@@ -16,7 +16,7 @@ struct EventSet;      // nvmlEventSet_st
 using Return = int;   // nvmlReturn_t
 inline constexpr Return kSuccess = 0, kNotSupported = 3, kNoPermission = 4, kDriverNotLoaded = 9,
                         kFunctionNotFound = 13, kGpuIsLost = 15, kResetRequired = 16;
-/// Room that NVML asks for: for names and UUIDs (v2), and for versions.
+/// Buffer sizes that NVML requires: for names and UUIDs (v2), and for versions.
 inline constexpr unsigned kTextBytes = 96;
 
 struct Memory {  // nvmlMemory_t
@@ -49,7 +49,7 @@ struct EventData {  // nvmlEventData_t
 static_assert(sizeof(EventData) == 32);
 inline constexpr unsigned long long kDoubleBitEccEvent = 2, kXidEvent = 8;  // nvmlEventType…
 
-/// The opened library. What came with later versions may be null.
+/// The opened library. Entries of later versions may be null.
 struct Library {
   explicit Library(std::span<const std::string> file_names);
 

@@ -22,7 +22,7 @@ std::size_t num_mappings() {
   return count;
 }
 
-/// Some are used up by what is looked at meanwhile.
+/// Margin for mappings that are created in the meantime.
 constexpr std::size_t kNearLimit = 64;
 
 /// The system has one error for memory and for mappings that ran out.

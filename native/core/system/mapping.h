@@ -25,8 +25,8 @@ std::byte* map_pages(std::size_t num_bytes);
 /// Throws Error{"too_many_mappings"} where that would cut one mapping in two and the process may not have another.
 void unmap_pages(std::byte* begin, std::size_t num_bytes);
 
-/// The same where nothing can be thrown. What can't be unmapped gives back its memory, but not its addresses; a line on standard
-/// error says so.
+/// The same without exceptions. Pages that can't be unmapped give back their memory, but not their addresses, which a
+/// line on standard error reports.
 void release_pages(std::byte* begin, std::size_t num_bytes) noexcept;
 
 }  // namespace zerofleet

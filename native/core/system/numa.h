@@ -13,7 +13,8 @@ using Cpus = std::vector<int>;  // rising numbers
 /// Processors that this process may use; empty where the system does not report them.
 Cpus allowed_cpus();
 
-/// The `allowed` CPUs of each node that has some, as `folder` tells (node0/cpulist, …). Empty where it tells nothing.
+/// Returns the `allowed` CPUs of each node that has some, from `folder` (node0/cpulist, …). Empty if the folder has no
+/// nodes.
 std::vector<Cpus> numa_nodes(const Cpus& allowed, const std::string& folder = kNumaFolder);
 
 /// The CPUs that rank number `local_rank` of `local_ranks` on this machine should stay on: those of one node, so that all

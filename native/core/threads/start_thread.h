@@ -9,7 +9,7 @@
 
 namespace zerofleet {
 
-/// A thread that runs `body`. Throws Error{"threads_unavailable"} where the system starts no more of them.
+/// Starts a thread that runs `body`. Throws Error{"threads_unavailable"} if the system refuses.
 template <class Thread = std::thread, class Body>
 Thread start_thread(Body&& body) {
   try {

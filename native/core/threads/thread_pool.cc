@@ -40,7 +40,7 @@ struct ThreadPool::State {
 
   Helper& helper(int index) { return helpers[static_cast<std::size_t>(index)]; }
 
-  /// Ends the threads that there are, also where the system gave no more of them.
+  /// Ends the threads that were started, also if the system refused further ones.
   ~State() {
     stopping = true;
     for (int i = 0; i < num_helpers; ++i) {

@@ -24,7 +24,7 @@ struct RopeScaling {
 
 struct RopeFrequencies {
   std::vector<float> radians;  // (head_dim / 2) angle per position of each pair
-  float attention_factor = 1;  // what cos and sin are multiplied by
+  float attention_factor = 1;  // factor of cos and sin
 };
 
 /// theta^(-2i / head_dim), scaled. Computed by core/portable_math.h: the same bits on every machine.

@@ -142,7 +142,7 @@ struct Backend {
   Operation<void(std::span<const std::int32_t>, const RowOrder&)> order_rows{"order_rows"};
   Operation<void(const ConstMatrix&, std::span<const std::int32_t>, const Matrix&)> pick_rows{"pick_rows"};
 
-  // optimizer. The first is for every update whose formula says all (kernels/optimizer/formulas).
+  // optimizer. The first is for every update that its formula describes fully (kernels/optimizer/formulas).
   Operation<void(std::span<const OptimizerSegment>, const OptimizerDTypes&, const OptimizerGroups&)> optimizer_update{
       "optimizer_update"};
   Operation<void(std::span<const OptimizerSegment>, const OptimizerDTypes&, std::span<const LambScalars>, const LambSums&)>

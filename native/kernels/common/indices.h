@@ -10,8 +10,8 @@
 
 namespace zerofleet {
 
-/// Whole numbers that the host knows and kernels read: tokens, targets, positions. What is asked of them is checked on
-/// the host's copy; kernels of a CUDA device read the one on the device.
+/// Whole numbers that the host knows and kernels read: tokens, targets, positions. Checks use the host's copy; kernels
+/// of a CUDA device read the copy on the device.
 class Indices {
  public:
   Indices() = default;

@@ -27,8 +27,8 @@ struct PositionGroups {
   std::int64_t count = 0;                // of tokens that occur
 };
 
-/// dtable[t] = Σ of drows[m] over the m with tokens[m] = t, in rising m; with `accumulate` on top of what dtable holds.
-/// drows: (M, D); dtable: (V, D) fp32. groups: those of the tokens; a CPU does without.
+/// dtable[t] = Σ of drows[m] over the m with tokens[m] = t, in rising m; with `accumulate` added to the contents of
+/// dtable. drows: (M, D); dtable: (V, D) fp32. groups: those of the tokens; a CPU does not need them.
 void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups, const ConstMatrix& drows,
                         const Matrix& dtable, bool accumulate);
 

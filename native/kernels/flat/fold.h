@@ -16,7 +16,7 @@ struct Fold {
   std::int64_t num_pieces = 1;
   std::span<std::byte> sum;  // (n) of sum_dtype
   DType sum_dtype = DType::kF32;
-  bool restart = false;  // the sum begins at 0 instead of what is there
+  bool restart = false;  // the sum begins at 0 instead of the present contents
 };
 
 /// Adds the pieces one after another in fp32: ((sum + p0) + p1) + p2 … A 16-bit sum is rounded (to nearest even, as

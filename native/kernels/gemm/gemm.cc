@@ -60,7 +60,7 @@ bool multiply_with_epilogue(const Context& ctx, Scratch& scratch, const GemmProb
   return multiply.is_there() && multiply(ctx, scratch, problem);
 }
 
-/// The product alone: what its epilogue begins with.
+/// The product alone, without its epilogue.
 GemmProblem without_epilogue(const GemmProblem& problem) {
   GemmProblem product = problem;
   product.epilogue = {};

@@ -16,8 +16,8 @@ void count_rows(const Context& ctx, std::span<const std::int32_t> first, std::sp
 /// Both orders, in memory of the device.
 struct RowOrder {
   std::span<std::int32_t> first;    // (E + 1) the rows of expert e are [first[e], first[e + 1])
-  std::span<std::int32_t> arrived;  // (R) as what number each of the experts' rows arrived
-  std::span<std::int32_t> wanted;   // (R) as what number each row that arrived is wanted
+  std::span<std::int32_t> arrived;  // (R) arrival number of each of the experts' rows
+  std::span<std::int32_t> wanted;   // (R) wanted number of each row that arrived
 };
 
 /// counts: (P, E) rows of each leaf for each expert, R in all.

@@ -25,7 +25,7 @@ struct LayerNormForward {
 /// added in order.
 struct LayerNormBackward {
   ConstMatrix dy;                // (M, D)
-  ConstMatrix x;                 // (M, D) what was normalised: s above
+  ConstMatrix x;                 // (M, D) the input of the normalisation: s above
   const void* weight = nullptr;  // (D)
   std::span<const float> mean;   // (M)
   std::span<const float> rstd;   // (M)

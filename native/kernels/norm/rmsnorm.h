@@ -22,7 +22,7 @@ struct RmsNormForward {
 /// order.
 struct RmsNormBackward {
   ConstMatrix dy;                // (M, D)
-  ConstMatrix x;                 // (M, D) what was normalised: s above
+  ConstMatrix x;                 // (M, D) the input of the normalisation: s above
   const void* weight = nullptr;  // (D)
   std::span<const float> rstd;   // (M)
   ConstMatrix residual;          // (M, D), or no data; may be dx

@@ -27,7 +27,7 @@ struct OptimizerSegment {
 };
 
 /// Storage of the arrays; all arithmetic is fp32. A master in fp16 is rounded after each update, and the parameters are
-/// rounded from what is stored, so they can always be made again from the master.
+/// rounded from the stored master, so they can always be made again from it.
 struct OptimizerDTypes {
   DType master = DType::kF32;  // fp32 or fp16
   DType grad = DType::kF32;

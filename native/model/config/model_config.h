@@ -42,7 +42,7 @@ struct ModelConfig {
   bool tie_word_embeddings = false;
   double embedding_dropout = 0;
   double attention_dropout = 0;  // of the attention's probabilities
-  double residual_dropout = 0;   // of what attention and MLP add to the residual stream
+  double residual_dropout = 0;   // of the outputs of attention and MLP that are added to the residual stream
   double initializer_range = 0.02;
   double residual_initializer_range = 0.02;  // of the matrices whose output is added to the residual stream
 
@@ -55,7 +55,7 @@ struct ModelConfig {
   std::int64_t window(std::size_t layer) const { return layer_windows.empty() ? 0 : layer_windows[layer]; }
 };
 
-/// Throws Error{"invalid_model_config"} that names the field and says what it should be.
+/// Throws Error{"invalid_model_config"} that names the field and the allowed values.
 void validate(const ModelConfig& config);
 
 }  // namespace zerofleet

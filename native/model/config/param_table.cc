@@ -6,7 +6,7 @@
 namespace zerofleet {
 namespace {
 
-/// Appends parameters to a table and says where they stand.
+/// Appends parameters to a table and returns their positions.
 class Builder {
  public:
   Builder(const ModelConfig& config, std::vector<ParamSpec>& specs) : config_(config), specs_(specs) {}

@@ -37,7 +37,7 @@ AttentionBlock::Kept::Kept(const ModelContext& model, const PassShape& shape)
   if (model.config.qk_norm) qk_norm.emplace(model, shape.rows());
 }
 
-// M · (row(QKV) + row(Q)) + 4·M·H, and what QK-norm says
+// M · (row(QKV) + row(Q)) + 4·M·H, plus the bytes of QK-norm
 std::size_t AttentionBlock::Kept::num_bytes() const {
   return bytes_of(qkv, attended, lse) + (qk_norm ? qk_norm->num_bytes() : 0);
 }
@@ -50,7 +50,7 @@ AttentionBlock::Work::Work(const ModelContext& model, const PassShape& shape, co
   if (model.config.qk_norm) qk_norm.emplace(model);
 }
 
-// M · (row(QKV) + row(Q)), the gradients of two Linears, and what QK-norm says
+// M · (row(QKV) + row(Q)), the gradients of two Linears, plus the bytes of QK-norm
 std::size_t AttentionBlock::Work::num_bytes() const {
   return bytes_of(dqkv, dattended, qkv, output) + (qk_norm ? qk_norm->num_bytes() : 0);
 }

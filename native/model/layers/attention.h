@@ -41,7 +41,7 @@ class AttentionBlock {
   void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   std::size_t packed_bytes() const { return qkv_.packed_bytes() + output_.packed_bytes(); }
 
-  /// x: (M, D) the normed stream; y: (M, D) what is to be added to the stream.
+  /// x: (M, D) the normed stream; y: (M, D) the addend of the stream.
   void forward(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, Kept& kept) const;
 
   struct Backward {

@@ -62,7 +62,7 @@ struct Pass {
   Indices document_starts;                        // (M) as in LeafInput, or empty
   const LeafKey* dropout = nullptr;               // null: nothing is dropped
   KeyValueCache* cache = nullptr;                 // where a growing sequence keeps its keys and values; null: a pass of its own
-  RouterTally* load = nullptr;                    // what routers add their choices to, in the first forward of a layer
+  RouterTally* load = nullptr;                    // tally of the routers' choices, in the first forward of a layer
   std::span<const float> dprobs = {};             // (E) for the backward of routers, from the auxiliary loss; or empty
   Indices lengths = {};                           // (B) as in LeafInput, or empty
 

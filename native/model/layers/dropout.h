@@ -22,7 +22,7 @@ class Dropout {
   Dropout(double probability, std::uint32_t site) : probability_(probability), site_(site) {}
 
   void forward(const ModelContext& model, const Pass& pass, const Matrix& x) const;
-  /// The gradient of what went in, from that of what came out: dy itself, or `room` filled.
+  /// Returns the gradient of the input, from that of the output: dy itself, or `room` filled.
   Matrix backward(const ModelContext& model, const Pass& pass, const Matrix& dy, const Matrix& room) const;
 
  private:

@@ -41,7 +41,7 @@ class Norm {
 
   struct Backward {
     Matrix dy;        // (M, D)
-    Matrix x;         // (M, D) what was normalised
+    Matrix x;         // (M, D) the input of the normalisation
     Matrix residual;  // (M, D) is added to dx, or no data; may be dx
     Matrix dx;        // (M, D)
   };
@@ -51,7 +51,7 @@ class Norm {
 
 std::unique_ptr<Norm> make_rms_norm(const NormPlace& place);
 std::unique_ptr<Norm> make_layer_norm(const NormPlace& place);
-/// The one that the configuration asks for.
+/// Makes the norm of the configuration.
 std::unique_ptr<Norm> make_norm(const ModelConfig& config, const NormPlace& place);
 
 }  // namespace zerofleet

@@ -34,7 +34,7 @@ class TokenEmbedding {
   };
 
   /// dstream: (M, D) gradient of the first layer's input, overwritten. With tied embeddings the gradient of the tokens'
-  /// table is added to what work.dtokens holds.
+  /// table is added to the contents of work.dtokens.
   void backward(const ModelContext& model, const Pass& pass, const Indices& tokens,
                 const Matrix& dstream, Work& work, const EmitGrad& emit) const;
 

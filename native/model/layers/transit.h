@@ -19,7 +19,7 @@ class IndexUpload {
   /// For at most `capacity` numbers at a time.
   IndexUpload(const Context& ctx, std::int64_t capacity);
 
-  /// `numbers` must stay what they are while the result is used; what an earlier call gave is void.
+  /// `numbers` must not change while the result is used; the result of an earlier call becomes invalid.
   Indices upload(const Context& ctx, std::span<const std::int32_t> numbers);
 
  private:
@@ -28,7 +28,7 @@ class IndexUpload {
   Event copied_;
 };
 
-/// The positions of equal numbers in groups, for kernels that add up what belongs to them.
+/// The positions of equal numbers in groups, for kernels that sum over each group.
 class GroupUpload {
  public:
   /// For at most `capacity` numbers at a time.

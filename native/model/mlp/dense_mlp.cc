@@ -38,7 +38,7 @@ struct DenseWork final : Mlp::Work {
   std::size_t num_bytes() const override { return bytes_of(dinner, dact, inner, outer); }
 
   Tensor dinner;  // (M, width·I)
-  Tensor dact;    // (M, I), of a gate alone: GELU's gradient takes the place of what comes in
+  Tensor dact;    // (M, I), of a gate alone: GELU's gradient overwrites its input
   LinearGradients inner, outer;
 };
 

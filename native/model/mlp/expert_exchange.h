@@ -8,8 +8,8 @@
 namespace zerofleet {
 
 /// P ranks that together hold all experts of a model, one set of them each, and run their leaves of a round at the same
-/// time. Expert e of E belongs to set e / (E / P); the rank that holds set s computes the group's s-th leaf. It is all
-/// that a model knows of other ranks.
+/// time. Expert e of E belongs to set e / (E / P); the rank that holds set s computes the group's s-th leaf. A model
+/// has no other link to other ranks.
 class ExpertExchange {
  public:
   virtual ~ExpertExchange() = default;

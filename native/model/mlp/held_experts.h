@@ -25,11 +25,11 @@ class HeldExperts {
   /// State that the forward keeps for the backward. It grows with R.
   struct Kept {
     Kept(const ModelContext& model, std::int64_t rows);
-    /// Makes room for R = `rows`; what was kept is lost.
+    /// Makes room for R = `rows`; previous contents are lost.
     void resize(const ModelContext& model, std::int64_t rows);
     std::size_t num_bytes() const;
 
-    Tensor gathered;  // (R, D) what the experts were given
+    Tensor gathered;  // (R, D) the experts' input
     Tensor inner;     // (R, 2·I)
     Tensor act;       // (R, I)
   };
@@ -63,7 +63,7 @@ class HeldExperts {
     Linear inner, outer;
   };
 
-  /// The rows of one expert: these, or of these those that the device knows of.
+  /// The rows of one expert: these, or the subset of these that only the device knows.
   struct Part {
     Part(const ExpertRows& rows, std::size_t expert);
     Range rows;

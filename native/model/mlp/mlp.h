@@ -35,7 +35,7 @@ class Mlp {
 
   /// From x (M, D), the normed stream, all that the backward reads.
   virtual void activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const = 0;
-  /// After activate(): y (M, D), what is to be added to the stream.
+  /// After activate(): y (M, D), the addend of the stream.
   virtual void project(const ModelContext& model, const Kept& kept, const Matrix& y) const = 0;
 
   struct Backward {
@@ -50,7 +50,7 @@ class Mlp {
 std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DensePlace& place);
 /// A mixture of experts: each token goes through the few that its router chooses.
 std::unique_ptr<Mlp> make_moe_mlp(const ModelContext& model, const MlpPlace& place);
-/// The one that the configuration asks for.
+/// Makes the MLP of the configuration.
 std::unique_ptr<Mlp> make_mlp(const ModelContext& model, const MlpPlace& place);
 
 }  // namespace zerofleet

@@ -17,7 +17,7 @@ class RouterTally {
   /// num_experts: 0 in models without; nothing is to be added then.
   RouterTally(const Context& ctx, std::int64_t num_experts);
 
-  /// Forgets what was added.
+  /// Resets the sums.
   void clear(const Context& ctx);
   /// Adds one layer's tokens.
   void add(const Context& ctx, const RouterChoices& chosen);

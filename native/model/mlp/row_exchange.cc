@@ -12,7 +12,7 @@ namespace {
 
 std::int64_t row_bytes(const Matrix& matrix) { return matrix.stride * static_cast<std::int64_t>(size_of(matrix.dtype)); }
 
-/// Whole rows as bytes, with what lies between them.
+/// Whole rows as bytes, with the gaps between them.
 std::vector<Range> bytes_of_rows(const Matrix& matrix, std::span<const Range> rows) {
   std::vector<Range> ranges;
   for (const Range& range : rows) ranges.push_back(scaled(range, row_bytes(matrix)));

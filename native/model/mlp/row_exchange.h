@@ -30,8 +30,9 @@ struct RowPlan {
   std::size_t num_bytes() const;
 };
 
-/// Carries rows of leaves to the ranks that hold their experts, and back. How many rows go where is part of a transport's
-/// call, so on a CUDA device plan() is where the host waits for what the router chose, once for each layer's forward.
+/// Carries rows of leaves to the ranks that hold their experts, and back. The number of rows per destination is part of
+/// a transport's call, so on a CUDA device plan() waits on the host for the router's choices, once for each layer's
+/// forward.
 class RowExchange {
  public:
   /// `ranks` must outlive the object. Throws Error{"invalid_argument"} where the sets don't divide the experts, or there
@@ -41,8 +42,8 @@ class RowExchange {
   /// The experts that this rank holds.
   const Range& experts() const { return experts_; }
 
-  /// Tells the other ranks how many rows this one has for each of their experts, and makes `plan` of what they tell. It may
-  /// be an earlier plan, whose memory serves again.
+  /// Sends the other ranks the number of rows that this one has for each of their experts, and makes `plan` of the
+  /// numbers received. It may be an earlier plan, whose memory is reused.
   void plan(const ExpertGroups& groups, RowPlan& plan);
   /// leaf_rows: (rows of this rank's leaf, D); expert_rows: (num_rows(), D) is overwritten.
   void to_experts(const RowPlan& plan, const Matrix& leaf_rows, const Matrix& expert_rows);
@@ -73,8 +74,8 @@ class RowExchange {
   Event counts_came_;
 };
 
-/// A tensor of at least (rows, cols): `tensor` itself, made anew where it has too few rows. What is in it is lost then. On a
-/// CUDA device it grows by an eighth more than it must, because growing waits for all work of the device.
+/// A tensor of at least (rows, cols): `tensor` itself, reallocated where it has too few rows. Its contents are lost
+/// then. On a CUDA device it grows by an eighth more than it must, because growing waits for all work of the device.
 Matrix grown(const Context& ctx, Tensor& tensor, DType dtype, std::int64_t rows, std::int64_t cols);
 
 }  // namespace zerofleet

@@ -19,7 +19,7 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::int64_t kChunkTokens = 64;  // a prompt passes through the layers in pieces of so many tokens
+constexpr std::int64_t kChunkTokens = 64;  // a prompt passes through the layers in pieces of this many tokens
 
 const ModelConfig& checked(const ModelConfig& config, std::int64_t capacity) {
   validate(config);

@@ -33,8 +33,8 @@ class Decoder {
   /// Forgets the sequence.
   void clear();
 
-  /// Appends tokens, at least one. last_logits: (V) of what may follow the last one.
-  /// Throws Error{"token_out_of_vocab"}, or Error{"invalid_argument"} beyond the capacity; the sequence is then cleared.
+  /// Appends tokens, at least one. last_logits: (V) of the token after the last one. Throws
+  /// Error{"token_out_of_vocab"}, or Error{"invalid_argument"} beyond the capacity; the sequence is then cleared.
   void append(std::span<const std::int32_t> tokens, std::span<float> last_logits);
 
  private:

@@ -19,7 +19,7 @@ Layer::Kept::Kept(const ModelContext& model, const PassShape& shape, const Layer
       attention(model, shape),
       mlp(layer.mlp_->make_kept(model, shape)) {}
 
-// 3·M·row(D), and what norms, attention and MLP say
+// 3·M·row(D), plus the bytes of norms, attention and MLP
 std::size_t Layer::Kept::num_bytes() const {
   return bytes_of(normed, middle, middle_normed, input_norm, middle_norm, attention, *mlp);
 }
@@ -33,7 +33,7 @@ Layer::Work::Work(const ModelContext& model, const PassShape& shape, const Layer
   if (model.config.residual_dropout > 0) kept = model.tensor(shape.rows(), model.config.hidden_size);
 }
 
-// 2·M·row(D) or with residual dropout 3·M·row(D), and what norm, attention and MLP say
+// 2·M·row(D) or with residual dropout 3·M·row(D), plus the bytes of norm, attention and MLP
 std::size_t Layer::Work::num_bytes() const { return bytes_of(stream, normed, kept, norm, attention, *mlp); }
 
 void Layer::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {

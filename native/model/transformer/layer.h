@@ -35,7 +35,7 @@ class Layer {
 
     Tensor stream;  // (M, D) gradient of the residual stream, from the last layer down to the first
     Tensor normed;  // (M, D)
-    Tensor kept;    // (M, D) what dropout keeps of the stream's gradient, in models with dropout here
+    Tensor kept;    // (M, D) the stream's gradient after dropout, in models with dropout here
     Norm::Work norm;
     AttentionBlock::Work attention;
     std::unique_ptr<Mlp::Work> mlp;
@@ -51,7 +51,7 @@ class Layer {
   void forward(const ModelContext& model, const Pass& pass, const Residual& residual, Kept& kept,
                const Matrix& added) const;
 
-  /// After forward(): what is to be added to kept.middle, which makes the layer's output.
+  /// After forward(): the addend of kept.middle, which makes the layer's output.
   void project(const ModelContext& model, const Pass& pass, const Kept& kept, const Matrix& added) const;
 
   /// On entry work.stream is the gradient of the layer's output, on return that of its input (M, D). Parameters'

@@ -7,7 +7,7 @@
 
 namespace zerofleet {
 
-/// All layers, and what they keep from the forward to the backward: everything, or with activation checkpointing each
+/// All layers, and their state from the forward to the backward: everything, or with activation checkpointing each
 /// layer's input alone, from which the backward runs the layer again. Both give the same bits, because a layer's input
 /// is rounded to the compute dtype before anything is computed from it.
 class LayerStack {
@@ -16,7 +16,7 @@ class LayerStack {
 
   /// `params` must stay where they are until the next call.
   void pack_forward(const ModelContext& model, ParamPointers params);
-  /// After pack_forward(). Also makes what the backward works in, at first.
+  /// After pack_forward(). The first call also allocates the work space of the backward.
   void pack_backward(const ModelContext& model);
   std::size_t packed_bytes() const;
   std::size_t activation_bytes() const;

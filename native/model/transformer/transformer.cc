@@ -64,7 +64,7 @@ struct Transformer::State {
   std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
   IndexUpload tokens_upload, targets_upload, positions_upload, documents_upload;  // (M)
   IndexUpload lengths_upload;           // (B)
-  Tensor added;                         // (M, D) what a block adds to the residual stream next
+  Tensor added;                         // (M, D) the next addend of the residual stream
   Tensor last, last_normed;             // (M, D) the residual stream after all layers
   std::optional<TokenEmbedding::Work> embedding_work;  // made by the first backward
   bool forward_packed = false;

@@ -66,7 +66,7 @@ class Transformer {
   /// they must outlive this object or the next bind_params(). Call params_changed() before the first pass.
   void bind_params(std::span<const std::byte* const> params);
 
-  /// Refreshes what is derived from the parameters (packed copies). To be called after each change of their contents.
+  /// Refreshes data derived from the parameters (packed copies). To be called after each change of their contents.
   void params_changed();
 
   /// Loss and gradients of scale.loss · loss_sum + scale.aux_loss · aux_loss. The scales, a loss scale included, are in

@@ -95,7 +95,7 @@ void check_arguments(Communicator& comm) {
 
 const std::vector<std::string> kAllWell2{"none", "none"};
 
-/// Rank 0 waits in an exchange for longer than the time-out, because rank 1 has not come to it yet.
+/// Rank 0 waits in an exchange for longer than the timeout, because rank 1 has not come to it yet.
 void check_slow_peer(RunWorld run) {
   const auto codes = run(2, [](Communicator& comm) {
     if (comm.rank() == 1) std::this_thread::sleep_for(4s);
@@ -104,7 +104,7 @@ void check_slow_peer(RunWorld run) {
   CHECK(codes == kAllWell2);
 }
 
-/// Rank 1 lives and comes to the exchange, but never sends what rank 0 waits for.
+/// Rank 1 lives and comes to the exchange, but never sends the message that rank 0 waits for.
 void check_stuck_exchange(RunWorld run) {
   std::atomic<bool> over = false;
   const auto codes = run(2, [&](Communicator& comm) {
@@ -199,7 +199,7 @@ GLOO_TEST_CASE("gloo_comm moves large pieces whole") {
   CHECK(codes == kAllWell2);
 }
 
-GLOO_TEST_CASE("gloo_comm delivers what a rank sent before it left") {
+GLOO_TEST_CASE("gloo_comm delivers bytes that a rank sent before it left") {
   for (int round = 0; round < 20; ++round) {
     const auto codes = run_gloo(2, [](Communicator& comm) {
       const bool sends = comm.rank() == 1;

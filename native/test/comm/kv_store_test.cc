@@ -10,7 +10,7 @@
 using namespace zerofleet;
 using namespace std::chrono_literals;
 
-TEST_CASE("kv_store publishes what is set and keeps the first value of a key") {
+TEST_CASE("kv_store publishes keys that are set and keeps the first value of a key") {
   std::vector<std::string> published;
   KvStore store([&](const std::string& key, const KvStore::Bytes&) { published.push_back(key); });
   store.set("a", {1, 2});

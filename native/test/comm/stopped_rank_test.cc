@@ -1,4 +1,4 @@
-// A rank whose process is stopped: nothing of it breaks, it only says nothing any more.
+// A rank whose process is stopped: its connections stay open, but it sends nothing.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/socket.h>

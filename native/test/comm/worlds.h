@@ -26,7 +26,7 @@ inline std::vector<std::string> run_threads(int world_size, const std::function<
   return codes;
 }
 
-/// A rendezvous store per rank of one process; stands in for the agent: what one rank publishes reaches all.
+/// A rendezvous store per rank of one process; replaces the agent: a key that one rank publishes reaches all.
 class RelayedStores {
  public:
   explicit RelayedStores(int world_size) {

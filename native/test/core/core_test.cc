@@ -160,7 +160,7 @@ TEST_CASE("instruction-set paths are known by name") {
   CHECK(numerics_fingerprint(CpuIsa::kAvx512) != numerics_fingerprint(CpuIsa::kAvx512Bf16));
 }
 
-TEST_CASE("pages are touched without a change, until somebody says stop") {
+TEST_CASE("touch_pages changes no byte and ends when stop is requested") {
   const std::size_t kPage = page_bytes();
   const auto resident = [&](Buffer& buffer) {
     std::vector<unsigned char> pages(buffer.num_bytes() / kPage);

@@ -28,7 +28,7 @@ std::string message_of(const std::function<void()>& call) {
 
 }  // namespace
 
-DEVICE_TEST_CASE("memory that a device does not have is out_of_memory, with what was asked for") {
+DEVICE_TEST_CASE("memory that a device does not have is out_of_memory, with the requested size") {
   emulator::set_memory_bytes(std::size_t{1} << 20);
   const auto ask = [] { const Buffer buffer(kFirstGpu, std::size_t{3} << 20); };
   CHECK(code_of(ask) == "out_of_memory");
@@ -38,7 +38,7 @@ DEVICE_TEST_CASE("memory that a device does not have is out_of_memory, with what
   emulator::set_memory_bytes(std::size_t{4} << 30);
 }
 
-DEVICE_TEST_CASE("failures of a device are told apart by whose they are, and are over when the device works again") {
+DEVICE_TEST_CASE("failures of a device have codes by cause, and end when the device works again") {
   DeviceMachine machine(kFirstGpu);
   const std::array<std::pair<cudaError_t, const char*>, 7> kinds{{{cudaErrorECCUncorrectable, "gpu_memory_fault"},
                                                                   {cudaErrorContained, "gpu_memory_fault"},
@@ -57,7 +57,7 @@ DEVICE_TEST_CASE("failures of a device are told apart by whose they are, and are
   }
 }
 
-DEVICE_TEST_CASE("a device's pool keeps what it got, and what was reserved is there") {
+DEVICE_TEST_CASE("a device's pool keeps its memory, and reserved memory is available") {
   {
     const Buffer buffer(kFirstGpu, std::size_t{5} << 20);
   }

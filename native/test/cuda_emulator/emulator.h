@@ -25,7 +25,7 @@ struct Counts {
 };
 Counts counts();
 
-/// The most memory that the device gives in all: 4 GiB unless a test says otherwise.
+/// Sets the memory of the device: 4 GiB by default.
 void set_memory_bytes(std::size_t num_bytes);
 /// From now on every call of the runtime that can fail so gives `status`, until it is cudaSuccess again.
 void fail_with(cudaError_t status);

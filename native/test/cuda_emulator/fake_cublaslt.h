@@ -8,7 +8,7 @@
 
 namespace zerofleet::test {
 
-/// The cuBLASLt of tests (fake_cublaslt.cc), asked for what it counts and told what it has.
+/// The cuBLASLt of tests (fake_cublaslt.cc): reads its counters and sets its features.
 class FakeCublaslt {
  public:
   explicit FakeCublaslt(const std::string& file_name) : library_(::dlopen(file_name.c_str(), RTLD_NOW)) {}

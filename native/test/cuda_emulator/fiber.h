@@ -18,7 +18,7 @@ class Fiber {
   void start(const std::function<void()>& body);
   /// Runs it until it calls pause() or ends. True when it has ended.
   bool resume();
-  /// Brings what resume() begins with into the cache.
+  /// Prefetches the stack that resume() begins with.
   void prefetch() const { __builtin_prefetch(stack_pointer_); }
   /// In a running fiber: back to whom resumed it.
   static void pause();

@@ -25,8 +25,8 @@ struct Thread {
   dim3 index;
   State state = State::kReady;
   std::size_t num_bytes = 0;
-  std::array<std::byte, kLaneBytes> value;  // what it brings to the warp barrier
-  const std::byte* lanes = nullptr;         // what all lanes brought
+  std::array<std::byte, kLaneBytes> value;  // its value for the warp barrier
+  const std::byte* lanes = nullptr;         // values of all lanes
   unsigned parity = 0;                      // of the exchanges of which it is the lowest lane
 };
 

@@ -41,7 +41,7 @@ __global__ void exchange_kernel(int* sums, int* upper, int* neighbours) {
 
 }  // namespace
 
-DEVICE_TEST_CASE("emulated blocks: what a barrier orders is there for all threads") {
+DEVICE_TEST_CASE("emulated blocks: writes before a barrier are visible to all threads after it") {
   DeviceMachine machine({DeviceKind::kCuda, 0});
   SharedValues<int> values(3 * kThreads);
   std::iota(values.begin(), values.end(), 0);
@@ -65,7 +65,7 @@ DEVICE_TEST_CASE("emulated warps: lanes exchange in whole and in halves") {
   }
 }
 
-DEVICE_TEST_CASE("emulated launches: what a device cannot run is refused") {
+DEVICE_TEST_CASE("emulated launches: launches that a device cannot run are refused") {
   DeviceMachine machine({DeviceKind::kCuda, 0});
   SharedValues<int> values(32);
   const auto code = [&](const cuda::Spread& spread) {

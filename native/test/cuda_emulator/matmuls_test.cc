@@ -1,4 +1,4 @@
-// The host's side of cuBLASLt: what is asked of it, how often, and what happens to what it refuses.
+// The host's side of cuBLASLt: its calls, their number, and the handling of refused products.
 #include "kernels/gemm/cuda/matmuls.h"
 
 #include <doctest/doctest.h>
@@ -81,7 +81,7 @@ DEVICE_TEST_CASE("after the first product of a shape nothing is allocated, and t
   synchronize(machine.ctx);
 }
 
-DEVICE_TEST_CASE("what the library does not take is left to others") {
+DEVICE_TEST_CASE("products that the library does not support go to other kernels") {
   DeviceMachine machine({DeviceKind::kCuda, 0});
   cuda::Matmuls matmuls(machine.ctx, cublaslt::open_library(kFake));
   Product mixed(DType::kBF16, DType::kF16);
@@ -113,7 +113,7 @@ DEVICE_TEST_CASE("GELU in a product: an algorithm for its kind and its second ma
   CHECK(fake.num_gelus() - gelus == 11);
 }
 
-DEVICE_TEST_CASE("GELU in a product: what the library does not take, or may not be asked for, is left to others") {
+DEVICE_TEST_CASE("GELU in a product: epilogues that the library lacks, or must not use, go to other kernels") {
   DeviceMachine machine({DeviceKind::kCuda, 0});
   cuda::Matmuls matmuls(machine.ctx, cublaslt::open_library(kFake));
   const FakeCublaslt fake(ZF_FAKE_CUBLASLT);

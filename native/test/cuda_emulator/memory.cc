@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kAlignment = 256;
 
 struct Block {
-  std::size_t num_bytes;   // asked for
+  std::size_t num_bytes;   // requested
   std::size_t room_bytes;  // taken
 };
 
@@ -69,7 +69,7 @@ void* take(std::size_t num_bytes) {
   if (num_bytes == 0 || room > m.limit - std::min(m.limit, m.used)) return nullptr;
   void* data = std::aligned_alloc(kAlignment, room);
   if (data == nullptr) return nullptr;
-  std::memset(data, 0xff, room);  // NaNs: what is read before it was written shows
+  std::memset(data, 0xff, room);  // NaNs expose reads before the first write
 #if defined(__SANITIZE_ADDRESS__)
   __asan_poison_memory_region(static_cast<std::byte*>(data) + num_bytes, room - num_bytes);
 #endif

@@ -5,7 +5,7 @@
 // The memory of the emulated device, and host memory that is pinned for it.
 namespace zerofleet::emulator {
 
-/// Null where nothing is asked for or the device has no more.
+/// Null if zero bytes are requested or the device has no more.
 void* take(std::size_t num_bytes);
 /// False for memory that take() did not give.
 bool give_back(void* data);

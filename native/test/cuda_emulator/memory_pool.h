@@ -12,7 +12,7 @@ void* take_from_pool(std::size_t num_bytes, bool& grew);
 bool free_in_pool(void* data);
 /// Sets the bytes that the pool may keep beyond those in use.
 void set_pool_threshold(std::size_t num_bytes);
-/// The peak becomes what is in use.
+/// Sets the peak to the amount in use.
 void reset_pool_peak();
 
 struct PoolSizes {

@@ -1,4 +1,4 @@
-// Experts that are spread over ranks which meet through NCCL: what its communicators see of a training.
+// Experts that are spread over ranks which connect through NCCL: the calls that its communicators get in a training.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ struct NcclJob : TinyJob {
   }
 };
 
-/// A communicator that counts as a failure what real NCCL may never end: a second exchange of its rank at the same time.
+/// A communicator that fails a call on which real NCCL may hang: a second exchange of its rank at the same time.
 class OneAtATime final : public Communicator {
  public:
   OneAtATime(std::unique_ptr<Communicator> inner, std::shared_ptr<std::atomic<int>> under_way)
@@ -120,7 +120,7 @@ emulator::Counts counts_of_step(const NcclJob& job, int world_size) {
 
 }  // namespace
 
-DEVICE_TEST_CASE("experts over NCCL: the bits of other communicators, and a rank has one exchange at a time under way") {
+DEVICE_TEST_CASE("experts over NCCL: the bits of other communicators, and a rank has one exchange at a time") {
   NcclJob job;
   job.config.model.num_hidden_layers = 1;
   const std::string expected = job.digests_of_run(2, 1, 2).back();
@@ -178,7 +178,7 @@ DEVICE_TEST_CASE("experts over NCCL: a rank that dies between its exchanges is a
 }
 
 // All tokens are one, so all are sent to one expert, and to one of two ranks.
-DEVICE_TEST_CASE("experts on other ranks: rows for which there is no memory are a typed error, which says what is even") {
+DEVICE_TEST_CASE("experts on other ranks: rows without memory are a typed error, which names the even share") {
   ModelConfig config = NcclJob().config.model;
   config.num_experts = 2;
   config.experts_per_token = 1;

@@ -34,7 +34,7 @@ struct CUevent_st {
 namespace zerofleet::emulator {
 namespace {
 
-/// All streams there are, for what waits for the whole device.
+/// All streams, for calls that wait for the whole device.
 struct Streams {
   std::mutex mutex;
   std::set<CUstream_st*> all;

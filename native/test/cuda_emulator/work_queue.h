@@ -21,7 +21,7 @@ class Mark {
   bool reached_ = false;
 };
 
-/// Work that a thread of its own does in order. The destructor finishes what is queued.
+/// Work that a separate thread does in order. The destructor finishes the queued work.
 class WorkQueue {
  public:
   WorkQueue();

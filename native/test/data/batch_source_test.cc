@@ -16,7 +16,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-/// Tokens that count 0, 1, 2, …, so that a sequence's first token tells which sequence it is.
+/// Tokens that count 0, 1, 2, …, so that a sequence's first token identifies the sequence.
 TokenTables counting(std::uint32_t num_tokens, std::int64_t sequence_length) {
   std::vector<std::uint32_t> tokens(num_tokens);
   std::iota(tokens.begin(), tokens.end(), 0U);
@@ -134,7 +134,7 @@ TEST_CASE("tokens that the mask leaves out are inputs and no targets") {
   CHECK(batch.targets == Ids{-100, 2, -100, 4, 5, 6, 7, 8, -100, 10});
 }
 
-TEST_CASE("a sequence ends before the next one and at the end of the tokens; what follows counts for nothing") {
+TEST_CASE("a sequence ends before the next one and at the end of the tokens; positions behind its end do not count") {
   TokenTables tables = counting(8, 5);
   tables.sequences = {0, 3};
   tables.documents = {0, 3};

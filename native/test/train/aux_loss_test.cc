@@ -1,4 +1,5 @@
-// The auxiliary loss in a training: what is minimized is the mean over targets plus the mean over leaves of the auxiliary loss.
+// The auxiliary loss in a training: the objective is the mean over targets plus the mean over leaves of the auxiliary
+// loss.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -70,7 +71,7 @@ struct AuxJob : TinyJob {
 
 // Along the gradient an objective falls by the learning rate times the square of the gradient's norm, whatever it is made
 // of. With one target in ten, a gradient whose auxiliary part is not weighed as the objective has it falls otherwise.
-TEST_CASE("auxiliary loss: a step goes down the gradient of what is reported, with few targets and with padding") {
+TEST_CASE("auxiliary loss: a step goes down the gradient of the reported loss, with few targets and with padding") {
   for (const std::uint32_t one_in : {1U, 10U}) {
     for (const std::int64_t missing : {0, 9}) {
       CAPTURE(one_in);

@@ -118,7 +118,7 @@ DEVICE_TEST_CASE("CUDA devices: steps wait for no memory: it is there after the 
       job.config.zero.offload = offload;
       std::size_t needed = 0;
       for (const bool reserved : {false, true}) {
-        // Beyond what the tests before this one have left in the pool.
+        // Beyond the memory that earlier tests have left in the pool.
         const auto before = cuda::memory_of(device);
         job.config.reserved_bytes = reserved ? before.reserved - before.in_use + needed : 0;
         job.on_ranks(1, 1, [&](Trainer& trainer) {
@@ -137,7 +137,7 @@ DEVICE_TEST_CASE("CUDA devices: steps wait for no memory: it is there after the 
   }
 }
 
-DEVICE_TEST_CASE("CUDA devices: what does not fit is refused at the start, with the numbers") {
+DEVICE_TEST_CASE("CUDA devices: a training that does not fit is refused at the start, with the numbers") {
   for (const Device device : cuda_devices_here()) {
     DeviceJob job(device, DType::kBF16);
     const auto memory = cuda::memory_of(device);

@@ -16,7 +16,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-/// Evaluations before the first step and after each of two; what every rank got.
+/// Evaluations before the first step and after each of two, as every rank got them.
 std::vector<std::vector<EvalResult>> evaluations(TinyJob& job, int world_size, int num_threads) {
   std::vector<std::vector<EvalResult>> of_ranks;
   std::mutex mutex;

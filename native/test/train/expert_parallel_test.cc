@@ -181,7 +181,7 @@ TEST_CASE("experts spread over ranks: evaluation gives the same bits on 2, 4 and
   }
 }
 
-TEST_CASE("experts spread over ranks: a rank keeps the parameters of its set and of what all share") {
+TEST_CASE("experts spread over ranks: a rank keeps the parameters of its set and the shared ones") {
   const auto params_of_ranks = [](int num_sets, int world_size) {
     ExpertJob job(DType::kBF16, num_sets);
     job.config.batch.global_batch_size = 16;
@@ -291,7 +291,7 @@ DEVICE_TEST_CASE("experts spread over CUDA devices: losses, also of validation d
   }
 }
 
-TEST_CASE("experts spread over ranks: what cannot be is refused") {
+TEST_CASE("experts spread over ranks: invalid configurations are refused") {
   ExpertJob job(DType::kBF16);
   CHECK(code_of([&] { job.on_ranks(3, 1, [](Trainer&) {}); }) == "invalid_argument");
   job.config.model.num_experts = 5;

@@ -1,4 +1,4 @@
-// The promise of exactness for what a job can ask beyond AdamW in bf16: the same bits on every number of ranks and
+// The promise of exactness for the features of a job beyond AdamW in bf16: the same bits on every number of ranks and
 // threads, and after every interruption.
 #include <doctest/doctest.h>
 
@@ -162,7 +162,7 @@ TEST_CASE("dropout drops other elements in each micro-batch and in each step") {
   CHECK(one[0] != one[1]);
 }
 
-TEST_CASE("memory by part: what is sharded shrinks with the ranks, what is not stays") {
+TEST_CASE("memory by part: sharded parts shrink with the ranks, others stay") {
   TinyJob job(DType::kBF16);
   job.config.zero.stage = 1;
   job.config.zero.lanes = 4;

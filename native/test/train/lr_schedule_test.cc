@@ -93,7 +93,7 @@ TEST_CASE("wsd stays at the peak until its last decay") {
   CHECK(schedule.at(500) == doctest::Approx(0.1));
 }
 
-TEST_CASE("schedules are known by name, and what cannot be is refused") {
+TEST_CASE("schedules are known by name, and invalid ones are refused") {
   CHECK(lr_schedule_type_from_name("linear") == LrScheduleType::kLinear);
   CHECK(lr_schedule_type_from_name("wsd") == LrScheduleType::kWsd);
   CHECK_THROWS_AS(lr_schedule_type_from_name("exponential"), Error);

@@ -7,7 +7,7 @@
 
 using namespace zerofleet;
 
-TEST_CASE("what a rank of the memory probe keeps is what ZeRO promises: 2 bytes of every parameter, 16 of its share") {
+TEST_CASE("a rank of the memory probe keeps the bytes that ZeRO promises: 2 of every parameter, 16 of its share") {
   MemoryProbe probe;
   probe.num_params = 24 * kBlockNumel;  // whole blocks, the same number for each rank
   probe.param_numel = 3 * kBlockNumel;

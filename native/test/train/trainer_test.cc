@@ -48,7 +48,7 @@ std::uint64_t seed_of_good_first_leaf(const TrainerConfig& config) {
 
 }  // namespace
 
-TEST_CASE("training lowers the loss and reports what it did") {
+TEST_CASE("training lowers the loss and reports its steps") {
   TinyJob job(DType::kBF16);
   job.on_ranks(1, 2, [&](Trainer& trainer) {
     trainer.initialize();
@@ -140,7 +140,7 @@ TEST_CASE("sampling is reproducible, and greedy sampling follows what was learnt
   CHECK(sampler.sample(prompt, options) == std::vector<std::int32_t>(12, 0));  // every token is as likely
 }
 
-TEST_CASE("a trainer whose step failed is destroyed at once, though another rank has not answered what it sent") {
+TEST_CASE("a trainer whose step failed is destroyed at once, though another rank has not answered it") {
   constexpr auto kPatience = 60s;
   TinyJob job(DType::kBF16);
   const TemporaryFile tokens(mostly_bad_tokens());

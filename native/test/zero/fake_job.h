@@ -18,8 +18,8 @@
 
 namespace zerofleet::test {
 
-/// Runs `body` once per rank, ranks as threads, and waits for all. A rank that ends gives up its communicator.
-/// Returns what each rank threw (null for none).
+/// Runs `body` once per rank, ranks as threads, and waits for all. A rank that ends aborts its communicator. Returns
+/// the exception of each rank (null for none).
 inline std::vector<std::exception_ptr> run_ranks(int world_size, const std::function<void(Communicator&)>& body,
                                                  std::chrono::milliseconds timeout = std::chrono::seconds(60)) {
   auto comms = make_thread_comms(world_size, timeout);

@@ -45,7 +45,7 @@ class JobRunner {
   struct Setting {
     int num_threads = 1;
     CpuIsa isa = CpuIsa::kGeneric;
-    std::size_t first_param = 0;  // whose gradient comes first; the others follow backwards, around the circle
+    std::size_t first_param = 0;  // its gradient comes first; the others follow backwards, around the circle
   };
   /// All that a checkpoint keeps: the elements of every state of every parameter, and the progress.
   struct Saved {

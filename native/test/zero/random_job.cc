@@ -12,8 +12,8 @@ namespace {
 constexpr std::int64_t kNumels[] = {1, 7, 300, 4095, 4096, 4097, 8191, 8192, 8193, 12289};
 constexpr std::size_t kNoiseNumel = 1 << 16, kMaxNumel = 12289;
 
-/// Numbers of very different sizes, so that another order of addition gives other bits. With `overflow` some of them are
-/// infinite or no numbers.
+/// Numbers of very different sizes, so that another order of addition gives other bits. If `overflow`, some of them are
+/// infinite or not numbers.
 std::vector<float> make_noise(bool overflow) {
   std::vector<float> values(kNoiseNumel);
   Draws draws(overflow ? 2 : 1);

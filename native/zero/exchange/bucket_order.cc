@@ -35,7 +35,7 @@ bool BucketOrder::waits_for_others(std::size_t part) const {
   bool behind_others = false;
   for (std::size_t place = next_; place < order_.size(); ++place) {
     const bool is_own = order_[place].part == part;
-    if (is_own && !is_full_[place]) return false;  // what is behind it waits for the part itself
+    if (is_own && !is_full_[place]) return false;  // later buckets wait for the part itself
     if (is_own && behind_others) return true;
     behind_others = behind_others || (!is_own && !is_full_[place]);
   }

@@ -30,7 +30,7 @@ class BucketOrder {
   const std::vector<BucketId>& order() const { return order_; }
   /// Begins an exchange of all buckets.
   void begin();
-  /// Takes a full bucket and posts all whose turn has come.
+  /// Takes a full bucket and posts all that are next in order.
   void add(const BucketId& id, Buffer contents);
   /// Returns true if a full bucket of `part` waits for one of another part.
   bool waits_for_others(std::size_t part) const;

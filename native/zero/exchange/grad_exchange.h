@@ -27,8 +27,8 @@ class GradExchange {
   /// `context` is that of the communication thread. All referenced objects must outlive this one.
   GradExchange(const Context& context, const ShardLayout& layout, Communicator& communicator, DType reduce_dtype);
 
-  /// `contents` is the whole bucket; empty on a rank that has nothing to give, which ranks from `num_senders` on have
-  /// not. What is returned is valid until the next call. Throws what a communicator throws.
+  /// `contents` is the whole bucket; empty on a rank that has nothing to send, which are the ranks from `num_senders`
+  /// on. The result is valid until the next call. Throws errors of the communicator.
   GradPieces exchange(std::int64_t bucket, int num_senders, std::span<std::byte> contents);
   std::size_t staging_bytes() const { return recv_.num_bytes(); }
 

@@ -22,8 +22,8 @@ class LaneAccumulator {
   LaneAccumulator(const Context& context, const ShardLayout& layout, const LeafSchedule& schedule, DType sum_dtype);
 
   void begin_leaf(const LeafTurn& turn) { turn_ = turn; }
-  /// Takes a gradient of the leaf. Returns what is to be exchanged: nothing before the lane's last leaf, then the sum. The
-  /// view is valid until the next leaf begins.
+  /// Takes a gradient of the leaf. Returns the gradient to exchange: nothing before the lane's last leaf, then the sum.
+  /// The view is valid until the next leaf begins.
   std::optional<GradView> add(std::size_t param, const GradView& grad);
 
   std::size_t num_bytes() const { return sums_.num_bytes(); }

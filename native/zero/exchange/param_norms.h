@@ -28,7 +28,7 @@ class ParamNorms {
   std::span<double> weight_sums() { return own(0); }
   std::span<double> update_sums() { return own(1); }
 
-  /// (num_params) the norms of every parameter of the layout. Throws what the communicator throws.
+  /// (num_params) the norms of every parameter of the layout. Throws errors of the communicator.
   std::vector<ParamNorm> exchange(Communicator& communicator);
 
  private:

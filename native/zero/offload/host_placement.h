@@ -30,7 +30,7 @@ class HostPlacement final : public StatePlacement {
   struct Window {
     explicit Window(Device device) : arrived(device) {}
     Buffer buffer;
-    Event arrived;  // what was sent from the buffer
+    Event arrived;  // the transfer from the buffer
   };
 
   Buffer& grown(Buffer& buffer, std::size_t num_bytes) const;
@@ -39,7 +39,7 @@ class HostPlacement final : public StatePlacement {
   Context host_, host_comm_;
   Buffer pieces_;
   Stream copies_;
-  Event params_free_;  // what the device still did with the parameters when a window was closed
+  Event params_free_;  // the device's pending work on the parameters when a window was closed
   std::array<Window, 2> windows_;
   std::size_t open_ = 0;                // the window that is open, or was last
   std::span<std::byte> window_params_;  // that the open window is for

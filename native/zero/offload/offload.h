@@ -33,7 +33,7 @@ class StatePlacement {
   virtual bool in_place() const = 0;
   /// Memory in which context() writes new values for `params`, memory of the device. One window is open at a time.
   virtual std::span<std::byte> open_window(std::span<std::byte> params) = 0;
-  /// Sends what the open window has; another can be opened at once.
+  /// Sends the contents of the open window; another can be opened at once.
   virtual void close_window() = 0;
   /// Waits until all closed windows have arrived. On any thread.
   virtual void wait_for_windows() = 0;
@@ -41,8 +41,8 @@ class StatePlacement {
   virtual std::size_t staging_bytes() const = 0;
 };
 
-/// `rank` and `comm_thread` are the contexts of the two threads, on the device that computes; what they refer to must
-/// outlive the placement. With Offload::kCpu on a CPU everything is in host memory already: in place.
+/// `rank` and `comm_thread` are the contexts of the two threads, on the device that computes; objects that they refer
+/// to must outlive the placement. With Offload::kCpu on a CPU everything is in host memory already: in place.
 std::unique_ptr<StatePlacement> make_state_placement(const Context& rank, const Context& comm_thread, Offload offload);
 
 }  // namespace zerofleet

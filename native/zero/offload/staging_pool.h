@@ -9,9 +9,9 @@
 
 namespace zerofleet {
 
-/// Buffers for buckets on their way, reused from bucket to bucket. Two are the rule: one fills while the other is sent.
-/// More come into being only where gradients arrive out of order, so that more than one bucket is half full at once.
-/// One thread takes buffers and announces that they are sent; any thread gives them back.
+/// Buffers for buckets that are being filled or sent, reused from bucket to bucket. Usually there are two: one fills
+/// while the other is sent. More are allocated only where gradients arrive out of order, so that more than one bucket
+/// is half full at once. One thread takes buffers and announces that they are sent; any thread returns them.
 class StagingPool {
  public:
   StagingPool(Device device, std::size_t buffer_bytes) : device_(device), buffer_bytes_(buffer_bytes) {}

@@ -51,7 +51,7 @@ OptimizerType optimizer_type_from_name(std::string_view name);
 /// "update", "step_size" or "none". Throws Error{"invalid_argument"} for another, naming these.
 BiasCorrection bias_correction_from_name(std::string_view name);
 
-/// Throws Error{"invalid_argument"} that names the field and says what it must be.
+/// Throws Error{"invalid_argument"} that names the field and the allowed values.
 void validate(const OptimizerOptions& options);
 
 }  // namespace zerofleet

@@ -31,10 +31,10 @@ class ShardedOptimizer {
   ShardedOptimizer(const StatePlacement& placement, const ShardLayout& layout, int rank, const ParamSubset& subset,
                    StateShard& states, const OptimizerRule& rule);
 
-  /// The first pass of rules that need the norms of parameters: whatever of it all ranks of `communicator`, which hold
-  /// the part, must know. Nothing for other rules. Throws what the communicator throws.
+  /// The first pass of rules that need the norms of parameters: exchanges its results between all ranks of
+  /// `communicator`, which hold the part. Does nothing for other rules. Throws errors of the communicator.
   void prepare(const GradShardView& grads, const UpdateScalars& scalars, Communicator& communicator);
-  /// (num_params) what prepare() found, for rules that have one for each parameter; empty for others.
+  /// (num_params) the ratios that prepare() found, for rules that have one for each parameter; empty for others.
   std::span<const float> trust_ratios() const { return norms_ ? std::span(trust_ratios_) : std::span<const float>{}; }
   /// Updates the owned blocks of `buckets` and writes their new parameters.
   void update(const Range& buckets, const GradShardView& grads, const UpdateScalars& scalars, const ParamWindow& window,

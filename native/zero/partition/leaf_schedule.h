@@ -11,7 +11,7 @@ struct LeafTurn {
   std::int64_t leaf = 0;
   std::int64_t round = 0;      // in which its lane is exchanged
   bool first_of_lane = true;
-  bool last_of_lane = true;    // its gradients go on to their owners, with those of the lane's leaves before it
+  bool last_of_lane = true;    // its gradients are sent to their owners, with those of the lane's leaves before it
 };
 
 /// Assignment of leaves to ranks, and times of gradient exchange. Pure arithmetic, the same on every rank.
@@ -31,7 +31,7 @@ class LeafSchedule {
   int world_size() const { return world_size_; }
   std::int64_t num_rounds() const { return (num_lanes_ + world_size_ - 1) / world_size_; }
 
-  /// Ranks that have a lane in `round`: the first so many.
+  /// Number of ranks that have a lane in `round`: the first ones.
   int num_senders(std::int64_t round) const {
     return static_cast<int>(std::min<std::int64_t>(world_size_, num_lanes_ - round * world_size_));
   }

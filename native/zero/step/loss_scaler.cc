@@ -72,7 +72,7 @@ void LossScaler::restore(const LossScalerState& state) {
                         state.last_overflow_iteration < state.iteration && state.skipped_in_a_row >= 0;
   require(possible, "invalid_argument", "the saved state of the loss scaler is not one that a scaler can be in");
   state_ = state;
-  // A job that goes on with other options than those it was saved with follows its new options.
+  // The current options take precedence over those that the state was saved with.
   if (options_.type != LossScaleType::kDynamic) {
     state_.scale = options_.type == LossScaleType::kNone ? 1.0 : options_.initial_scale;
   } else {

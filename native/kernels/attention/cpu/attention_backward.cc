@@ -146,7 +146,7 @@ class BackwardPass {
     kernels_.dots(dots);
   }
 
-  /// P and dS of a block of query rows and one of keys, and what they add to dQ.
+  /// P and dS of a block of query rows and one of keys, and their contribution to dQ.
   void add_to_query(const HeadAreas& head, const RowAreas& areas, std::int64_t i, const QueryBlock& queries,
                     const KeyBlock& all_keys) const {
     const BackwardBlock& block = areas.blocks[i];

@@ -98,7 +98,7 @@ inline void set_row_major_a(GemmBlock& block, const std::uint32_t* words, std::i
   block.a_group_stride = kPanel * stride;
 }
 
-/// A as the transpose of what was packed with its rows as k.
+/// A as the transpose of an operand that was packed with its rows as k.
 inline void set_packed_a(GemmBlock& block, const std::uint32_t* panels, std::int64_t panel_stride) {
   block.a = panels;
   block.a_row_stride = 1;

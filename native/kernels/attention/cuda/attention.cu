@@ -1,4 +1,4 @@
-// Attention on CUDA: which kernels a call takes, and what both backwards need first.
+// Attention on CUDA: choice of kernels for a call, and preparation of both backwards.
 #include "kernels/attention/attention.h"
 #include "kernels/attention/cuda/attention_launch.h"
 #include "kernels/attention/cuda/launch.h"

@@ -75,7 +75,7 @@ __device__ inline AttentionTile tile_of_block(std::int64_t batch, int heads, int
   return {place / heads, static_cast<int>(place % heads), (last_first ? num_tiles - 1 - tile : tile) * tile_rows};
 }
 
-/// Rows of one head's columns from `data` on; what is beyond `rows` or `cols` counts as zero.
+/// Rows of one head's columns from `data` on; elements beyond `rows` or `cols` count as zero.
 template <class T>
 struct HeadTile {
   const T* data;

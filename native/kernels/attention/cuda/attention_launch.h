@@ -3,7 +3,7 @@
 #include "core/device/context.h"
 #include "kernels/attention/attention.h"
 
-// The two ways to attention on CUDA. Both take all shapes that they say they take, with all options.
+// The two implementations of attention on CUDA. Both support all options for all shapes that they accept.
 namespace zerofleet::cuda {
 
 /// fp32 arithmetic in all types and for all shapes.

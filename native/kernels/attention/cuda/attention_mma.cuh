@@ -129,7 +129,7 @@ __device__ inline float row_sum(float value) {
 template <class T, int kWidth, int kRowTiles>
 __device__ void store_rows(T* own, const FragmentC (&sums)[kRowTiles][kWidth / 8], const float (&factor)[kRowTiles][2],
                            T* target, std::int64_t stride, int rows, int cols, bool aligned) {
-  __syncwarp();  // all lanes have read what stands there
+  __syncwarp();  // all lanes have read the previous contents
   ZF_DEVICE_UNROLL(kRowTiles)
   for (int r = 0; r < kRowTiles; ++r) {
     ZF_DEVICE_UNROLL(kWidth / 8)

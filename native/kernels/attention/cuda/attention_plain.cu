@@ -15,7 +15,7 @@ struct PlainRowState {
   int first_key[4];
 };
 
-/// Scores of a block of keys become probabilities, relative to the largest score so far; what a row has summed moves on
+/// Scores of a block of keys become probabilities, relative to the largest score so far; the sums of a row are rescaled
 /// to it.
 template <int kChunks, class T>
 __device__ void plain_softmax_step(const AttentionCall<T>& c, const AttentionTile& tile, int key, PlainSums& scores,

@@ -17,7 +17,7 @@ namespace {
 constexpr int kKeyTile = kRowThreads;  // keys
 constexpr int kQueryWarps = kRowThreads / 32;
 constexpr int kElements = 4;  // elements of an access
-// Finite, so that nothing is subtracted from itself but what is finite.
+// Finite, so that infinity is never subtracted from itself.
 constexpr float kLowestScore = -3.402823466e+38F;
 
 template <class T>

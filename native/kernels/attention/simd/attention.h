@@ -17,7 +17,7 @@ struct AttentionRowsArgs {
   float scale = 0;
   float* top = nullptr;        // (rows) forward: largest scaled score of this and earlier blocks, at first -∞
   float* total = nullptr;      // (rows) forward: Σ exp(scaled score − top) over them, at first 0
-  float* sums = nullptr;       // (rows, sums_cols) forward: what was summed of earlier blocks, moved on to the new top
+  float* sums = nullptr;       // (rows, sums_cols) forward: the sums of earlier blocks, rescaled to the new top
   int64_t sums_cols = 0;       // 0: this is the first block
   const float* lse = nullptr;  // (rows) backward: ln Σ exp(scaled score)
   const float* delta = nullptr;  // (rows) backward: Σ of probability · its gradient

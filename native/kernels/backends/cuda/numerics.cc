@@ -8,10 +8,10 @@
 namespace zerofleet::cuda {
 namespace {
 
-/// Raised whenever the result of a CUDA kernel, or of what the host computes for it, changes in any bit.
+/// Raised whenever the result of a CUDA kernel, or of a host computation for it, changes in any bit.
 constexpr int kCudaKernelVersion = 4;  // 4: as 3 of the CPU (core/system/cpu_isa.cc)
 
-/// Lower-case letters and digits, with hyphens for what is between them.
+/// Returns lower-case letters and digits, with hyphens for all other characters.
 std::string slug(const std::string& name) {
   std::string text;
   for (const char c : name) {

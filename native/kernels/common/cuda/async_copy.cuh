@@ -9,7 +9,7 @@
 #include <vector>
 
 // Copies from device memory to shared memory that run beside the thread that queued them (PTX: cp.async). The emulated
-// twins make each copy as late as it can be, so that what is read too early is found.
+// twins make each copy as late as possible, so that a premature read is found.
 namespace zerofleet::cuda {
 
 /// Queues a copy of 16 bytes, or of zeros; both addresses are multiples of 16.
@@ -29,7 +29,7 @@ __device__ inline unsigned shared_address(const void* shared) {
 }
 
 __device__ inline void copy16_async(void* shared, const void* global, bool zeros) {
-  const int num_bytes = zeros ? 0 : 16;  // what is left of the 16 bytes becomes zeros
+  const int num_bytes = zeros ? 0 : 16;  // the rest of the 16 bytes becomes zeros
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global),
                "r"(num_bytes)
                : "memory");

@@ -93,8 +93,8 @@ void sum_columns(const Context& ctx, const char* name, const Term& term, const S
   sum_columns(ctx, name, of_parts, {parts, shape.cols, shape.cols % kColumnWidth == 0}, kFoldChunk, sums);
 }
 
-/// sums[i][column] = Σ over rows and repeats of what term.add(row, repeat, columns, total) adds to total[i]: an object
-/// of the device with a constant kSums. sums: (cols) each. Reads each row once.
+/// sums[i][column] = Σ over rows and repeats of the terms that term.add(row, repeat, columns, total) adds to total[i]:
+/// an object of the device with a constant kSums. sums: (cols) each. Reads each row once.
 template <class Term>
 void column_sums(const Context& ctx, const char* name, const Term& term, const SumShape& shape,
                  const std::array<float*, Term::kSums>& sums) {

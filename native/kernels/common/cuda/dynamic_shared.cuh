@@ -6,7 +6,7 @@
 
 namespace zerofleet::cuda {
 
-/// The shared memory that the launch asked for; aligned to 16 bytes.
+/// The dynamic shared memory of the launch; aligned to 16 bytes.
 template <class T>
 __device__ T* dynamic_shared() {
 #if defined(__CUDACC__)

@@ -31,7 +31,7 @@ struct RowTeam {
     }
   }
 
-  /// Calls body(columns) for what this thread has of a row.
+  /// Calls body(columns) for this thread's part of a row.
   template <int N, class Body>
   __device__ static void sweep(std::int64_t cols, bool aligned, const Body& body) {
     std::int64_t first = static_cast<std::int64_t>(threadIdx.x % kThreads) * N;

@@ -8,7 +8,7 @@
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 
-/// Asks for the cache line 512 bytes ahead of `values`. Harmless beyond the end of an array: a hint never faults.
+/// Prefetches the cache line 512 bytes ahead of `values`. Harmless beyond the end of an array: a hint never faults.
 ZF_INLINE void prefetch_ahead(const float* values) { __builtin_prefetch(values + 128, 0, 3); }
 
 /// Returns true if stream() may write an array that begins here: it needs whole, aligned vectors.

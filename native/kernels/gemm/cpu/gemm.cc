@@ -87,7 +87,7 @@ std::int64_t source_cols(std::int64_t steps) {
   return std::min(kSourceCols, kSourceWords / source_steps(steps) / kPanel * kPanel);
 }
 
-/// Rows of a task with a source: all of them, or what gives every worker enough tasks.
+/// Rows of a task with a source: all of them, or as many as give every worker enough tasks.
 std::int64_t source_rows(const GemmProblem& problem, std::int64_t steps, std::int64_t workers) {
   const std::int64_t cols = source_cols(steps), across = (problem.c.cols + cols - 1) / cols;
   const std::int64_t most = source_steps(steps) < steps ? kMaxSumRows : problem.c.rows;

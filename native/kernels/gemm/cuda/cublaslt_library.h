@@ -34,7 +34,7 @@ enum MatmulAttribute : int {
   kAuxLeadingDimension = 12,
   kBiasDataType = 26
 };
-/// GELU by tanh. Aux: what it gets goes to a second matrix, of D's type, or for the gradient comes from one.
+/// GELU by tanh. Aux: its input goes to a second matrix, of D's type, or for the gradient comes from one.
 enum Epilogue : std::uint32_t {
   kNoEpilogue = 1,
   kAddBias = 4,

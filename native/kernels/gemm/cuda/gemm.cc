@@ -99,7 +99,7 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
   if (!tiled.empty()) tile_gemm(ctx, tiled);
 }
 
-// The plain kernel has no epilogue: without tensor cores it is so slow that what GELU reads again does not count.
+// The plain kernel has no epilogue: without tensor cores it is so slow that GELU's second read does not count.
 bool gemm_with_epilogue(const Context& ctx, Scratch& scratch, const GemmProblem& problem) {
   const RightOperand right = right_operand(problem);
   if (problem.varies || right.parts.size() != 1) return false;

@@ -17,7 +17,7 @@ namespace {
 
 using namespace cublaslt;
 
-constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // what NVIDIA advises for Hopper
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // NVIDIA's advice for Hopper
 constexpr int kCandidates = 8;
 
 std::optional<DataType> data_type(DType dtype) {
@@ -50,7 +50,7 @@ bool takes_epilogue(const Matmul& p) {
          (p.epilogue.kind == EpilogueKind::kGelu || p.bias == nullptr);
 }
 
-/// Pairs of types that cuBLASLt multiplies with fp32 sums, and what it does to these.
+/// Returns true if cuBLASLt multiplies this pair of types with fp32 sums, and supports the epilogue.
 bool takes(const Matmul& p) {
   if (p.c.dtype != DType::kF32 && p.a.dtype != p.c.dtype) return false;
   return p.epilogue.kind == EpilogueKind::kNone || takes_epilogue(p);

@@ -7,7 +7,7 @@
 
 namespace zerofleet::cuda {
 
-/// The right operand of a product as it lies in memory: k in one or more parts, all the same way round.
+/// The right operand of a product in its memory layout: k in one or more parts, all with the same layout.
 struct RightOperand {
   SourceRows rows = SourceRows::kAlongK;
   std::vector<ConstMatrix> parts;  // (k of the part, n) for kAlongK, (n, k of the part) for kAlongN

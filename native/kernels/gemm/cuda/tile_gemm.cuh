@@ -39,7 +39,7 @@ struct OperandTile {
   static constexpr int kPitch = kCols + 8;
   static constexpr std::size_t kBytes = std::size_t{kRows} * kPitch * sizeof(T);
 
-  /// Queues its copies; what lies outside becomes zeros. `wide` and `k`: where it begins in `data`; the ends are the
+  /// Queues its copies; elements outside become zeros. `wide` and `k`: where it begins in `data`; the ends are the
   /// operand's.
   __device__ static void load(T* tile, const T* data, int stride, int wide, int wide_end, int k, int k_end) {
     const int row_begin = kAlongK ? k : wide, col_begin = kAlongK ? wide : k;
@@ -80,7 +80,7 @@ struct TileFeed {
 
   const TileCall<T>& call;
   int row, col;                     // of the block in C
-  int part = 0, k = 0, before = 0;  // what comes next: k of a part, and how much of A lies before the part
+  int part = 0, k = 0, before = 0;  // next position: k of a part, and how much of A lies before the part
   int num_queued = 0;
 
   __device__ T* a_of(int step) const { return stage(step); }

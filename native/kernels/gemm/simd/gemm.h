@@ -13,7 +13,7 @@ constexpr int64_t kPanel = 32;
 /// Part that a product with a triangle of zeros may leave out, in whole tiles; `diagonal` shifts the triangle.
 enum class Triangle : uint8_t {
   kNone,
-  kColsAbove,   // columns of C beyond diagonal + row are not needed and may keep what stands there
+  kColsAbove,   // columns of C beyond diagonal + row are not needed and may keep their previous contents
   kStepsAbove,  // A is zero where k > diagonal + row
   kStepsBelow,  // A is zero where k < row - diagonal
 };

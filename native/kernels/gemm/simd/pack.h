@@ -7,8 +7,8 @@
 
 namespace zerofleet::cpu {
 
-/// Turns a row-major source into the words that gemm_block() reads (see simd/gemm.h for words and panels).
-/// What is beyond the source's last row or column up to the end of a word, or of a panel, becomes zero.
+/// Turns a row-major source into the words that gemm_block() reads (see simd/gemm.h for words and panels). Elements
+/// beyond the source's last row or column up to the end of a word, or of a panel, become zero.
 struct PackArgs {
   const void* source = nullptr;  // (rows, cols)
   int64_t source_stride = 0;     // elements from row to row

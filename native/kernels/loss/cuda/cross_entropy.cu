@@ -12,10 +12,10 @@ namespace {
 
 constexpr int kLossThreads = 512;
 constexpr int kLogits = 4;   // logits of an access
-constexpr int kVectors = 2;  // accesses of a thread that are under way at once
+constexpr int kVectors = 2;  // accesses of a thread that are in progress at once
 constexpr std::int64_t kAccess = std::int64_t{kLossThreads} * kLogits;
 constexpr std::int64_t kLogitTile = kAccess * kVectors;
-// Finite, so that nothing is subtracted from itself but what is finite.
+// Finite, so that infinity is never subtracted from itself.
 constexpr float kLowestLogit = -3.402823466e+38F;
 
 template <class T>
@@ -79,8 +79,8 @@ __device__ Softmax joined_over_block(Softmax softmax) {
 }
 
 // The gradient may lie over the logits. Its elements are at most as long as theirs, so those of a tile lie over logits
-// of this tile and earlier ones: a tile is written when all threads have read it, and after the next one has been asked
-// for.
+// of this tile and earlier ones: a tile is written when all threads have read it, and after the loads of the next one
+// were issued.
 template <class T>
 __device__ void write_gradient(const LossArguments<T>& a, const float* logits, T* dlogits, const Softmax& softmax,
                                std::int64_t target) {

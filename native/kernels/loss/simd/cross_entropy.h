@@ -9,7 +9,7 @@ namespace zerofleet::cpu {
 
 /// Rows of softmax cross-entropy: loss = ln Σ exp(logits) − logits[target], and the gradient of grad_scale · loss.
 struct CrossEntropyArgs {
-  float* logits = nullptr;  // (rows, cols) overwritten where a gradient is asked for
+  float* logits = nullptr;  // (rows, cols) overwritten if a gradient is requested
   int64_t logits_stride = 0;
   const int32_t* targets = nullptr;  // (rows) below 0: the row does not count; loss and gradient are 0
   float* losses = nullptr;           // (rows)

@@ -47,7 +47,7 @@ struct CombineBackwardRows {
   bool aligned;
 };
 
-// drows may be rows: a thread writes what it alone has read.
+// drows may be rows: each thread writes only elements that it alone has read.
 template <class T, class Team>
 __global__ void __launch_bounds__(kRowThreads) combine_backward_kernel(const CombineBackwardRows<T> a) {
   constexpr int N = kWidth<T>;

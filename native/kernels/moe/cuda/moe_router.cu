@@ -1,4 +1,4 @@
-// The router of experts: a warp per token; and what its auxiliary loss is made of: a block per expert.
+// The router of experts: a warp per token; and the terms of its auxiliary loss: a block per expert.
 #include "kernels/common/cuda/block_sum.cuh"
 #include "kernels/common/cuda/elements.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"

@@ -25,7 +25,7 @@ struct Order {
   int num_rows;
 };
 
-// A block for the rows of one leaf and one expert: a run in both orders. Each warp adds up what is before it, by itself.
+// A block for the rows of one leaf and one expert: a run in both orders. Each warp computes its own offset.
 __global__ void __launch_bounds__(kFlatThreads)
     order_kernel(const std::int32_t* counts, int num_runs, int num_experts, const Order to) {
   const int run = static_cast<int>(blockIdx.x), leaf = run / num_experts, expert = run % num_experts;
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kFlatThreads)
   before_wanted = sum_of_warp(before_wanted);
   const int count = counts[run];
   for (int row = static_cast<int>(threadIdx.x); row < count; row += kFlatThreads) {
-    if (before + row >= to.num_rows || before_wanted + row >= to.num_rows) break;  // never, if counts are what they say
+    if (before + row >= to.num_rows || before_wanted + row >= to.num_rows) break;  // never, if the counts are correct
     to.arrived[before_wanted + row] = before + row;
     to.wanted[before + row] = before_wanted + row;
   }

@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kRowThreads) layernorm_backward_kernel(const L
   const float mean = a.mean[row], rstd = a.rstd[row];
   float grads = 0, products = 0;
   Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
-    // dy is zero beyond the row, so what x̂ is there does not matter.
+    // dy is zero beyond the row, so the value of x̂ there does not matter.
     const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
 #pragma unroll
     for (int k = 0; k < N; ++k) {

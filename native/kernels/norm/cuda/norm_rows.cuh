@@ -20,7 +20,7 @@ struct NormForward {
   float eps;
   bool aligned;
 
-  /// Calls body(s) for what this thread has of a row of s, rounded to T, and stores that.
+  /// Calls body(s) for this thread's part of a row of s, rounded to T, and stores that.
   template <class Team, class Body>
   __device__ void sweep_sums(std::int64_t row, const Body& body) const {
     constexpr int N = kWidth<T>;
@@ -37,7 +37,7 @@ struct NormForward {
   /// A row of s after that: each thread reads what it has written itself.
   __device__ const T* sums(std::int64_t row) const { return delta.data != nullptr ? sum.row(row) : x.row(row); }
 
-  /// From what each thread has of the sum of squares.
+  /// Combines each thread's part of the sum of squares.
   template <class Team>
   __device__ float rstd_of(float squares) const {
     return 1.0F / sqrtf(Team::sum(squares) / static_cast<float>(cols) + eps);

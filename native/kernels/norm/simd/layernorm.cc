@@ -25,7 +25,7 @@ void forward(const LayerNormArgs& args) {
       sweep(args.cols, [&](int64_t i, auto part) { values += load(x + i, part); });
     }
     const float mean = sum_lanes(values) / cols;
-    vf squares = zero();  // of what is left without the mean, so that a large mean costs no accuracy
+    vf squares = zero();  // of the values minus their mean, so that a large mean costs no accuracy
     sweep(args.cols, [&](int64_t i, auto part) {
       const vf centred = within(load(x + i, part) - set1(mean), part, 0.0F);
       squares = fma(centred, centred, squares);
@@ -59,7 +59,7 @@ void backward(const LayerNormBackwardArgs& args) {
     const vf mean = set1(args.mean[row]), rstd = set1(args.rstd[row]);
     vf grads = zero(), products = zero();
     sweep(args.cols, [&](int64_t i, auto part) {
-      // dy is zero beyond the row, so what x̂ is there does not matter.
+      // dy is zero beyond the row, so the value of x̂ there does not matter.
       const vf d = load(dy + i, part), normed = (load(x + i, part) - mean) * rstd;
       const vf grad = d * load(weight + i, part);
       grads += grad;

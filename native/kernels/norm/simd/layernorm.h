@@ -30,7 +30,7 @@ struct LayerNormArgs {
 struct LayerNormBackwardArgs {
   const void* dy = nullptr;
   int64_t dy_stride = 0;
-  const void* x = nullptr;  // what was normalised
+  const void* x = nullptr;  // the input of the normalisation
   int64_t x_stride = 0;
   const void* weight = nullptr;
   const float* mean = nullptr;

@@ -28,7 +28,7 @@ struct RmsNormArgs {
 struct RmsNormBackwardArgs {
   const void* dy = nullptr;
   int64_t dy_stride = 0;
-  const void* x = nullptr;  // what was normalised
+  const void* x = nullptr;  // the input of the normalisation
   int64_t x_stride = 0;
   const void* weight = nullptr;
   const float* rstd = nullptr;

@@ -75,7 +75,7 @@ void TileStorage::close(const OptimizerSegment& segment, std::int64_t begin, con
   if (dtypes_.master == DType::kF16) {
     auto* stored = at<std::uint16_t>(segment.master, begin);
     narrow_master_(tile.master, stored, tile.numel);
-    widen_master_(stored, tile.master, tile.numel);  // parameters are rounded from what is stored
+    widen_master_(stored, tile.master, tile.numel);  // parameters are rounded from the stored master
   }
   if (segment.params == nullptr || tile.params != nullptr) return;
   write_params_(tile.master, params_at(segment, begin), dtypes_.params, tile.numel);

@@ -24,7 +24,7 @@ inline constexpr std::int64_t kMaxTileNumel = 4096;
 struct TileAccess {
   bool reads_grad = true;
   bool writes_master = true;    // and the parameters from it
-  std::int64_t tile_numel = 0;  // at most kMaxTileNumel; 0: what is best for the storage
+  std::int64_t tile_numel = 0;  // at most kMaxTileNumel; 0: the best size for the storage
 };
 
 /// Elements of one parallel task, a multiple of every tile size. Tasks are fixed by the segments alone and every element
@@ -47,7 +47,7 @@ class TileStorage {
   };
 
   OptimizerTile open(const OptimizerSegment& segment, std::int64_t begin, std::int64_t numel, Scratch& scratch) const;
-  /// Writes back what did not stay in place: a rounded master, and parameters that the tile did not have.
+  /// Writes back the values that did not stay in place: a rounded master, and parameters that the tile did not have.
   void close(const OptimizerSegment& segment, std::int64_t begin, const OptimizerTile& tile) const;
   /// After the last tile of a task: makes its writes visible to other threads.
   void end_task() const { finish_(); }

@@ -93,7 +93,7 @@ ZF_HOST_DEVICE inline void update_tile(const SegmentBatch<typename Update::Scala
   for (int k = 0; k < 4; ++k) {
     Element<FloatArithmetic> element{master.v[k], {states[0].v[k], states[1].v[k]}, grad.v[k]};
     Update::template apply<FloatArithmetic>(element, batch.scalars[index]);
-    // Parameters are rounded from what is stored.
+    // Parameters are rounded from the stored master.
     master.v[k] = rounded(element.master, batch.dtypes.master);
     states[0].v[k] = element.states[0];
     states[1].v[k] = element.states[1];

@@ -43,13 +43,13 @@ std::vector<Gpu> gpus_of(const std::string& lines) {
 std::string problem_of(const std::string& fault) {
   const auto gpus = gpus_of("GPU-a 1024 " + fault + "\nGPU-b 2048\n");
   REQUIRE(gpus.size() == 2);
-  CHECK(gpus[1].problem.empty());  // what is wrong with one GPU says nothing of the other
+  CHECK(gpus[1].problem.empty());  // a problem of one GPU does not affect the other
   return gpus[0].problem;
 }
 
 }  // namespace
 
-TEST_CASE("GPUs are listed with what the driver says of them") {
+TEST_CASE("GPUs are listed with the driver's description") {
   const auto gpus = gpus_of("GPU-1d2c 81920\nGPU-5e6f 1024 plain\n");
   REQUIRE(gpus.size() == 2);
   CHECK(gpus[0].index == 0);
@@ -66,7 +66,7 @@ TEST_CASE("GPUs are listed with what the driver says of them") {
   CHECK(gpus[1].problem.empty());  // without ECC there is nothing to count
 }
 
-TEST_CASE("what is wrong with a GPU is found, and which it is") {
+TEST_CASE("problems of a GPU are reported, and for the right GPU") {
   CHECK(problem_of("ecc") == "3 memory errors that ECC could not correct since its driver was loaded");
   CHECK(problem_of("pages") == "pages of its memory wait to be retired: it needs a reset");
   CHECK(problem_of("rows") == "rows of its memory wait to be remapped: it needs a reset");
@@ -85,7 +85,7 @@ TEST_CASE("what is wrong with a GPU is found, and which it is") {
   CHECK(gpus_of("GPU-a 1024 gone\n")[0].uuid.empty());
 }
 
-TEST_CASE("what happens to a GPU is heard by those who listen, each event once, and nothing of other GPUs") {
+TEST_CASE("events of a GPU reach its listeners, each event once, and no events of other GPUs") {
   using Xids = std::vector<unsigned>;
   const Driver driver("GPU-a 1024\nGPU-b 1024\n");
   GpuEvents events("GPU-a", kFake), others("GPU-b", kFake);

@@ -32,7 +32,7 @@ TEST_CASE("a mapping is whole pages, whatever their size, and large enough from 
   }
 }
 
-TEST_CASE("what does not lie on a page cannot be unmapped, which is an error and not a leak that nobody sees") {
+TEST_CASE("unmapping memory that is not page-aligned is a reported error, not a silent leak") {
   std::byte* pages = map_pages(kHugePageBytes);
   CHECK(code_of([&] { unmap_pages(pages + 1, 4096); }) == "out_of_memory");
   CHECK(code_of([&] { unmap_pages(pages, kHugePageBytes); }) == "none");

@@ -43,7 +43,7 @@ TEST_CASE("the first library that is there is opened, and its functions are foun
         "device_unavailable: libm.so.6 has no zf_no_such_function: libm 2 is needed");
 }
 
-TEST_CASE("where no library can be opened the error says what was tried, why it failed, and what to do") {
+TEST_CASE("if no library can be opened the error lists the files tried, the reasons, and the remedy") {
   const std::vector<std::string> names{"libzf-is-not-there.so", "libzf-nor-is-this.so"};
   const SharedLibrary library(kMaths, names);
   CHECK(!library.is_open());

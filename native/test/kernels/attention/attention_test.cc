@@ -18,7 +18,7 @@ namespace {
 
 using Row = std::vector<double>;
 
-/// A shape and what else decides who sees whom.
+/// A shape and the other settings that determine which keys a query sees.
 struct AttentionCase {
   AttentionShape shape;
   std::int64_t window = 0;

@@ -104,7 +104,7 @@ DEVICE_TEST_CASE("cached attention gives the same bits for any number of tokens 
   });
 }
 
-TEST_CASE("cached attention refuses what does not fit") {
+TEST_CASE("cached attention refuses shapes that do not fit") {
   Machine machine(best_cpu_isa(), 1);
   Scratch scratch(machine.ctx);
   Text text(DType::kF32);

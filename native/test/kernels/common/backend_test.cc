@@ -15,7 +15,7 @@
 using namespace zerofleet;
 using namespace zerofleet::test;
 
-TEST_CASE("backend: what a device has no row for is refused, with the operation and the device") {
+TEST_CASE("backend: an operation without a row is refused, with the operation and the device") {
   Machine machine(best_cpu_isa(), 1);
   const std::vector<std::int32_t> first{0, 2};
   std::vector<std::int32_t> counts(1);

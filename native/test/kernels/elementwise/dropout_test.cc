@@ -67,7 +67,7 @@ DEVICE_TEST_CASE("dropout scales what it keeps; an element's mask depends on its
   });
 }
 
-TEST_CASE("dropout drops the share that was asked for, none for 0") {
+TEST_CASE("dropout drops the requested share, none for 0") {
   Machine machine(best_cpu_isa(), 2);
   constexpr std::int64_t kRows = 400, kCols = 500;
   HostMatrix x = ones(DType::kF32, kRows, kCols), y(DType::kF32, kRows, kCols);
@@ -100,7 +100,7 @@ TEST_CASE("dropout: seed, step, leaf and site each give masks of their own") {
   }
 }
 
-DEVICE_TEST_CASE("dropout hides no NaN, and refuses what makes no sense") {
+DEVICE_TEST_CASE("dropout hides no NaN, and refuses invalid arguments") {
   on_every_device([](const Context& ctx, DType dtype) {
     HostMatrix x(dtype, 1, 100), wide(dtype, 1, 101);
     for (std::int64_t j = 0; j < 100; ++j) x.set(0, j, std::nanf(""));

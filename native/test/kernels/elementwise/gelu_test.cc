@@ -76,7 +76,7 @@ DEVICE_TEST_CASE("gelu is accurate for each element, also where it is close to z
   });
 }
 
-DEVICE_TEST_CASE("gelu far from zero is 0 or x, and what is not finite stays so") {
+DEVICE_TEST_CASE("gelu far from zero is 0 or x, and values that are not finite stay so") {
   constexpr float kInf = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   on_every_device([&](const Context& ctx, DType dtype) {
     for (const GeluKind kind : kGeluKinds) {

@@ -117,7 +117,7 @@ void on_every_case(const Body& body) {
 
 }  // namespace
 
-DEVICE_TEST_CASE("gemm with gelu behind it: both what goes in and what comes out match float64") {
+DEVICE_TEST_CASE("gemm with gelu behind it: both gelu's input and its output match float64") {
   on_every_case([](const Context& ctx, Scratch& scratch, EpilogueOperands& to, GeluKind kind) {
     for (const bool with_bias : {false, true}) {
       const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
@@ -136,7 +136,7 @@ DEVICE_TEST_CASE("gemm with gelu behind it: both what goes in and what comes out
   });
 }
 
-DEVICE_TEST_CASE("gemm with gelu's gradient behind it matches float64, and leaves what went in alone") {
+DEVICE_TEST_CASE("gemm with gelu's gradient behind it matches float64, and leaves gelu's input unchanged") {
   on_every_case([](const Context& ctx, Scratch& scratch, EpilogueOperands& to, GeluKind kind) {
     const DType dtype = to.a.dtype();
     for (std::int64_t i = 0; i < to.a.rows(); ++i) {

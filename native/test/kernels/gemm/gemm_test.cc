@@ -87,7 +87,7 @@ Table expected_of(const GemmCase& shape, const GemmOperands& operands) {
   return product;
 }
 
-/// `scratch`: the products of a context share it, as what a library wants to begin with takes its time.
+/// `scratch`: the products of a context share it, because initialising a library takes time.
 HostMatrix run(const Context& ctx, Scratch& scratch, const GemmCase& shape, GemmOperands operands, DType dtype,
                const void* bias = nullptr) {
   PackedMatrix b(ctx, dtype, shape.k, shape.n);
@@ -228,7 +228,7 @@ DEVICE_TEST_CASE("gemm adds a bias in fp32 after the sum: as if the product had 
   });
 }
 
-// The chain of additions of one element must not depend on what is computed beside it.
+// The chain of additions of one element must not depend on other elements computed with it.
 TEST_CASE("gemm: a source gives the bits of its packed copy, both ways round, in parts, with any number of threads") {
   for (const CpuIsa isa : available_isas()) {
     Machine one(isa, 1), three(isa, 3);

@@ -30,7 +30,7 @@ constexpr Shape kShapes[] = {{1, 8, 8},     {130, 40, 136}, {0, 16, 8},       {6
 
 enum class Way { kForward, kInputGradient, kWeightGradient };
 
-/// Several products that lie in one way, and what they must be.
+/// Several products with the same layout, and their expected results.
 class Products {
  public:
   Products(const Context& ctx, DType dtype, DType c_dtype, Way way) : ctx_(ctx), way_(way) {

@@ -46,7 +46,7 @@ ExpectedLoss expected_of(const HostMatrix& logits, std::span<const std::int32_t>
 
 DEVICE_TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient apart from or over the logits") {
   on_every_device([](const Context& ctx, DType dtype) {
-    // The last one is longer than what a device reads before it writes.
+    // The last one is longer than a device's read-ahead before it writes.
     for (const auto& [rows, vocab, gap] :
          {std::array<std::int64_t, 3>{70, 1, 3}, {70, 5, 3}, {70, 64, 0}, {70, 777, 3}, {5, 9000, 4}}) {
       CAPTURE(vocab);
@@ -123,7 +123,7 @@ struct Embedded {
 Embedded embedded(const Context& ctx, HostMatrix& table, const Indices& tokens, HostMatrix& drows, std::int64_t gap) {
   Embedded r{HostMatrix(drows.view().dtype, drows.rows(), drows.cols(), 2), HostMatrix(DType::kF32, table.rows(), table.cols(), gap),
              HostMatrix(DType::kF32, table.rows(), table.cols(), gap)};
-  r.dtable.set(5, 5, 99.0F);  // what stood there before is overwritten
+  r.dtable.set(5, 5, 99.0F);  // previous contents are overwritten
   embedding(ctx, table.view(), tokens, r.rows.view());
   const SortedPositions sorted(tokens.host());
   const SharedValues<std::int32_t> order(sorted.order), starts(sorted.starts);

@@ -208,7 +208,7 @@ DEVICE_TEST_CASE("the load of routers is added up over layers, and its gradient 
   }
 }
 
-TEST_CASE("routers refuse what does not fit") {
+TEST_CASE("routers refuse shapes that do not fit") {
   Machine machine(best_cpu_isa(), 1);
   HostMatrix logits(DType::kF32, 2, 4);
   Routes routes(2, 4, 2);

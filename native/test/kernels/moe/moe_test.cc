@@ -106,7 +106,7 @@ void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tok
   const Routes routes = routes_of(ctx, HostMatrix::random(DType::kF32, num_tokens, kExperts, random), kChosen);
   SharedValues<std::int32_t> on_device(num_numbers(ctx, routes.experts.size(), kExperts));
   ExpertGroups groups = group_by_expert(ctx, routes.experts, kChosen, kExperts, on_device);
-  if (ctx.device.kind != DeviceKind::kCpu) {  // what is expected is made of the host's
+  if (ctx.device.kind != DeviceKind::kCpu) {  // the expected result is made of the host's
     const ExpertGroups here = group_by_expert(routes.experts, kChosen, kExperts);
     std::tie(groups.first, groups.rows) = std::tie(here.first, here.rows);
   }
@@ -177,7 +177,7 @@ DEVICE_TEST_CASE("gathering and combining rows of experts, and their backward, m
   });
 }
 
-TEST_CASE("rows of experts refuse what does not fit") {
+TEST_CASE("rows of experts refuse shapes that do not fit") {
   Machine machine(best_cpu_isa(), 1);
   HostMatrix x(DType::kF32, 2, 3), rows(DType::kF32, 4, 3), other(DType::kBF16, 4, 3);
   const std::vector<std::int32_t> experts{0, 1, 3, 2};

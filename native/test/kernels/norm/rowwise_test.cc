@@ -154,7 +154,7 @@ DEVICE_TEST_CASE("rope rotates pairs of halves by position, and back") {
   });
 }
 
-TEST_CASE("the table of rotary angles is what correctly rounded double arithmetic gives") {
+TEST_CASE("the table of rotary angles equals correctly rounded double arithmetic") {
   Machine machine(best_cpu_isa(), 1);
   for (const double theta : {10000.0, 500000.0, 1e6}) {
     const RopeTable table(machine.ctx, 8192, 64, theta);

@@ -1,4 +1,4 @@
-// Experts on other ranks: what comes out is what comes out of one rank that has them all, for the leaves that are run
+// Experts on other ranks: the results equal those of one rank that has all experts, for the leaves that are run
 // together.
 #include <doctest/doctest.h>
 

@@ -39,7 +39,7 @@ std::vector<double> losses_of(Decoder& decoder, std::span<const std::int32_t> to
 
 }  // namespace
 
-DEVICE_TEST_CASE("decoder: after every token it says what the whole forward says there, in every family") {
+DEVICE_TEST_CASE("decoder: its logits after every token equal those of the whole forward, in every family") {
   on_every_context([](const Context& ctx) {
     for (const auto& [name, config] : family_configs()) {
       CAPTURE(name);
@@ -89,7 +89,7 @@ TEST_CASE("decoder: the same bits however a text is cut and for any number of th
   }
 }
 
-TEST_CASE("decoder: what cannot be is refused by code") {
+TEST_CASE("decoder: invalid calls are refused by code") {
   Machine machine(best_cpu_isa(), 1);
   const ModelConfig config = family_configs().front().config;
   RandomModel model(machine.ctx, config, DType::kBF16);

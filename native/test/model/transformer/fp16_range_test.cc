@@ -46,7 +46,7 @@ void check_overflow_of(const std::string& name, GoldenModel& model) {
 
 }  // namespace
 
-DEVICE_TEST_CASE("fp16: the loss scale acts before gradients are rounded, so it saves what would underflow") {
+DEVICE_TEST_CASE("fp16: the loss scale acts before gradients are rounded, so it saves gradients from underflow") {
   on_every_model([](const GoldenFile& golden, GoldenModel& model) {
     constexpr float kFaint = 0x1p-14F;
     const GoldenPass faint = model.run(1, kFaint), scaled = model.run(0x1p20F, kFaint);

@@ -89,7 +89,7 @@ struct Formulas {
   /// Values per row or column of a norm: rstd and weight, with LayerNorm mean and bias too.
   static std::int64_t norm_values(const ModelConfig& c) { return c.norm == NormType::kRms ? 1 : 2; }
 
-  /// Rows of qkv, attended, the MLP's inner values and what comes out of its function.
+  /// Rows of qkv, attended, the MLP's inner values and the output of its function.
   std::int64_t wide_rows(const ModelConfig& c) const {
     const std::int64_t i = c.intermediate_size;
     return row(c.qkv_size()) + row(c.query_size()) + row(c.gated_mlp() ? 2 * i : i) + row(i);

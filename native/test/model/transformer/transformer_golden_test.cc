@@ -16,7 +16,7 @@ std::int64_t counted_targets(const GoldenFile& golden) {
   return count;
 }
 
-/// Every gradient of a pass is closer to PyTorch's fp32 gradient than the file's number `bound` + name says.
+/// Every gradient of a pass is closer to PyTorch's fp32 gradient than the file's number `bound` + name.
 void check_errors(const GoldenFile& golden, const std::vector<ParamSpec>& specs, const GoldenPass& pass,
                   const std::string& bound) {
   for (std::size_t param = 0; param < specs.size(); ++param) {

@@ -99,7 +99,7 @@ TEST_CASE("param_specs: Hugging Face names and shapes in forward order; tied mod
   CHECK(param_specs(config).back().name == "model.norm.weight");
 }
 
-TEST_CASE("validate names what is wrong with a configuration") {
+TEST_CASE("validate names the invalid field of a configuration") {
   const std::pair<std::string, std::function<void(ModelConfig&)>> faults[] = {
       {"hidden_size", [](ModelConfig& c) { c.hidden_size = 0; }},
       {"vocab_size", [](ModelConfig& c) { c.vocab_size = -5; }},

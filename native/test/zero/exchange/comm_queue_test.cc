@@ -14,7 +14,7 @@ using namespace zerofleet;
 using namespace zerofleet::test;
 using namespace std::chrono_literals;
 
-DEVICE_TEST_CASE("comm_queue: an exchange of the rank's own has its turn after what was posted, and is waited for") {
+DEVICE_TEST_CASE("comm_queue: an exchange of the rank itself runs after the posted tasks, and is waited for") {
   for (const Device device : devices_here()) {
     DeviceMachine machine(device);
     CommQueue queue(machine.ctx);
@@ -38,7 +38,7 @@ DEVICE_TEST_CASE("comm_queue: an exchange of the rank's own has its turn after w
   }
 }
 
-TEST_CASE("comm_queue: what an exchange throws comes to the rank, then and from now on") {
+TEST_CASE("comm_queue: the exception of an exchange is thrown to the rank, then and by later calls") {
   DeviceMachine machine({});
   CommQueue queue(machine.ctx);
   CHECK(code_of([&] { queue.run([] { throw Error("test", "an exchange fails"); }); }) == "test");

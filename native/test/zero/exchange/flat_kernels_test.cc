@@ -202,7 +202,7 @@ TEST_CASE("block stats: sums of squares exact to fp64 rounding, largest magnitud
   }
 }
 
-TEST_CASE("block stats show what is not finite, and only that") {
+TEST_CASE("block stats report values that are not finite, and only those") {
   for (const DType dtype : kAllDTypes) {
     on_every_path([&](const Context& context) {
       std::vector<float> values(4 * 32, dtype == DType::kF16 ? 65504.0F : 3e38F);

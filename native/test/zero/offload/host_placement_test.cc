@@ -10,7 +10,7 @@
 using namespace zerofleet;
 using namespace zerofleet::test;
 
-TEST_CASE("windows arrive whole and in their places, two under way at a time") {
+TEST_CASE("windows arrive whole and in their places, two in progress at a time") {
   for (const Device device : devices_here()) {
     DeviceMachine rank(device), comm_thread(device);
     HostPlacement placement(rank.ctx, comm_thread.ctx);

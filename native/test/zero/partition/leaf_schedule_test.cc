@@ -42,7 +42,7 @@ TEST_CASE("schedule: every leaf once, lanes whole, on one rank and in ascending 
   }
 }
 
-TEST_CASE("schedule: what cannot be scheduled is refused") {
+TEST_CASE("schedule: invalid arguments are refused") {
   CHECK(code_of([] { LeafSchedule(0, 0, 1); }) == "invalid_argument");
   CHECK(code_of([] { LeafSchedule(4, 0, 1); }) == "invalid_argument");
   CHECK(code_of([] { LeafSchedule(4, 5, 1); }) == "invalid_argument");

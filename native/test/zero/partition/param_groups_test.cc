@@ -135,7 +135,7 @@ TEST_CASE("plan: the layouts of all parts cover every block of the model once, o
   }
 }
 
-TEST_CASE("plan: what does not fit together is refused") {
+TEST_CASE("plan: inconsistent settings are refused") {
   std::vector<ParamSpec> specs{{"shared", {10}}, {"e0", {10}}, {"e1", {10}}};
   specs[1].expert = 0;
   specs[2].expert = 1;

@@ -121,7 +121,7 @@ TEST_CASE("layout: one rank has one slice per parameter") {
   CHECK(slices[1].shard_offset == 2 * kBlockNumel);
 }
 
-TEST_CASE("layout: what cannot be laid out is refused") {
+TEST_CASE("layout: invalid arguments are refused") {
   const std::vector<ParamSpec> params{{"a", {8}}}, empty{{"a", {8, 0}}};
   CHECK_THROWS_AS(ShardLayout({}, 1, 1), Error);
   CHECK_THROWS_AS(ShardLayout(empty, 1, 1), Error);

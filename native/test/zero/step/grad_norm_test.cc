@@ -25,7 +25,7 @@ TEST_CASE("norm: the root of all squares, or the largest magnitude") {
   CHECK(fold(NormKind::kMax, 5, block_value(NormKind::kMax, 16, 4)) == 5);
 }
 
-TEST_CASE("norm: what is not finite in one block shows in the total, whatever comes after it") {
+TEST_CASE("norm: a value that is not finite in one block shows in the total, regardless of later blocks") {
   for (const NormKind kind : {NormKind::kL2, NormKind::kMax}) {
     for (const double bad : {kInf, kNaN}) {
       CAPTURE(bad);
@@ -38,7 +38,7 @@ TEST_CASE("norm: what is not finite in one block shows in the total, whatever co
   }
 }
 
-TEST_CASE("norm: over model-parallel ranks, what is spread is added and what is the same is counted once") {
+TEST_CASE("norm: over model-parallel ranks, spread parameters are added and shared ones are counted once") {
   const std::vector<NormSums> sums{{1, 10}, {2, 10}, {4, 10}};
   const NormSums added = over_model_parallel(NormKind::kL2, sums), largest = over_model_parallel(NormKind::kMax, sums);
   CHECK(added.spread == 7);

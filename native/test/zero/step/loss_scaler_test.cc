@@ -26,7 +26,7 @@ struct GoldenCase {
   std::int64_t fails_at = -1;
 };
 
-/// The values of a line of `value:count` words, each as often as it says.
+/// The values of a line of `value:count` words, each repeated `count` times.
 std::vector<double> read_runs(std::istringstream& words) {
   std::vector<double> values;
   for (std::string word; words >> word;) {

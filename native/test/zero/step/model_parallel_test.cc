@@ -1,4 +1,4 @@
-// A model whose pieces lie on model-parallel ranks: what ZeroOptimizer must know of it is the norm of the whole.
+// A model whose pieces lie on model-parallel ranks: ZeroOptimizer needs only the norm of the whole.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -21,7 +21,8 @@ namespace {
 constexpr int kModelParallel = 3, kDataParallel = 2, kParallelSteps = 3;
 constexpr std::int64_t kPieceNumel = 4000;
 
-/// Parameters by number: pieces 0 … kModelParallel - 1 of what is spread, then what all model-parallel ranks have.
+/// Parameters by number: pieces 0 … kModelParallel - 1 of the spread parameter, then those that all model-parallel
+/// ranks have.
 float grad_value(int step, std::int64_t leaf, int param, std::int64_t element) {
   const auto bits = philox(static_cast<std::uint64_t>(step * 100 + leaf),
                            {static_cast<std::uint32_t>(element), static_cast<std::uint32_t>(param), 0, 0});

@@ -14,7 +14,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr std::size_t kStride = kSanitized ? 23 : 1;  // one of so many combinations
+constexpr std::size_t kStride = kSanitized ? 23 : 1;  // one of this many combinations
 
 Trace zero_trace(const RandomJob& job, int world_size) {
   JobRunner runner(job);
@@ -22,7 +22,7 @@ Trace zero_trace(const RandomJob& job, int world_size) {
   return runner.trace();
 }
 
-/// Every combination of what a job can be asked for; with `stride`, one of so many. A prime meets all values.
+/// Every combination of a job's options; with `stride`, one of so many. A prime meets all values.
 std::vector<JobKind> all_kinds(std::size_t stride = 1) {
   constexpr DType kDTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
   constexpr OptimizerType kOptimizers[] = {OptimizerType::kAdamW, OptimizerType::kAdam,    OptimizerType::kLamb,

@@ -33,7 +33,7 @@ Saved run_and_save(const FakeJob& job, int world_size, int num_steps) {
   return saved;
 }
 
-/// The digest after loading and, if asked, more steps; and what was then saved.
+/// Returns the digest after loading and, if requested, more steps; saves the resulting state.
 std::string load_and_run(const FakeJob& job, int world_size, Saved& saved, Restore restore, Range steps,
                          Saved* after = nullptr) {
   Digest128 sum;
@@ -95,7 +95,7 @@ TEST_CASE("restore weights: the master as it was, everything else as at the begi
   CHECK(load_and_run(job, 1, saved, Restore::kFull, {0, 2}) != expected);  // its counter of steps
 }
 
-TEST_CASE("restore 16-bit weights: the master is what the parameters hold, rounded and widened") {
+TEST_CASE("restore 16-bit weights: the master equals the parameters, rounded and widened") {
   for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
     FakeJob job;
     job.options.param_dtype = dtype;
@@ -149,7 +149,7 @@ TEST_CASE("restore 16-bit weights and digests: all elements of a piece that is t
   }
 }
 
-TEST_CASE("refresh master: what the parameters have replaces what the master had, on any number of ranks") {
+TEST_CASE("refresh master: the parameters' values replace the master's, on any number of ranks") {
   FakeJob job;
   Saved saved = run_and_save(job, 1, 1), after{FullState(job.specs), {}};
   std::mutex mutex;
@@ -176,7 +176,7 @@ TEST_CASE("refresh master: what the parameters have replaces what the master had
   }
 }
 
-TEST_CASE("a load outside of what a rank owns, and progress that cannot be, are refused") {
+TEST_CASE("a load outside of a rank's shard, and invalid progress, are refused") {
   FakeJob job;
   job.on_ranks(2, [&](ZeroOptimizer& zero, Communicator&) {
     zero.initialize(5);

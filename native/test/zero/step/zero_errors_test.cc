@@ -112,7 +112,7 @@ TEST_CASE("a rank that dies in mid-step ends the others with comm_failed") {
     zero.initialize(1);
     for (int step = 0; step < 3; ++step) {
       if (comm.rank() == 1 && step == 1) {
-        // Half of a leaf's gradients are under way when it goes.
+        // Half of a leaf's gradients are in progress when it is destroyed.
         zero.begin_leaf(1);
         zero.add_grad(5, std::vector<float>(4095));
         zero.add_grad(3, std::vector<float>(40970));

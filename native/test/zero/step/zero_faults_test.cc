@@ -147,7 +147,7 @@ TEST_CASE("a rank that dies in the middle of an exchange is comm_failed on the o
     const auto codes = run_job(transport, job, kPatience, [&](ZeroOptimizer& zero, Communicator& comm) {
       job.run_step(zero, 0);
       if (comm.rank() == 1) {
-        // Half of a leaf's gradients are under way when it goes.
+        // Half of a leaf's gradients are in progress when it is destroyed.
         zero.begin_leaf(1);
         zero.add_grad(5, std::vector<float>(4095));
         zero.add_grad(3, std::vector<float>(40970));
@@ -179,7 +179,7 @@ TEST_CASE("a rank that hangs in the middle of an exchange is an error on the oth
     throw Error(code, "as it came");
   });
   CHECK(codes[1] == "test_failure");
-  // The first one to lose patience says so, and leaves; to the other either may come first.
+  // The first rank whose timeout ends reports it, and leaves; to the other either may come first.
   CHECK(std::ranges::count(codes, "comm_timeout") >= 1);
   CHECK(std::ranges::count(codes, "comm_timeout") + std::ranges::count(codes, "comm_failed") == 2);
 }

@@ -65,7 +65,7 @@ TEST_CASE("bucket size and the order in which gradients arrive don't change a bi
   }
 }
 
-TEST_CASE("what should change the result does") {
+TEST_CASE("settings that should change the result do") {
   FakeJob job;
   const auto expected = job.digests(2, 2);
   job.options.reduce_dtype = DType::kF32;

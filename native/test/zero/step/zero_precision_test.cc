@@ -151,7 +151,7 @@ TEST_CASE("the loss scale can be overridden from outside and given back") {
   });
 }
 
-TEST_CASE("fp16 master: what is stored and saved is fp16, parameters are equal to it, and no bit depends on the ranks") {
+TEST_CASE("fp16 master: stored and saved values are fp16, parameters equal it, and no bit depends on the ranks") {
   FakeJob job;
   job.options.param_dtype = job.options.reduce_dtype = job.options.grad_accum_dtype = DType::kF16;
   CHECK(job.digests(1, 1) == job.digests(2, 1));
@@ -177,7 +177,7 @@ TEST_CASE("fp16 master: what is stored and saved is fp16, parameters are equal t
       const auto& master = state.of(StateId::kMaster, param);
       for (std::size_t i = 0; i < master.size(); ++i) REQUIRE(to_float(halves[i]) == master[i]);
     }
-    // Loading what was saved is the state that was saved.
+    // Loading a saved state restores it exactly.
     zero.initialize(6);
     state.load(zero);
     ZeroProgress progress = zero.progress();

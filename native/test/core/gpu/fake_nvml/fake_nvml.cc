@@ -86,7 +86,7 @@ Return write(const std::string& value, char* text, unsigned length) {
   return kSuccess;
 }
 
-/// Status of every query about a GPU: an error if it is lost.
+/// Status of every query about a GPU: an error if the GPU is lost or needs a reset.
 Return state_of(const Gpu* gpu) {
   if (sessions == 0) return kUninitialized;
   if (gpu == nullptr) return kInvalidArgument;
