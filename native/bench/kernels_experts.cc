@@ -1,4 +1,4 @@
-// Mixture of experts around its products: routing, and rows on their way to experts and back.
+// Mixture of experts around its products: routing, and rows in transit to experts and back.
 #include "bench/kernel_bench.h"
 #include "core/device/buffer.h"
 #include "kernels/moe/moe.h"

@@ -38,7 +38,7 @@ KernelCase case_over(std::int64_t numel, double bytes_each, std::function<void()
   return made;
 }
 
-// A gradient on its way into a bucket.
+// Casts a gradient into a bucket.
 KernelCase cast(KernelBench& bench) {
   const std::span<float> source = bench.random_floats(matrix_numel(bench));
   const Matrix target = bench.random(1, matrix_numel(bench), bench.dtype, Tensor::Rows::kContiguous);

@@ -9,7 +9,7 @@ namespace zerofleet {
 
 /// Bytes that one rank has sent to other ranks, by purpose; pieces that a rank keeps don't count.
 struct SentBytes {
-  std::int64_t reduced = 0;   // all_to_all: gradients on their way to their owners
+  std::int64_t reduced = 0;   // all_to_all: gradients in transit to their owners
   std::int64_t gathered = 0;  // all_gather: parameters and statistics, a piece once for each rank that gets it
   std::int64_t routed = 0;    // rows of tokens to experts and back; a communicator cannot tell them apart
 };

@@ -67,7 +67,7 @@ export interface ZeroMemory {
   /** Owned: the other states of the optimizer. */
   moments: number;
   lane_accumulator: number;
-  /** Buckets that are filled or on their way. */
+  /** Buckets that are filled or in transit. */
   send_staging: number;
   /** Pieces that arrive. */
   receive_staging: number;

@@ -32,7 +32,7 @@ export type MemoryPart =
   | 'master'
   | 'moments'
   | 'lane_accumulator'
-  /** Buckets and pieces on their way. */
+  /** Buckets and pieces in transit. */
   | 'staging'
   /** Includes the model's work space. */
   | 'activations'

@@ -11,7 +11,7 @@
 
 namespace zerofleet::binding {
 
-/// A published key on its way to JavaScript.
+/// A published key in transit to JavaScript.
 struct Publication {
   std::string key;
   KvStore::Bytes value;

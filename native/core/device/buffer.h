@@ -22,7 +22,7 @@ struct ReleaseBytes {
 /// Owning, zero-initialised memory on one device. Host memory is aligned to 64 bytes (to 2 MiB and advised for huge
 /// pages when it is large, but for what would fill little of its last one: on CPUs huge pages are worth up to a factor of
 /// two for memory-bound passes), CUDA memory to 256.
-/// Move-only. Throws Error{"out_of_memory"} with the size asked for, Error{"device_unavailable"} for a device that is
+/// Move-only. Throws Error{"out_of_memory"} with the requested size, Error{"device_unavailable"} for a device that is
 /// not there or not built in. CUDA memory must not be given back while queued work uses it.
 class Buffer {
  public:

@@ -13,8 +13,8 @@ enum class NormType : std::uint8_t { kRms, kLayer };
 enum class PositionType : std::uint8_t { kRope, kLearned };
 enum class MlpType : std::uint8_t { kSwiglu, kGelu, kGeluTanh };
 
-/// Architecture of a decoder-only transformer: what a Hugging Face config.json of GPT-2, Llama, Mistral, Qwen2, Qwen3 or
-/// Mixtral says, in one flat form. The defaults are Llama's.
+/// Architecture of a decoder-only transformer: the contents of a Hugging Face config.json of GPT-2, Llama, Mistral,
+/// Qwen2, Qwen3 or Mixtral, in one flat form. The defaults are Llama's.
 struct ModelConfig {
   ParamNaming naming = ParamNaming::kLlama;
   std::int64_t hidden_size = 0;

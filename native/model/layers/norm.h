@@ -7,7 +7,7 @@
 
 namespace zerofleet {
 
-/// The residual stream on its way to a norm: x + delta, or x alone where delta has no data.
+/// The residual stream in transit to a norm: x + delta, or x alone where delta has no data.
 struct Residual {
   Matrix x;      // (M, D)
   Matrix delta;  // (M, D)

@@ -53,7 +53,7 @@ class RowExchange {
   /// Room for the rows of this rank's experts, (rows, cols), shared by all layers; valid until the next call.
   Matrix room(DType dtype, std::int64_t rows, std::int64_t cols);
 
-  /// 2·R·row(D), where R is the most rows of this rank's experts so far: those on their way, and room(); on a CUDA device
+  /// 2·R·row(D), where R is the most rows of this rank's experts so far: those in transit, and room(); on a CUDA device
   /// 8·E more.
   std::size_t num_bytes() const { return wire_.num_bytes() + room_.num_bytes() + counts_.num_bytes(); }
 

@@ -79,7 +79,7 @@ class Transformer {
   /// The loss alone, without dropout.
   LeafResult forward(const LeafInput& leaf);
 
-  /// Bytes that this object holds now: packed copies of the weights; and activations, gradients on their way, and
+  /// Bytes that this object holds now: packed copies of the weights; and activations, gradients in transit, and
   /// kernels' work space. Both reach their final size in the first forward_backward(); the formulas stand beside the
   /// allocations (from block.h on, in each part's file, and kernels/attention/cpu/attention_backward.cc).
   std::size_t packed_bytes() const;

@@ -29,7 +29,7 @@ TEST_CASE("exchange_watch: a rank waits for as long as a peer says that it lives
     watch.heard(2, 0, now);
     CHECK(!watch.reason_to_give_up(now).has_value());
   }
-  // From its coming on, the exchange has the time-out to move.
+  // From its arrival on, the exchange has the timeout to move.
   watch.heard(1, 1, now);
   watch.heard(2, 1, now);
   CHECK(!watch.reason_to_give_up(now + kTimeout - 1ms).has_value());

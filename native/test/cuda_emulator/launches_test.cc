@@ -53,7 +53,7 @@ DEVICE_TEST_CASE("varying products share launches, as many as the arguments of a
 
 // A host that waits leaves the device without work; it has to start the next kernels while the device computes.
 DEVICE_TEST_CASE(
-    "each leaf starts the same work; nobody waits but for its numbers, and the communication thread for buckets") {
+    "each leaf starts the same work; the only waits are for its numbers, and the communication thread's for buckets") {
   constexpr std::int64_t kBuckets = 4;
   TinyJob job(DType::kBF16);
   job.config.device = kFirstGpu;

@@ -149,7 +149,7 @@ TEST_CASE("a trainer whose step failed is destroyed at once, though another rank
   config.validation_file.clear();
   config.num_threads = 1;
   config.world_size = 2;
-  config.zero.bucket_bytes = std::int64_t{1} << 24;  // all gradients of a leaf are on their way together
+  config.zero.bucket_bytes = std::int64_t{1} << 24;  // all gradients of a leaf are in transit together
   config.data_seed = seed_of_good_first_leaf(config);
   auto comms = make_thread_comms(2, kPatience);
   std::atomic<bool> is_destroyed = false;

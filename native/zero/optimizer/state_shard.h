@@ -66,7 +66,7 @@ class StateShard {
   void store_all(StateId id, Fill&& fill);
 
   StatePlacement& placement_;
-  Context host_;  // for values on their way
+  Context host_;  // for values in transit
   const ParamSubset& subset_;
   std::vector<StateId> ids_;
   DType master_dtype_;

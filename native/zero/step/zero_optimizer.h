@@ -107,10 +107,11 @@ class ZeroOptimizer {
   /// zeros by option.
   void end_leaf(double loss_sum, std::int64_t num_targets, double aux_loss = 0);
 
-  /// Runs an exchange that is not of gradients or parameters (rows of experts, for one) on the communication thread, after
-  /// all that the rank has queued on its device and all that it has posted, and returns when it is done. So a rank has one
-  /// exchange at a time under way, and those that wait for each other come in one order: ranks call this at the same places
-  /// of their backward. Throws what `exchange` throws, or what an exchange before it has thrown.
+  /// Runs an exchange that is not of gradients or parameters (rows of experts, for one) on the communication thread,
+  /// after all that the rank has queued on its device and all that it has posted, and returns when it is done. So a
+  /// rank has one exchange at a time in progress, and exchanges that wait for each other have the same order on all
+  /// ranks: ranks call this at the same places of their backward. Throws what `exchange` throws, or what an exchange
+  /// before it has thrown.
   void run_exchange(const std::function<void()>& exchange);
 
   /// Throws Error{"leaf_out_of_order"} if leaves of this step are missing; Error{"diverged"} or, where

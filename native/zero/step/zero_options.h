@@ -17,7 +17,7 @@ enum class UnusedParams : std::uint8_t { kError, kZero };
 
 struct ZeroOptions {
   DType param_dtype = DType::kBF16;        // of the parameters that the model computes with
-  DType reduce_dtype = DType::kBF16;       // of gradients on their way to their owner
+  DType reduce_dtype = DType::kBF16;       // of gradients in transit to their owner
   DType grad_accum_dtype = DType::kF32;    // of sums of gradients, in lanes and on the owner
   DType master_dtype = DType::kF32;        // fp16 only with fp16 parameters and offload
   std::int64_t bucket_bytes = 16 << 20;

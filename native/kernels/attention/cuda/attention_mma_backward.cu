@@ -25,7 +25,7 @@ template <int kWidth>
 inline constexpr int kOtherRows = kWidth > 64 ? 32 : 64;
 
 /// Tiles in shared memory: two of the block's own rows, and two that it goes over, twice: while it works on one pair
-/// the next is on its way.
+/// the next is in transit.
 template <class T, int kWidth>
 struct BackwardTiles {
   static constexpr std::size_t kBytes = tile_bytes<T, kWidth>(2 * kOwnRows + 4 * kOtherRows<kWidth>);

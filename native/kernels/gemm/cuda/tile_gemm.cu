@@ -1,5 +1,5 @@
 // Matrix products on tensor cores for shapes that are not known before, such as those of experts: 128 × 128 elements of
-// C a block, 64 × 32 a warp, over k in steps of 32 of which four are on their way. Several products share a launch, so
+// C a block, 64 × 32 a warp, over k in steps of 32 of which four are in flight. Several products share a launch, so
 // that small ones fill the device together. Where only the device knows how many rows a product has, there are blocks for
 // all that it could have; those beyond leave at once.
 //

@@ -1,7 +1,7 @@
-// A libnccl for tests: the entry points of NCCL that comm/nccl_library.h names, for ranks that are threads of one process
-// and buffers in host memory. It behaves like NCCL's non-blocking mode: calls only take note of what to do, and it gets
-// done, as far as the peers allow, whenever ncclCommGetAsyncError() asks. A peer that has left is ncclRemoteError, one
-// that is silent leaves things in progress for ever.
+// A libnccl for tests: the entry points of NCCL that comm/nccl_library.h names, for ranks that are threads of one
+// process and buffers in host memory. It behaves like NCCL's non-blocking mode: calls are only recorded, and are
+// executed, as far as the peers allow, in ncclCommGetAsyncError(). A peer that has left is ncclRemoteError, one that is
+// silent leaves things in progress for ever.
 #include <cstddef>
 #include <cstring>
 #include <deque>

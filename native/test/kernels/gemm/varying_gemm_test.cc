@@ -201,8 +201,8 @@ DEVICE_TEST_CASE(
 
 namespace {
 
-/// Products over parts of the same rows, which begin where `first` says: on a device that alone knows them, or with a host
-/// that does.
+/// Products over parts of the same rows, which begin at `first`: on a device that alone knows them, or with a host that
+/// does.
 class Parts {
  public:
   Parts(DType dtype, DType c_dtype, Way way, std::int64_t cols, const std::vector<std::int32_t>& first)

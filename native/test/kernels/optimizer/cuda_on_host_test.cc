@@ -1,6 +1,6 @@
 // The code of the CUDA kernels that one thread runs, compiled for the host and run thread by thread, against the CPU
-// kernels bit for bit. What is left to a machine with a GPU: the launches, the exchange between lanes of a warp, and
-// that nvcc's arithmetic is the one it was asked for. The cases for every device (test/devices_here.h) have that.
+// kernels bit for bit. A machine with a GPU is needed for the rest: the launches, the exchange between lanes of a warp,
+// and nvcc's arithmetic. The cases for every device (test/devices_here.h) cover that.
 #include <doctest/doctest.h>
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Windows of parameters on their way from host memory to each device.
+// Windows of parameters in transit from host memory to each device.
 #include <doctest/doctest.h>
 
 #include <cstring>

@@ -236,7 +236,7 @@ TEST_CASE("memory by part, exactly: stage, dtypes, frozen parameters and the num
       const ZeroMemory memory = zero.memory();
       CHECK(memory.params == all * kBlock * 2);
       CHECK(memory.lane_accumulator == trained * kBlock * 2);
-      // Two buckets, and one widened to fp32 on its way out of the lane accumulator.
+      // Two buckets, and one widened to fp32 when it leaves the lane accumulator.
       CHECK(memory.send_staging <= 2 * 65536 + 2 * 65536);
       CHECK(memory.receive_staging <= (world_size == 1 ? 0U : 65536U + 4 * kBlock * 2));
       const std::lock_guard lock(mutex);
