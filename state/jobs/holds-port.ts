@@ -2,8 +2,8 @@
 export const DOWNLOAD_HOLDER = 'download';
 
 /**
- * Holds on checkpoints that another job reads, or that are read while their own job still trains. A held checkpoint is removed neither by the
- * retention rule nor by a user (`checkpoint_held`). A job holds its initial checkpoint from its creation until it has a checkpoint of its
+ * Holds on checkpoints that another job reads, or that are read while their own job still trains. Neither the retention rule nor a user
+ * removes a held checkpoint (`checkpoint_held`). A job holds its initial checkpoint from its creation until it has a checkpoint of its
  * own or ends.
  */
 export interface CheckpointHolds {
