@@ -1,4 +1,4 @@
-/** What a decision of the scheduler does to jobs and slots, and when it is refused. What is decided: scheduler/. */
+/** Effects of a scheduler's decision on jobs and slots, and its refusal. scheduler/ tests the decisions themselves. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Job } from '../../contracts/index.js';
@@ -17,14 +17,14 @@ t.teardown(() => server.stop());
 const open = (t: Test, workers: Record<string, number> = { a: 2 }, numerics: Record<string, string> = {}) =>
   TestPool.open(t, server, workers, numerics);
 
-/** Entries of the outbox, as text. */
+/** Returns the entries of the outbox as text. */
 async function outbox(pool: TestPool): Promise<string[]> {
   return (await pool.redis.xrange(pool.key('outbox'), '-', '+')).map(([, fields]) => fields.join(' '));
 }
 
 const begun = async (pool: TestPool) => (await pool.decide()).starts.map(({ job_id }) => job_id);
 
-t.test('a job that begins holds its slots, and its leader is told', async (t) => {
+t.test('a job that begins holds its slots, and its leader is notified', async (t) => {
   const pool = await open(t, { a: 2, b: 4 });
   const job = await pool.job({ min: 5 });
   t.same(await outbox(pool), [], 'a job that waits is told to nobody');
@@ -49,7 +49,7 @@ t.test('a job that begins holds its slots, and its leader is told', async (t) =>
   t.same(await pool.used(), { a: 0, b: 0 });
 });
 
-t.test('jobs that wait say so, and have what others give back', async (t) => {
+t.test('waiting jobs have that state, and get the slots that others release', async (t) => {
   const pool = await open(t);
   const [first, second] = [await pool.job({ min: 2 }), await pool.job({ min: 2 })];
   t.same(await pool.places(first), { a: 2 });
@@ -65,14 +65,14 @@ t.test('jobs that wait say so, and have what others give back', async (t) => {
   t.match(await pool.store.listPools(), [{ running: 1, waiting: 0 }]);
 });
 
-t.test('a hundred and fifty jobs that can run nowhere hold up nobody', async (t) => {
+t.test('a hundred and fifty jobs that can run nowhere do not block others', async (t) => {
   const pool = await open(t);
   for (let i = 0; i < 150; i += 1) await pool.job({ min: 8, priority: 1 });
   const small = await pool.job();
   t.same(await begun(pool), [small.id]);
 });
 
-t.test('an allocation that is not claimed is taken back, and the job keeps its turn', async (t) => {
+t.test('an unclaimed allocation is taken back, and the job keeps its turn', async (t) => {
   const ends: Record<string, (pool: TestPool, job: Job) => Promise<unknown>> = {
     'in time': (pool, job) => pool.redis.hset(pool.key(`job:${job.id}`), 'granted_until', '1'),
     'since its leader leaves': (pool) => pool.announce('a', 2, { draining: true }),
@@ -97,7 +97,7 @@ t.test('an allocation that is not claimed is taken back, and the job keeps its t
   }
 });
 
-t.test('whoever stops a job takes its allocation back', async (t) => {
+t.test('stopping a job takes its allocation back', async (t) => {
   for (const act of ['requestPause', 'requestCancel'] as const) {
     const pool = await open(t);
     const [job, next] = [await pool.job({ min: 2 }), await pool.job({ min: 2 })];
@@ -111,7 +111,7 @@ t.test('whoever stops a job takes its allocation back', async (t) => {
   }
 });
 
-t.test('a decision is refused once something that it depends on has changed', async (t) => {
+t.test('a decision is refused after a change of something that it depends on', async (t) => {
   const changes: Record<string, [refused: boolean, (pool: TestPool, job: Job) => Promise<unknown>]> = {
     'another decision': [true, (pool) => decide(pool.store)],
     'a new worker': [true, (pool) => pool.announce('b', 2)],
@@ -136,7 +136,7 @@ t.test('a decision is refused once something that it depends on has changed', as
   }
 });
 
-t.test('what a job wants is what its record says now', async (t) => {
+t.test('the demand of a job is that of its current record', async (t) => {
   const pool = await open(t, { a: 4 });
   const job = await pool.job({ min: 1, ranks: 1 });
   await pool.store.requestResize(job.id, 3);
@@ -171,7 +171,7 @@ t.test('slots are held exactly as long as the lease', async (t) => {
   t.same(await pool.places(lost), { a: 2 });
 });
 
-t.test('a delayed job begins to wait when it is due, and its pool knows when that is', async (t) => {
+t.test('a delayed job begins to wait when it is due, and its pool has that time', async (t) => {
   const pool = await open(t);
   const job = await pool.job();
   await pool.claim(job);
@@ -184,7 +184,7 @@ t.test('a delayed job begins to wait when it is due, and its pool knows when tha
   t.same(await pool.places(job), { a: 1 });
 });
 
-t.test('a job that waits goes on waiting though the clock is set back', async (t) => {
+t.test('a job keeps waiting when the clock is set back', async (t) => {
   const pool = await open(t);
   const job = await pool.job();
   await pool.age(job, -60);
@@ -192,7 +192,7 @@ t.test('a job that waits goes on waiting though the clock is set back', async (t
   t.same(await pool.places(job), { a: 1 });
 });
 
-t.test('jobs are asked for room, and told when nobody needs it any more', async (t) => {
+t.test('preemption requests are made, and withdrawn when no job needs them any more', async (t) => {
   const ends: Record<string, (pool: TestPool, next: Job) => Promise<unknown>> = {
     cancelled: (pool, next) => pool.store.requestCancel(next.id),
     paused: (pool, next) => pool.store.requestPause(next.id),
@@ -217,7 +217,7 @@ t.test('jobs are asked for room, and told when nobody needs it any more', async 
   }
 });
 
-t.test('a job that was asked gives what it was asked for', async (t) => {
+t.test('a job that receives a preemption request releases the requested slots', async (t) => {
   const pool = await open(t, { a: 6 });
   const [old, young] = [await pool.job({ min: 1, ranks: 3 }), await pool.job({ min: 2, ranks: 3 })];
   for (const job of [old, young]) await pool.places(job);
@@ -230,7 +230,7 @@ t.test('a job that was asked gives what it was asked for', async (t) => {
   t.same(await pool.places(next), { a: 2 });
 });
 
-t.test('a running job gets free slots, after a while, and at once when a person wants it', async (t) => {
+t.test('a running job gets free slots after a while, and at once when a user requests them', async (t) => {
   const pool = await open(t, { a: 4 });
   const job = await pool.job({ min: 1, ranks: 1 });
   t.same(await pool.places(job), { a: 1 });
@@ -248,7 +248,7 @@ t.test('a running job gets free slots, after a while, and at once when a person 
   t.same(await pool.used(), { a: 4 });
 });
 
-t.test('slots on a worker that is gone or leaves are replaced, or the job goes back', async (t) => {
+t.test('slots on a worker that is gone or leaves are replaced, or the job is released', async (t) => {
   const pool = await open(t, { a: 2, b: 1, c: 1 });
   const job = await pool.job({ min: 3, ranks: 3 });
   t.same(await pool.places(job), { a: 2, b: 1 });
@@ -272,7 +272,7 @@ t.test('slots on a worker that is gone or leaves are replaced, or the job goes b
 });
 
 t.test(
-  'workers that could not reach each other are not given to the job together, for a while',
+  'workers that could not connect to each other are not allocated to the job together, for a while',
   async (t) => {
     const pool = await open(t, { a: 2, b: 2, c: 2 });
     const job = await pool.job({ min: 4 });
@@ -320,12 +320,12 @@ t.test(
         ['b', [['a', job.id]]],
         ['c', [['a', job.id]]],
       ],
-      'it is over in the list, too',
+      'it is removed from the list, too',
     );
   },
 );
 
-t.test('GPUs are large enough, as the record says', async (t) => {
+t.test('GPUs have enough memory for the job, according to the record', async (t) => {
   const pool = await open(t, {});
   const gpus = (id: string, sizes: number[]) =>
     pool.announce(id, sizes.length, {
@@ -347,7 +347,7 @@ t.test('GPUs are large enough, as the record says', async (t) => {
   t.same(await pool.places(job), { large: 2 });
 });
 
-t.test('whoever decides is told of every change that may let a job begin', async (t) => {
+t.test('the scheduler is notified of every change that may let a job begin', async (t) => {
   const pool = await open(t);
   const told: (string | null)[] = [];
   const unwatch = await pool.store.watchPools((name) => told.push(name));
