@@ -29,7 +29,7 @@ t.test(
     const other = await openJobStore({ url: server.url, prefix });
     t.teardown(() => Promise.all([one.close(), other.close()]));
     const { id } = await one.putApiKey('first', { name: 'a', scopes: ['jobs:read'] });
-    // With the clock stopped, only the message can make the key unknown on the other server, not its age.
+    // The clock is stopped, so on the other server the message makes the key unknown, not its age.
     stopClock(t);
     const gone = async (secret: string) => {
       t.equal(await one.findApiKey(secret), null, 'at once where it was changed');

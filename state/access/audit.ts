@@ -31,7 +31,7 @@ export function auditLog(context: StoreContext): AuditLog {
         const entries = await read(context, project, before, filter);
         for (const entry of entries) {
           if (!matches(entry, filter)) continue;
-          // One entry more than the limit shows that there is a next page.
+          // The entry after the limit shows that there is a next page.
           if (data.length === limit) return { data, next_cursor: data.at(-1)?.id ?? null };
           data.push(entry);
         }

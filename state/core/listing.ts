@@ -38,7 +38,7 @@ export async function readPage<T>(context: StoreContext, listing: Listing<T>): P
   const found: { id: string; item: T }[] = [];
   let { after } = listing.page;
   let looked_at = 0;
-  // One record more than the limit shows that there is a next page.
+  // The record after the limit shows that there is a next page.
   for (let batch = limit + 1; found.length <= limit; batch = BATCH) {
     const ids = await idsAfter(context, listing, after, batch);
     const items = ids.length === 0 ? [] : await listing.load(ids);

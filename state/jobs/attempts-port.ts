@@ -75,7 +75,7 @@ export interface JobAttempts {
    * becomes `recovering`; pending requests (`pausing`, `cancelling`) stay. The same worker may claim again at any time, another worker
    * only after the lease has expired.
    *
-   * With `allocated` the job holds the slots of its allocation as long as the lease. If the allocation is for another worker, or has
+   * A claim with `allocated` holds the slots of the allocation as long as the lease. If the allocation is for another worker, or has
    * ended, the claim is refused with `attempt_superseded`.
    */
   claimAttempt(

@@ -15,7 +15,7 @@ export interface JobUpdate {
 export interface DeletedJob {
   id: string;
   project: string;
-  /** Whether its checkpoints and exports are removed as well. */
+  /** True when its checkpoints and exports are removed as well. */
   artifacts: boolean;
 }
 

@@ -30,7 +30,7 @@ t.test('by name, pool, states, times and id prefix', async (t) => {
   await store.requestCancel(second.id);
   const list = async (filter: JobFilter) => {
     const found: string[] = [];
-    // One job per page, so that each filter is tested with cursors.
+    // A page has one job, so each filter is tested with cursors.
     for (let after: string | undefined; ; ) {
       const { data, next_cursor } = await store.listJobs({ ...filter, limit: 1, ...(after && { after }) });
       found.push(...data.map(({ id }) => id));

@@ -23,7 +23,7 @@ export interface WorkerUse {
   slots: number;
   /** Slots that no job holds and new work may use. */
   free: number;
-  /** Whether a job holds slots on it. */
+  /** True when a job holds slots on it. */
   busy: boolean;
   /** It receives no new work. */
   draining: boolean;

@@ -27,7 +27,7 @@ const begun = async (pool: TestPool) => (await pool.decide()).starts.map(({ job_
 t.test('a job that begins holds its slots, and its leader is notified', async (t) => {
   const pool = await open(t, { a: 2, b: 4 });
   const job = await pool.job({ min: 5 });
-  t.same(await outbox(pool), [], 'a job that waits is told to nobody');
+  t.same(await outbox(pool), [], 'no worker is notified of a waiting job');
   t.same(await begun(pool), [job.id]);
   t.same(await outbox(pool), [`job_id ${job.id} attempt 1 worker_id b`]);
   t.same(await pool.used(), { a: 1, b: 4 });
@@ -299,7 +299,7 @@ t.test(
       reason: 'node_lost',
       avoid: { pair: ['a', 'c'], ms: HOUR_MS },
     });
-    t.same(await pool.places(job), { b: 2, c: 2 }, 'the one that reaches nobody is left out');
+    t.same(await pool.places(job), { b: 2, c: 2 }, 'the worker without a connection to another is left out');
     await pool.store.releaseAttempt(job.id, executionAt(job.id, 3), {
       to: 'queued',
       reason: 'node_lost',

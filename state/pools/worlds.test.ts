@@ -73,7 +73,7 @@ t.test('a world ends with the epoch and the lease of its leader', async (t) => {
   await t.rejects(store.sealWorld(id, execution, plan('w2', 'a')), { code: 'stale_epoch' });
   await store.sealWorld(id, next, plan('w3', 'a'));
   await store.releaseAttempt(id, next, { to: 'queued' });
-  t.strictSame(await store.findWorlds('a'), [], 'nobody leads');
+  t.strictSame(await store.findWorlds('a'), [], 'no worker leads the job');
 
   const short = await claimed(store, 'leader', 0);
   await store.sealWorld(short.id, short.execution, plan('w4', 'a'));

@@ -55,7 +55,7 @@ export type WebhookOutboxEntry = WebhookEvent | Redelivery;
 /** Initial fields of a message. */
 export type NewDelivery = Pick<Delivery, 'id' | 'webhook_id' | 'message_id' | 'message' | 'created_at'>;
 
-/** One round of a message: one delivery with all retries. */
+/** Round of a message: a delivery with all its retries. */
 export interface DeliveryRound {
   webhook_id: string;
   delivery_id: string;

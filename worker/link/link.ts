@@ -19,7 +19,7 @@ export interface LinkWatch {
   silence_ms: number;
 }
 
-/** One TLS connection between two workers. Any failure ends it, and `ended` gives the reason. */
+/** TLS connection between two workers. Any failure ends it, and `ended` gives the reason. */
 export class Link {
   /** Resolves with a readable reason when the connection is closed. */
   readonly ended: Promise<string>;

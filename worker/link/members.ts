@@ -72,7 +72,7 @@ export class Members {
     const ids = new Set(found.map(({ world_id }) => world_id));
     this.over = new Set([...this.over].filter((id) => ids.has(id)));
     const gone = [...this.joined.values()].filter(({ world }) => !ids.has(world.world_id));
-    // One generation ends here before the job's next one begins.
+    // A generation ends here before the job's next one begins.
     await Promise.all(gone.map(({ member }) => member.end('the world does not count any more')));
     for (const world of found) {
       if (this.closed.signal.aborted) return;
