@@ -112,9 +112,9 @@ t.test('workers are retired all or none, and never a busy one', async (t) => {
     { id: 'b', busy: false, draining: true, retiring: true },
   ]);
   const wide = await pool.job({ min: 3 });
-  t.equal(await pool.places(wide), null, 'nothing new begins there');
+  t.equal(await pool.places(wide), null, 'no new work begins on retired workers');
   await pool.announce('b', 4);
-  t.equal(await pool.places(wide), null, 'whatever it says of itself');
+  t.equal(await pool.places(wide), null, 'also after another announcement');
   await pool.store.requestCancel(wide.id);
   t.match(await pool.store.listWorkers(), [{ draining: false }, { draining: true }]);
   t.same(await pool.places(other), { a: 2 });

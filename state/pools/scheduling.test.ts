@@ -34,7 +34,7 @@ t.test('a job that begins holds its slots, and its leader is notified', async (t
   t.match(await pool.store.getJob(job.id), { state: 'queued', queue_position: null, epoch: 0 });
   const claim = (worker: string, attempt = 1) =>
     pool.store.claimAttempt(job.id, attempt, worker, LEASE_MS, { allocated: true });
-  t.match(await claim('a'), { granted: false, code: 'attempt_superseded' }, 'it is for its leader');
+  t.match(await claim('a'), { granted: false, code: 'attempt_superseded' }, 'only its leader may claim it');
   t.match(await claim('b'), {
     granted: true,
     job: { epoch: 1 },
@@ -143,7 +143,7 @@ t.test('the demand of a job is that of its current record', async (t) => {
   t.same(await pool.places(job), { a: 3 });
   await pool.store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'paused' });
   await pool.store.resumeJob(job.id, { ranks: 2 });
-  t.same(await pool.places(job), { a: 2 }, 'who resumes a job may say on how many ranks');
+  t.same(await pool.places(job), { a: 2 }, 'resuming may change the number of ranks');
   await pool.store.releaseAttempt(job.id, executionAt(job.id, 2), { to: 'queued' });
   t.same(await pool.places(job), { a: 2 });
 });
@@ -165,7 +165,7 @@ t.test('slots are held exactly as long as the lease', async (t) => {
   const lost = await pool.job({ min: 2 });
   t.ok(await pool.claim(lost, 20));
   await sleep(25);
-  t.same(await pool.used(), { a: 0 }, 'of a worker that was killed');
+  t.same(await pool.used(), { a: 0 }, 'slots of a killed worker');
   t.same(await pool.store.requeueAbandoned(0), [lost.id]);
   t.match(await pool.store.getJob(lost.id), { state: 'queued', reason: 'heartbeat_lost', attempt: 2 });
   t.same(await pool.places(lost), { a: 2 });
@@ -226,7 +226,7 @@ t.test('a job that receives a preemption request releases the requested slots', 
   t.same([await pool.ask(old), await pool.ask(young)].sort(), [2, 2]);
   for (const job of [old, young])
     t.same(await pool.store.adjustPlaces(job.id, executionAt(job.id, 1)), [{ worker_id: 'a', slots: 2 }]);
-  t.equal(await pool.ask(old), null, 'who gave is not asked again');
+  t.equal(await pool.ask(old), null, 'a job that has shrunk gets no further request');
   t.same(await pool.places(next), { a: 2 });
 });
 
@@ -242,7 +242,7 @@ t.test('a running job gets free slots after a while, and at once when a user req
   t.match((await pool.decide(HOUR_MS)).growth, [{ job_id: job.id }]);
   while (told.at(-1) !== 2) await new Promise((done) => setImmediate(done));
   await pool.redis.hset(pool.key(`job:${job.id}`), 'requested_ranks', '4');
-  t.same((await pool.decide(HOUR_MS)).growth, [], 'it has got some a moment ago');
+  t.same((await pool.decide(HOUR_MS)).growth, [], 'it grew a moment ago');
   t.match((await pool.decide(0)).growth, [{ job_id: job.id }]);
   t.equal((await pool.store.renewLease(job.id, executionAt(job.id, 1), LEASE_MS)).held_ranks, 4);
   t.same(await pool.used(), { a: 4 });
@@ -306,7 +306,7 @@ t.test(
       avoid: { pair: ['b', 'c'], ms: 1 },
     });
     await sleep(5);
-    t.same(await pool.places(job), { b: 2, c: 2 }, 'the time is over');
+    t.same(await pool.places(job), { b: 2, c: 2 }, 'the time has passed');
     t.same(
       await ofPool(),
       [
@@ -336,7 +336,7 @@ t.test('GPUs have enough memory for the job, according to the record', async (t)
   const job = await pool.job({ min: 1, ranks: 2 });
   const key = pool.key('pool:default:waiting-jobs');
   const demand = JSON.parse((await pool.redis.hget(key, job.id)) ?? '');
-  t.equal(JSON.parse(demand.gpu_bytes).length, 8, 'what a rank needs is known from the beginning');
+  t.equal(JSON.parse(demand.gpu_bytes).length, 8, 'the memory of a rank is known from the beginning');
   const sizes = JSON.stringify([
     [1, 60 * GIB],
     [2, 30 * GIB],
@@ -380,7 +380,7 @@ t.test('workers that are gone are listed until their queues were removed', async
   await pool.store.readSnapshot('default', 0);
   t.same((await pool.store.goneWorkers()).sort(), ['a', 'b']);
   await pool.announce('b', 1);
-  t.same(await pool.store.goneWorkers(), ['a'], 'one that comes back is not gone');
+  t.same(await pool.store.goneWorkers(), ['a'], 'a worker that returns is not gone');
   await pool.store.forgetGoneWorkers(['a']);
   t.same(await pool.store.goneWorkers(), []);
 });

@@ -59,7 +59,7 @@ t.test('a world is sealed once; the next one replaces it and its members', async
   t.strictSame(await store.findWorlds('a'), []);
   t.strictSame(await store.findWorlds('b'), [second]);
   await store.closeWorld(id, 'w1');
-  t.strictSame(await store.findWorlds('b'), [second], 'the end of an older world is no news');
+  t.strictSame(await store.findWorlds('b'), [second], 'the end of an older world changes nothing');
   await store.closeWorld(id, 'w2');
   t.strictSame(await store.findWorlds('b'), []);
 });
@@ -77,7 +77,7 @@ t.test('a world ends with the epoch and the lease of its leader', async (t) => {
 
   const short = await claimed(store, 'leader', 0);
   await store.sealWorld(short.id, short.execution, plan('w4', 'a'));
-  t.strictSame(await store.findWorlds('a'), [], 'the lease ran out');
+  t.strictSame(await store.findWorlds('a'), [], 'the lease has expired');
 });
 
 t.test('a member is notified of a new world', async (t) => {
