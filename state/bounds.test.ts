@@ -1,4 +1,4 @@
-/** What Redis keeps of one job does not grow without end. */
+/** Bounds of the data that Redis keeps per job and pool. */
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { ulid } from 'ulid';
@@ -26,7 +26,7 @@ async function held() {
   return { id, execution: claim.execution, key: (part: string) => `{bounds}:job:${id}:${part}` };
 }
 
-t.test('of its states the newest are kept, and readers see each change', async (t) => {
+t.test('the newest states are kept, and readers see each change', async (t) => {
   const { id, execution } = await held();
   for (let n = 0; n < 120; n += 1) {
     await store.transition(id, execution, 'starting', { reason: `${n}` });
@@ -36,7 +36,7 @@ t.test('of its states the newest are kept, and readers see each change', async (
   t.equal((await store.getJob(id))?.state_history.length, 200);
 });
 
-t.test('of its events the newest are kept', async (t) => {
+t.test('the newest events are kept', async (t) => {
   const { id, execution, key } = await held();
   for (let n = 0; n < 100; n += 1)
     await Promise.all(
@@ -49,7 +49,7 @@ t.test('of its events the newest are kept', async (t) => {
   t.ok(last >= 12_000, `the newest is number ${last}`);
 });
 
-t.test('of the newest checkpoints that were removed it is known whose they were', async (t) => {
+t.test('the jobs of the newest removed checkpoints are remembered', async (t) => {
   const { id, execution, key } = await held();
   const removed = '{bounds}:removed-checkpoints';
   const old = (n: number) => `ckpt_${String(n).padStart(26, '0')}`;
@@ -80,10 +80,10 @@ t.test('of the newest checkpoints that were removed it is known whose they were'
   t.equal(await store.findCheckpoint(old(0)), null);
   t.same(await store.findCheckpoint(old(1)), { job_id: 'job_x', checkpoint: null });
   t.equal(await redis.zcard(removed), 100_000);
-  t.same(await redis.keys('{bounds}:checkpoint:*'), [], 'no key for each');
+  t.same(await redis.keys('{bounds}:checkpoint:*'), [], 'no key per checkpoint');
 });
 
-t.test('of a pool that has neither a worker nor a job nothing is kept', async (t) => {
+t.test('nothing is kept of a pool without a worker and a job', async (t) => {
   await store.announceWorker(testWorker('here', 1), LEASE_MS);
   await store.announceWorker({ ...testWorker('gone', 1), pool: 'once' }, 1);
   const job = await createTestJob(store, { resources: { pool: 'waited' } });
@@ -92,21 +92,21 @@ t.test('of a pool that has neither a worker nor a job nothing is kept', async (t
   await forgetEmptyPools('default');
   t.strictSame(await redis.keys('{bounds}:pool:once:*'), []);
   t.strictSame(await redis.keys('{bounds}:worker:*'), ['{bounds}:worker:here']);
-  // Whatever is done to a job that has ended.
+  // Every operation on a job that has ended.
   const before = (await store.getJob(job.id)) as Job;
   await store.updateJob({ before, spec: job.spec, requested_ranks: 1, changed: ['labels'] });
   await forgetEmptyPools('default');
   t.strictSame(await redis.keys('{bounds}:pool:waited:*'), []);
 });
 
-t.test('of the turns of projects those of a day are kept', async (t) => {
+t.test('fair-share times of projects are kept for a day', async (t) => {
   const pool = await TestPool.open(t, server, { a: 2 });
   await pool.redis.zadd(pool.key('pool:default:served'), String(Date.now() - 2 * 86_400_000), 'gone group');
   await pool.places(await pool.job());
   t.strictSame(await pool.redis.zrange(pool.key('pool:default:served'), 0, '-1'), ['default ']);
 });
 
-/** Looks at all pools, as the scheduler does, until those that are left are these. */
+/** Reads all pools, as the scheduler does, until only the pools `left` remain. */
 async function forgetEmptyPools(...left: string[]): Promise<void> {
   let pools: string[] = [];
   do {

@@ -1,4 +1,4 @@
-/** What a failover that loses the newest writes must not mix up: what was lost, and what has its number since. */
+/** Failover that loses the newest writes: lost entries and later entries with the same number are told apart. */
 import t, { type Test } from 'tap';
 import type { Job } from '../contracts/index.js';
 import { startTestRedis, type TestRedis } from '../platform/testing/redis.js';
@@ -43,7 +43,7 @@ t.test(
   },
 );
 
-t.test('positions of entries that were lost are refused, however far the stream has grown', async (t) => {
+t.test('positions of lost entries are refused, even when the stream has grown beyond them', async (t) => {
   const { redis, store } = await openStore(t);
   const { id } = await createTestJob(store);
   const { execution } = await claimed(store, id, 'a');
@@ -59,7 +59,7 @@ t.test('positions of entries that were lost are refused, however far the stream 
   for (let grown = 0; grown < 6; grown += 1) {
     for (const position of lost) {
       await t.rejects(store.readStream(id, position, 10), { code: 'position_lost' }, `${position}, ${grown}`);
-      t.ok(await store.waitStream(id, position, { timeoutMs: 100 }), 'who waits for more is told of it');
+      t.ok(await store.waitStream(id, position, { timeoutMs: 100 }), 'a waiter is woken');
     }
     const now = await positions();
     t.same(now.slice(0, kept.length), kept);
@@ -79,7 +79,7 @@ t.test('positions of entries that were lost are refused, however far the stream 
 });
 
 t.test(
-  'a position whose entry was dropped since goes on with what is kept, unless it was lost',
+  'a position whose entry was dropped continues with the kept entries, unless it was lost',
   async (t) => {
     const { redis, store } = await openStore(t);
     const { id } = await createTestJob(store);
@@ -103,13 +103,13 @@ t.test(
     const kept = await lastPosition();
     for (let n = 0; n < 11; n += 1) await store.appendLogs(id, execution, lines(1000));
     const [oldest] = await store.readStream(id, null, 1, ['log']);
-    t.ok((oldest?.seq ?? 0) > 100, `the oldest line that is kept is number ${oldest?.seq}`);
+    t.ok((oldest?.seq ?? 0) > 100, `the oldest kept line is number ${oldest?.seq}`);
     t.same(await store.readStream(id, kept, 1), [oldest]);
     await t.rejects(store.readStream(id, lost, 1), { code: 'position_lost' });
   },
 );
 
-t.test('the version of a change that was lost is that of no other change', async (t) => {
+t.test('no other change gets the version of a lost change', async (t) => {
   const { redis, store } = await openStore(t);
   const { id } = await createTestJob(store);
   await store.requestPause(id);
@@ -119,7 +119,7 @@ t.test('the version of a change that was lost is that of no other change', async
   const { state_version } = (await store.getJob(id)) as Job;
   t.ok(
     await store.waitVersion(id, lost.state_version, { timeoutMs: 100 }),
-    'who has seen it hears of the loss',
+    'a client that has seen it is notified of the loss',
   );
   t.notOk(await store.waitVersion(id, state_version, { timeoutMs: 100 }));
   const other = await store.requestCancel(id);
@@ -132,7 +132,7 @@ t.test('the version of a change that was lost is that of no other change', async
   await store.deleteJob(id, { artifacts: false, if_versions: [other.state_version] });
 });
 
-t.test('a decision on a pool as it was before a failover is not applied', async (t) => {
+t.test('a decision on a pool from before a failover is not applied', async (t) => {
   const { redis, store } = await openStore(t);
   await store.announceWorker(testWorker('a', 2), LEASE_MS);
   const { id } = await createTestJob(store);

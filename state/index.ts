@@ -1,4 +1,4 @@
-/** The control plane's database: jobs, pools, records, access and webhooks, on Redis. Other rooms import this file. */
+/** The control plane's database on Redis: jobs, pools, records, access and webhooks. Other modules import this file. */
 export type * from './access/api-keys-port.js';
 export type * from './access/audit-port.js';
 export * from './access/projects-port.js';

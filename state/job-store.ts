@@ -33,12 +33,12 @@ export interface JobStoreOptions {
   /** `redis://`, `rediss://` or `unix:///path`. */
   url: string;
   log?: Logger;
-  /** Begins every key; must hold one pair of braces. Programs that share jobs share it. */
+  /** Prefix of every key; must contain one pair of braces. Programs that share jobs use the same prefix. */
   prefix?: string;
 }
 
 /**
- * The job store on Redis. Needs two connections: one for commands, one for subscriptions.
+ * Opens the job store on Redis. Uses two connections: one for commands, one for subscriptions.
  * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`
  */
 export async function openJobStore({
@@ -83,7 +83,7 @@ export async function openJobStore({
     now: () => serverTime(context),
 
     async check() {
-      // A write: a server that only answers reads (full disk, replica) cannot take jobs.
+      // The probe is a write: a server that only answers reads (full disk, replica) cannot accept jobs.
       await redisCall(redis.set(`${prefix}:probe`, '1', 'EX', PROBE_TTL_SECONDS));
     },
 

@@ -15,7 +15,7 @@ import { testWorker } from './testing/workers.js';
 const LEASE_MS = 60_000;
 const log = createLogger({ level: 'silent', name: 'test' });
 
-t.test('while Redis is away and after', async (t) => {
+t.test('during and after an outage of Redis', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const store = noteExecutions(await openJobStore({ url: server.url, log }));
@@ -46,14 +46,14 @@ t.test('while Redis is away and after', async (t) => {
   await server.start();
   await untilDone(() => store.check());
   t.same(await store.getJob(job.id), before, 'nothing was lost');
-  // Asked by another program before this one's subscription stood again: its message was never heard.
+  // Another program requests it before this one's subscription is active again, so its message is never received.
   await store.requestPause(job.id);
   await until(() => controls.slice(seenBefore).some(({ desired }) => desired === 'pause'));
   t.pass('the wish is known all the same');
   t.match(
     await store.renewLease(job.id, executionAt(job.id, 1), LEASE_MS),
     { desired: 'pause' },
-    'the epoch still holds',
+    'the epoch is still valid',
   );
 
   const later = await createTestJob(store);
@@ -63,7 +63,7 @@ t.test('while Redis is away and after', async (t) => {
   t.pass('the relay works on');
 });
 
-t.test('a Redis without memory refuses whole commands, not halves', async (t) => {
+t.test('a Redis without memory refuses whole commands, never parts of them', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const store = noteExecutions(await openJobStore({ url: server.url, log }));
@@ -108,47 +108,44 @@ t.test('a Redis without memory refuses whole commands, not halves', async (t) =>
   ];
   for (const write of writes) await t.rejects(write, { code: 'job_store_unavailable' });
   await redis.config('SET', 'maxmemory', '0');
-  t.same(await everything(), before, 'not a key, field or event has changed');
+  t.same(await everything(), before, 'no key, field or event has changed');
   t.match(
     await store.renewLease(job.id, executionAt(job.id, 1), LEASE_MS),
     { desired: 'run' },
-    'and the work goes on',
+    'and the work continues',
   );
 });
 
-t.test(
-  'a position is lost with its stream, or with the end of it; who waits there hears of it',
-  async (t) => {
-    const server = await startTestRedis();
-    t.teardown(() => server.stop());
-    const store = await openJobStore({ url: server.url, log });
-    t.teardown(() => store.close());
-    const job = await createTestJob(store);
-    const newest = async () => (await store.readStream(job.id, null, 10)).at(-1)?.position ?? null;
-    const lost = { code: 'position_lost', message: /begin anew, without `after`/ };
+t.test('a position is lost with its stream, or with the end of it, and waiters are woken', async (t) => {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const store = await openJobStore({ url: server.url, log });
+  t.teardown(() => store.close());
+  const job = await createTestJob(store);
+  const newest = async () => (await store.readStream(job.id, null, 10)).at(-1)?.position ?? null;
+  const lost = { code: 'position_lost', message: /begin anew, without `after`/ };
 
-    const before = await newest();
-    const waiting = store.waitStream(job.id, before, { timeoutMs: 60_000 });
-    await server.forget();
-    t.strictSame(await store.readStream(job.id, before, 10), [], 'there is no such job');
-    await store.restoreJob({ job, checkpoints: [], idempotency: null });
-    t.equal(await waiting, true);
-    await t.rejects(store.readStream(job.id, before, 10), lost);
-    await t.rejects(store.readStream(job.id, before, 10, ['log']), lost);
+  const before = await newest();
+  const waiting = store.waitStream(job.id, before, { timeoutMs: 60_000 });
+  await server.forget();
+  t.strictSame(await store.readStream(job.id, before, 10), [], 'the job does not exist');
+  await store.restoreJob({ job, checkpoints: [], idempotency: null });
+  t.equal(await waiting, true);
+  await t.rejects(store.readStream(job.id, before, 10), lost);
+  await t.rejects(store.readStream(job.id, before, 10, ['log']), lost);
 
-    t.match(await store.readStream(job.id, null, 10), [{ seq: 1, type: 'job.recovered' }]);
-    const position = await newest();
-    t.strictSame(await store.readStream(job.id, position, 10), [], 'it is that of the end');
-    // As after a crash of a Redis that syncs its disk once a second.
-    const redis = await connectRedis(server.url, 'commands');
-    await redis.hset(`${REDIS_PREFIX}:job:${job.id}`, 'seq', 0);
-    await disconnectRedis(redis);
-    t.equal(await store.waitStream(job.id, position, { timeoutMs: 60_000 }), true);
-    await t.rejects(store.readStream(job.id, position, 10), lost);
-  },
-);
+  t.match(await store.readStream(job.id, null, 10), [{ seq: 1, type: 'job.recovered' }]);
+  const position = await newest();
+  t.strictSame(await store.readStream(job.id, position, 10), [], 'the position is the end');
+  // Simulates a crash of a Redis that syncs its disk once a second.
+  const redis = await connectRedis(server.url, 'commands');
+  await redis.hset(`${REDIS_PREFIX}:job:${job.id}`, 'seq', 0);
+  await disconnectRedis(redis);
+  t.equal(await store.waitStream(job.id, position, { timeoutMs: 60_000 }), true);
+  await t.rejects(store.readStream(job.id, position, 10), lost);
+});
 
-t.test('nothing listens there', async (t) => {
+t.test('a server that does not listen', async (t) => {
   await t.rejects(openJobStore({ url: 'unix:///nowhere/redis.sock' }), { code: 'job_store_unavailable' });
   await t.rejects(openJobStore({ url: 'redis://127.0.0.1:1' }), { code: 'job_store_unavailable' });
   await t.rejects(openJobStore({ url: 'http://127.0.0.1:1' }), { code: 'invalid_configuration' });

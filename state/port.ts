@@ -1,20 +1,19 @@
 /**
- * The job store port: everything that api and worker agree on lives here and nowhere else. The queue (BullMQ)
- * only says "attempt k of job j is due"; objects hold the bytes.
+ * The job store port: everything that api and worker share. The queue (BullMQ) only states that attempt k of job j is due; the object
+ * store holds the bytes.
  *
- * Atomic: each method that writes is one script or transaction, so a crash leaves it done or not done. Creation writes
- * the record, the idempotency entry and the outbox entry together. Stream sequence numbers are given inside
- * the same script as the entry: per job they count 1, 2, 3 … without gaps, over events, metrics and log lines together.
+ * Atomic: each method that writes is one script or transaction, so a crash leaves it done or not done. Creation writes the record, the
+ * idempotency entry and the outbox entry together. Stream sequence numbers are assigned in the same script as the entry: per job they
+ * count 1, 2, 3 … without gaps, over events, metrics and log lines together.
  *
- * Fenced: every write of a worker carries the execution that `claimAttempt` gave it. As soon as another claim, a
- * release or a final state ends it, the write is refused with `stale_epoch` and changes nothing.
+ * Fenced: every write of a worker carries the execution that `claimAttempt` returned. As soon as another claim, a release or a final
+ * state ends it, the write is refused with `stale_epoch` and changes nothing.
  *
- * Final: `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state, and the end of an epoch of a job
- * that is cancelling;
- * nothing changes the state of a job afterwards, but for `retryJob` of one that failed.
+ * Final: a final state is set by `finishJob` (and through it `requestCancel` of a job that no worker holds) and by the end of the epoch
+ * of a job that is cancelling. Nothing changes the state afterwards, except `retryJob` of a failed job.
  *
- * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time.
- * Writes are safe to repeat after that error unless said otherwise.
+ * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time. Writes are safe to repeat
+ * after that error unless stated otherwise.
  */
 
 import type { ApiKeys } from './access/api-keys-port.js';
@@ -38,7 +37,7 @@ import type { RequestRepeats } from './repeats/repeats-port.js';
 import type { JobStreams } from './streams/streams-port.js';
 import type { Webhooks } from './webhooks/webhooks-port.js';
 
-/** The whole port; `openJobStore` (job-store.ts) gives one on Redis. */
+/** The whole port; `openJobStore` (job-store.ts) implements it on Redis. */
 export interface JobStorePort
   extends JobRequests,
     JobChanges,
@@ -61,10 +60,10 @@ export interface JobStorePort
     SweepGuard,
     WaitLimits,
     Webhooks {
-  /** Unix time in ms by Redis' clock, which is the same for all programs. */
+  /** Returns Redis' clock, Unix time in ms, which all programs share. */
   now(): Promise<number>;
-  /** Proves that Redis answers and accepts writes; used by readiness checks. */
+  /** Checks that Redis answers and accepts writes; used by readiness checks. */
   check(): Promise<void>;
-  /** Frees connections. Idempotent. */
+  /** Closes the connections. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,7 +1,4 @@
-/**
- * Whatever people and workers do, in whatever order: the rules of the job's record hold after every single
- * call.
- */
+/** The invariants of the job's record hold after every call, for random sequences of calls by users and workers. */
 import fc from 'fast-check';
 import t from 'tap';
 import { ulid } from 'ulid';
@@ -28,7 +25,7 @@ const workingState = fc.constantFrom(
 
 type Step = (store: JobStorePort, id: string) => Promise<unknown>;
 
-/** One call by somebody, sensible or not: old epochs, wrong attempts, forbidden moves. */
+/** A random call, valid or not: old epochs, wrong attempts, forbidden transitions. */
 const step: fc.Arbitrary<{ name: string; run: Step }> = fc.oneof(
   fc.constant<{ name: string; run: Step }>({ name: 'pause', run: (store, id) => store.requestPause(id) }),
   fc.constant<{ name: string; run: Step }>({ name: 'cancel', run: (store, id) => store.requestCancel(id) }),
@@ -71,7 +68,7 @@ function check(before: Job, after: Job): void {
   }
   const last = after.state_history.at(-1);
   if (last?.state !== after.state) throw new Error('the history does not end with the state');
-  // What is asked of the job counts as well.
+  // Requests to the job also change its version.
   if (after.state_version < after.state_history.length || after.state_version < before.state_version)
     throw new Error('the version does not count the changes');
   if (after.state !== before.state && after.state_version === before.state_version)
@@ -80,7 +77,7 @@ function check(before: Job, after: Job): void {
     throw new Error('an epoch or attempt went back');
 }
 
-t.test('rules of the record', async (t) => {
+t.test('invariants of the record', async (t) => {
   const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
   await fc.assert(

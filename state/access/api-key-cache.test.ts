@@ -1,4 +1,4 @@
-/** Keys that a server has looked up: who changes one is obeyed at once there, and within a moment everywhere. */
+/** Cache of API keys: a change takes effect at once on the server that makes it, and shortly afterwards on all others. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
@@ -11,7 +11,7 @@ import { API_KEY_BELIEVED_MS, ApiKeyCache } from './api-key-cache.js';
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-/** Stops the clock by which keys grow old. @returns lets it go on by so many milliseconds */
+/** Stops the clock by which cached keys expire. @returns a function that advances it by some milliseconds */
 function stopClock(t: Test): (ms: number) => void {
   let now = performance.now();
   Object.defineProperty(performance, 'now', { value: () => now, configurable: true });
@@ -22,14 +22,14 @@ function stopClock(t: Test): (ms: number) => void {
 }
 
 t.test(
-  'a key that one server revokes or rotates is unknown to it at once, to others very soon',
+  'a key that one server revokes or rotates is unknown to it at once, to others shortly afterwards',
   async (t) => {
     const prefix = `{${ulid()}}`;
     const one = await openJobStore({ url: server.url, prefix });
     const other = await openJobStore({ url: server.url, prefix });
     t.teardown(() => Promise.all([one.close(), other.close()]));
     const { id } = await one.putApiKey('first', { name: 'a', scopes: ['jobs:read'] });
-    // So elsewhere it is the message that makes it unknown, and not its age.
+    // The clock is stopped, so on the other server the message makes the key unknown, not its age.
     stopClock(t);
     const gone = async (secret: string) => {
       t.equal(await one.findApiKey(secret), null, 'at once where it was changed');
@@ -44,7 +44,7 @@ t.test(
   },
 );
 
-t.test('what was changed past all servers is seen when the key has grown old', async (t) => {
+t.test('a change without a message is seen when the cached key has expired', async (t) => {
   const prefix = `{${ulid()}}`;
   const store = await openJobStore({ url: server.url, prefix });
   const redis = await connectRedis(server.url, 'commands');
@@ -53,12 +53,12 @@ t.test('what was changed past all servers is seen when the key has grown old', a
   const goOn = stopClock(t);
   t.ok(await store.findApiKey('secret'));
   await redis.del(await redis.keys(`${prefix}:api-key:*`));
-  t.ok(await store.findApiKey('secret'), 'it is believed');
+  t.ok(await store.findApiKey('secret'), 'the cached key is used');
   goOn(API_KEY_BELIEVED_MS);
   t.equal(await store.findApiKey('secret'), null);
 });
 
-t.test('what was asked before a change is not kept after it', async (t) => {
+t.test('a look-up that began before a change is not cached after it', async (t) => {
   let now = 0;
   const cache = new ApiKeyCache(() => now);
   const key = { id: 'key_1' } as ApiKey;
@@ -74,7 +74,7 @@ t.test('what was asked before a change is not kept after it', async (t) => {
   t.equal(await cache.find('a', async () => null), null);
 });
 
-t.test('only so many are kept', async (t) => {
+t.test('the number of cached keys is bounded', async (t) => {
   const cache = new ApiKeyCache();
   let looked = 0;
   const find = (hash: number) =>

@@ -1,12 +1,12 @@
 import type { ApiKey } from '../../contracts/index.js';
 
-/** How long a key may be believed that a server has not looked up anew. */
+/** Maximum age of a cached API key before it is looked up again. */
 export const API_KEY_BELIEVED_MS = 1_000;
 const KEPT_MOST = 1_000;
 
 /**
- * API keys as they were looked up last. Every change of a key, by whichever server, makes all servers forget all keys at once
- * (`forget` is to be called then); should that message be lost with a connection, a key is believed for `API_KEY_BELIEVED_MS` at most.
+ * Cache of API key look-ups. Every change of a key, by any server, clears the caches of all servers (the owner calls `forget`). If that
+ * message is lost with a connection, a cached key is used for at most `API_KEY_BELIEVED_MS`.
  */
 export class ApiKeyCache {
   private readonly kept = new Map<string, { key: ApiKey; until: number }>();
@@ -15,8 +15,8 @@ export class ApiKeyCache {
   constructor(private readonly now: () => number = () => performance.now()) {}
 
   /**
-   * @param hash of the secret
-   * @param look asks the store; its answer counts from the moment that it was asked
+   * @param hash SHA-256 of the secret
+   * @param look queries the store; the result is as old as the moment the query began
    */
   async find(hash: string, look: () => Promise<ApiKey | null>): Promise<ApiKey | null> {
     const known = this.kept.get(hash);
@@ -25,14 +25,14 @@ export class ApiKeyCache {
     const { changes } = this;
     const key = await look();
     this.kept.delete(hash);
-    // What was changed meanwhile may be what was answered, or not.
+    // The answer may predate a change that happened meanwhile, so it is not cached.
     if (key === null || changes !== this.changes) return key;
     if (this.kept.size >= KEPT_MOST) this.kept.clear();
     this.kept.set(hash, { key, until: asked + API_KEY_BELIEVED_MS });
     return key;
   }
 
-  /** Of a key that is kept: so that not every request of a second notes its use. */
+  /** Records a use of a cached key, so that not every request of the same second writes to Redis. */
   used(hash: string, at: string): void {
     const known = this.kept.get(hash);
     if (known !== undefined) known.key = { ...known.key, last_used_at: at };

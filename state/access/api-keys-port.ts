@@ -4,35 +4,39 @@ import type { NamedPageRequest } from '../core/paging.js';
 export interface ApiKeyInput {
   name: string;
   scopes: Scope[];
-  /** What the key can see; 'default' when it is absent. */
+  /** Project that the key has access to; 'default' when absent. */
   project?: string;
   /** RFC 3339. */
   expires_at?: string | null;
   requests_per_minute?: number | null;
-  /** It comes from the configuration of a server, which puts it at each start. */
+  /** The key comes from the configuration of a server, which writes it at each start. */
   builtin?: boolean;
 }
 
 export interface ApiKeys {
-  /** Accepts `secret` from now on; only its SHA-256 is stored. The same secret again replaces all but id and time. */
+  /**
+   * Accepts `secret` from now on; only its SHA-256 is stored. Repeating the call with the same secret replaces all fields but id and
+   * creation time.
+   */
   putApiKey(secret: string, key: ApiKeyInput): Promise<ApiKey>;
-  /** Null when the secret is unknown, or not one of its key any more. Whether the key has expired is the caller's to see. */
+  /** Returns null when the secret is unknown or no longer valid for its key. The caller checks whether the key has expired. */
   findApiKey(secret: string): Promise<ApiKey | null>;
   getApiKey(keyId: string): Promise<ApiKey | null>;
   /**
-   * Gives it, for all of its secrets, the name, expiry and rate that `change` gives it, which may be asked more than once. Null when it is unknown.
+   * Sets the name, expiry and rate limit that `change` returns, for all secrets of the key. `change` may be called more than once.
+   * Returns null when the key is unknown.
    * @throws `api_key_builtin`
    */
   updateApiKey(keyId: string, change: (before: ApiKey) => ApiKey): Promise<ApiKey | null>;
-  /** Those of one project, newest first. */
+  /** Lists the keys of one project, newest first. */
   listApiKeys(page?: NamedPageRequest): Promise<Page<ApiKey>>;
   /**
-   * Makes `secret` the key's own. The one before is accepted for `overlapMs` more; one from a rotation before that no longer.
+   * Makes `secret` the key's current secret. The previous secret is accepted for `overlapMs` more; older secrets are rejected at once.
    * @throws `api_key_not_found`, `api_key_builtin`
    */
   rotateApiKey(keyId: string, secret: string, overlapMs: number): Promise<ApiKey>;
-  /** False when it was unknown. */
+  /** Returns false when the key was unknown. */
   revokeApiKey(keyId: string): Promise<boolean>;
-  /** Notes that the key of `secret` was used now. */
+  /** Records that the key of `secret` was used now. */
   touchApiKey(secret: string): Promise<void>;
 }

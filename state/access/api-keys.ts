@@ -20,7 +20,7 @@ export function apiKeys(context: StoreContext): ApiKeys {
   const cache = new ApiKeyCache();
   let isWatching = false;
 
-  /** Only servers that look up keys listen. Until they do, and when they can't, what is kept just grows old. */
+  /** Subscribes on the first look-up only. Without a subscription, cached keys expire by age. */
   function watch(): void {
     if (isWatching) return;
     isWatching = true;
@@ -31,7 +31,7 @@ export function apiKeys(context: StoreContext): ApiKeys {
       });
   }
 
-  /** Whoever changes a key knows at once, the other servers as soon as they hear of it. */
+  /** The server that changes a key clears its own cache at once; other servers do so when the message arrives. */
   async function changeKey(command: CommandName, call: Record<string, unknown>): Promise<CommandReply> {
     try {
       return await commands.run(command, call);
@@ -63,7 +63,7 @@ export function apiKeys(context: StoreContext): ApiKeys {
       return keyOfReply(await changeKey('put_api_key', call));
     },
 
-    // Found by the hash of what was sent: how long that takes says nothing about the secrets that are stored.
+    // The look-up uses the hash of the secret that was sent, so its duration reveals nothing about stored secrets.
     findApiKey(secret) {
       const hash = hashOf(secret);
       watch();
@@ -106,7 +106,7 @@ export function apiKeys(context: StoreContext): ApiKeys {
   };
 }
 
-/** The fields of a key that may be changed. */
+/** Fields of an API key that may be changed. */
 function changeable({ name, expires_at, requests_per_minute }: ApiKeyInput): Record<string, string> {
   return {
     name,
@@ -119,7 +119,7 @@ function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-/** Null for an empty record. */
+/** Returns null for an empty record. */
 function keyOf(fields: Record<string, string>): ApiKey | null {
   const { id, name, scopes, created_at, project = DEFAULT_PROJECT } = fields;
   if (!id || name === undefined || !scopes || !created_at) return null;

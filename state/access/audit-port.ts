@@ -1,4 +1,4 @@
-/** The port of the audit log: who has changed what. It is kept in Redis only. */
+/** The port of the audit log: each change and its author. Kept in Redis only. */
 import type { AuditEntry, Page } from '../../contracts/index.js';
 import type { PageRequest } from '../core/paging.js';
 
@@ -6,17 +6,18 @@ export interface AuditFilter extends PageRequest {
   key_id?: string;
   operation?: string;
   resource?: string;
-  /** RFC 3339; entries from then on. */
+  /** RFC 3339, inclusive lower bound. */
   since?: string;
-  /** RFC 3339; entries up to then. */
+  /** RFC 3339, inclusive upper bound. */
   until?: string;
 }
 
 export interface AuditLog {
-  /** Durable when it resolves. Not deduplicated: a repeated call appends again. */
+  /** Appends an entry, which is durable when the call resolves. Not deduplicated: a repeated call appends again. */
   appendAudit(project: string, entry: Omit<AuditEntry, 'id'>): Promise<void>;
   /**
-   * Newest first. Of a long log not all is looked through at once: a page may have fewer entries than asked for and yet a next one.
+   * Lists entries, newest first. A call scans a bounded part of the log: a page may have fewer entries than requested and still have a
+   * next page.
    */
   listAudit(project: string, filter?: AuditFilter): Promise<Page<AuditEntry>>;
 }

@@ -3,12 +3,12 @@ import { indexKey, redisCall, type StoreContext } from '../core/context.js';
 import { pageLimit } from '../core/listing.js';
 import type { AuditFilter, AuditLog } from './audit-port.js';
 
-/** Of each project, about. */
+/** Approximate number of entries kept per project. */
 export const AUDIT_KEPT = 100_000;
 export const AUDIT_KEPT_DAYS = 400;
 
 const DAY_MS = 86_400_000;
-/** Entries read at once, and for one page, while they are filtered. */
+/** Entries read per command, and per page, while filtering. */
 const SCAN_BATCH = 1000;
 const SCAN_MOST = 10_000;
 
@@ -31,7 +31,7 @@ export function auditLog(context: StoreContext): AuditLog {
         const entries = await read(context, project, before, filter);
         for (const entry of entries) {
           if (!matches(entry, filter)) continue;
-          // One more than asked for tells whether there is a next page.
+          // The entry after the limit shows that there is a next page.
           if (data.length === limit) return { data, next_cursor: data.at(-1)?.id ?? null };
           data.push(entry);
         }

@@ -1,22 +1,19 @@
-/**
- * The port of projects: what they may use, what they use, and what they have used. What they have used is in Redis only; their limits
- * are in the object store as well.
- */
+/** The port of projects: quotas, current use and daily usage. Daily usage is in Redis only; quotas are in the object store as well. */
 import type { DayUsage, JobState, ProjectQuota } from '../../contracts/index.js';
 
-/** What a project has now. */
+/** Resources that a project uses now. */
 export interface ProjectUse {
   jobs: Record<JobState, number>;
-  /** That jobs which have not ended, and are not paused, ask for. */
+  /** Sum of the ranks requested by jobs that are neither final nor paused. */
   ranks: number;
   dataset_bytes: number;
   model_bytes: number;
   checkpoint_bytes: number;
-  /** That uploads take which are not complete. */
+  /** Bytes reserved for incomplete uploads. */
   upload_bytes: number;
 }
 
-/** All that counts as storage. */
+/** Total bytes that count as storage. */
 export function storedBytes({
   dataset_bytes,
   model_bytes,
@@ -27,13 +24,13 @@ export function storedBytes({
 }
 
 export interface Projects {
-  /** Names of all projects that have or had anything, 'default' among them, in order. */
+  /** Returns the names of all projects that have or had records, sorted, including 'default'. */
   listProjects(): Promise<string[]>;
-  /** Nulls where there is no limit. */
+  /** Returns the quota; null fields are unlimited. */
   getQuota(project: string): Promise<ProjectQuota>;
-  /** What is there already stays, even where it is more. The project exists from then on. */
+  /** Sets the quota. Existing resources stay, even above the new quota. The project exists from then on. */
   putQuota(project: string, quota: ProjectQuota): Promise<void>;
   getUse(project: string): Promise<ProjectUse>;
-  /** One entry for each day from `from` to `to` (`YYYY-MM-DD`); days are kept for 400 days. */
+  /** Returns one entry per day from `from` to `to` (`YYYY-MM-DD`); days are kept for 400 days. */
   getUsage(project: string, from: string, to: string): Promise<DayUsage[]>;
 }

@@ -1,4 +1,4 @@
-/** Quotas, what counts against them, and what is added up by day. */
+/** Quotas, the use that counts against them, and daily usage. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Job, JobSpec, ProjectQuota } from '../../contracts/index.js';
@@ -54,7 +54,7 @@ t.test('a quota is set, replaced and read', async (t) => {
   t.same(await store.listProjects(), ['default', project]);
 });
 
-t.test('of many requests at once no more get a job than may', async (t) => {
+t.test('concurrent requests create no more jobs than the quota allows', async (t) => {
   const store = await freshStore(t, { max_jobs: 3 });
   const tries = await Promise.allSettled(Array.from({ length: 10 }, () => createTestJob(store, { project })));
   const refused = tries.filter((one) => one.status === 'rejected');
@@ -76,7 +76,7 @@ t.test('of many requests at once no more get a job than may', async (t) => {
   await createTestJob(store, { project });
 });
 
-t.test('a repeated request is answered as before, whatever the quota is now', async (t) => {
+t.test('a repeated request gets the same reply after a change of the quota', async (t) => {
   const store = await freshStore(t, { max_jobs: 1 });
   const dataset = testDataset();
   await store.putDataset(dataset);
@@ -87,7 +87,7 @@ t.test('a repeated request is answered as before, whatever the quota is now', as
   t.match(await create(), { job: { id: job.id }, replayed: true });
 });
 
-t.test('ranks count from creation to the end, but for pauses', async (t) => {
+t.test('ranks count from creation to the end, except during pauses', async (t) => {
   const store = await freshStore(t, { max_ranks: 5 });
   await store.announceWorker(testWorker('w', 8), 60_000);
   const a = await createTestJob(store, ranks(3));
@@ -106,7 +106,7 @@ t.test('ranks count from creation to the end, but for pauses', async (t) => {
   await store.requestPause(b.id);
   t.match(await use(store), { ranks: 4 });
   await store.requestResize(b.id, 2);
-  t.match(await use(store), { ranks: 4 }, 'what a paused job will ask for does not count yet');
+  t.match(await use(store), { ranks: 4 }, 'ranks of a paused job do not count');
   await t.rejects(store.resumeJob(b.id), { code: 'ranks_quota_exceeded' });
   t.equal((await store.getJob(b.id))?.state, 'paused');
   await store.resumeJob(b.id, { ranks: 1 });
@@ -116,9 +116,9 @@ t.test('ranks count from creation to the end, but for pauses', async (t) => {
   if (!claim) throw new Error('it waits');
   for (const to of ['starting', 'running'] as const) await store.transition(a.id, claim.execution, to);
   await store.transition(a.id, claim.execution, 'recovering');
-  t.match(await use(store), { ranks: 5 }, 'it will have them again');
+  t.match(await use(store), { ranks: 5 }, 'a recovering job counts');
   await store.requestCancel(a.id);
-  t.match(await use(store), { ranks: 5 }, 'it still has them');
+  t.match(await use(store), { ranks: 5 }, 'a cancelling job counts');
   await store.finishJob(a.id, claim.execution, 'cancelled');
   t.match(await use(store), { ranks: 1 });
   await store.requestCancel(b.id);
@@ -128,7 +128,7 @@ t.test('ranks count from creation to the end, but for pauses', async (t) => {
   const c = await createTestJob(store, ranks(2));
   await store.putQuota(project, { ...NO_LIMITS, max_ranks: 1 });
   await store.requestResize(c.id, 1);
-  t.match(await use(store), { ranks: 1 }, 'fewer is always possible');
+  t.match(await use(store), { ranks: 1 }, 'shrinking is always possible');
 });
 
 t.test('storage: datasets, models and checkpoints', async (t) => {
@@ -136,7 +136,7 @@ t.test('storage: datasets, models and checkpoints', async (t) => {
   const dataset = { ...testDataset(), project };
   await store.putDataset(dataset);
   await store.putDataset(dataset);
-  t.match(await use(store), { dataset_bytes: dataset.bytes }, 'once, however often it is put');
+  t.match(await use(store), { dataset_bytes: dataset.bytes }, 'counted once, even when put repeatedly');
   const model = { ...testModel(`mdl_${ulid()}`), project, bytes: 1500 };
   await store.putModel(model);
   t.match(await use(store), { dataset_bytes: 1000, model_bytes: 1500 });
@@ -164,7 +164,7 @@ t.test('storage: datasets, models and checkpoints', async (t) => {
   t.match(await use(store), { dataset_bytes: 0, model_bytes: 0, checkpoint_bytes: 0 });
 });
 
-t.test('what is put back after a loss counts, and is not refused', async (t) => {
+t.test('records restored after a loss count, and no quota refuses them', async (t) => {
   const store = await freshStore(t, { max_jobs: 0, max_ranks: 0, max_storage_bytes: 0 });
   await store.beginRestore();
   const dataset = { ...testDataset(), project };
@@ -190,7 +190,7 @@ t.test('usage is added up by day', async (t) => {
   await report(1000);
   await report(400);
   await report(1000);
-  // As long as it takes until the clock of the server has moved on.
+  // Repeated until the clock of the server has advanced.
   let used = (await store.getJob(job.id))?.usage;
   while (used?.rank_seconds === 0) {
     await store.renewLease(job.id, claim.execution, 60_000);
@@ -204,11 +204,11 @@ t.test('usage is added up by day', async (t) => {
   t.match(day, { jobs: 1, tokens: 1600 }, 'repeated tokens count once more');
   t.ok(Math.abs((day?.rank_seconds ?? 0) - (used?.rank_seconds ?? 0)) < 1e-9);
   t.ok(Math.abs((day?.run_seconds ?? 0) * 2 - (day?.rank_seconds ?? 0)) < 1e-9);
-  t.ok(Math.abs((day?.cost ?? 0) - (day?.rank_seconds ?? 0)) < 1e-6, 'one a second for each rank');
+  t.ok(Math.abs((day?.cost ?? 0) - (day?.rank_seconds ?? 0)) < 1e-6, 'one per second and rank');
   t.match(await store.getUsage('default', today, today), [{ date: today, jobs: 0, tokens: 0 }]);
 });
 
-t.test('a job that is changed, tried again or deleted counts as it is then', async (t) => {
+t.test('a job that is changed, retried or deleted counts in its new state', async (t) => {
   const store = await freshStore(t, { max_ranks: 3 });
   const job = await createTestJob(store, ranks(2));
   const change = async (requested_ranks: number) => {

@@ -4,10 +4,10 @@ import { redisError } from '../../platform/redis/connect.js';
 import type { CommandRunner } from './scripts.js';
 import type { Subscriptions } from './subscriptions.js';
 
-/** What the parts of the store share. */
+/** State shared by the parts of the store. */
 export interface StoreContext {
   redis: Redis;
-  /** Begins every key; see commands/include/job.lua for the keys. */
+  /** Prefix of every key; core/commands/job.lua lists the keys. */
   prefix: string;
   commands: CommandRunner;
   subscriptions: Subscriptions;
@@ -17,12 +17,12 @@ export function jobKey(context: StoreContext, jobId: string): string {
   return `${context.prefix}:job:${jobId}`;
 }
 
-/** An index of one project; those of 'default' have the names that they had before there were projects. */
+/** Returns the key of a project's index. Indexes of 'default' keep the names from before projects existed. */
 export function indexKey({ prefix }: Pick<StoreContext, 'prefix'>, project: string, name: string): string {
   return project === DEFAULT_PROJECT ? `${prefix}:${name}` : `${prefix}:project:${project}:${name}`;
 }
 
-/** The index of everything in another one that has this name; that other one itself without a name. */
+/** Returns the name of the sub-index of `name` for records named `of`; `name` itself when `of` is undefined. */
 export function namedIndex(name: string, of: string | undefined): string {
   return of === undefined ? name : `${name}:name:${of}`;
 }
@@ -35,20 +35,20 @@ export function nowText(): string {
   return new Date().toISOString();
 }
 
-/** Redis' clock, Unix time in ms. By it everything is due that is kept in the store: clocks of its clients differ. */
+/** Returns Redis' clock, Unix time in ms. All deadlines in the store use it because the clocks of clients differ. */
 export async function serverTime({ redis }: Pick<StoreContext, 'redis'>): Promise<number> {
   const [seconds, microseconds] = await redisCall(redis.time());
   return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
 }
 
-/** Of a change, each time that another one came before. */
+/** Attempts at a change before it fails because of concurrent changes. */
 const CHANGE_TRIES = 10;
 
 /**
- * Changes something that is read first and written only if nobody has changed it in between.
- * @param what for the message
- * @param attempt answers undefined when somebody was faster
- * @throws ZerofleetError `job_store_unavailable` when somebody always is
+ * Repeats an optimistic update: `attempt` reads a value and writes it only if no other client has changed it since.
+ * @param what subject of the error message
+ * @param attempt returns undefined after a conflict
+ * @throws ZerofleetError `job_store_unavailable` when every attempt conflicts
  */
 export async function untilUnchanged<T>(what: string, attempt: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < CHANGE_TRIES; tries += 1) {

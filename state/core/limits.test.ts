@@ -18,7 +18,7 @@ const MINUTES_59_MS = 59 * MINUTE_MS;
 
 interface Opened {
   store: JobStorePort;
-  /** For the time that a test does not wait: it moves what Redis keeps of the past. */
+  /** Used to move times in Redis into the past instead of waiting. */
   redis: Redis;
 }
 
@@ -35,7 +35,7 @@ async function open(t: { teardown(end: () => Promise<void>): void }): Promise<Op
   return { store, redis };
 }
 
-/** A price at which whatever is used is measurable. */
+/** Price at which any usage is measurable. */
 const PRICE = 3600;
 
 async function claim(store: JobStorePort, job: Job): Promise<Execution> {
@@ -44,7 +44,7 @@ async function claim(store: JobStorePort, job: Job): Promise<Execution> {
   return claim.execution;
 }
 
-/** Renews until the job is asked to stop. */
+/** Renews the lease until the job is asked to stop. */
 async function untilAsked(store: JobStorePort, id: string, execution: Execution): Promise<Job> {
   while ((await store.renewLease(id, execution, LEASE_MS)).desired === 'run') await sleep(5);
   return current(store, id);
@@ -59,7 +59,7 @@ async function current(store: JobStorePort, id: string): Promise<Job> {
 const create = (store: JobStorePort, limits: JobSpec['limits']) =>
   createTestJob(store, { ...(limits && { limits }), resources: { ranks: { min: 1, max: 2, preferred: 2 } } });
 
-t.test('slots are paid for by the clock of the server, while the lease is good', async (t) => {
+t.test('slots cost by the server clock, while the lease is valid', async (t) => {
   const { store } = await open(t);
   const job = await create(store, undefined);
   t.same(job.usage, { run_seconds: 0, rank_seconds: 0, cost: 0 });
@@ -80,7 +80,7 @@ t.test('slots are paid for by the clock of the server, while the lease is good',
   );
 });
 
-t.test('a worker that is lost costs nothing after the end of its lease', async (t) => {
+t.test('a lost worker costs nothing after the end of its lease', async (t) => {
   const { store } = await open(t);
   const job = await create(store, undefined);
   t.ok(await claimAllocated(store, job, 10));
@@ -91,7 +91,7 @@ t.test('a worker that is lost costs nothing after the end of its lease', async (
 });
 
 for (const on_limit of ['pause', 'cancel'] as const) {
-  t.test(`a cost that is reached: ${on_limit}`, async (t) => {
+  t.test(`max_cost reached: ${on_limit}`, async (t) => {
     const { store } = await open(t);
     const job = await create(store, { max_cost: 0.02, on_limit });
     const execution = await claim(store, job);
@@ -106,7 +106,7 @@ for (const on_limit of ['pause', 'cancel'] as const) {
   });
 }
 
-t.test('who resumes a job gives it its whole budget again', async (t) => {
+t.test('resuming a job restores its whole budget', async (t) => {
   const { store, redis } = await open(t);
   const job = await create(store, { max_runtime: HOUR_S });
   const execution = await claim(store, job);
@@ -120,9 +120,9 @@ t.test('who resumes a job gives it its whole budget again', async (t) => {
   t.ok((await current(store, job.id)).usage.run_seconds >= HOUR_S, 'what was used is not forgotten');
 });
 
-t.test('a job that waits too long is paused or cancelled; one that runs is not', async (t) => {
+t.test('a job that waits too long is paused or cancelled; a running job is not', async (t) => {
   const { store, redis } = await open(t);
-  // The first in the order takes what it needs before others wait.
+  // The first job in the queue gets its slots before others wait.
   const running = await create(store, { max_wait: HOUR_S });
   const execution = await claim(store, running);
   const paused = await create(store, { max_wait: HOUR_S });

@@ -1,7 +1,7 @@
-/** What a job may use and has used, as its hash has it; commands/include/state.lua does the sums. */
+/** Limits and usage of a job in the form of its Redis hash; core/commands/state.lua does the accounting. */
 import type { Job, ResolvedJobSpec } from '../../contracts/index.js';
 
-/** Empty: there is no such limit. */
+/** An empty text means no limit. */
 export interface LimitFields {
   max_run_ms: string;
   max_wait_ms: string;
@@ -21,7 +21,7 @@ export function limitFields({ limits, retry }: ResolvedJobSpec): LimitFields {
   };
 }
 
-/** Of a record; those of jobs that never ran have no such fields. */
+/** Returns the usage of a record; jobs that never ran have no usage fields. */
 export function usageOf(flat: readonly string[]): Job['usage'] {
   const number = (name: string) => {
     const at = flat.findIndex((text, i) => i % 2 === 0 && text === name);

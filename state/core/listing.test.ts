@@ -1,4 +1,4 @@
-/** How much of a list one page looks at. */
+/** Number of records that one page scans. */
 import t from 'tap';
 import { ulid } from 'ulid';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
@@ -9,7 +9,7 @@ import { type Listing, MOST_LOOKED_AT, readPage } from './listing.js';
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-/** Two indexes of numbers, the even and the odd ones of `count`, as ids that sort like them. */
+/** Creates two indexes with the even and the odd of `count` numbers, as ids that sort like them. */
 async function numbers(count: number) {
   const redis = await connectRedis(server.url, 'commands');
   t.teardown(() => disconnectRedis(redis));
@@ -20,7 +20,7 @@ async function numbers(count: number) {
   return { context: { redis } as unknown as StoreContext, indexes };
 }
 
-t.test('a page ends after so many records, and the next one goes on behind them', async (t) => {
+t.test('a page ends after a bounded number of records, and the next one continues after them', async (t) => {
   const { context, indexes } = await numbers(2500);
   let looked_at = 0;
   const load = async (ids: string[]) => {

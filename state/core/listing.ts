@@ -1,13 +1,13 @@
-/** Reads lists: pages of an index, or of several, that is in the order of its ids. */
+/** Reads pages of one index, or of the union of several, in the order of ids. */
 import { type Page, ZerofleetError } from '../../contracts/index.js';
 import { redisCall, type StoreContext } from './context.js';
 import type { PageRequest } from './paging.js';
 
 const DEFAULT_PAGE_LIMIT = 20;
 const MAX_PAGE_LIMIT = 100;
-/** Records read at once while a list is filtered, after the first ones. */
+/** Records read per command while filtering, after the first batch. */
 const BATCH = 101;
-/** Records that one page looks at. A page ends there, however few have passed its filter. */
+/** Records that one page scans at most. A page ends there even when few have passed its filter. */
 export const MOST_LOOKED_AT = 1000;
 
 /** Ids sort by time because they are ULIDs. */
@@ -15,11 +15,11 @@ export interface Listing<T> {
   /** Sorted sets of ids; their union is listed, newest first. */
   indexes: readonly string[];
   page: PageRequest & { id_prefix?: string };
-  /** Nothing below the first or above the second is read. */
+  /** Bounds of the ids to read, lower and upper. */
   range?: { from?: string | undefined; to?: string | undefined };
-  /** The records of some ids, in their order; null for one that went away meanwhile. */
+  /** Loads the records of `ids` in order; null for a record that was removed meanwhile. */
   load: (ids: string[]) => Promise<(T | null)[]>;
-  /** What the indexes leave to be looked at in the record. Everything passes when absent. */
+  /** Filter for conditions that the indexes do not cover; absent: every record passes. */
   matches?: (item: T) => boolean;
 }
 
@@ -32,13 +32,13 @@ export function pageLimit(limit: number | undefined): number {
   return value;
 }
 
-/** One page of a list. Its `next_cursor` is the place up to which the list was looked at. */
+/** Returns one page of a list. `next_cursor` is the position up to which the list was scanned. */
 export async function readPage<T>(context: StoreContext, listing: Listing<T>): Promise<Page<T>> {
   const limit = pageLimit(listing.page.limit);
   const found: { id: string; item: T }[] = [];
   let { after } = listing.page;
   let looked_at = 0;
-  // One more than asked for tells whether there is a next page.
+  // The record after the limit shows that there is a next page.
   for (let batch = limit + 1; found.length <= limit; batch = BATCH) {
     const ids = await idsAfter(context, listing, after, batch);
     const items = ids.length === 0 ? [] : await listing.load(ids);
@@ -58,7 +58,7 @@ export async function readPage<T>(context: StoreContext, listing: Listing<T>): P
   };
 }
 
-/** The newest ids after a place of the list. */
+/** Returns the newest ids after a position of the list. */
 async function idsAfter(
   { redis }: StoreContext,
   { indexes, page: { id_prefix = '' }, range = {} }: Pick<Listing<unknown>, 'indexes' | 'page' | 'range'>,
@@ -72,6 +72,7 @@ async function idsAfter(
   const lists = await Promise.all(
     indexes.map((index) => redisCall(redis.zrevrangebylex(index, from, down_to, 'LIMIT', 0, count))),
   );
-  // Each has its first `count`, so the first `count` of all are among them. What moves from one to another may be in both.
+  // Each index returns its first `count`, so the first `count` of the union are among them. An id that moves between indexes may be in
+  // both.
   return [...new Set(lists.flat())].sort().reverse().slice(0, count);
 }

@@ -1,17 +1,17 @@
-/** Which part of a list: entries after the one with this id, at most `limit` (1..100, default 20). */
+/** A page of a list: at most `limit` entries (1..100, default 20) after the entry with this id. */
 export interface PageRequest {
   after?: string;
   limit?: number;
 }
 
-/** Of what belongs to one project; 'default' when none is named. */
+/** A page of one project's records; 'default' when none is named. */
 export interface ProjectPageRequest extends PageRequest {
   project?: string;
 }
 
 export interface NamedPageRequest extends ProjectPageRequest {
-  /** Exactly this one. */
+  /** Exact name. */
   name?: string;
-  /** What their ids begin with. */
+  /** Prefix of the ids. */
   id_prefix?: string;
 }

@@ -18,7 +18,7 @@ t.test('every command file is known, and every known command has a file', async 
   t.same(commandFiles.map(nameOf).sort(), [...COMMANDS].sort());
 });
 
-t.test('every command says what it takes, returns and refuses', async (t) => {
+t.test('every command documents its arguments, replies and errors', async (t) => {
   for (const name of COMMANDS) {
     const own = readFileSync(join(state, commandFiles.find((path) => nameOf(path) === name) ?? ''), 'utf8');
     const [header = ''] = own.split('--- @include');
@@ -38,7 +38,7 @@ t.test('only finish_job, and the end of an epoch, mark a job final', async (t) =
   t.strictSame(final.sort(), ['finish_job', 'release_attempt', 'requeue_abandoned']);
 });
 
-t.test('commands run on a server that has never seen them, and after it forgot them', async (t) => {
+t.test('commands run on a server without cached scripts, also after a flush', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
   const redis = new Redis({ path: new URL(server.url).pathname });
@@ -48,9 +48,5 @@ t.test('commands run on a server that has never seen them, and after it forgot t
   await redis.script('FLUSH');
   t.same(await runner.run('get_jobs', { ids: [], known: [] }), []);
   await t.rejects(runner.run('append_event', { job_id: 'none', epoch: 1 }), { code: 'job_not_found' });
-  await t.rejects(
-    runner.run('append_event', {}),
-    { code: 'internal_error' },
-    'a wrong call is not an answer',
-  );
+  await t.rejects(runner.run('append_event', {}), { code: 'internal_error' }, 'a wrong call is not a reply');
 });

@@ -1,4 +1,4 @@
-/** Loads the Lua commands and runs them: one JSON object in, a typed error or a plain reply out. */
+/** Loads the Lua commands and runs them: one JSON object as argument, a typed error or a plain reply as result. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { isErrorCode, ZerofleetError } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { redisError } from '../../platform/redis/connect.js';
 
-/** The commands by subject; `create_job` of jobs is state/jobs/commands/create_job.lua. */
+/** Commands by subject; `create_job` of jobs is state/jobs/commands/create_job.lua. */
 const COMMANDS_OF = {
   access: [
     'append_audit',
@@ -75,12 +75,12 @@ const SUBJECTS: ReadonlyMap<CommandName, string> = new Map(
 );
 export const COMMANDS: readonly CommandName[] = [...SUBJECTS.keys()];
 
-/** What a command answered after its leading 'ok'. */
+/** Reply of a command without its leading 'ok'. */
 export type CommandReply = unknown[];
 
 const INCLUDE = /^--- @include (\w+)$/gm;
 
-/** The text of a command with its includes put in place. */
+/** Returns the source of a command with its includes inlined. */
 export function commandSource(name: CommandName): string {
   const read = (subject: string, file: string) =>
     readFileSync(join(projectRoot(), 'state', subject, 'commands', `${file}.lua`), 'utf8');
@@ -92,7 +92,7 @@ export function commandSource(name: CommandName): string {
 export class CommandRunner {
   private readonly loaded = new Map<CommandName, { source: string; sha1: string }>();
 
-  /** @param prefix what every key of the store begins with, braces included */
+  /** @param prefix prefix of every key of the store, braces included */
   constructor(
     private readonly redis: Redis,
     private readonly prefix: string,
@@ -121,7 +121,7 @@ export class CommandRunner {
     const { source, sha1 } = this.loaded.get(name) as { source: string; sha1: string };
     try {
       return await this.redis.evalsha(sha1, 1, this.prefix, argument).catch((error: Error) => {
-        // A fresh or restarted server does not know the script yet.
+        // A new or restarted server does not have the script cached.
         if (!error.message.startsWith('NOSCRIPT')) throw error;
         return this.redis.eval(source, 1, this.prefix, argument);
       });

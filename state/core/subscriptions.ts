@@ -5,20 +5,19 @@ import { redisError } from '../../platform/redis/connect.js';
 type Wake = (message: string | null) => void;
 
 /**
- * Any number of listeners on one subscriber connection. A message is only a hint to look again: after a lost
- * connection every listener is called as soon as its channel is subscribed again, so a hint that got lost in
- * between does no harm.
+ * Multiplexes any number of listeners on one subscriber connection. A message is only a hint to read again: after a reconnect every
+ * listener is called as soon as its channel is subscribed again, so a lost message does no harm.
  */
 export class Subscriptions {
   private readonly listeners = new Map<string, Set<Wake>>();
 
-  /** @param redis a `subscriber` connection of its own; closed by its owner */
+  /** @param redis a dedicated `subscriber` connection; its owner closes it */
   constructor(private readonly redis: Redis) {
     redis.on('message', (channel: string, message: string) => this.wake(channel, message));
     redis.on('ready', () => void this.renew());
   }
 
-  /** Resolves when the subscription stands: what is published afterwards is not missed. */
+  /** Resolves when the subscription is active: later messages are not missed. */
   async add(channel: string, wake: Wake): Promise<Unsubscribe> {
     const listeners = this.listeners.get(channel) ?? new Set();
     this.listeners.set(channel, listeners);
@@ -36,8 +35,8 @@ export class Subscriptions {
     const listeners = this.listeners.get(channel);
     if (!listeners?.delete(wake) || listeners.size > 0) return;
     this.listeners.delete(channel);
-    // Redis keeps the order of commands, so a subscribe of the same channel that follows is not undone. A
-    // connection that is down has no subscription to end.
+    // Redis keeps the order of commands, so a later subscribe to the same channel is not undone. A broken connection has no subscription
+    // to end.
     await this.redis.unsubscribe(channel).catch(() => undefined);
   }
 
@@ -47,7 +46,7 @@ export class Subscriptions {
     try {
       await this.redis.subscribe(...channels);
     } catch {
-      // The connection broke again; the next 'ready' repeats this.
+      // The connection broke again; the next 'ready' event retries.
       return;
     }
     for (const channel of channels) this.wake(channel, null);

@@ -1,4 +1,4 @@
-/** The list of a job's attempts: how each began and ended, whatever ended it. */
+/** The list of a job's attempts: beginning and end of each, for every cause. */
 import t from 'tap';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { executionAt } from '../testing/executions.js';
@@ -7,7 +7,7 @@ import { TestPool } from '../testing/pools.js';
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-t.test('each epoch says who ran it, on how many ranks, and how it ended', async (t) => {
+t.test('each epoch states its worker, its number of ranks and its end', async (t) => {
   const pool = await TestPool.open(t, server, { a: 2, b: 2 });
   const { store } = pool;
   const job = await pool.job({ ranks: 3 });
@@ -58,7 +58,7 @@ t.test('each epoch says who ran it, on how many ranks, and how it ended', async 
   t.match(page, { data: [{ epoch: last - 1 }, { epoch: taken }], next_cursor: String(taken) });
 });
 
-t.test('a new priority counts for a job that waits', async (t) => {
+t.test('a new priority applies to a waiting job', async (t) => {
   const pool = await TestPool.open(t, server, { a: 1 });
   const { store } = pool;
   const [first, second] = [await pool.job(), await pool.job()];
@@ -72,7 +72,7 @@ t.test('a new priority counts for a job that waits', async (t) => {
   await t.rejects(store.updateJob({ ...update, spec: before.spec }), { code: 'version_mismatch' });
 });
 
-t.test('a new limit of waiting counts at once', async (t) => {
+t.test('a new limit of waiting applies at once', async (t) => {
   const pool = await TestPool.open(t, server, {});
   const { store } = pool;
   const job = await pool.job();

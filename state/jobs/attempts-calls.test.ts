@@ -1,6 +1,6 @@
 /**
- * Arguments that a worker's calls about its attempt pass to the scripts, and the handling of the answers. The scripts themselves are tested
- * with a server, in attempts.test.ts.
+ * Arguments that a worker's calls about its attempt pass to the scripts, and the handling of the replies. attempts.test.ts tests the
+ * scripts themselves, with a server.
  */
 import t from 'tap';
 import { documentHash } from '../../platform/canonical-json.js';
@@ -45,7 +45,7 @@ t.test('a claim', async (t) => {
   t.not(calls[0]?.[1].token, calls[1]?.[1].token);
 });
 
-t.test('a claim that is refused', async (t) => {
+t.test('a refused claim', async (t) => {
   const claim = (answer: () => unknown[]) =>
     jobAttempts(notedCommands(t, answer).context).claimAttempt('job', 2, 'w', 30_000);
   const refusal = { granted: false, retry_after_ms: 0 };
@@ -55,7 +55,7 @@ t.test('a claim that is refused', async (t) => {
   await t.rejects(claim(refused('job_store_unavailable', 'away')), { code: 'job_store_unavailable' });
 });
 
-t.test('keeping a lease, and giving an attempt back', async (t) => {
+t.test('renewing a lease, and releasing an attempt', async (t) => {
   const renewed = notedCommands(t, () => ['pausing', '5', '4', '2', 'hash', '1', PLACES]);
   t.same(await jobAttempts(renewed.context).renewLease('job', '3-a', 30_000), {
     desired: 'pause',
@@ -78,13 +78,13 @@ t.test('keeping a lease, and giving an attempt back', async (t) => {
   ]);
 });
 
-t.test('queueing again', async (t) => {
+t.test('requeueing', async (t) => {
   const abandoned = notedCommands(t, () => ['a', 'b']);
   t.same(await jobAttempts(abandoned.context).requeueAbandoned(500), ['a', 'b']);
   t.same(abandoned.calls, [['requeue_abandoned', { grace_ms: 500, limit: 100, at: 'now' }]]);
 });
 
-t.test('what people want is looked up at once, with each message, and not after the end', async (t) => {
+t.test('the control state is read at once, with each message, and not after the end', async (t) => {
   const { context, redis, channels } = notedCommands(t);
   const seen: Control[] = [];
   redis.hash = ['running', null, null, '2', 'a', null];
@@ -115,7 +115,7 @@ t.test('what people want is looked up at once, with each message, and not after 
   ]);
   redis.hash = [null, null, null, null, null, null];
   await message();
-  t.equal(seen.length, 2, 'a job that is gone wants nothing');
+  t.equal(seen.length, 2, 'a deleted job requests nothing');
   redis.hash = ['running', null, null, '2', 'a', null];
   const { hmget } = redis;
   redis.hmget = () => Promise.reject(new Error('away'));

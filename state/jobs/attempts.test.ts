@@ -1,4 +1,4 @@
-/** Leases, epochs, fencing, and what a worker may do with the state. */
+/** Leases, epochs, fencing, and a worker's changes of the state. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
@@ -60,7 +60,7 @@ t.test('one of many claims is granted', async (t) => {
   ]);
 });
 
-t.test('a lease that ran out lets another worker in, and fences the first one', async (t) => {
+t.test('an expired lease lets another worker claim the job, and fences the first one', async (t) => {
   const store = await freshStore(t);
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', 30));
@@ -70,7 +70,7 @@ t.test('a lease that ran out lets another worker in, and fences the first one', 
   t.match(
     await store.renewLease(id, executionAt(id, 1), 30),
     { desired: 'run' },
-    'nobody took it: the lease comes back',
+    'no other worker claimed it: the lease is renewed',
   );
   await sleep(40);
   const second = granted(await store.claimAttempt(id, 1, 'b', LEASE_MS));
@@ -82,9 +82,9 @@ t.test('a lease that ran out lets another worker in, and fences the first one', 
     await t.rejects(write(), { code: 'stale_epoch' }, name);
   }
   for (const [name, write] of Object.entries(workerWrites(store, id, executionAt(id, 3)))) {
-    await t.rejects(write(), { code: 'stale_epoch' }, `${name} of an epoch that never was`);
+    await t.rejects(write(), { code: 'stale_epoch' }, `${name} of an epoch that never existed`);
   }
-  t.same(await store.getJob(id), before, 'not a field has changed');
+  t.same(await store.getJob(id), before, 'no field has changed');
   t.same(await store.readStream(id, null, 100), stream);
 });
 
@@ -96,7 +96,7 @@ t.test('the same worker may claim again, as after a blocked event loop', async (
   await t.rejects(
     store.renewLease(id, executionAt(id, 1), LEASE_MS),
     { code: 'stale_epoch' },
-    'its older self is fenced',
+    'its previous execution is fenced',
   );
 });
 
@@ -179,7 +179,7 @@ t.test('a final state never changes', async (t) => {
   }
 });
 
-t.test('finishing without an epoch is for jobs that nobody runs', async (t) => {
+t.test('finishing without an execution is for jobs that no worker holds', async (t) => {
   const store = await freshStore(t);
   const running = await createTestJob(store);
   granted(await store.claimAttempt(running.id, 1, 'a', LEASE_MS));
@@ -193,7 +193,7 @@ t.test('finishing without an epoch is for jobs that nobody runs', async (t) => {
   await t.rejects(store.finishJob(other.id, null, 'succeeded'), { code: 'invalid_transition' });
 });
 
-t.test('giving an attempt back', async (t) => {
+t.test('releasing an attempt', async (t) => {
   const store = await freshStore(t);
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
@@ -215,11 +215,11 @@ t.test('giving an attempt back', async (t) => {
   await t.rejects(
     store.releaseAttempt(id, executionAt(id, 1), { to: 'queued' }),
     { code: 'stale_epoch' },
-    'somebody has it now',
+    'another worker holds it now',
   );
 });
 
-t.test('giving back a job that shall pause or be cancelled', async (t) => {
+t.test('releasing a job with a pending pause or cancel', async (t) => {
   const store = await freshStore(t);
   for (const to of ['queued', 'paused'] as const) {
     const { id } = await createTestJob(store);
@@ -234,7 +234,7 @@ t.test('giving back a job that shall pause or be cancelled', async (t) => {
     t.match(
       granted(await store.claimAttempt(id, 2, 'a', LEASE_MS)).control,
       { desired: 'run' },
-      'the wish is gone',
+      'the request is cleared',
     );
   }
   for (const to of ['queued', 'paused'] as const) {
@@ -248,7 +248,7 @@ t.test('giving back a job that shall pause or be cancelled', async (t) => {
   }
 });
 
-t.test('a job that is cancelled ends with its worker, though there is no other one', async (t) => {
+t.test('a job that is cancelled ends with its worker, even without another worker', async (t) => {
   const store = await freshStore(t);
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', 1));
@@ -258,41 +258,38 @@ t.test('a job that is cancelled ends with its worker, though there is no other o
   await t.rejects(store.renewLease(id, executionAt(id, 1), LEASE_MS), { code: 'job_final' });
 });
 
-t.test(
-  'workers that were lost are counted until there is a new checkpoint or a person queues the job',
-  async (t) => {
-    const store = await freshStore(t);
-    const { id } = await createTestJob(store);
-    let workers = 0;
-    const claim = async (attempt: number, lease_ms = 1) => {
-      for (;;) {
-        const claimed = await store.claimAttempt(id, attempt, `w${workers++}`, lease_ms);
-        if (claimed.granted) return claimed;
-      }
-    };
-    t.equal((await claim(1)).lost_workers, 0);
-    t.equal((await claim(1)).lost_workers, 1, 'another worker found it');
-    while ((await store.requeueAbandoned(0)).length === 0);
-    const third = await claim(2, LEASE_MS);
-    t.equal(third.lost_workers, 2, 'or nobody did');
-    await store.releaseAttempt(id, third.execution, { to: 'queued', reason: 'node_lost' });
-    const fourth = await claim(3, LEASE_MS);
-    t.equal(fourth.lost_workers, 3, 'one that had some of its ranks');
-    await store.releaseAttempt(id, fourth.execution, { to: 'queued', reason: 'worker_draining' });
-    const fifth = await claim(4, LEASE_MS);
-    t.equal(fifth.lost_workers, 3, 'one that leaves is not lost');
-    await store.commitCheckpoint(id, fifth.execution, testCheckpoint(id, 5));
-    t.equal(
-      ((await store.claimAttempt(id, 4, `w${workers - 1}`, 1)) as { lost_workers: number }).lost_workers,
-      0,
-    );
-    t.equal((await claim(4, LEASE_MS)).lost_workers, 1);
-    await store.requestPause(id);
-    await store.releaseAttempt(id, executionAt(id, (await store.getJob(id))?.epoch ?? 0), { to: 'paused' });
-    await store.resumeJob(id);
-    t.equal((await claim(5)).lost_workers, 0);
-  },
-);
+t.test('lost workers are counted until there is a new checkpoint or a user queues the job', async (t) => {
+  const store = await freshStore(t);
+  const { id } = await createTestJob(store);
+  let workers = 0;
+  const claim = async (attempt: number, lease_ms = 1) => {
+    for (;;) {
+      const claimed = await store.claimAttempt(id, attempt, `w${workers++}`, lease_ms);
+      if (claimed.granted) return claimed;
+    }
+  };
+  t.equal((await claim(1)).lost_workers, 0);
+  t.equal((await claim(1)).lost_workers, 1, 'another worker claims after the lease has expired');
+  while ((await store.requeueAbandoned(0)).length === 0);
+  const third = await claim(2, LEASE_MS);
+  t.equal(third.lost_workers, 2, 'or the job is requeued first');
+  await store.releaseAttempt(id, third.execution, { to: 'queued', reason: 'node_lost' });
+  const fourth = await claim(3, LEASE_MS);
+  t.equal(fourth.lost_workers, 3, 'a worker with some of its ranks');
+  await store.releaseAttempt(id, fourth.execution, { to: 'queued', reason: 'worker_draining' });
+  const fifth = await claim(4, LEASE_MS);
+  t.equal(fifth.lost_workers, 3, 'a worker that leaves is not lost');
+  await store.commitCheckpoint(id, fifth.execution, testCheckpoint(id, 5));
+  t.equal(
+    ((await store.claimAttempt(id, 4, `w${workers - 1}`, 1)) as { lost_workers: number }).lost_workers,
+    0,
+  );
+  t.equal((await claim(4, LEASE_MS)).lost_workers, 1);
+  await store.requestPause(id);
+  await store.releaseAttempt(id, executionAt(id, (await store.getJob(id))?.epoch ?? 0), { to: 'paused' });
+  await store.resumeJob(id);
+  t.equal((await claim(5)).lost_workers, 0);
+});
 
 t.test('abandoned jobs are queued again', async (t) => {
   const store = await freshStore(t);
@@ -301,14 +298,14 @@ t.test('abandoned jobs are queued again', async (t) => {
   const lost = await createTestJob(store);
   granted(await store.claimAttempt(lost.id, 1, 'b', 10));
   await sleep(20);
-  t.same(await store.requeueAbandoned(60_000), [], 'not within the grace');
+  t.same(await store.requeueAbandoned(60_000), [], 'not within the grace period');
   const [first, second] = await Promise.all([store.requeueAbandoned(0), store.requeueAbandoned(0)]);
-  t.same([...first, ...second], [lost.id], 'once, whoever asks');
+  t.same([...first, ...second], [lost.id], 'once, for any caller');
   t.match(await store.getJob(lost.id), { state: 'queued', reason: 'heartbeat_lost', attempt: 2 });
   t.match(await store.getJob(healthy.id), { state: 'provisioning' });
   await t.rejects(
     store.renewLease(lost.id, executionAt(lost.id, 1), LEASE_MS),
     { code: 'stale_epoch' },
-    'its worker comes too late',
+    'its worker is too late',
   );
 });

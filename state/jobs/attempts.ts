@@ -5,9 +5,9 @@ import type { Unsubscribe } from '../core/subscriptions.js';
 import type { ClaimRefusal, ClaimResult, Control, JobAttempts } from './attempts-port.js';
 import { type ControlFields, claimOf, controlOf, jobOf, type RecordReply } from './record.js';
 
-/** Of the token of a claim. */
+/** Length of a claim's token. */
 const TOKEN_BYTES = 6;
-/** Requeued in one call at most, so that the script stays short. */
+/** Jobs requeued per call, which bounds the run time of the script. */
 const REQUEUE_BATCH = 100;
 
 const CLAIM_REFUSALS: readonly string[] = [
@@ -118,8 +118,7 @@ async function watchControl(
     if (!ended && fields.state) onControl(controlOf(fields as unknown as ControlFields));
   }
 
-  // A look that fails while Redis is away is repeated when the subscription stands again; the heartbeat reads
-  // it as well.
+  // A read that fails while Redis is unavailable is repeated after resubscription; the heartbeat reads the value as well.
   const unsubscribe = await context.subscriptions.add(
     `${key}:control`,
     () => void look().catch(() => undefined),

@@ -67,17 +67,17 @@ export function jobChanges(context: StoreContext): JobChanges {
   };
 }
 
-/** An entry as commands/include/attempt.lua writes it. */
+/** An entry in the form that core/commands/attempt.lua writes. */
 interface RawAttempt extends Partial<Omit<Attempt, 'blame'>> {
   epoch: number;
   attempt: number;
   workers: string[];
   started_at: string;
-  /** JSON of its own. */
+  /** JSON of the blame, encoded separately. */
   blame?: string;
 }
 
-/** The list is short (commands/include/attempt.lua bounds it): all of it is read. */
+/** Reads the whole list; core/commands/attempt.lua bounds its length. */
 async function listAttempts(
   context: StoreContext,
   jobId: string,

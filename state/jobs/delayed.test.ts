@@ -1,4 +1,4 @@
-/** Attempts that are due later: they take no turn and are not forgotten; and how often a job may be preempted. */
+/** Delayed attempts: they take no turn and are not lost. Limits of preemptions. */
 import t, { type Test } from 'tap';
 import type { Job } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
@@ -25,7 +25,7 @@ async function handBack(pool: TestPool, job: Job, options: Partial<ReleaseOption
 
 const waiting = async (pool: TestPool) => (await pool.store.listPools())[0]?.waiting;
 
-/** As if the delay of a job had gone by, and so much more. */
+/** Lets the delay of a job expire, `more_ms` ago. */
 async function due(pool: TestPool, job: Job, more_ms = 0): Promise<number> {
   const delayed = pool.key('pool:default:delayed');
   const past = Number(await pool.redis.zscore(delayed, job.id)) - HOUR_MS - more_ms;
@@ -33,7 +33,7 @@ async function due(pool: TestPool, job: Job, more_ms = 0): Promise<number> {
   return past;
 }
 
-t.test('a job that is not due yet takes no turn, but counts as one that waits', async (t) => {
+t.test('a delayed job takes no turn, but counts as waiting', async (t) => {
   const pool = await open(t);
   const first = await pool.job({ min: 2, priority: 100 });
   t.match(await handBack(pool, first, { delay_ms: HOUR_MS }), { state: 'queued', reason: 'rank_lost' });
@@ -41,7 +41,7 @@ t.test('a job that is not due yet takes no turn, but counts as one that waits', 
   const second = await pool.job({ min: 2, priority: -100 });
   t.same(await pool.places(second), { a: 2 });
   await due(pool, first);
-  t.equal(await pool.places(first), null, 'now it has its turn');
+  t.equal(await pool.places(first), null, 'it has its turn now');
   const third = await pool.job({ min: 2, priority: 99 });
   const { epoch } = (await pool.store.getJob(second.id)) ?? second;
   await pool.store.releaseAttempt(second.id, executionAt(second.id, epoch), { to: 'queued' });
@@ -50,7 +50,7 @@ t.test('a job that is not due yet takes no turn, but counts as one that waits', 
   t.equal(await waiting(pool), 2);
 });
 
-t.test('it has waited from the time on at which it was due', async (t) => {
+t.test('its wait begins when it is due', async (t) => {
   const pool = await open(t);
   const job = await pool.job({ min: 2 });
   await handBack(pool, job, { delay_ms: HOUR_MS });
@@ -70,11 +70,11 @@ for (const action of ['requestPause', 'requestCancel'] as const) {
     t.equal(await waiting(pool), 0);
     if (action === 'requestCancel') return;
     await pool.store.resumeJob(job.id);
-    t.same(await pool.places(job), { a: 1 }, 'whoever resumes it does not want to wait');
+    t.same(await pool.places(job), { a: 1 }, 'resuming ends the delay');
   });
 }
 
-t.test('a request to stop that came before the hand-over is carried out without delay', async (t) => {
+t.test('a pending request to stop is carried out at release without delay', async (t) => {
   const pool = await open(t);
   const [pausing, cancelling] = [await pool.job(), await pool.job()];
   for (const job of [pausing, cancelling]) await pool.claim(job);
@@ -96,7 +96,7 @@ t.test('a delayed job is not abandoned', async (t) => {
   t.equal(await waiting(pool), 1);
 });
 
-t.test('a hand-over that is repeated after a lost reply makes one attempt', async (t) => {
+t.test('a release that is repeated after a lost reply makes one attempt', async (t) => {
   const pool = await open(t);
   const job = await pool.job();
   await handBack(pool, job, { delay_ms: HOUR_MS, preempted: true });
@@ -109,7 +109,7 @@ t.test('a hand-over that is repeated after a lost reply makes one attempt', asyn
   t.equal(await pool.redis.hget(pool.key(`job:${job.id}`), 'preemptions'), '1');
 });
 
-t.test('the time that a job may wait begins when it is due, whether there is a worker or not', async (t) => {
+t.test('the maximum wait begins when the job is due, with or without a worker', async (t) => {
   const pool = await open(t);
   const job = await createTestJob(pool.store, { limits: { max_wait: 60 } });
   await handBack(pool, job, { delay_ms: HOUR_MS });
@@ -124,23 +124,19 @@ t.test('the time that a job may wait begins when it is due, whether there is a w
   t.match(await pool.store.getJob(job.id), { state: 'paused', reason: 'budget_reached' });
 });
 
-t.test(
-  'a job that is preempted more often than it may is paused; resuming begins the count anew',
-  async (t) => {
-    const pool = await open(t);
-    const job = await createTestJob(pool.store, { retry: { preemptions: 1 } });
-    const preempted = { reason: 'preempted', preempted: true };
-    t.match(await handBack(pool, job, preempted), { state: 'queued', reason: 'preempted' });
-    t.match(await handBack(pool, job), { state: 'queued' }, 'an error is none');
-    const paused = await handBack(pool, job, preempted);
-    t.match(paused, { state: 'paused', reason: 'preemption_limit' });
-    t.match(paused.state_history.at(-2), { state: 'pausing' });
-    t.equal(await waiting(pool), 0);
-    await pool.store.resumeJob(job.id);
-    t.match(await handBack(pool, job, preempted), { state: 'queued' });
-    t.match(await handBack(pool, job, preempted), { state: 'paused' });
-    const free = await pool.job();
-    for (let i = 0; i < 5; i++)
-      t.match(await handBack(pool, free, preempted), { state: 'queued' }, 'any number');
-  },
-);
+t.test('a job that exceeds its limit of preemptions is paused; resuming resets the count', async (t) => {
+  const pool = await open(t);
+  const job = await createTestJob(pool.store, { retry: { preemptions: 1 } });
+  const preempted = { reason: 'preempted', preempted: true };
+  t.match(await handBack(pool, job, preempted), { state: 'queued', reason: 'preempted' });
+  t.match(await handBack(pool, job), { state: 'queued' }, 'an error does not count');
+  const paused = await handBack(pool, job, preempted);
+  t.match(paused, { state: 'paused', reason: 'preemption_limit' });
+  t.match(paused.state_history.at(-2), { state: 'pausing' });
+  t.equal(await waiting(pool), 0);
+  await pool.store.resumeJob(job.id);
+  t.match(await handBack(pool, job, preempted), { state: 'queued' });
+  t.match(await handBack(pool, job, preempted), { state: 'paused' });
+  const free = await pool.job();
+  for (let i = 0; i < 5; i++) t.match(await handBack(pool, free, preempted), { state: 'queued' }, 'no limit');
+});

@@ -1,4 +1,4 @@
-/** After a job is deleted, Redis keeps the order to remove its objects and nothing else of it. */
+/** Data that Redis keeps of a deleted job: only the entry for the removal of its objects. */
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { ulid } from 'ulid';
@@ -14,7 +14,7 @@ t.teardown(() => server.stop());
 const redis = new Redis({ path: new URL(server.url).pathname });
 t.teardown(() => redis.disconnect());
 
-/** Keys that name the job, or have it in them as a member, a field or a hash's value. */
+/** Returns the keys that contain the job's id in their name, as a member or field, or in a hash's value. */
 async function traces(id: string): Promise<string[]> {
   const found: string[] = [];
   for (const key of await redis.keys('*')) {
@@ -41,7 +41,7 @@ const checkpointOf = (job_id: string): Checkpoint => ({
   prefix: `jobs/${job_id}/checkpoints/1-1-0`,
 });
 
-t.test('of a deleted job the order to remove its objects is left, and nothing else', async (t) => {
+t.test('only the entry for the removal of its objects is left of a deleted job', async (t) => {
   const store = await openJobStore({ url: server.url, prefix: '{deleted}' });
   t.teardown(() => store.close());
   await store.announceWorker(testWorker('w', 4), 60_000);
@@ -57,7 +57,7 @@ t.test('of a deleted job the order to remove its objects is left, and nothing el
 });
 
 t.test(
-  'a checkpoint that a person has deleted is not recorded again while its objects may be there',
+  'a checkpoint that a user has deleted is not recorded again while its objects may exist',
   async (t) => {
     const store = await openJobStore({ url: server.url, prefix: '{checkpoint}' });
     t.teardown(() => store.close());

@@ -1,4 +1,4 @@
-/** Arguments that a worker's writes pass to the scripts, and the handling of the answers. */
+/** Arguments that a worker's writes pass to the scripts, and the handling of the replies. */
 import t from 'tap';
 import { JOB_STATES, type JobFailure } from '../../contracts/index.js';
 import { worldRendezvous } from '../pools/worlds.js';
@@ -105,7 +105,7 @@ t.test('metrics, logs and events carry the execution and its epoch', async (t) =
   t.same([METRICS_KEPT, LOGS_KEPT], [100_000, 10_000]);
 });
 
-t.test('checkpoints are told of and removed in an execution', async (t) => {
+t.test('checkpoints are recorded and removed in an execution', async (t) => {
   const { context, calls } = notedCommands(t, () => ['1']);
   const { commitCheckpoint, removeCheckpoint } = jobExecution(context);
   const checkpoint = { id: 'ckpt', step: 5, state_digest: 'd', prefix: 'p' } as never;

@@ -12,11 +12,11 @@ import type {
   JobState,
 } from '../../contracts/index.js';
 
-/** Fields that a worker may set while it changes or keeps the state. */
+/** Fields that a worker may set with a transition. */
 export interface TransitionPatch {
   world_size?: number | null;
   lost_work_seconds?: number;
-  /** Errors used up since the last commit of a checkpoint; `commitCheckpoint` sets it to 0. */
+  /** Errors since the last committed checkpoint; `commitCheckpoint` resets it to 0. */
   error_count?: number;
 }
 
@@ -31,27 +31,26 @@ export interface FinishOptions {
   export?: JobExport | null;
 }
 
-/** A metric before the store gave it its place in the stream; `at` is now unless given. */
+/** A metric before the store assigns its stream position; `at` defaults to now. */
 export type MetricInput = Omit<JobMetric, 'seq' | 'position' | 'kind' | 'epoch' | 'at'> & { at?: string };
 
-/** A log line before the store gave it its place in the stream. */
+/** A log line before the store assigns its stream position. */
 export type LogInput = Omit<JobLog, 'seq' | 'position' | 'kind' | 'epoch'>;
 
 export interface EventInput {
   type: string;
   data?: Record<string, unknown>;
   at?: string;
-  /** It tells whose error has ended the attempt, or will: `listAttempts` shows it. */
+  /** The event names the cause of the attempt's failure, past or imminent; `listAttempts` shows it. */
   blame?: boolean;
 }
 
-/** What the worker that holds a job writes about it; every write is fenced. */
+/** Writes of the worker that holds a job; every write is fenced. */
 export interface JobExecution {
   /**
-   * Moves the job to a state that is not final. To its present state: only reason and patch are set. While a
-   * pause or cancel is pending, moves among the working states (`provisioning` … `recovering`) leave the
-   * state alone: the request outranks them.
-   * @returns the job as it is afterwards
+   * Moves the job to a state that is not final. A move to the present state only sets reason and patch. While a pause or cancel is
+   * pending, moves among the working states (`provisioning` … `recovering`) leave the state unchanged: the request takes precedence.
+   * @returns the job afterwards
    * @throws `invalid_transition`, `stale_epoch`
    */
   transition(
@@ -61,10 +60,9 @@ export interface JobExecution {
     options?: TransitionOptions,
   ): Promise<Job>;
   /**
-   * Sets the final state. With `execution: null` only a job that nobody runs can be finished. Repeating it with
-   * the same state returns the job.
-   * @throws `invalid_transition` for another final state or an edge that the state table does not have,
-   * `stale_epoch`
+   * Sets the final state. With `execution: null` only a job that no worker holds can be finished. Repeating it with the same state
+   * returns the job.
+   * @throws `invalid_transition` for another final state or a transition outside the state table, `stale_epoch`
    */
   finishJob(
     jobId: string,
@@ -73,8 +71,8 @@ export interface JobExecution {
     options?: FinishOptions,
   ): Promise<Job>;
   /**
-   * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an execution: one that was written
-   * already is passed over, so that a repeated call adds nothing.
+   * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an execution: a batch that was already written is skipped, so
+   * a repeated call adds nothing.
    * @returns the last sequence number of the job's stream
    */
   report(
@@ -85,7 +83,7 @@ export interface JobExecution {
     options?: { batch?: number },
   ): Promise<number>;
   /**
-   * Appends log lines; the oldest go when the job has too many. `batch` as for `report`, with numbers of its own.
+   * Appends log lines; the oldest are dropped above the limit. `batch` as for `report`, numbered separately.
    * @returns the last sequence number of the job's stream
    */
   appendLogs(
@@ -97,10 +95,10 @@ export interface JobExecution {
   /** @returns the event's sequence number. Not deduplicated: a repeated call appends again. */
   appendEvent(jobId: string, execution: Execution, event: EventInput): Promise<number>;
   /**
-   * Makes a committed checkpoint the job's latest. A new one gets its event and gives the error budget back;
-   * one that is known by its id (the call is repeated, or training falls back to an older one) only becomes
-   * the latest. It answers requests to save up to number `save_request`.
-   * @throws `checkpoint_not_found` for one that a person has deleted
+   * Makes a committed checkpoint the job's latest. A new checkpoint gets its event and resets the error budget; one that is known by its
+   * id (a repeated call, or training falls back to an older one) only becomes the latest. It answers checkpoint requests up to number
+   * `save_request`.
+   * @throws `checkpoint_not_found` for a checkpoint that a user has deleted
    */
   commitCheckpoint(
     jobId: string,
@@ -108,8 +106,8 @@ export interface JobExecution {
     checkpoint: Checkpoint,
     options?: { save_request?: number },
   ): Promise<void>;
-  /** Marks a checkpoint as damaged: it is never the job's latest again. Nothing happens to one that is unknown. */
+  /** Marks a checkpoint as damaged: it never becomes the job's latest again. Unknown checkpoints are ignored. */
   rejectCheckpoint(jobId: string, execution: Execution, checkpointId: string): Promise<void>;
-  /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned`, `checkpoint_held` when somebody keeps it. */
+  /** Removes a checkpoint's record. Returns false when it was unknown; throws `checkpoint_pinned`, `checkpoint_held` while it is in use. */
   removeCheckpoint(jobId: string, execution: Execution, checkpointId: string): Promise<boolean>;
 }

@@ -5,12 +5,12 @@ import type { JobExecution, MetricInput, TransitionPatch } from './execution-por
 import { finish, statesBefore } from './finish.js';
 import { jobOf, type RecordReply } from './record.js';
 
-/** The newest metrics of a job that are kept, about; older ones are dropped. */
+/** Approximate number of metrics kept per job; older ones are dropped. */
 export const METRICS_KEPT = 100_000;
-/** The newest log lines of a job that are kept, about. */
+/** Approximate number of log lines kept per job; older ones are dropped. */
 export const LOGS_KEPT = 10_000;
 
-/** Progress of the attempt itself: these moves wait when a person wants the job to stop. */
+/** Working states: a transition among these yields to a pending pause or cancel. */
 const WORKING_STATES: JobState[] = ['provisioning', 'starting', 'running', 'recovering'];
 
 export function jobExecution(context: StoreContext): JobExecution {

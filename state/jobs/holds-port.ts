@@ -1,15 +1,16 @@
-/** Whoever downloads the files of a checkpoint: nobody can tell when that is done, so these holds end by themselves alone. */
+/** Holder name of downloads. The end of a download is unknown, so these holds only expire. */
 export const DOWNLOAD_HOLDER = 'download';
 
 /**
- * Who reads a checkpoint of another job, or of one that trains on: while it is held, neither the retention rule nor a person removes
- * it (`checkpoint_held`). A job holds what it begins with from its creation on, until it has a checkpoint of its own or ends.
+ * Holds on checkpoints that another job reads, or that are read while their own job still trains. Neither the retention rule nor a user
+ * removes a held checkpoint (`checkpoint_held`). A job holds its initial checkpoint from its creation until it has a checkpoint of its
+ * own or ends.
  */
 export interface CheckpointHolds {
   /**
-   * Holds it for a day unless said otherwise, or longer when it is repeated.
-   * @param holder `DOWNLOAD_HOLDER` keeps only the retention rule off: a person who removes the checkpoint means it
-   * @returns false when there is none of this id any more
+   * Holds a checkpoint for a day by default; a repeat extends the hold.
+   * @param holder `DOWNLOAD_HOLDER` blocks only the retention rule, not a removal by a user
+   * @returns false when the checkpoint does not exist
    */
   holdCheckpoint(checkpointId: string, holder: string, ttlMs?: number): Promise<boolean>;
   /** Idempotent. */

@@ -1,4 +1,4 @@
-/** Checkpoints that somebody reads are not removed meanwhile. */
+/** Held checkpoints are not removed. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Checkpoint, Job, ResolvedJobSpec } from '../../contracts/index.js';
@@ -30,7 +30,7 @@ const checkpointAt = (step: number): Checkpoint => ({
   damaged: false,
 });
 
-/** A job with two checkpoints, held by a worker at epoch 1. */
+/** Creates a job with two checkpoints, held by a worker at epoch 1. */
 async function source(t: Test): Promise<Source> {
   const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
@@ -42,7 +42,7 @@ async function source(t: Test): Promise<Source> {
   return { store, job, old };
 }
 
-/** A job that begins with a checkpoint. */
+/** Creates a job that begins with a checkpoint. */
 async function fork({ store, job, old }: Source): Promise<Job> {
   const spec: ResolvedJobSpec = testSpec(job.spec.data.dataset);
   spec.model.init_from = { checkpoint: old.id, job: job.id, prefix: old.prefix, restore: 'continue' };
@@ -53,7 +53,7 @@ const remove = ({ store, job, old }: Source) =>
   store.removeCheckpoint(job.id, executionAt(job.id, 1), old.id);
 const held = { code: 'checkpoint_held' };
 
-t.test('what is held is removed by nobody, until the last one lets go', async (t) => {
+t.test('a held checkpoint is not removed until the last holder releases it', async (t) => {
   const s = await source(t);
   t.ok(await s.store.holdCheckpoint(s.old.id, 'export a'));
   t.ok(await s.store.holdCheckpoint(s.old.id, 'export b'));
@@ -63,10 +63,10 @@ t.test('what is held is removed by nobody, until the last one lets go', async (t
   await t.rejects(s.store.deleteCheckpoint(s.old.id), held);
   await s.store.letGoCheckpoint(s.old.id, 'export b');
   t.ok(await remove(s));
-  t.notOk(await s.store.holdCheckpoint(s.old.id, 'export c'), 'what is gone can not be held');
+  t.notOk(await s.store.holdCheckpoint(s.old.id, 'export c'), 'a removed checkpoint can not be held');
 });
 
-t.test('a hold ends by itself', async (t) => {
+t.test('a hold expires', async (t) => {
   const s = await source(t);
   await s.store.holdCheckpoint(s.old.id, 'killed', 20);
   for (let removed = false; !removed; ) {
@@ -78,7 +78,7 @@ t.test('a hold ends by itself', async (t) => {
   t.match(await s.store.findCheckpoint(s.old.id), { checkpoint: null });
 });
 
-t.test('a job holds what it begins with until it has a checkpoint of its own', async (t) => {
+t.test('a job holds its initial checkpoint until it has a checkpoint of its own', async (t) => {
   const s = await source(t);
   const forked = await fork(s);
   await t.rejects(remove(s), held);
@@ -96,7 +96,7 @@ t.test('or until it ends', async (t) => {
   await t.rejects(fork(s), { code: 'checkpoint_not_found' }, 'then no job can begin with it any more');
 });
 
-t.test('a job that is put back holds it as well, whichever of the two comes first', async (t) => {
+t.test('a restored job holds it as well, in either order of restoring', async (t) => {
   const s = await source(t);
   const forked = await fork(s);
   const empty = await source(t);

@@ -1,7 +1,7 @@
 import { redisCall, type StoreContext } from '../core/context.js';
 import type { CheckpointHolds } from './holds-port.js';
 
-/** A hold that nobody lets go ends by itself: no crash keeps a checkpoint for ever. Longer than any wait and read should be. */
+/** Default duration of a hold, longer than any wait and read should take. Holds expire, so a crash never keeps a checkpoint for ever. */
 export const HOLD_MS = 24 * 3_600_000;
 
 export function checkpointHolds({ commands, redis, prefix }: StoreContext): CheckpointHolds {

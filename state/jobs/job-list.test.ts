@@ -19,7 +19,7 @@ async function freshStore(t: Test): Promise<{ store: JobStorePort; prefix: strin
   return { store, prefix };
 }
 
-t.test('by name, pool, states, times and the beginning of the id', async (t) => {
+t.test('by name, pool, states, times and id prefix', async (t) => {
   const { store } = await freshStore(t);
   const jobs: Job[] = [];
   const resources = { pool: 'big' };
@@ -30,7 +30,7 @@ t.test('by name, pool, states, times and the beginning of the id', async (t) => 
   await store.requestCancel(second.id);
   const list = async (filter: JobFilter) => {
     const found: string[] = [];
-    // One at a time, so that each filter has to do with cursors.
+    // A page has one job, so each filter is tested with cursors.
     for (let after: string | undefined; ; ) {
       const { data, next_cursor } = await store.listJobs({ ...filter, limit: 1, ...(after && { after }) });
       found.push(...data.map(({ id }) => id));

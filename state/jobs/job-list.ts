@@ -4,17 +4,17 @@ import { indexKey, namedIndex, type StoreContext } from '../core/context.js';
 import { readPage } from '../core/listing.js';
 import type { JobFilter } from './requests-port.js';
 
-/** No request takes as long as this to be recorded. */
+/** Upper bound of the time between making a job's id and recording the job. */
 const ID_AGE_MS = 3_600_000;
 
-/** Jobs that pass a filter, newest first. */
+/** Lists jobs that pass a filter, newest first. */
 export function listJobs(
   context: StoreContext,
   { project = DEFAULT_PROJECT, ...filter }: JobFilter,
   load: (ids: string[]) => Promise<(Job | null)[]>,
 ): Promise<Page<Job>> {
   const { created_after, created_before } = filter;
-  // An id holds the time at which it was made, which is a little before the job is recorded.
+  // An id contains the time of its creation, which is a little before the job is recorded.
   const from = created_after && idAt(Date.parse(created_after) - ID_AGE_MS);
   const to = created_before && idAt(Date.parse(created_before) + 1);
   return readPage(context, {
@@ -22,7 +22,7 @@ export function listJobs(
     page: filter,
     range: { from, to },
     load,
-    // The index and the record are read one after the other; the record decides.
+    // Index and record are read one after the other; the record decides.
     matches: (job) => matches(job, filter),
   });
 }
@@ -31,7 +31,7 @@ function idAt(ms: number): string {
   return `job_${encodeTime(Math.max(0, ms))}`;
 }
 
-/** The narrowest indexes that hold everything that the filter lets through. */
+/** Returns the narrowest indexes that contain every job that passes the filter. */
 function indexesOf({ name, label = [], state = [], pool }: JobFilter): string[] {
   if (name !== undefined) return [namedIndex('jobs', name)];
   if (label[0] !== undefined) return [`jobs:label:${label[0]}`];
@@ -52,10 +52,10 @@ function matches(job: Job, { name, label = [], state = [], pool, ...created }: J
   );
 }
 
-/** The indexes that a job is in besides those of all jobs and of its state, behind `<index>:jobs:`. */
+/** Returns the indexes of a job besides those of all jobs and of its state, relative to `<index>:jobs:`. */
 export function jobIndexes({ name, labels, spec }: Pick<Job, 'name' | 'labels' | 'spec'>): string[] {
   return [
-    // A job without a name can't be asked for by it.
+    // Unnamed jobs have no name index.
     ...(name === '' ? [] : [`name:${name}`]),
     `pool:${spec.resources.pool}`,
     ...labelTexts({ labels }).map((text) => `label:${text}`),

@@ -1,4 +1,4 @@
-/** What is kept of jobs that were read: never shown when it is not so any more, and not without bounds. */
+/** Cache of jobs: never stale, and bounded. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Job } from '../../contracts/index.js';
@@ -13,7 +13,7 @@ import { JobReader } from './job-reader.js';
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-/** Two servers on one store, and Redis itself. */
+/** Opens two servers on one store, and a connection to Redis. */
 async function open(t: Test) {
   const prefix = `{${ulid()}}`;
   const [store, other] = await Promise.all([1, 2].map(() => openJobStore({ url: server.url, prefix })));
@@ -22,7 +22,7 @@ async function open(t: Test) {
   return { store: store as JobStorePort, other: other as JobStorePort, redis, prefix };
 }
 
-t.test('a job that has not changed is the same object, one that has is another', async (t) => {
+t.test('an unchanged job is the same object, a changed one is another', async (t) => {
   const { store, other } = await open(t);
   const ahead = await createTestJob(store);
   const { id } = await createTestJob(store);
@@ -31,13 +31,13 @@ t.test('a job that has not changed is the same object, one that has is another',
     const job = await store.getJob(id);
     t.match(job, expected, what);
     t.not(job, last, what);
-    t.equal(await store.getJob(id), job, `${what}: the same again`);
+    t.equal(await store.getJob(id), job, `${what}: the same object`);
     t.same(await other.getJob(id), job, `${what}: as another server reads it`);
     last = job;
   };
   await changed('made', { state: 'queued', queue_position: 2 });
   t.same((await store.listJobs()).data[0], last);
-  // Nothing of its own record changes.
+  // The job's own record does not change.
   await other.requestCancel(ahead.id);
   await changed('it moves up', { queue_position: 1 });
   await other.updateJob({
@@ -56,7 +56,7 @@ t.test('a job that has not changed is the same object, one that has is another',
   t.equal(await store.getJob(id), null);
 });
 
-t.test('nobody can change what others are answered', async (t) => {
+t.test('callers can not change a cached job', async (t) => {
   const { store } = await open(t);
   const { id } = await createTestJob(store);
   const job = (await store.getJob(id)) as Job;
@@ -66,7 +66,7 @@ t.test('nobody can change what others are answered', async (t) => {
   t.throws(() => job.state_history.pop(), TypeError);
 });
 
-t.test('who asks at once is answered by one command, each for itself', async (t) => {
+t.test('concurrent reads share one command and get separate results', async (t) => {
   const { store, redis, prefix } = await open(t);
   const jobs = await Promise.all(Array.from({ length: 200 }, () => createTestJob(store)));
   await redis.hset(`${prefix}:job:${jobs[7]?.id}`, 'spec', '{');
@@ -79,7 +79,7 @@ t.test('who asks at once is answered by one command, each for itself', async (t)
   const before = await asked();
   const ids = [...jobs.map(({ id }) => id), 'job_none'];
   const found = await Promise.allSettled([...ids, ...ids].map((id) => reader.read(id)));
-  t.equal((await asked()) - before, 2, 'as many as a script reads at most, and the rest');
+  t.equal((await asked()) - before, 2, 'one full batch of a script, and the rest');
   found.forEach((result, i) => {
     const id = ids[i % ids.length];
     if (id === jobs[7]?.id) t.equal(result.status, 'rejected');
@@ -88,7 +88,7 @@ t.test('who asks at once is answered by one command, each for itself', async (t)
   });
 });
 
-t.test('what is kept is bounded by its text; what was used last stays', async (t) => {
+t.test('the cache is bounded by its text; the most recently used jobs stay', async (t) => {
   const { store, redis, prefix } = await open(t);
   const [first, second] = [await createTestJob(store), await createTestJob(store)];
   const text = (await redis.hgetall(`${prefix}:job:${first.id}`)) as Record<string, string>;
@@ -98,5 +98,5 @@ t.test('what is kept is bounded by its text; what was used last stays', async (t
   t.equal(await reader.read(first.id), kept);
   const other = await reader.read(second.id);
   t.equal(await reader.read(second.id), other);
-  t.not(await reader.read(first.id), kept, 'the second one took its place');
+  t.not(await reader.read(first.id), kept, 'the second one replaced it');
 });

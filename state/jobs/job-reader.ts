@@ -1,15 +1,15 @@
 /**
- * Reads jobs. Reading a record, completing its document and writing the answer take most of the time of a request for a job, and most
- * requests ask for what was read before: so what was read is kept, with a tag of the whole record by which Redis tells whether it is
- * still so. Each read asks Redis, and none is older than its beginning.
+ * Reads jobs through a cache. Reading a record, completing its document and encoding the answer take most of the time of a request for a
+ * job, and most requests repeat a previous read. The cache keeps each job with a tag of its whole record, and Redis compares the tag on
+ * every read: no result is older than the beginning of its read.
  */
 import type { Job } from '../../contracts/index.js';
 import type { CommandRunner } from '../core/scripts.js';
 import { fromRecord, type RecordReply } from './record.js';
 
-/** Of the kept records' text; a job takes a few times as much. */
+/** Bytes of the cached records' text; a parsed job takes a few times as much. */
 const KEPT_BYTES = 8 * 1024 * 1024;
-/** Jobs that one script reads; it holds up everyone else. */
+/** Jobs that one script reads; Redis blocks other clients meanwhile. */
 const BATCH = 128;
 
 interface Kept {
@@ -18,7 +18,7 @@ interface Kept {
   bytes: number;
 }
 
-/** What get_jobs.lua says of one job. */
+/** Reply of get_jobs.lua for one job. */
 type Reply = [] | [tag: string] | [tag: string, ...record: RecordReply];
 
 interface Waiting {
@@ -27,7 +27,7 @@ interface Waiting {
 }
 
 export class JobReader {
-  /** The one that was read last is the last. */
+  /** Ordered by use, the most recent last. */
   private readonly kept = new Map<string, Kept>();
   private bytes = 0;
   private asked = new Map<string, Waiting[]>();
@@ -38,12 +38,12 @@ export class JobReader {
   ) {}
 
   /**
-   * The job as it is now, frozen; the same object as before while nothing has changed. Null when there is none.
+   * Returns the current job, frozen; the same object as before while nothing has changed. Null when it does not exist.
    * @throws ZerofleetError `job_store_unavailable`
    */
   read(id: string): Promise<Job | null> {
     return new Promise((resolve, reject) => {
-      // Who asks in the same turn of the event loop shares one command.
+      // Reads in the same turn of the event loop share one command.
       if (this.asked.size === 0) setImmediate(() => this.send());
       const waiting = this.asked.get(id) ?? [];
       this.asked.set(id, waiting);
@@ -58,7 +58,7 @@ export class JobReader {
   }
 
   private async answer(asked: readonly [id: string, Waiting[]][]): Promise<void> {
-    // Held here, for the others may drop it meanwhile.
+    // Copied here because other reads may evict the entries meanwhile.
     const before = asked.map(([id]) => this.kept.get(id));
     const call = { ids: asked.map(([id]) => id), known: before.map((kept) => kept?.tag ?? '') };
     const replies = await this.commands.run('get_jobs', call).catch((error: unknown) => {
@@ -70,7 +70,7 @@ export class JobReader {
         const job = this.take(id, replies[i] as Reply, before[i]);
         for (const { resolve } of waiting) resolve(job);
       } catch (error) {
-        // A record that can't be read is nobody else's trouble.
+        // An unreadable record fails only its own readers.
         for (const { reject } of waiting) reject(error);
       }
     });
@@ -108,7 +108,7 @@ export class JobReader {
   }
 }
 
-/** Whoever changed it would change what others are answered. */
+/** Freezes a cached value, which several callers share. */
 function freeze<T extends object>(value: T): T {
   for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) freeze(part);
   return Object.freeze(value);

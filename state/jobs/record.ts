@@ -1,7 +1,4 @@
-/**
- * How a job lies in its Redis hash: texts and numbers as they are, everything else as JSON, null as the empty
- * text.
- */
+/** Representation of a job in its Redis hash: texts and numbers as they are, everything else as JSON, null as the empty text. */
 import type { Execution } from '../../contracts/execution.js';
 import {
   isFinal,
@@ -18,58 +15,58 @@ import type { Place } from '../pools/pools-port.js';
 import type { Control } from './attempts-port.js';
 import { jobIndexes } from './job-list.js';
 
-/** What the order of those that wait for places is made of. */
+/** Fields from which the order of waiting jobs is computed. */
 export interface DemandFields {
   project: string;
   priority: string;
   ranks_min: string;
-  /** More ranks would have nothing to do. */
+  /** Maximum number of ranks that the job can use. */
   ranks_most: string;
-  /** The number of ranks is a multiple of it. */
+  /** The number of ranks is a multiple of this. */
   ranks_multiple: string;
 }
 
-/** Fields of the hash that are not part of the job as people see it. */
+/** Fields of the hash that the public job does not have. */
 interface InternalFields extends DemandFields, GpuFields, LimitFields, OverridesField {
   pool: string;
   dataset_id: string;
-  /** Of the models that the job needs, with spaces between them. */
+  /** Ids of the models that the job needs, separated by spaces. */
   model_ids: string;
-  /** JSON list of the webhooks that it names. */
+  /** JSON list of the webhooks that the job names. */
   notify: string;
   /** JSON list of `jobIndexes`. */
   indexes: string;
-  /** The checkpoint that it begins with, of whichever job; empty for none. */
+  /** Initial checkpoint, of any job; empty for none. */
   init_checkpoint: string;
-  /** The newest one (contracts/execution.ts); empty before the first claim. */
+  /** The newest execution (contracts/execution.ts); empty before the first claim. */
   execution: string;
-  /** Who holds the lease; empty for nobody. */
+  /** Worker that holds the lease; empty for none. */
   worker: string;
   /** ms, server clock. */
   lease_until: string;
   error_count: string;
-  /** Which stream it is: another one begins when the record is made anew after a loss of Redis. */
+  /** Name of the stream; a record that is restored after a loss of Redis has a new one. */
   stream: string;
   /** Last sequence number of the stream. */
   seq: string;
-  /** Stamp of the entry with that number (`append_entry` of include/job.lua). */
+  /** Stamp of the entry with that number (`append_entry` of core/commands/job.lua). */
   seq_stamp: string;
-  /** Last batch of metrics of this epoch. */
+  /** Last batch of metrics in this epoch. */
   batch: string;
   /** '1' once a final state was set. */
   final: string;
   /** JSON of `Place[]`; empty for none. */
   places: string;
-  /** The worker that has to claim `places`; empty where nothing is allocated, or it has claimed. */
+  /** Worker that must claim `places`; empty without an allocation, or after the claim. */
   granted_to: string;
-  /** When the allocation ends unless it was claimed: ms, server clock. */
+  /** Deadline of the claim: ms, server clock. */
   granted_until: string;
-  /** JSON of the pairs of workers that could not reach each other; empty for none. */
+  /** JSON of the pairs of workers that could not connect to each other; empty for none. */
   avoided: string;
 }
 
 export interface OverridesField {
-  /** `documentHash` of the document's overrides: tells a worker that those of its ranks are others. */
+  /** `documentHash` of the document's overrides; lets a worker detect that its ranks run with different ones. */
   overrides: string;
 }
 
@@ -96,7 +93,7 @@ export function demandFields({ project, priority, resources, train, zero }: Reso
   };
 }
 
-/** The job as it is answered when it was just created. */
+/** Returns the job in the form of the reply to its creation. */
 export function initialJob(id: string, spec: ResolvedJobSpec, at: string): Job {
   return {
     id,
@@ -136,7 +133,7 @@ function sourceCheckpoint({ model }: ResolvedJobSpec): string {
   return init_from !== null && 'checkpoint' in init_from ? init_from.checkpoint : '';
 }
 
-/** The hash of a new job; its history is a list of its own. */
+/** Returns the hash of a new job; its history is a separate list. */
 export function toRecord(job: Job): Record<string, string> {
   const internal: InternalFields = {
     ...limitFields(job.spec),
@@ -185,10 +182,10 @@ export function toRecord(job: Job): Record<string, string> {
   };
 }
 
-/** What a command answers about one job: the flat hash and the list of its history. */
+/** Reply of a command for one job: the flat hash and the history. */
 export type RecordReply = [flat: string[], history: string[]];
 
-/** Null when the record is empty: there is no such job. */
+/** Returns null when the record is empty, that is, when the job does not exist. */
 export function fromRecord([flat, history]: RecordReply): Job | null {
   if (flat.length === 0) return null;
   const field = fieldReader(flat);
@@ -218,14 +215,14 @@ export function fromRecord([flat, history]: RecordReply): Job | null {
   };
 }
 
-/** The job of a reply that must hold one. */
+/** Returns the job of a reply that must contain one. */
 export function jobOf(reply: RecordReply): Job {
   const job = fromRecord(reply);
   if (!job) throw new ZerofleetError('internal_error', 'the job store answered without a job');
   return job;
 }
 
-/** The internal fields that a worker sees when it claims. */
+/** Returns the internal fields that a worker receives with its claim. */
 export function claimOf([flat]: RecordReply): {
   execution: Execution;
   control: Control;
@@ -254,7 +251,7 @@ export function claimOf([flat]: RecordReply): {
 }
 
 /**
- * What people want is written in the state: a request moves a job that somebody runs to `pausing` or
+ * Returns the control state. The job's state encodes the user's request: a request moves a job that a worker holds to `pausing` or
  * `cancelling`.
  */
 export function controlOf(fields: ControlFields): Control {
@@ -272,7 +269,7 @@ export function controlOf(fields: ControlFields): Control {
   };
 }
 
-/** Fields of the record; some are there only once somebody asked for something. */
+/** Fields of the record for the control state; some exist only after the first request. */
 export interface ControlFields {
   state: string | undefined;
   save_requested?: string | null | undefined;
@@ -283,7 +280,7 @@ export interface ControlFields {
   places?: string | null | undefined;
 }
 
-/** Ranks on all of the places. */
+/** Returns the number of ranks in all places. */
 export function countRanks(places: readonly Place[]): number {
   return places.reduce((ranks, { slots }) => ranks + slots, 0);
 }

@@ -11,32 +11,32 @@ import type { IdempotencyInput } from '../repeats/repeats-port.js';
 import type { Condition } from './changes-port.js';
 
 export interface CreateJobInput {
-  /** `job_<ulid>`, made by the caller so that a repeated call cannot make two jobs. */
+  /** `job_<ulid>`, made by the caller so that a repeated call cannot create two jobs. */
   id: string;
-  /** Name, labels, pool and the first number of ranks are taken from it. */
+  /** Source of name, labels, pool and the initial number of ranks. */
   spec: ResolvedJobSpec;
-  /** Of the request; goes into the queue entries of all attempts. */
+  /** Trace of the request; goes into the queue entries of all attempts. */
   trace?: TraceHeaders;
   idempotency?: IdempotencyInput;
 }
 
 export interface CreateJobResult {
-  /** The job as it was answered the first time. */
+  /** The job in the form of the first reply. */
   job: Job;
-  /** True when an earlier request with this idempotency key made it. */
+  /** True when an earlier request with this idempotency key created the job. */
   replayed: boolean;
 }
 
-/** Those that pass all of it. A page looks at a bounded number of jobs: it may end before it is full. */
+/** Filter of checkpoints; all conditions must hold. A page scans a bounded number of jobs: it may end before it is full. */
 export interface CheckpointFilter extends PageRequest {
   project: string;
   id_prefix?: string;
 }
 
 export interface JobFilter extends NamedPageRequest {
-  /** Of several, one of them. */
+  /** Any of these states. */
   state?: readonly JobState[];
-  /** `key=value`; of several, all. */
+  /** `key=value`; all labels must match. */
   label?: readonly string[];
   pool?: string;
   /** RFC 3339. */
@@ -45,72 +45,66 @@ export interface JobFilter extends NamedPageRequest {
 }
 
 export interface FoundCheckpoint {
-  /** The job that made it. */
+  /** The job that wrote it. */
   job_id: string;
-  /** Null once it was removed. */
+  /** Null after its removal. */
   checkpoint: Checkpoint | null;
 }
 
-/** The part of the store that the API uses: what people ask for. */
+/** The part of the store that the API uses: requests of users. */
 export interface JobRequests {
   /**
    * Records a queued job and its first queue entry.
-   * @throws `jobs_quota_exceeded`, `ranks_quota_exceeded`, `storage_quota_exceeded`; `idempotency_key_reused` when the key was used with another body, `dataset_not_found`, `model_not_found`,
-   *   `checkpoint_not_found`
+   * @throws `jobs_quota_exceeded`, `ranks_quota_exceeded`, `storage_quota_exceeded`; `idempotency_key_reused` when the key was used with
+   * another body; `dataset_not_found`, `model_not_found`, `checkpoint_not_found`
    */
   createJob(input: CreateJobInput): Promise<CreateJobResult>;
   /**
-   * The job that an idempotency key has made, as it was answered then; null for none.
-   * @throws `idempotency_key_reused` when it was made with another body
+   * Returns the job that an idempotency key has created, in the form of the first reply; null for none.
+   * @throws `idempotency_key_reused` when the key was used with another body
    */
   findCreated(idempotency: IdempotencyInput): Promise<Job | null>;
-  /** Frozen, and the same object as before while nothing has changed. Null when there is no such job. */
+  /** Returns the job, frozen; the same object as before while nothing has changed. Null when it does not exist. */
   getJob(jobId: string): Promise<Job | null>;
 
-  /** Of the request that created a job; null when there is no such job, or it came without. */
+  /** Returns the trace of the request that created a job; null when the job or its trace does not exist. */
   getTrace(jobId: string): Promise<TraceHeaders | null>;
-  /** The project that a job belongs to. Null when there is no such job. */
+  /** Returns the project of a job; null when the job does not exist. */
   projectOfJob(jobId: string): Promise<string | null>;
-  /** Those of one project, newest first, each as `getJob` has it. */
+  /** Lists the jobs of one project, newest first, each as `getJob` returns it. */
   listJobs(filter?: JobFilter): Promise<Page<Job>>;
-  /** A job that nobody runs pauses at once; a running one becomes `pausing`. Asking twice is asking once. */
+  /** Pauses a job that no worker holds at once; a running job becomes `pausing`. Idempotent. */
   requestPause(jobId: string, condition?: Condition): Promise<Job>;
-  /**
-   * A job that nobody runs is cancelled at once; a running one becomes `cancelling`. Asking twice is asking
-   * once.
-   */
+  /** Cancels a job that no worker holds at once; a running job becomes `cancelling`. Idempotent. */
   requestCancel(jobId: string, condition?: Condition): Promise<Job>;
   /**
    * Queues a paused job as its next attempt.
-   * @throws `ranks_quota_exceeded`; `invalid_state` for a job in any other state (so repeating it after a lost reply is answered with
-   * that)
+   * @throws `ranks_quota_exceeded`; `invalid_state` for a job in any other state (so a repeat after a lost reply is refused with it)
    */
   resumeJob(jobId: string, options?: { ranks?: number } & Condition): Promise<Job>;
   /**
-   * Asks the worker that holds the job to save at the next step boundary and go on. Several requests before the save are answered by
-   * one checkpoint; one that a worker could not answer any more is carried out by the next.
-   * @throws `invalid_state` for a job that nobody runs, or that is about to stop
+   * Asks the worker that holds the job to save at the next step boundary and continue. One checkpoint answers all requests before it; the
+   * next worker handles a request that the previous one could not.
+   * @throws `invalid_state` for a job that no worker holds, or that is about to stop
    */
   requestCheckpoint(jobId: string, condition?: Condition): Promise<Job>;
-  /**
-   * Keeps a checkpoint from the retention rule, or no longer. Null when there is none of this id.
-   */
+  /** Exempts a checkpoint from the retention rule, or ends the exemption. Returns null when the checkpoint does not exist. */
   pinCheckpoint(checkpointId: string, pinned: boolean): Promise<Checkpoint | null>;
   /**
-   * Forgets a checkpoint; its objects are the caller's to delete, and until `forgetDeletedCheckpoint` it is among
-   * `listDeletedCheckpoints`. Null when there is none of this id.
+   * Deletes the record of a checkpoint. The caller deletes its objects; until `forgetDeletedCheckpoint`, `listDeletedCheckpoints`
+   * includes it. Returns null when the checkpoint does not exist.
    * @throws `checkpoint_pinned`; `checkpoint_held`; `checkpoint_in_use` while it is the newest of a job that has not ended
    */
   deleteCheckpoint(checkpointId: string): Promise<Checkpoint | null>;
   /**
-   * Changes the ranks that the job should run on. A running job goes on with them from its next step boundary, or, when
-   * they are more, from when there are slots for them. Asking twice is asking once.
+   * Changes the number of ranks that the job should run on. A running job changes at its next step boundary, or, to grow, when enough
+   * slots are free. Idempotent.
    * @throws `invalid_state` while it is cancelled, `ranks_quota_exceeded`
    */
   requestResize(jobId: string, ranks: number, condition?: Condition): Promise<Job>;
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
-  /** Those of all jobs of a project, newest first. */
+  /** Lists the checkpoints of all jobs of a project, newest first. */
   listProjectCheckpoints(filter: CheckpointFilter): Promise<Page<Checkpoint>>;
-  /** A checkpoint of any job. Null when there never was one of this id, or so many were removed since that it is forgotten. */
+  /** Returns a checkpoint of any job. Null when the id never existed, or its removal is no longer among those remembered. */
   findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null>;
 }

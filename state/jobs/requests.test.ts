@@ -1,4 +1,4 @@
-/** What people ask of jobs: creating, idempotency, listing, pausing, resuming, cancelling. */
+/** Requests of users: creating, idempotency, listing, pausing, resuming, cancelling. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Job } from '../../contracts/index.js';
@@ -13,7 +13,7 @@ const LEASE_MS = 60_000;
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-/** A store of its own for each test, all on one server. */
+/** Opens a separate store for each test, all on one server. */
 async function freshStore(t: Test): Promise<JobStorePort> {
   const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
@@ -42,14 +42,14 @@ t.test('a new job', async (t) => {
     export: null,
   });
   t.same(job.state_history, [{ state: 'queued', reason: null, at: job.created_at }]);
-  t.same(await store.getJob(job.id), job, 'reads back as it was answered');
+  t.same(await store.getJob(job.id), job, 'equals the reply to its creation');
   t.equal(await store.getJob('job_none'), null);
   const events = await store.readStream(job.id, null, 10);
   t.match(events, [{ seq: 1, kind: 'event', type: 'job.created' }]);
   t.equal(events.length, 1);
 });
 
-t.test('a job of a dataset that is not there', async (t) => {
+t.test('a job whose dataset does not exist', async (t) => {
   const store = await freshStore(t);
   const id = `job_${ulid()}`;
   await t.rejects(store.createJob({ id, spec: testSpec('ds_none') }), { code: 'dataset_not_found' });
@@ -74,7 +74,7 @@ t.test('idempotency', async (t) => {
   t.equal(again.replayed, true);
   t.same(again.job, first.job, 'the first reply, though the job has changed since');
   await t.rejects(store.createJob(request({ body_hash: 'h2' })), { code: 'idempotency_key_reused' });
-  t.equal((await store.listJobs()).data.length, 1, 'one job came of all that');
+  t.equal((await store.listJobs()).data.length, 1, 'one job was created');
 
   t.equal(
     (await store.createJob(request({ scope: 'key_2 POST /v1/jobs' }))).replayed,
@@ -82,7 +82,7 @@ t.test('idempotency', async (t) => {
     'another owner',
   );
   t.equal((await store.createJob(request({ key: 'abd' }))).replayed, false, 'another key');
-  // Scope and key are told apart even when their texts could run into each other.
+  // Scope and key are distinguished even when their concatenations are equal.
   t.equal((await store.createJob(request({ scope: 'key_1 POST /v1/job', key: 'sabc' }))).replayed, false);
   t.equal((await store.listJobs()).data.length, 4);
 });
@@ -99,7 +99,7 @@ t.test('the same call twice, as after a lost reply', async (t) => {
   t.equal((await store.readStream(input.id, null, 10)).length, 1, 'created once');
   const withKey = { ...input, id: `job_${ulid()}`, idempotency: { scope: 's', key: 'k', body_hash: 'h' } };
   await store.createJob(withKey);
-  t.equal((await store.createJob(withKey)).replayed, false, 'its own reply is no replay');
+  t.equal((await store.createJob(withKey)).replayed, false, 'the first reply is not a replay');
 });
 
 t.test('a race of equal requests makes one job', async (t) => {
@@ -135,7 +135,7 @@ t.test('lists', async (t) => {
   const third = await store.listJobs({ limit: 3, after: second.next_cursor ?? '' });
   t.same([...ids(first), ...ids(second), ...ids(third)], newestFirst, 'pages join without gap or repeat');
   t.equal(third.next_cursor, null);
-  t.equal((await store.listJobs({ limit: 7 })).next_cursor, null, 'a full last page has no next one');
+  t.equal((await store.listJobs({ limit: 7 })).next_cursor, null, 'a full last page has no next page');
 
   await store.requestPause(jobs[1]?.id ?? '');
   await store.requestPause(jobs[2]?.id ?? '');
@@ -147,7 +147,7 @@ t.test('lists', async (t) => {
   t.same(await store.listJobs({ label: ['parity=none'] }), { data: [], next_cursor: null });
   const rare = await store.listJobs({ label: ['parity=odd'], state: ['queued'], limit: 1 });
   t.equal(rare.data.length, 1);
-  t.not(rare.next_cursor, null, 'there is another one behind the filtered ones');
+  t.not(rare.next_cursor, null, 'more entries follow the filtered ones');
   for (const limit of [0, 101, 1.5]) {
     await t.rejects(store.listJobs({ limit }), { code: 'invalid_parameter' }, String(limit));
   }
@@ -159,7 +159,7 @@ t.test('pausing and resuming a queued job', async (t) => {
   const paused = await store.requestPause(id);
   t.match(paused, { state: 'paused', reason: 'user_request', attempt: 1 });
   t.ok(paused.state_version > 1);
-  t.same(await store.requestPause(id), paused, 'asking twice is asking once');
+  t.same(await store.requestPause(id), paused, 'idempotent');
   t.match(await store.claimAttempt(id, 1, 'w', LEASE_MS), { granted: false, code: 'job_paused' });
 
   const resumed = await store.resumeJob(id, { ranks: 3 });
@@ -168,10 +168,10 @@ t.test('pausing and resuming a queued job', async (t) => {
   t.match(await store.claimAttempt(id, 1, 'w', LEASE_MS), { granted: false, code: 'attempt_superseded' });
   t.match(await store.claimAttempt(id, 2, 'w', LEASE_MS), { granted: true });
   await store.requestPause(id);
-  await t.rejects(store.resumeJob(id), { code: 'invalid_state' }, 'not while it is still pausing');
+  await t.rejects(store.resumeJob(id), { code: 'invalid_state' }, 'refused while it is still pausing');
 });
 
-t.test('a running job is asked, not changed behind the back of its worker', async (t) => {
+t.test('a running job is asked to stop; its worker changes the state', async (t) => {
   const store = await freshStore(t);
   const { id } = await createTestJob(store);
   await store.claimAttempt(id, 1, 'w', LEASE_MS);
@@ -185,26 +185,26 @@ t.test('a running job is asked, not changed behind the back of its worker', asyn
   t.match(
     await store.transition(id, executionAt(id, 1), 'running'),
     { state: 'pausing' },
-    'the request outranks its progress',
+    'the request takes precedence over its progress',
   );
   t.match(
     await store.requestPause(id),
     { state: 'pausing', state_version: pausing.state_version },
-    'asking twice is asking once',
+    'idempotent',
   );
 
   const cancelling = await store.requestCancel(id);
   t.match(cancelling, { state: 'cancelling' });
   t.ok(cancelling.state_version > pausing.state_version);
   t.match(await store.renewLease(id, executionAt(id, 1), LEASE_MS), { desired: 'cancel' });
-  await t.rejects(store.requestPause(id), { code: 'invalid_state' }, 'a cancel is not taken back');
+  await t.rejects(store.requestPause(id), { code: 'invalid_state' }, 'a cancel can not be undone');
   t.match(await store.requestCancel(id), { state_version: cancelling.state_version });
   t.match(await store.finishJob(id, executionAt(id, 1), 'cancelled', { reason: 'user_request' }), {
     state: 'cancelled',
   });
 });
 
-t.test('cancelling a job that nobody runs is done at once', async (t) => {
+t.test('cancelling a job that no worker holds is done at once', async (t) => {
   const store = await freshStore(t);
   const queued = await createTestJob(store);
   t.match(await store.requestCancel(queued.id), { state: 'cancelled', reason: 'user_request' });
@@ -221,7 +221,7 @@ t.test('cancelling a job that nobody runs is done at once', async (t) => {
   t.match(await store.claimAttempt(paused.id, 1, 'w', LEASE_MS), { granted: false, code: 'job_final' });
 });
 
-t.test('cancelling while a worker takes the job: exactly one of both happens', async (t) => {
+t.test('cancelling while a worker claims the job: exactly one of the two happens', async (t) => {
   const store = await freshStore(t);
   for (let round = 0; round < 30; round += 1) {
     const { id } = await createTestJob(store);

@@ -88,8 +88,8 @@ export function jobRequests(context: StoreContext): JobRequests {
     },
 
     async requestCancel(jobId, condition) {
-      // Nobody runs the job: it is finished here. A worker may take it between the two commands, or give it
-      // back, so the question is asked again until one of them was in time.
+      // No worker holds the job, so it is finished here. A worker may claim or release it between the two commands, so both are repeated
+      // until one of them succeeds.
       for (let tries = 0; tries < CANCEL_TRIES; tries += 1) {
         const asked = await request(jobId, 'cancel', condition);
         if (asked) return asked;
@@ -140,7 +140,7 @@ export function jobRequests(context: StoreContext): JobRequests {
   };
 }
 
-/** @returns the checkpoint as it is afterwards, or was; null when there is none of this id */
+/** @returns the checkpoint after the change, or before its removal; null when it does not exist */
 async function changeCheckpoint(
   { commands }: StoreContext,
   command: 'pin_checkpoint' | 'delete_checkpoint',

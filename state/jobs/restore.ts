@@ -5,7 +5,7 @@ import type { IdempotencyEntry } from '../repeats/idempotency.js';
 import { HOLD_MS } from './holds.js';
 import { initialJob, toRecord } from './record.js';
 
-/** One that was cut off counts no longer than this. */
+/** Maximum duration of a restore; an interrupted one ends by then. */
 const RESTORE_MS = 3_600_000;
 
 export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestore {
@@ -38,21 +38,21 @@ export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestor
   };
 }
 
-/** A job as it is put back into a store that lost it. */
+/** A job to restore after the store lost its record. */
 export interface RestoredJob {
-  /** Its epoch is one that no worker ever had, so that whoever still runs is fenced. */
+  /** Its epoch is one that no worker ever had, so workers that still run the job are fenced. */
   job: Job;
   /** Oldest first. */
   checkpoints: Checkpoint[];
-  /** As `putSpec` kept it; null when there was no key or it has expired. */
+  /** The entry that `putSpec` stored; null when there was no key or it has expired. */
   idempotency: IdempotencyEntry | null;
 }
 
-/** Putting records back that Redis has lost. */
+/** Restores records that Redis has lost. */
 export interface JobRestore {
-  /** Until `endRestore`, or for an hour, no quota of storage refuses a record, and nothing is swept. */
+  /** Until `endRestore`, or for an hour, no storage quota refuses a record, and nothing is swept. */
   beginRestore(): Promise<void>;
-  /** Puts a job back; a queued one gets its queue entry. False when it is there or being deleted, and then nothing is changed. */
+  /** Restores a job; a queued one gets its queue entry. Returns false, without a change, when the job exists or is being deleted. */
   restoreJob(restored: RestoredJob): Promise<boolean>;
   endRestore(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { nowText, type StoreContext } from '../core/context.js';
 import { finish } from './finish.js';
 
-/** Expired in one call at most, so that the script stays short. */
+/** Jobs expired per call, which bounds the run time of the script. */
 const EXPIRE_BATCH = 100;
 
 export function waitLimits(context: StoreContext): WaitLimits {
@@ -13,7 +13,7 @@ export function waitLimits(context: StoreContext): WaitLimits {
       });
       const ids = [...asTexts(stopped)];
       for (const id of asTexts(cancel)) {
-        // Null: a worker took it in the last moment.
+        // Null: a worker claimed it meanwhile.
         const job = await finish(context, id, null, 'cancelled', { reason: 'budget_reached' });
         if (job) ids.push(id);
       }
@@ -28,8 +28,8 @@ function asTexts(value: unknown): string[] {
 
 export interface WaitLimits {
   /**
-   * Pauses or cancels jobs that have waited for slots longer than their `limits.max_wait`. Any process may call it, at any time.
-   * @returns the ids of those that it stopped
+   * Pauses or cancels jobs that have waited for slots longer than their `limits.max_wait`. Any process may call it at any time.
+   * @returns the ids of the jobs that it stopped
    */
   expireWaiting(): Promise<string[]>;
 }

@@ -1,4 +1,4 @@
-/** Who offers slots: what is known of workers and pools. */
+/** Records of workers and pools. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
@@ -11,7 +11,7 @@ const LEASE_MS = 60_000;
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-/** A store and its workers, by name and slots. */
+/** Opens a store with workers, given by name and slots. */
 async function pool(t: Test, workers: Record<string, number>): Promise<JobStorePort> {
   const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
   t.teardown(() => store.close());
@@ -20,7 +20,7 @@ async function pool(t: Test, workers: Record<string, number>): Promise<JobStoreP
   return store;
 }
 
-t.test('a worker is known from its announcement until its time is up or it leaves', async (t) => {
+t.test('a worker is listed from its announcement until it expires or leaves', async (t) => {
   const store = await pool(t, { a: 4 });
   await store.announceWorker(testWorker('b', 2, { pool: 'other', draining: true }), LEASE_MS);
   await store.announceWorker(testWorker('c', 1), 1);
@@ -46,7 +46,7 @@ t.test('a worker is known from its announcement until its time is up or it leave
   t.ok(seen && !Number.isNaN(Date.parse(seen.last_seen)));
 });
 
-t.test('what a worker computes with is known', async (t) => {
+t.test('the numerics fingerprint and the GPUs of a worker are listed', async (t) => {
   const store = await pool(t, {});
   const computes = {
     numerics: 'cuda-sm90/1',

@@ -4,7 +4,7 @@ import { jobKey, redisCall, type StoreContext, untilUnchanged } from '../core/co
 import type { PoolPlaces, PoolRecord, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
 import { inPairs, placeOf, readSnapshot } from './scheduling.js';
 
-/** A pool as read_pools.lua answers it. */
+/** A pool in the reply of read_pools.lua. */
 type RawPool = [name: string, running: number, waiting: number, avoided: string[], ...workers: RawWorker[]];
 export type RawWorker = [record: string, seen_at: string, used: number, draining: number, retiring: number];
 
@@ -51,7 +51,7 @@ export function poolPlaces(context: StoreContext): PoolPlaces {
   };
 }
 
-/** All pools that have a worker or a job, or one, which may have neither. */
+/** Reads all pools that have a worker or a job, or one pool, which may have neither. */
 export async function readPools({ commands }: StoreContext, pool?: string): Promise<RawPool[]> {
   return (await commands.run('read_pools', { pool })) as RawPool[];
 }
@@ -61,10 +61,10 @@ function poolOf([name, running, waiting, avoided, ...workers]: RawPool): PoolRec
   return { name, running, waiting, workers: workers.map((worker) => workerOf(worker, pairs)) };
 }
 
-/** A worker that another one could not reach, or that could not reach it. */
+/** A worker with a failed connection to or from another worker. */
 type Avoided = { id: string } & WorkerRecord['avoided'][number];
 
-/** Each pair twice, from either side. */
+/** Returns each pair twice, once per worker. */
 function avoidedOf(flat: readonly string[]): Avoided[] {
   return inPairs(flat).flatMap(([text, until_ms]) => {
     const [first, second, job_id] = JSON.parse(text) as [string, string, string];
@@ -86,7 +86,7 @@ function workerOf(
   return { ...worker, draining: draining === 1, used_slots, avoided, last_seen };
 }
 
-/** What a rank may have on whichever of its GPUs it comes to; undefined where ranks run on the CPU. */
+/** Returns the memory available to a rank on any GPU of the worker; undefined where ranks run on the CPU. */
 function leastMemory({ gpus }: WorkerAnnouncement): number | undefined {
   const healthy = gpus.filter(({ problem }) => problem === null);
   if (gpus.length === 0) return undefined;

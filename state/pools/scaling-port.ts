@@ -1,62 +1,62 @@
-/** The port of whoever gives pools their machines: what is asked for, and how a machine is taken out of use. */
+/** The port of the autoscaler: demand of pools, and removal of machines. */
 
-/** What one job asks of its pool, in ranks. */
+/** Demand of one job on its pool, in ranks. */
 export interface JobDemandRecord {
   id: string;
   project: string;
   priority: number;
-  /** Fewest and most that it would run on now, and what its number has to be a multiple of. */
+  /** Minimum and maximum number of ranks that it would run on now, and the divisor of that number. */
   need: number;
   want: number;
   multiple: number;
-  /** What it has; 0 for one that waits. */
+  /** Ranks that it holds; 0 for a waiting job. */
   held: number;
 }
 
-/** An agent that is alive. */
+/** A live worker. */
 export interface WorkerUse {
   id: string;
-  /** The machine that it runs on; null where it was not told. */
+  /** Machine that it runs on; null when unknown. */
   machine: string | null;
-  /** The scope of bit-exactness of its ranks; those of one job have the same. */
+  /** Numerics fingerprint of its ranks; all ranks of a job have the same. */
   numerics: string | null;
   slots: number;
-  /** Slots that no job holds and new work may have. */
+  /** Slots that no job holds and new work may use. */
   free: number;
-  /** Whether a job holds places on it. */
+  /** True when a job holds slots on it. */
   busy: boolean;
-  /** Nothing new begins on it. */
+  /** It receives no new work. */
   draining: boolean;
-  /** Because `retireWorkers` was called for it. */
+  /** Draining because of a call of `retireWorkers`. */
   retiring: boolean;
 }
 
 export interface PoolDemand {
   name: string;
-  /** Those with ranks, then those that wait or will after a pause, by when they began to. */
+  /** Jobs that hold ranks, then waiting and delayed jobs by the beginning of their wait. */
   jobs: JobDemandRecord[];
   workers: WorkerUse[];
-  /** Most ranks of the projects of `jobs` that have such a quota. */
+  /** Quota of ranks of each project in `jobs` that has one. */
   quotas: Record<string, number>;
 }
 
 export type LeadResult = { leads: true; memory: string } | { leads: false; holder: string };
 
 export interface Scaling {
-  /** What pools ask for now, in the order of their names. A worker may be seen a moment later than the jobs. */
+  /** Reads the demand of pools, sorted by name. A worker's state may be read a moment later than the jobs. */
   readDemand(pools: readonly string[]): Promise<PoolDemand[]>;
   /**
-   * From now on nothing new begins on any of the workers, if nothing runs on any of them. All or none, in one step.
-   * @returns those that are busy; empty: all are retired. Workers that are not known are neither
+   * Stops new work on all of the workers if none of them is busy. All or none, atomically.
+   * @returns the busy workers; empty: all are retired. Unknown workers are neither
    */
   retireWorkers(workerIds: readonly string[]): Promise<string[]>;
   /**
-   * Takes or keeps an office that one program at a time has, for `ttlMs`; 0 gives it up.
-   * @param memory what its holder remembers, for whoever has it next; undefined leaves it as it is
+   * Acquires or renews a leader lock for `ttlMs`; 0 releases it.
+   * @param memory state of the leader, which the next leader receives; undefined keeps the present one
    */
   lead(office: string, holder: string, ttlMs: number, memory?: string): Promise<LeadResult>;
-  /** Everything on a machine was handed back, and it may be ended. Remembered for a day. */
+  /** Records that a machine is drained and may be terminated. Kept for a day. */
   reportDrained(machine: string): Promise<void>;
-  /** Machines of which that was said. */
+  /** Lists drained machines. */
   drainedMachines(): Promise<string[]>;
 }

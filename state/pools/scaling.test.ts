@@ -1,4 +1,4 @@
-/** What an autoscaler reads, and how it takes a machine out of use without taking anything from a job. */
+/** Demand that an autoscaler reads, and removal of a machine without preempting a job. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { startTestRedis } from '../../platform/testing/redis.js';
@@ -15,7 +15,7 @@ const demandOf = async ({ store }: TestPool) => {
   return pool;
 };
 
-t.test('jobs that hold ranks and jobs that wait, in order, with workers and quotas', async (t) => {
+t.test('jobs that hold ranks and waiting jobs, in order, with workers and quotas', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4, b: 2 });
   await pool.store.announceWorker(testWorker('c', 2, { machine: 'i-1', draining: true }), LEASE_MS);
   await pool.store.putQuota('small', { max_jobs: null, max_ranks: 6, max_storage_bytes: null });
@@ -67,7 +67,7 @@ t.test('jobs that hold ranks and jobs that wait, in order, with workers and quot
   t.same(await pool.store.readDemand(['none']), [{ name: 'none', jobs: [], workers: [], quotas: {} }]);
 });
 
-t.test('a job that waits, or will after a pause, is wanted once, as its document says now', async (t) => {
+t.test('a waiting or delayed job is listed once, with its current document', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4 });
   const job = await pool.job({ min: 3 });
   await pool.claim(job, 1);
@@ -85,7 +85,7 @@ t.test('a job that waits, or will after a pause, is wanted once, as its document
   t.same((await demandOf(pool)).jobs, []);
 });
 
-t.test('on GPUs a job needs as many ranks as fit on those that are there', async (t) => {
+t.test('on GPUs a job needs as many ranks as its memory requires on the available GPUs', async (t) => {
   const pool = await TestPool.open(t, server, {});
   const gpu = (id: string, gib: number) =>
     pool.announce(id, 1, { gpus: [testGpu(id, { memory_bytes: gib * 2 ** 30 })] });
@@ -100,7 +100,7 @@ t.test('on GPUs a job needs as many ranks as fit on those that are there', async
   t.match((await demandOf(pool)).jobs, [{ need: 1, want: 4 }]);
 });
 
-t.test('workers are retired all or none, and never one that has something to do', async (t) => {
+t.test('workers are retired all or none, and never a busy one', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4, b: 4 });
   const job = await pool.job({ min: 2 });
   t.same(await pool.places(job), { a: 2 });
@@ -112,9 +112,9 @@ t.test('workers are retired all or none, and never one that has something to do'
     { id: 'b', busy: false, draining: true, retiring: true },
   ]);
   const wide = await pool.job({ min: 3 });
-  t.equal(await pool.places(wide), null, 'nothing new begins there');
+  t.equal(await pool.places(wide), null, 'no new work begins on retired workers');
   await pool.announce('b', 4);
-  t.equal(await pool.places(wide), null, 'whatever it says of itself');
+  t.equal(await pool.places(wide), null, 'also after another announcement');
   await pool.store.requestCancel(wide.id);
   t.match(await pool.store.listWorkers(), [{ draining: false }, { draining: true }]);
   t.same(await pool.places(other), { a: 2 });
@@ -124,7 +124,7 @@ t.test('workers are retired all or none, and never one that has something to do'
   t.notOk((await demandOf(pool)).workers.some(({ id }) => id === 'unknown'));
 });
 
-t.test('a worker that has ranks of a job which another one leads is busy', async (t) => {
+t.test('a worker with ranks of a job that another worker leads is busy', async (t) => {
   const pool = await TestPool.open(t, server, { a: 2, b: 2 });
   const job = await pool.job({ min: 4 });
   t.same(await pool.places(job), { a: 2, b: 2 });
@@ -138,7 +138,7 @@ t.test('a worker that leads a job without places of its own is busy', async (t) 
   t.same(await pool.store.retireWorkers(['a']), ['a']);
 });
 
-t.test('an office has one holder at a time, and passes on what was remembered', async (t) => {
+t.test('a leader lock has one holder at a time, and passes on the memory', async (t) => {
   const { store } = await TestPool.open(t, server, {});
   t.same(await store.lead('o', 'one', LEASE_MS), { leads: true, memory: '' });
   t.same(await store.lead('o', 'one', LEASE_MS, 'note'), { leads: true, memory: 'note' });
@@ -149,7 +149,7 @@ t.test('an office has one holder at a time, and passes on what was remembered', 
   t.same(await store.lead('o', 'one', LEASE_MS), { leads: true, memory: 'note' });
 });
 
-t.test('machines that may end are remembered', async (t) => {
+t.test('drained machines are remembered', async (t) => {
   const { store } = await TestPool.open(t, server, {});
   t.same(await store.drainedMachines(), []);
   await store.reportDrained('i-1');

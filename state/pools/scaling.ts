@@ -46,7 +46,7 @@ export function scaling(context: StoreContext): Scaling {
 async function readDemand(context: StoreContext, name: string): Promise<PoolDemand> {
   const { snapshot, delayed } = await readSnapshot(context, name);
   const [[, , , , ...workers] = []] = await readPools(context, name);
-  // By turns, about: whose turn it is among projects is decided when there are slots.
+  // Approximate order: fair share among projects is decided when slots are free.
   const waiting = [...snapshot.waiting, ...delayed].sort((a, b) => a.queued_at - b.queued_at);
   const jobs = [
     ...snapshot.running.map((job) => ({ ...job, held: countRanks(job.placements) })),

@@ -1,4 +1,4 @@
-/** What a decision of the scheduler does to jobs and slots, and when it is refused. What is decided: scheduler/. */
+/** Effects of a scheduler's decision on jobs and slots, and its refusal. scheduler/ tests the decisions themselves. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Job } from '../../contracts/index.js';
@@ -17,24 +17,24 @@ t.teardown(() => server.stop());
 const open = (t: Test, workers: Record<string, number> = { a: 2 }, numerics: Record<string, string> = {}) =>
   TestPool.open(t, server, workers, numerics);
 
-/** Entries of the outbox, as text. */
+/** Returns the entries of the outbox as text. */
 async function outbox(pool: TestPool): Promise<string[]> {
   return (await pool.redis.xrange(pool.key('outbox'), '-', '+')).map(([, fields]) => fields.join(' '));
 }
 
 const begun = async (pool: TestPool) => (await pool.decide()).starts.map(({ job_id }) => job_id);
 
-t.test('a job that begins holds its slots, and its leader is told', async (t) => {
+t.test('a job that begins holds its slots, and its leader is notified', async (t) => {
   const pool = await open(t, { a: 2, b: 4 });
   const job = await pool.job({ min: 5 });
-  t.same(await outbox(pool), [], 'a job that waits is told to nobody');
+  t.same(await outbox(pool), [], 'no worker is notified of a waiting job');
   t.same(await begun(pool), [job.id]);
   t.same(await outbox(pool), [`job_id ${job.id} attempt 1 worker_id b`]);
   t.same(await pool.used(), { a: 1, b: 4 });
   t.match(await pool.store.getJob(job.id), { state: 'queued', queue_position: null, epoch: 0 });
   const claim = (worker: string, attempt = 1) =>
     pool.store.claimAttempt(job.id, attempt, worker, LEASE_MS, { allocated: true });
-  t.match(await claim('a'), { granted: false, code: 'attempt_superseded' }, 'it is for its leader');
+  t.match(await claim('a'), { granted: false, code: 'attempt_superseded' }, 'only its leader may claim it');
   t.match(await claim('b'), {
     granted: true,
     job: { epoch: 1 },
@@ -49,7 +49,7 @@ t.test('a job that begins holds its slots, and its leader is told', async (t) =>
   t.same(await pool.used(), { a: 0, b: 0 });
 });
 
-t.test('jobs that wait say so, and have what others give back', async (t) => {
+t.test('waiting jobs have that state, and get the slots that others release', async (t) => {
   const pool = await open(t);
   const [first, second] = [await pool.job({ min: 2 }), await pool.job({ min: 2 })];
   t.same(await pool.places(first), { a: 2 });
@@ -65,14 +65,14 @@ t.test('jobs that wait say so, and have what others give back', async (t) => {
   t.match(await pool.store.listPools(), [{ running: 1, waiting: 0 }]);
 });
 
-t.test('a hundred and fifty jobs that can run nowhere hold up nobody', async (t) => {
+t.test('a hundred and fifty jobs that can run nowhere do not block others', async (t) => {
   const pool = await open(t);
   for (let i = 0; i < 150; i += 1) await pool.job({ min: 8, priority: 1 });
   const small = await pool.job();
   t.same(await begun(pool), [small.id]);
 });
 
-t.test('an allocation that is not claimed is taken back, and the job keeps its turn', async (t) => {
+t.test('an unclaimed allocation is taken back, and the job keeps its turn', async (t) => {
   const ends: Record<string, (pool: TestPool, job: Job) => Promise<unknown>> = {
     'in time': (pool, job) => pool.redis.hset(pool.key(`job:${job.id}`), 'granted_until', '1'),
     'since its leader leaves': (pool) => pool.announce('a', 2, { draining: true }),
@@ -97,7 +97,7 @@ t.test('an allocation that is not claimed is taken back, and the job keeps its t
   }
 });
 
-t.test('whoever stops a job takes its allocation back', async (t) => {
+t.test('stopping a job takes its allocation back', async (t) => {
   for (const act of ['requestPause', 'requestCancel'] as const) {
     const pool = await open(t);
     const [job, next] = [await pool.job({ min: 2 }), await pool.job({ min: 2 })];
@@ -111,7 +111,7 @@ t.test('whoever stops a job takes its allocation back', async (t) => {
   }
 });
 
-t.test('a decision is refused once something that it depends on has changed', async (t) => {
+t.test('a decision is refused after a change of something that it depends on', async (t) => {
   const changes: Record<string, [refused: boolean, (pool: TestPool, job: Job) => Promise<unknown>]> = {
     'another decision': [true, (pool) => decide(pool.store)],
     'a new worker': [true, (pool) => pool.announce('b', 2)],
@@ -136,14 +136,14 @@ t.test('a decision is refused once something that it depends on has changed', as
   }
 });
 
-t.test('what a job wants is what its record says now', async (t) => {
+t.test('the demand of a job is that of its current record', async (t) => {
   const pool = await open(t, { a: 4 });
   const job = await pool.job({ min: 1, ranks: 1 });
   await pool.store.requestResize(job.id, 3);
   t.same(await pool.places(job), { a: 3 });
   await pool.store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'paused' });
   await pool.store.resumeJob(job.id, { ranks: 2 });
-  t.same(await pool.places(job), { a: 2 }, 'who resumes a job may say on how many ranks');
+  t.same(await pool.places(job), { a: 2 }, 'resuming may change the number of ranks');
   await pool.store.releaseAttempt(job.id, executionAt(job.id, 2), { to: 'queued' });
   t.same(await pool.places(job), { a: 2 });
 });
@@ -165,13 +165,13 @@ t.test('slots are held exactly as long as the lease', async (t) => {
   const lost = await pool.job({ min: 2 });
   t.ok(await pool.claim(lost, 20));
   await sleep(25);
-  t.same(await pool.used(), { a: 0 }, 'of a worker that was killed');
+  t.same(await pool.used(), { a: 0 }, 'slots of a killed worker');
   t.same(await pool.store.requeueAbandoned(0), [lost.id]);
   t.match(await pool.store.getJob(lost.id), { state: 'queued', reason: 'heartbeat_lost', attempt: 2 });
   t.same(await pool.places(lost), { a: 2 });
 });
 
-t.test('a delayed job begins to wait when it is due, and its pool knows when that is', async (t) => {
+t.test('a delayed job begins to wait when it is due, and its pool has that time', async (t) => {
   const pool = await open(t);
   const job = await pool.job();
   await pool.claim(job);
@@ -184,7 +184,7 @@ t.test('a delayed job begins to wait when it is due, and its pool knows when tha
   t.same(await pool.places(job), { a: 1 });
 });
 
-t.test('a job that waits goes on waiting though the clock is set back', async (t) => {
+t.test('a job keeps waiting when the clock is set back', async (t) => {
   const pool = await open(t);
   const job = await pool.job();
   await pool.age(job, -60);
@@ -192,7 +192,7 @@ t.test('a job that waits goes on waiting though the clock is set back', async (t
   t.same(await pool.places(job), { a: 1 });
 });
 
-t.test('jobs are asked for room, and told when nobody needs it any more', async (t) => {
+t.test('preemption requests are made, and withdrawn when no job needs them any more', async (t) => {
   const ends: Record<string, (pool: TestPool, next: Job) => Promise<unknown>> = {
     cancelled: (pool, next) => pool.store.requestCancel(next.id),
     paused: (pool, next) => pool.store.requestPause(next.id),
@@ -217,7 +217,7 @@ t.test('jobs are asked for room, and told when nobody needs it any more', async 
   }
 });
 
-t.test('a job that was asked gives what it was asked for', async (t) => {
+t.test('a job that receives a preemption request releases the requested slots', async (t) => {
   const pool = await open(t, { a: 6 });
   const [old, young] = [await pool.job({ min: 1, ranks: 3 }), await pool.job({ min: 2, ranks: 3 })];
   for (const job of [old, young]) await pool.places(job);
@@ -226,11 +226,11 @@ t.test('a job that was asked gives what it was asked for', async (t) => {
   t.same([await pool.ask(old), await pool.ask(young)].sort(), [2, 2]);
   for (const job of [old, young])
     t.same(await pool.store.adjustPlaces(job.id, executionAt(job.id, 1)), [{ worker_id: 'a', slots: 2 }]);
-  t.equal(await pool.ask(old), null, 'who gave is not asked again');
+  t.equal(await pool.ask(old), null, 'a job that has shrunk gets no further request');
   t.same(await pool.places(next), { a: 2 });
 });
 
-t.test('a running job gets free slots, after a while, and at once when a person wants it', async (t) => {
+t.test('a running job gets free slots after a while, and at once when a user requests them', async (t) => {
   const pool = await open(t, { a: 4 });
   const job = await pool.job({ min: 1, ranks: 1 });
   t.same(await pool.places(job), { a: 1 });
@@ -242,13 +242,13 @@ t.test('a running job gets free slots, after a while, and at once when a person 
   t.match((await pool.decide(HOUR_MS)).growth, [{ job_id: job.id }]);
   while (told.at(-1) !== 2) await new Promise((done) => setImmediate(done));
   await pool.redis.hset(pool.key(`job:${job.id}`), 'requested_ranks', '4');
-  t.same((await pool.decide(HOUR_MS)).growth, [], 'it has got some a moment ago');
+  t.same((await pool.decide(HOUR_MS)).growth, [], 'it grew a moment ago');
   t.match((await pool.decide(0)).growth, [{ job_id: job.id }]);
   t.equal((await pool.store.renewLease(job.id, executionAt(job.id, 1), LEASE_MS)).held_ranks, 4);
   t.same(await pool.used(), { a: 4 });
 });
 
-t.test('slots on a worker that is gone or leaves are replaced, or the job goes back', async (t) => {
+t.test('slots on a worker that is gone or leaves are replaced, or the job is released', async (t) => {
   const pool = await open(t, { a: 2, b: 1, c: 1 });
   const job = await pool.job({ min: 3, ranks: 3 });
   t.same(await pool.places(job), { a: 2, b: 1 });
@@ -272,7 +272,7 @@ t.test('slots on a worker that is gone or leaves are replaced, or the job goes b
 });
 
 t.test(
-  'workers that could not reach each other are not given to the job together, for a while',
+  'workers that could not connect to each other are not allocated to the job together, for a while',
   async (t) => {
     const pool = await open(t, { a: 2, b: 2, c: 2 });
     const job = await pool.job({ min: 4 });
@@ -299,14 +299,14 @@ t.test(
       reason: 'node_lost',
       avoid: { pair: ['a', 'c'], ms: HOUR_MS },
     });
-    t.same(await pool.places(job), { b: 2, c: 2 }, 'the one that reaches nobody is left out');
+    t.same(await pool.places(job), { b: 2, c: 2 }, 'the worker without a connection to another is left out');
     await pool.store.releaseAttempt(job.id, executionAt(job.id, 3), {
       to: 'queued',
       reason: 'node_lost',
       avoid: { pair: ['b', 'c'], ms: 1 },
     });
     await sleep(5);
-    t.same(await pool.places(job), { b: 2, c: 2 }, 'the time is over');
+    t.same(await pool.places(job), { b: 2, c: 2 }, 'the time has passed');
     t.same(
       await ofPool(),
       [
@@ -320,12 +320,12 @@ t.test(
         ['b', [['a', job.id]]],
         ['c', [['a', job.id]]],
       ],
-      'it is over in the list, too',
+      'it is removed from the list, too',
     );
   },
 );
 
-t.test('GPUs are large enough, as the record says', async (t) => {
+t.test('GPUs have enough memory for the job, according to the record', async (t) => {
   const pool = await open(t, {});
   const gpus = (id: string, sizes: number[]) =>
     pool.announce(id, sizes.length, {
@@ -336,7 +336,7 @@ t.test('GPUs are large enough, as the record says', async (t) => {
   const job = await pool.job({ min: 1, ranks: 2 });
   const key = pool.key('pool:default:waiting-jobs');
   const demand = JSON.parse((await pool.redis.hget(key, job.id)) ?? '');
-  t.equal(JSON.parse(demand.gpu_bytes).length, 8, 'what a rank needs is known from the beginning');
+  t.equal(JSON.parse(demand.gpu_bytes).length, 8, 'the memory of a rank is known from the beginning');
   const sizes = JSON.stringify([
     [1, 60 * GIB],
     [2, 30 * GIB],
@@ -347,7 +347,7 @@ t.test('GPUs are large enough, as the record says', async (t) => {
   t.same(await pool.places(job), { large: 2 });
 });
 
-t.test('whoever decides is told of every change that may let a job begin', async (t) => {
+t.test('the scheduler is notified of every change that may let a job begin', async (t) => {
   const pool = await open(t);
   const told: (string | null)[] = [];
   const unwatch = await pool.store.watchPools((name) => told.push(name));
@@ -380,7 +380,7 @@ t.test('workers that are gone are listed until their queues were removed', async
   await pool.store.readSnapshot('default', 0);
   t.same((await pool.store.goneWorkers()).sort(), ['a', 'b']);
   await pool.announce('b', 1);
-  t.same(await pool.store.goneWorkers(), ['a'], 'one that comes back is not gone');
+  t.same(await pool.store.goneWorkers(), ['a'], 'a worker that returns is not gone');
   await pool.store.forgetGoneWorkers(['a']);
   t.same(await pool.store.goneWorkers(), []);
 });

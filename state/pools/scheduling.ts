@@ -10,12 +10,12 @@ import { nowText, redisCall, type StoreContext } from '../core/context.js';
 import type { Place } from './pools-port.js';
 import type { PoolSnapshot, Scheduling } from './scheduling-port.js';
 
-/** Delayed jobs that begin to wait in one call; the others do in the next. */
+/** Delayed jobs that begin to wait per call; the rest follow in the next call. */
 const DUE_BATCH = 1000;
-/** Workers that are gone, of which one call tells. */
+/** Workers that one call of `goneWorkers` returns at most. */
 const GONE_BATCH = 100;
 
-/** What read_snapshot.lua answers. */
+/** Reply of read_snapshot.lua. */
 type RawSnapshot = [
   version: string,
   now: string,
@@ -26,7 +26,7 @@ type RawSnapshot = [
 ];
 type RawWorker = [id: string, slots: number, draining: number, group: string, gpu_bytes: string];
 
-/** HOLDER_FIELDS of include/pool.lua. */
+/** HOLDER_FIELDS of core/commands/pool.lua. */
 const HOLDER_FIELDS = [
   'lease_until',
   'granted_to',
@@ -51,7 +51,7 @@ type DemandText = Record<
   string
 >;
 type Holder = Record<(typeof HOLDER_FIELDS)[number], string>;
-/** What describe_waiting of include/state.lua writes. */
+/** Fields that describe_waiting of core/commands/state.lua writes. */
 type Waiting = DemandText &
   Pick<Holder, 'project' | 'priority' | 'avoided'> & { queued_at: number; delayed: boolean };
 
@@ -81,7 +81,7 @@ export function scheduling(context: StoreContext): Scheduling {
   };
 }
 
-/** A pool as the scheduler sees it. @param growIntervalMs as in `Scheduling.readSnapshot` */
+/** Returns the scheduler's view of a pool. @param growIntervalMs as in `Scheduling.readSnapshot` */
 export async function readSnapshot(
   { commands }: StoreContext,
   pool: string,
@@ -165,7 +165,7 @@ function waitingOf(id: string, job: Waiting, now: number): WaitingJob {
   };
 }
 
-/** `requested` ranks, or fewer, but not below the document's minimum; always whole sets of experts. */
+/** Returns the demand: `requested` ranks, or fewer, but not below the document's minimum; always whole sets of experts. */
 function demandOf({ ranks_min, ranks_most, ranks_multiple, requested_ranks, gpu_bytes }: DemandText): Demand {
   const multiple = Number(ranks_multiple);
   const most = Math.min(Number(requested_ranks), Number(ranks_most));
@@ -188,7 +188,7 @@ function avoidOf(text: string | undefined, now: number): WaitingJob['avoid'] {
 function servedOf(flat: readonly string[]): Map<string, Map<string, number>> {
   const served = new Map<string, Map<string, number>>();
   for (const [name, at] of inPairs(flat)) {
-    // A project's name has no spaces.
+    // Project names contain no spaces.
     const space = name.indexOf(' ');
     const [project, group] = [name.slice(0, space), name.slice(space + 1)];
     served.set(project, (served.get(project) ?? new Map<string, number>()).set(group, Number(at)));
@@ -196,7 +196,7 @@ function servedOf(flat: readonly string[]): Map<string, Map<string, number>> {
   return served;
 }
 
-/** Names and values of a flat reply of Redis. */
+/** Returns the pairs of names and values of a flat reply. */
 export function inPairs(flat: readonly string[]): [string, string][] {
   return Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i] ?? '', flat[2 * i + 1] ?? '']);
 }

@@ -1,50 +1,50 @@
 /**
- * The rendezvous of agents that run the ranks of one job together. The agent that holds the job's lease leads; it seals a
- * world, the members find it here, and from then on they talk to the leader directly.
+ * The rendezvous of workers that run the ranks of one job together. The worker that holds the job's lease leads. It seals a world, the
+ * members find it here, and from then on they talk to the leader directly.
  *
- * A world is sealed in one step and never changes: other members, or the same ones once more, are another world. It counts
- * as long as the leader's execution and lease last, and until another one is sealed or it is closed.
+ * A world is sealed atomically and never changes: other members, or the same ones again, are another world. It is valid as long as the
+ * leader's execution and lease last, and until another one is sealed or it is closed.
  */
 import type { Execution } from '../../contracts/execution.js';
 import type { Unsubscribe } from '../core/subscriptions.js';
 
-/** An agent of a world and the ranks that it runs. */
+/** A worker of a world and the ranks that it runs. */
 export interface WorldMember {
   worker_id: string;
   ranks: number[];
 }
 
 export interface WorldPlan {
-  /** Random; tells this world from all others. */
+  /** Random; identifies this world. */
   world_id: string;
-  /** Random and secret: who knows it is a member, or the leader. */
+  /** Random and secret: proves membership to the leader and leadership to members. */
   token: string;
-  /** Where members reach the leader. */
+  /** Address at which members reach the leader. */
   leader: { worker_id: string; address: string; port: number };
-  /** All agents but the leader. */
+  /** All workers but the leader. */
   members: WorldMember[];
 }
 
 export interface SealedWorld extends WorldPlan {
   job_id: string;
   execution: Execution;
-  /** Counts the worlds of the job, over all epochs. */
+  /** Number of the world within the job, over all epochs. */
   generation: number;
 }
 
 export interface WorldRendezvous {
   /**
-   * Makes a plan the job's world and tells its members. Repeating it with the same plan changes nothing.
+   * Makes a plan the job's world and notifies its members. Repeating it with the same plan changes nothing.
    * @throws `stale_epoch`, `job_final`, `job_not_found`
    */
   sealWorld(jobId: string, execution: Execution, plan: WorldPlan): Promise<SealedWorld>;
-  /** The world has ended. Nothing happens when it is not the job's world any more. */
+  /** Ends a world. Does nothing when it is no longer the job's world. */
   closeWorld(jobId: string, worldId: string): Promise<void>;
-  /** The worlds that count now and have the worker as a member. */
+  /** Returns the valid worlds that have the worker as a member. */
   findWorlds(workerId: string): Promise<SealedWorld[]>;
   /**
-   * Calls back when there may be a new world for the worker, and when such a message may have been lost. Only a hint:
-   * `findWorlds` says what there is.
+   * Calls back when there may be a new world for the worker, and when such a message may have been lost. Only a hint: `findWorlds`
+   * returns the worlds.
    */
   watchWorlds(workerId: string, onChange: () => void): Promise<Unsubscribe>;
 }

@@ -1,4 +1,4 @@
-/** The rendezvous: who may seal a world, how long it counts, and who hears of it. */
+/** The rendezvous: sealing a world, its validity, and the notification of members. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { startTestRedis } from '../../platform/testing/redis.js';
@@ -35,7 +35,7 @@ const plan = (world_id: string, ...members: string[]): WorldPlan => ({
   members: members.map((worker_id, i) => ({ worker_id, ranks: [i + 1] })),
 });
 
-t.test('members find the world that was sealed, others nothing', async (t) => {
+t.test('members find the sealed world, other workers find none', async (t) => {
   const store = await freshStore(t);
   const { id, execution } = await claimed(store, 'leader');
   const sealed = await store.sealWorld(id, execution, plan('w1', 'a', 'b'));
@@ -45,7 +45,7 @@ t.test('members find the world that was sealed, others nothing', async (t) => {
   t.strictSame(await store.findWorlds('leader'), []);
 });
 
-t.test('a world is sealed once; the next one takes its place and its members', async (t) => {
+t.test('a world is sealed once; the next one replaces it and its members', async (t) => {
   const store = await freshStore(t);
   const { id, execution } = await claimed(store, 'leader');
   const first = await store.sealWorld(id, execution, plan('w1', 'a', 'b'));
@@ -59,7 +59,7 @@ t.test('a world is sealed once; the next one takes its place and its members', a
   t.strictSame(await store.findWorlds('a'), []);
   t.strictSame(await store.findWorlds('b'), [second]);
   await store.closeWorld(id, 'w1');
-  t.strictSame(await store.findWorlds('b'), [second], 'the end of an older world is no news');
+  t.strictSame(await store.findWorlds('b'), [second], 'the end of an older world changes nothing');
   await store.closeWorld(id, 'w2');
   t.strictSame(await store.findWorlds('b'), []);
 });
@@ -73,14 +73,14 @@ t.test('a world ends with the epoch and the lease of its leader', async (t) => {
   await t.rejects(store.sealWorld(id, execution, plan('w2', 'a')), { code: 'stale_epoch' });
   await store.sealWorld(id, next, plan('w3', 'a'));
   await store.releaseAttempt(id, next, { to: 'queued' });
-  t.strictSame(await store.findWorlds('a'), [], 'nobody leads');
+  t.strictSame(await store.findWorlds('a'), [], 'no worker leads the job');
 
   const short = await claimed(store, 'leader', 0);
   await store.sealWorld(short.id, short.execution, plan('w4', 'a'));
-  t.strictSame(await store.findWorlds('a'), [], 'the lease ran out');
+  t.strictSame(await store.findWorlds('a'), [], 'the lease has expired');
 });
 
-t.test('a member hears of a new world', async (t) => {
+t.test('a member is notified of a new world', async (t) => {
   const store = await freshStore(t);
   const { id, execution } = await claimed(store, 'leader');
   let heard: () => void = () => undefined;

@@ -28,7 +28,7 @@ export function worldRendezvous({ commands, subscriptions, prefix }: StoreContex
   };
 }
 
-/** Job, execution, generation and plan, as find_worlds.lua gives them. */
+/** Job, execution, generation and plan in the reply of find_worlds.lua. */
 type WorldReply = [string, Execution, string, string];
 
 function worldOf([job_id, execution, generation, plan]: WorldReply): SealedWorld {

@@ -31,7 +31,7 @@ function copyOf({ source, format, bytes }: Dataset): string | undefined {
   return source ? fieldOf({ ...source, format, bytes }) : undefined;
 }
 
-/** A server that gives objects no ETag doesn't say when one has changed. */
+/** Without an ETag a change of the object cannot be detected. */
 function fieldOf({ uri, etag, bytes, format }: DatasetCopyKey): string | undefined {
   return etag === '' ? undefined : `${format} ${bytes} ${etag} ${uri}`;
 }

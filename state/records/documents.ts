@@ -3,32 +3,33 @@ import { indexKey, namedIndex, redisCall, type StoreContext, untilUnchanged } fr
 import { readPage } from '../core/listing.js';
 import type { NamedPageRequest } from '../core/paging.js';
 
-/** What `put_document` is told besides of where a record comes from. */
+/** Origin of a record, as `put_document` stores it. */
 export interface Origin {
   copy_of?: string | undefined;
   upload_id?: string | undefined;
 }
 
-/** After that an upload is gone, and its id is not used again. */
+/** Lifetime of an upload; afterwards its id is not used again. */
 const UPLOAD_KEPT_MS = 7 * 86_400_000;
 
-/** Records that are JSON and listed by their id. */
+/** JSON records that are listed by id. */
 export interface Documents<T> {
   /**
-   * False when it is of an upload of which a dataset was made before.
+   * Stores a record. Returns false when it comes from an upload that was already made a dataset.
    * @throws `storage_quota_exceeded`
    */
   put(document: T, more?: Origin): Promise<boolean>;
-  /** Null when there is none. */
+  /** Returns a record; null when it does not exist. */
   get(id: string): Promise<T | null>;
-  /** Makes of it what `change` makes of it, which may be asked more than once. Null when there is none. */
+  /** Replaces a record with the result of `change`, which may be called more than once. Returns null when it does not exist. */
   update(id: string, change: (before: T) => T): Promise<T | null>;
-  /** Those of one project, newest first. */
+  /** Lists the records of one project, newest first. */
   list(page?: NamedPageRequest): Promise<Page<T>>;
 }
 
 /**
- * @param kind begins their keys; see core/commands/job.lua
+ * Returns the access to the records of one kind.
+ * @param kind prefix of their keys; see core/commands/job.lua
  */
 export function documents<T extends { id: string; project: string; name: string; bytes: number }>(
   context: StoreContext,

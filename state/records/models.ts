@@ -34,7 +34,7 @@ export function modelRecords(context: StoreContext): ModelRecords {
 }
 
 function copyOf({ model_type, digest, source }: Model): string | undefined {
-  // A tokenizer alone is known by its content: equal ones lie in many buckets.
+  // A tokenizer without a model is identified by its content: equal ones exist in many buckets.
   return model_type === null ? tokenizerField(digest) : source && fieldOf(source);
 }
 
@@ -42,7 +42,7 @@ function tokenizerField(digest: string): string {
   return `tokenizer ${digest}`;
 }
 
-/** A server that gives objects no ETag doesn't say when one has changed. */
+/** Without a version a change of the folder cannot be detected. */
 function fieldOf({ uri, version }: ModelCopyKey): string | undefined {
   return version === undefined ? undefined : `model ${version} ${uri}`;
 }

@@ -1,8 +1,8 @@
-/** The ports of what is not a job: datasets, models and API keys. */
+/** The ports of datasets and models. */
 import type { Dataset, Model, Page } from '../../contracts/index.js';
 import type { NamedPageRequest } from '../core/paging.js';
 
-/** An object as it was when a dataset was copied from it. */
+/** Version of an object from which a dataset is copied. */
 export interface DatasetCopyKey {
   uri: string;
   etag: string;
@@ -12,42 +12,53 @@ export interface DatasetCopyKey {
 
 export interface DatasetRecords {
   /**
-   * Records it. Of a complete upload, with `upload_id`, it takes over the storage that was reserved, and is recorded once.
-   * @returns false when a dataset was recorded for the upload before, which may be deleted by now: nothing is changed then
+   * Records a dataset. For a complete upload, with `upload_id`, it takes over the reserved storage and is recorded once.
+   * @returns false, without a change, when a dataset was recorded for the upload before; it may have been deleted since
    * @throws `storage_quota_exceeded`
    */
   putDataset(dataset: Dataset, options?: { upload_id?: string }): Promise<boolean>;
   getDataset(datasetId: string): Promise<Dataset | null>;
-  /** Makes of it what `change` makes of it, which may be asked more than once: id, project and bytes stay. Null when it is unknown. */
+  /**
+   * Replaces a dataset with the result of `change`, which may be called more than once; id, project and bytes stay. Returns null when
+   * unknown.
+   */
   updateDataset(datasetId: string, change: (before: Dataset) => Dataset): Promise<Dataset | null>;
-  /** The first dataset of the project that was copied from the object as it is; null for none, and for an object without an ETag. */
+  /**
+   * Returns the project's first dataset that was copied from this version of the object; null for none, and for an object without an
+   * ETag.
+   */
   findDatasetCopy(project: string, object: DatasetCopyKey): Promise<Dataset | null>;
-  /** Those of one project, newest first. */
+  /** Lists the datasets of one project, newest first. */
   listDatasets(page?: NamedPageRequest): Promise<Page<Dataset>>;
   /**
-   * False when it was unknown. The bytes in the object store are the caller's to delete.
+   * Removes a dataset's record; the caller deletes its bytes in the object store. Returns false when it was unknown.
    * @throws `dataset_in_use` while a job that has not ended names it
    */
   deleteDataset(datasetId: string): Promise<boolean>;
 }
 
-/** A folder as it was when a model was copied from it; without a version there is no saying. */
+/** Version of a folder from which a model is copied; without a version copies cannot be identified. */
 export type ModelCopyKey = NonNullable<Model['source']>;
 
 export interface ModelRecords {
   /** @throws `storage_quota_exceeded` */
   putModel(model: Model): Promise<void>;
   getModel(modelId: string): Promise<Model | null>;
-  /** Makes of it what `change` makes of it, which may be asked more than once: id, project and bytes stay. Null when it is unknown. */
+  /**
+   * Replaces a model with the result of `change`, which may be called more than once; id, project and bytes stay. Returns null when
+   * unknown.
+   */
   updateModel(modelId: string, change: (before: Model) => Model): Promise<Model | null>;
-  /** The first model of the project that was copied from the folder as it is; null for none, and for a folder without a version. */
+  /**
+   * Returns the project's first model that was copied from this version of the folder; null for none, and for a folder without a version.
+   */
   findModelCopy(project: string, folder: ModelCopyKey): Promise<Model | null>;
-  /** The first tokenizer of the project that was copied alone and has this content; null for none. */
+  /** Returns the project's first tokenizer with this content that was copied without a model; null for none. */
   findTokenizerCopy(project: string, digest: string): Promise<Model | null>;
-  /** Those of one project, newest first. */
+  /** Lists the models of one project, newest first. */
   listModels(page?: NamedPageRequest): Promise<Page<Model>>;
   /**
-   * False when it was unknown. The bytes in the object store are the caller's to delete.
+   * Removes a model's record; the caller deletes its bytes in the object store. Returns false when it was unknown.
    * @throws `model_in_use` while a job that has not ended begins with it
    */
   deleteModel(modelId: string): Promise<boolean>;

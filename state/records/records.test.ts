@@ -47,7 +47,7 @@ t.test('datasets', async (t) => {
   await t.rejects(store.listDatasets({ limit: 0 }), { code: 'invalid_parameter' });
 });
 
-t.test('datasets, models and keys by name and by the beginning of the id', async (t) => {
+t.test('datasets, models and keys by name and by id prefix', async (t) => {
   const store = await freshStore(t);
   const datasets = ['a', 'b', 'a'].map((name) => ({ ...testDataset(), name }));
   const models = ['a', 'b', 'a'].map((name) => ({ ...testModel(`mdl_${ulid()}`), name }));
@@ -81,7 +81,7 @@ t.test('datasets, models and keys by name and by the beginning of the id', async
   t.same((await store.listApiKeys({ name: 'after', project: 'team-b' })).data, [put]);
 });
 
-t.test('a model that was copied from a folder is found as long as it is there', async (t) => {
+t.test('a model that was copied from a folder is found while its record exists', async (t) => {
   const store = await freshStore(t);
   const source = { uri: 's3://zoo/tiny', version: `sha256:${'0'.repeat(64)}` };
   const [first, second] = [`mdl_${ulid()}`, `mdl_${ulid()}`].map((id) => ({ ...testModel(id), source }));
@@ -99,10 +99,10 @@ t.test('a model that was copied from a folder is found as long as it is there', 
   t.equal((await store.findModelCopy('default', source))?.id, second.id);
   const { version: _, ...old } = source;
   await store.putModel({ ...testModel(`mdl_${ulid()}`), source: old });
-  t.equal(await store.findModelCopy('default', old), null, 'without a version there is no saying');
+  t.equal(await store.findModelCopy('default', old), null, 'copies can not be identified without a version');
 });
 
-t.test('a tokenizer that was copied alone is found by its content, in its project', async (t) => {
+t.test('a tokenizer that was copied without a model is found by its content, in its project', async (t) => {
   const store = await freshStore(t);
   const digest = `sha256:${'2'.repeat(64)}`;
   const source = { uri: 's3://zoo/words.json', version: `sha256:${'0'.repeat(64)}` };
@@ -125,7 +125,7 @@ t.test('a tokenizer that was copied alone is found by its content, in its projec
 });
 
 t.test(
-  'each project has its own list; records of versions without projects are of the default one',
+  'each project has its own list; records of versions without projects belong to the default one',
   async (t) => {
     const store = await freshStore(t);
     const { project: _, ...old } = testDataset();
@@ -180,7 +180,7 @@ t.test('API keys', async (t) => {
   t.same((await store.listApiKeys()).data, [other]);
 });
 
-t.test('a rotation: two secrets for a while, never three', async (t) => {
+t.test('rotation: two secrets for a while, never three', async (t) => {
   const store = await freshStore(t);
   const key = await store.putApiKey('one', { name: 'ci', scopes: ['jobs:read'], project: 'team-b' });
   t.same((await store.listApiKeys({ project: 'team-b' })).data, [key]);
@@ -192,7 +192,7 @@ t.test('a rotation: two secrets for a while, never three', async (t) => {
   t.same((await store.listApiKeys({ project: 'team-b' })).data, [rotated]);
 
   await store.touchApiKey('one');
-  t.match(await store.getApiKey(key.id), { last_used_at: /^20/ }, 'the older secret is the key as well');
+  t.match(await store.getApiKey(key.id), { last_used_at: /^20/ }, 'the older secret uses the key as well');
   t.match(await store.findApiKey('one'), { last_used_at: /^20/ });
 
   await store.rotateApiKey(key.id, 'three', 60_000);
@@ -207,14 +207,14 @@ t.test('a rotation: two secrets for a while, never three', async (t) => {
   t.equal(await store.getApiKey(key.id), null);
   t.same((await store.listApiKeys({ project: 'team-b' })).data, []);
   await store.touchApiKey('five');
-  t.equal(await store.findApiKey('five'), null, 'a use that was under way does not bring it back');
+  t.equal(await store.findApiKey('five'), null, 'a use recorded after the revocation does not restore it');
   await t.rejects(store.rotateApiKey(key.id, 'six', 0), { code: 'api_key_not_found' });
   const builtin = await store.putApiKey('first', { name: 'first', scopes: ['admin'], builtin: true });
   await t.rejects(store.rotateApiKey(builtin.id, 'second', 0), { code: 'api_key_builtin' });
   t.not(await store.findApiKey('first'), null);
 });
 
-t.test('programs that start at once make one key of one secret', async (t) => {
+t.test('programs that start at the same time make one key of one secret', async (t) => {
   const store = await freshStore(t);
   const keys = await Promise.all(
     Array.from({ length: 8 }, () => store.putApiKey('the secret', { name: 'admin', scopes: ['admin'] })),

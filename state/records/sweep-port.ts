@@ -1,7 +1,7 @@
-/** What the sweep of the object store asks of the records. */
+/** Queries of the object store's sweep to the records. */
 export interface SweepGuard {
-  /** Whether the records can tell what is not needed; else why they can't. */
+  /** Returns 'ready' when the records determine which objects are unused, otherwise the reason why they do not. */
   readyForSweep(): Promise<'ready' | 'empty' | 'restoring'>;
-  /** True for one of all servers that ask in `interval_ms`. */
+  /** Returns true to one of all servers that call it within `interval_ms`. */
   takeSweepTurn(interval_ms: number): Promise<boolean>;
 }

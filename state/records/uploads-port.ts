@@ -1,15 +1,15 @@
 /**
- * Storage that uploads take which are not complete. Parts may be sent straight to the object store, where nobody counts them, so an
- * upload counts with all that it announced, from its beginning until it is a dataset, or is gone.
+ * Storage reserved for incomplete uploads. Parts may be sent straight to the object store, where they are not counted, so an upload
+ * counts with its announced size from its beginning until it is a dataset or is gone.
  */
 export interface UploadSpace {
   /**
-   * Idempotent.
+   * Reserves storage for an upload. Idempotent.
    * @throws `storage_quota_exceeded`
    */
   reserveUpload(project: string, uploadId: string, bytes: number): Promise<void>;
-  /** Counts it no longer. Idempotent; `putDataset` does it for an upload that is complete. */
+  /** Releases the reservation. Idempotent; `putDataset` does it for a complete upload. */
   releaseUpload(project: string, uploadId: string): Promise<void>;
-  /** Ids of the uploads that count. */
+  /** Lists the ids of uploads with a reservation. */
   reservedUploads(project: string): Promise<string[]>;
 }

@@ -3,7 +3,7 @@ import type { IdempotencyInput } from './repeats-port.js';
 
 export const IDEMPOTENCY_TTL_MS = 7 * 24 * 3600 * 1000;
 
-/** An idempotency key as it is kept; the key itself is free text and is kept nowhere. */
+/** Stored form of an idempotency key; the key itself is free text and is never stored. */
 export interface IdempotencyEntry {
   id: string;
   body_hash: string;
@@ -11,7 +11,7 @@ export interface IdempotencyEntry {
 }
 
 export function idempotencyEntry({ scope, key, body_hash }: IdempotencyInput): IdempotencyEntry {
-  // Hashed: the key is free text of any length, and scope and key must not run into each other.
+  // Hashed because the key is free text of any length, and scope and key must not run into each other.
   const id = createHash('sha256')
     .update(JSON.stringify([scope, key]))
     .digest('hex');

@@ -30,7 +30,7 @@ const request = (token: string, changes = {}) => ({
   ...changes,
 });
 
-t.test('a request holds its key while it runs, and leaves its answer there', async (t) => {
+t.test('a request holds its key while it runs, and stores its reply', async (t) => {
   const { store } = await freshStore(t);
   t.same(await store.beginRequest(request('a'), LEASE_MS), { state: 'begun' });
   t.same(await store.beginRequest(request('b'), LEASE_MS), { state: 'running' });
@@ -44,31 +44,35 @@ t.test('a request holds its key while it runs, and leaves its answer there', asy
   });
 });
 
-t.test('another key, or the same one elsewhere, is another request', async (t) => {
+t.test('another key, or the same key in another scope, is another request', async (t) => {
   const { store } = await freshStore(t);
   await store.beginRequest(request('a'), LEASE_MS);
   for (const changes of [{ key: 'k2' }, { scope: 'team-b:createWebhook' }, { scope: 'default:', key: 'k' }])
     t.same(await store.beginRequest(request('b', changes), LEASE_MS), { state: 'begun' });
 });
 
-t.test('a request that has changed nothing frees its key', async (t) => {
+t.test('a request that has changed nothing releases its key', async (t) => {
   const { store } = await freshStore(t);
   await store.beginRequest(request('a'), LEASE_MS);
   t.equal(await store.endRequest(request('a'), null), true);
   t.same(await store.beginRequest(request('b', { body_hash: 'h2' }), LEASE_MS), { state: 'begun' });
 });
 
-t.test('the key of a request whose server has died goes to the next one', async (t) => {
+t.test('the key of a request whose server has died goes to the next request', async (t) => {
   const { store } = await freshStore(t);
   await store.beginRequest(request('a'), 0);
   t.same(await store.beginRequest(request('b'), LEASE_MS), { state: 'begun' });
-  t.equal(await store.keepRequest(request('a'), LEASE_MS), false, 'it is not the first one any more');
+  t.equal(await store.keepRequest(request('a'), LEASE_MS), false, 'the first request has lost it');
   t.equal(await store.endRequest(request('a'), REPLY), false);
   t.equal(await store.endRequest(request('a'), null), false);
-  t.same(await store.beginRequest(request('c'), LEASE_MS), { state: 'running' }, 'the second has it');
+  t.same(
+    await store.beginRequest(request('c'), LEASE_MS),
+    { state: 'running' },
+    'the second request holds it',
+  );
 });
 
-t.test('a request that says that it is at work keeps its key', async (t) => {
+t.test('a request that renews its lease keeps its key', async (t) => {
   const { store } = await freshStore(t);
   await store.beginRequest(request('a'), 0);
   t.equal(await store.keepRequest(request('a'), LEASE_MS), true);
@@ -77,7 +81,7 @@ t.test('a request that says that it is at work keeps its key', async (t) => {
   t.same(await store.beginRequest(request('b'), LEASE_MS), { state: 'begun' });
 });
 
-t.test('answers are kept for seven days, keys as text nowhere', async (t) => {
+t.test('replies are kept for seven days, the text of keys is not stored', async (t) => {
   const { store, redis, prefix } = await freshStore(t);
   const key = 'a key that nobody may read';
   await store.beginRequest(request('a', { key }), LEASE_MS);

@@ -1,4 +1,4 @@
-/** Log lines: their place in the job's one sequence, the fence, and how many are kept. */
+/** Log lines: sequence numbers, fencing, and bounds. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { startTestRedis } from '../../platform/testing/redis.js';
@@ -30,7 +30,7 @@ const line = (message: string, rank: number | null = 0): LogInput => ({
   dropped: 0,
 });
 
-t.test('lines, events and metrics count in one sequence without gaps, whoever writes at once', async (t) => {
+t.test('concurrent lines, events and metrics count in one sequence without gaps', async (t) => {
   const { store, id } = await running(t);
   await Promise.all(
     Array.from({ length: 20 }, (_, i) => [
@@ -56,7 +56,7 @@ t.test('lines, events and metrics count in one sequence without gaps, whoever wr
   t.ok(await store.waitStream(id, null, { timeoutMs: 10 }));
 });
 
-t.test('a repeated batch adds nothing; batches of metrics count for themselves', async (t) => {
+t.test('a repeated batch adds nothing; batches of metrics are numbered separately', async (t) => {
   const { store, id } = await running(t);
   const first = await store.appendLogs(id, executionAt(id, 1), [line('1')], { batch: 1 });
   t.equal(await store.appendLogs(id, executionAt(id, 1), [line('1')], { batch: 1 }), first);
@@ -86,7 +86,7 @@ t.test('lines of an epoch that has ended are refused', async (t) => {
   t.same(await store.readStream(id, null, 10, ['log']), []);
 });
 
-t.test('the newest are kept', async (t) => {
+t.test('the newest lines are kept', async (t) => {
   const { store, id } = await running(t);
   for (let i = 0; i < LOGS_KEPT + 2_000; i += 1_000)
     await store.appendLogs(

@@ -28,7 +28,7 @@ async function setUp(t: Test) {
   return { store, start };
 }
 
-t.test('every attempt is delivered, those from before the relay as well', async (t) => {
+t.test('every attempt is delivered, including those from before the relay', async (t) => {
   const { store, start } = await setUp(t);
   const seen: OutboxEntry[] = [];
   const trace = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: null };
@@ -43,7 +43,7 @@ t.test('every attempt is delivered, those from before the relay as well', async 
   await until(() => seen.length === 2);
   t.same(seen[1], { job_id: id, attempt: 2, worker_id: 'w', trace });
   await sleep(150);
-  t.equal(seen.length, 2, 'what was acknowledged does not come again');
+  t.equal(seen.length, 2, 'an acknowledged entry is not delivered again');
 });
 
 t.test('an entry survives a relay that dies between reading and delivering', async (t) => {
@@ -51,7 +51,7 @@ t.test('an entry survives a relay that dies between reading and delivering', asy
   const jobs = [await createTestJob(store), await createTestJob(store)];
   await decide(store);
   const reached: (() => void)[] = [];
-  // Read, and then nothing any more: the process is gone.
+  // The relay has read the entry and never continues, like a dead process.
   await start(() => new Promise((resolve) => reached.push(resolve)));
   t.teardown(() => {
     for (const wake of reached) wake();
@@ -63,7 +63,7 @@ t.test('an entry survives a relay that dies between reading and delivering', asy
   t.same(seen.sort(), jobs.map(({ id }) => id).sort());
 });
 
-t.test('an entry survives a crash of everything between record and queue', async (t) => {
+t.test('an entry survives a crash between record and queue', async (t) => {
   const { store, start } = await setUp(t);
   const { id } = await createTestJob(store);
   await decide(store);
@@ -73,10 +73,10 @@ t.test('an entry survives a crash of everything between record and queue', async
   const seen: string[] = [];
   await start(async (entry) => void seen.push(entry.job_id));
   await until(() => seen.length === 1);
-  t.same(seen, [id], 'the record was there, and so was its entry');
+  t.same(seen, [id], 'the record existed, and so did its entry');
 });
 
-t.test('a delivery that fails is tried again and holds up nobody', async (t) => {
+t.test('a failed delivery is retried without blocking others', async (t) => {
   const { store, start } = await setUp(t);
   const first = await createTestJob(store);
   const second = await createTestJob(store);
@@ -113,7 +113,7 @@ t.test('several relays share the work', async (t) => {
   );
 });
 
-t.test('stopping waits for the delivery that is under way, and its acknowledgement', async (t) => {
+t.test('stopping waits for the delivery in progress and its acknowledgement', async (t) => {
   const { store, start } = await setUp(t);
   await createTestJob(store);
   await decide(store);
@@ -132,5 +132,5 @@ t.test('stopping waits for the delivery that is under way, and its acknowledgeme
     ended += 1;
   });
   await sleep(150);
-  t.equal(ended, 1, 'nobody delivers it again');
+  t.equal(ended, 1, 'no relay delivers it again');
 });

@@ -7,7 +7,7 @@ import {
   startStreamRelay,
 } from './stream-relay.js';
 
-/** What the job store's commands put there for the queue. */
+/** Queue entries that the job store's commands write. */
 const OUTBOX: RelayedStream<OutboxEntry> = {
   name: 'outbox',
   atOnce: BATCH,
@@ -20,9 +20,9 @@ const OUTBOX: RelayedStream<OutboxEntry> = {
 };
 
 /**
- * Starts a relay of queue entries on connections of its own, which outlast the absence of Redis. `deliver` may be called twice
- * for the same entry, so it must name the queue job `${job_id}-${attempt}`, which makes the second add a no-op.
- * @throws ZerofleetError `job_store_unavailable` when Redis is not there at the start
+ * Starts a relay of queue entries on its own connections, which survive an outage of Redis. `deliver` may be called twice for the same
+ * entry, so it must name the queue job `${job_id}-${attempt}`, which makes the second add a no-op.
+ * @throws ZerofleetError `job_store_unavailable` when Redis is unavailable at the start
  */
 export function startOutboxRelay(options: RelayOptions<OutboxEntry>): Promise<StreamRelay> {
   return startStreamRelay(OUTBOX, options);

@@ -1,8 +1,7 @@
 /**
- * Takes what the job store's commands put into a stream to whoever has to have it. The stream has a consumer group: an entry
- * stays pending from the moment a relay read it until it was delivered and acknowledged, and one that stays pending for long
- * (its relay died, or the delivery failed) is given to whoever asks next. So every entry is delivered at least once, by any
- * number of relays; `deliver` makes that once.
+ * Delivers the entries of a stream that the job store's commands write. The stream has a consumer group: an entry stays pending from the
+ * read until it is delivered and acknowledged. An entry that stays pending too long (its relay died, or the delivery failed) is claimed
+ * by the next relay that reads. So any number of relays deliver every entry at least once; `deliver` discards duplicates.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -11,7 +10,7 @@ import type { Logger } from '../../platform/logging/logging.js';
 import { connectRedis, disconnectRedis, redisError } from '../../platform/redis/connect.js';
 
 const GROUP = 'relay';
-// All relays share one name: a name of its own for each process would leave one behind with every restart.
+// All relays share one consumer name: a name per process would leave one behind with every restart.
 const CONSUMER = 'relay';
 export const BATCH = 50;
 const DEFAULT_RETRY_AFTER_MS = 5_000;
@@ -21,24 +20,22 @@ export interface RelayOptions<T> {
   url: string;
   deliver: (entry: T) => Promise<void>;
   log: Logger;
-  /**
-   * How long an entry may stay unacknowledged before it is delivered again; longer than any delivery takes.
-   */
+  /** Time after which an unacknowledged entry is delivered again; longer than any delivery takes. */
   retryAfterMs?: number;
   prefix?: string;
 }
 
-/** Which stream, and what its entries say. */
+/** A stream and the parser of its entries. */
 export interface RelayedStream<T> {
-  /** Its name after the prefix. */
+  /** Name of the stream after the prefix. */
   name: string;
   parse(fields: ReadonlyMap<string, string>, id: string): T;
-  /** Entries that are delivered at once, begun in their order. */
+  /** Maximum number of concurrent deliveries, begun in order. */
   atOnce: number;
 }
 
 export interface StreamRelay {
-  /** Ends after the delivery that is under way. Idempotent. */
+  /** Stops after the delivery in progress. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -46,8 +43,8 @@ export interface StreamRelay {
 type RawEntry = [id: string, fields: string[] | null];
 
 /**
- * Starts a relay on connections of its own, which outlast the absence of Redis.
- * @throws ZerofleetError `job_store_unavailable` when Redis is not there at the start
+ * Starts a relay on its own connections, which survive an outage of Redis.
+ * @throws ZerofleetError `job_store_unavailable` when Redis is unavailable at the start
  */
 export async function startStreamRelay<T>(
   stream: RelayedStream<T>,
@@ -77,9 +74,7 @@ class Relay<T> {
   private readonly redis: Redis;
   private readonly reader: Redis;
 
-  /**
-   * @param connections `redis` for commands that answer at once, `reader` for the read that waits for entries
-   */
+  /** @param connections `redis` for commands that return at once, `reader` for the blocking read */
   constructor(
     connections: { redis: Redis; reader: Redis },
     private readonly stream: RelayedStream<T>,
@@ -93,7 +88,7 @@ class Relay<T> {
 
   stop(): void {
     this.stopping.abort();
-    // The only way to end a blocking read at once; a delivery that is under way can still be acknowledged.
+    // Disconnecting is the only way to end a blocking read at once; a delivery in progress can still be acknowledged.
     this.reader.disconnect();
   }
 
@@ -141,7 +136,7 @@ class Relay<T> {
     return reply?.[0]?.[1] ?? [];
   }
 
-  /** Delivers them at once and acknowledges them together: each costs Redis a sync of its disk, which they share then. */
+  /** Delivers entries concurrently and acknowledges them together: each command costs Redis a sync of its disk, which they share. */
   private async handOver(entries: readonly RawEntry[]): Promise<void> {
     const ends = await Promise.all(
       entries.map(async (entry) => ((await this.deliver(entry)) ? [entry[0]] : [])),
@@ -155,7 +150,7 @@ class Relay<T> {
       .exec();
   }
 
-  /** False when it has to come again. */
+  /** Returns false when the entry must be delivered again. */
   private async deliver([id, fields]: RawEntry): Promise<boolean> {
     if (!fields) return true;
     const named = fieldsOf(fields);
@@ -163,7 +158,7 @@ class Relay<T> {
       await this.options.deliver(this.stream.parse(named, id));
       return true;
     } catch (error) {
-      // Stays pending: it is overdue after `retryAfterMs` and comes again, and holds up nobody until then.
+      // The entry stays pending and is delivered again after `retryAfterMs`, without blocking other entries.
       const entry = { stream: this.stream.name, entry: id, job_id: named.get('job_id') };
       this.options.log.warn({ err: error, ...entry }, 'outbox entry not delivered, will be tried again');
       return false;
@@ -172,7 +167,7 @@ class Relay<T> {
 
   private async recover(error: Error): Promise<void> {
     if (error.message.startsWith('NOGROUP')) {
-      // From the very first entry: what was written before the group existed is due as well.
+      // The group starts at the first entry: entries written before it existed are due as well.
       await this.redis.xgroup('CREATE', this.key, GROUP, '0', 'MKSTREAM').catch(() => undefined);
       return;
     }

@@ -1,4 +1,4 @@
-/** The job's stream, its progress and its checkpoints, and waiting for changes. */
+/** The job's stream, progress and checkpoints, and waiting for changes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
@@ -17,7 +17,7 @@ const LEASE_MS = 60_000;
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-/** A store with a job that a worker holds in epoch 1. */
+/** Opens a store with a job that a worker holds in epoch 1. */
 async function running(t: Test): Promise<{ store: JobStorePort; id: string }> {
   const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
@@ -26,7 +26,7 @@ async function running(t: Test): Promise<{ store: JobStorePort; id: string }> {
   return { store, id };
 }
 
-/** Of the newest two entries. */
+/** Returns the positions of the newest two entries. */
 async function lastPositions(store: JobStorePort, id: string): Promise<[string, string]> {
   const [before, last] = (await store.readStream(id, null, 100)).slice(-2);
   if (!before || !last) throw new Error('it has fewer entries');
@@ -46,7 +46,7 @@ function metric(step: number): MetricInput {
   };
 }
 
-/** Ids fall while steps rise, as they do when a job moves to a host whose clock is behind. */
+/** Returns a checkpoint whose id falls while its step rises, as when a job moves to a host whose clock is behind. */
 function checkpoint(job_id: string, step: number): Checkpoint {
   return {
     id: `ckpt_${String(999_999 - step)}`,
@@ -71,7 +71,7 @@ async function readAll(store: JobStorePort, id: string, page: number): Promise<S
   }
 }
 
-t.test('events and metrics count in one sequence without gaps, whoever writes at once', async (t) => {
+t.test('concurrent events and metrics count in one sequence without gaps', async (t) => {
   const { store, id } = await running(t);
   await Promise.all(
     Array.from({ length: 20 }, (_, i) => [
@@ -127,7 +127,7 @@ t.test('metrics and progress', async (t) => {
     epoch: 1,
   });
   t.same((await store.getJob(id))?.progress, progress);
-  t.equal(await store.report(id, executionAt(id, 1), [], null), seq, 'nothing to say adds nothing');
+  t.equal(await store.report(id, executionAt(id, 1), [], null), seq, 'an empty report adds nothing');
   t.same((await store.getJob(id))?.progress, progress, 'and leaves the progress');
 });
 
@@ -148,14 +148,14 @@ t.test('a repeated batch adds nothing', async (t) => {
 t.test('waiting for the stream', async (t) => {
   const { store, id } = await running(t);
   const [before, last] = await lastPositions(store, id);
-  t.equal(await store.waitStream(id, before, { timeoutMs: 60_000 }), true, 'what is there already');
-  t.equal(await store.waitStream(id, last, { timeoutMs: 30 }), false, 'nothing comes');
+  t.equal(await store.waitStream(id, before, { timeoutMs: 60_000 }), true, 'an existing entry');
+  t.equal(await store.waitStream(id, last, { timeoutMs: 30 }), false, 'no new entry');
   t.equal(await store.waitStream('job_none', null, { timeoutMs: 10 }), false);
 
   const waits = Array.from({ length: 5 }, () => store.waitStream(id, last, { timeoutMs: 60_000 }));
   await sleep(20);
   await store.report(id, executionAt(id, 1), [metric(1)], null);
-  t.same(await Promise.all(waits), [true, true, true, true, true], 'everybody is woken');
+  t.same(await Promise.all(waits), [true, true, true, true, true], 'all waiters are woken');
 
   const [, now] = await lastPositions(store, id);
   const abort = new AbortController();
@@ -186,7 +186,7 @@ t.test('a reader that waits and reads never misses an entry', async (t) => {
   );
 });
 
-t.test('watching what people want', async (t) => {
+t.test('watching the control state', async (t) => {
   const { store, id } = await running(t);
   const seen: Control[] = [];
   const unsubscribe = await store.watchControl(id, (control) => seen.push(control));
@@ -199,7 +199,7 @@ t.test('watching what people want', async (t) => {
     ask: null,
     held_ranks: 0,
   };
-  t.same(seen, [first], 'the present value comes first');
+  t.same(seen, [first], 'the current value comes first');
   await store.requestPause(id);
   await until(() => seen.at(-1)?.desired === 'pause');
   await store.requestCancel(id);
@@ -236,7 +236,7 @@ t.test('checkpoints', async (t) => {
     'once each',
   );
   const claim = await store.claimAttempt(id, 1, 'a', LEASE_MS);
-  t.match(claim, { error_count: 0 }, 'a commit gives the error budget back');
+  t.match(claim, { error_count: 0 }, 'a commit resets the error budget');
 
   const first = await store.listCheckpoints(id, { limit: 2 });
   t.match(first, {
@@ -253,17 +253,17 @@ t.test('checkpoints', async (t) => {
 
   await t.rejects(store.removeCheckpoint(id, executionAt(id, 2), three.id), { code: 'checkpoint_pinned' });
   t.equal(await store.removeCheckpoint(id, executionAt(id, 2), one.id), true);
-  t.same(await store.findCheckpoint(one.id), { job_id: id, checkpoint: null }, 'it did exist');
+  t.same(await store.findCheckpoint(one.id), { job_id: id, checkpoint: null }, 'it existed once');
   t.equal(await store.removeCheckpoint(id, executionAt(id, 2), one.id), false);
   await store.transition(id, executionAt(id, 2), 'recovering', { patch: { error_count: 1 } });
   await store.commitCheckpoint(id, executionAt(id, 2), two);
-  t.match(await store.getJob(id), { latest_checkpoint: { id: two.id } }, 'falling back to an older one');
-  t.match(await store.claimAttempt(id, 1, 'a', LEASE_MS), { error_count: 1 }, 'which is no progress');
+  t.match(await store.getJob(id), { latest_checkpoint: { id: two.id } }, 'a fall-back to an older one');
+  t.match(await store.claimAttempt(id, 1, 'a', LEASE_MS), { error_count: 1 }, 'is no progress');
   t.equal(await store.removeCheckpoint(id, executionAt(id, 3), two.id), true);
   t.match(await store.getJob(id), { latest_checkpoint: { id: three.id, step: 3 } }, 'the newest of the rest');
 });
 
-t.test('of a job whose newest checkpoint is removed, the one before it is the latest', async (t) => {
+t.test('after the newest checkpoint is removed, the previous one is the latest', async (t) => {
   const { store, id } = await running(t);
   const [one, two] = [checkpoint(id, 1), checkpoint(id, 2)] as const;
   await store.commitCheckpoint(id, executionAt(id, 1), one);

@@ -3,7 +3,7 @@ import { jobKey, redisCall, type StoreContext } from '../core/context.js';
 import { formatPosition, parsePosition } from './stream-position.js';
 import type { JobStreams, StreamKind, WaitOptions } from './streams-port.js';
 
-/** `[id, [field, value, …]]` as Redis lists a stream. */
+/** `[id, [field, value, …]]`, the form of an entry in Redis' replies. */
 type RawEntry = [id: string, fields: string[]];
 type Place = Pick<StreamEntry, 'seq' | 'position'>;
 
@@ -27,7 +27,7 @@ export function jobStreams(context: StoreContext): JobStreams {
         const [seq = 0, stamp = 0] = id.split('-').map(Number);
         return { seq, position: formatPosition({ stream: stream as string, seq, stamp }) };
       };
-      // Each list holds the first `limit` of its kind, so the first `limit` of all together are among them.
+      // Each list holds the first `limit` of its kind, so the first `limit` of all are among them.
       return kinds
         .flatMap((kind, i) =>
           ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) => ENTRY_OF[kind](placeOf(id), fields)),
@@ -38,7 +38,7 @@ export function jobStreams(context: StoreContext): JobStreams {
 
     waitStream(jobId, after, options) {
       const seen = after === null ? null : parsePosition(after);
-      // Where the last entry is another one, even before the position, there is something to read or to be told.
+      // A different last entry, even before the position, means new entries or a lost position.
       const hasMore = ([stream, seq, stamp]: (string | null)[]) =>
         stream != null &&
         (seen === null
@@ -58,7 +58,7 @@ export function jobStreams(context: StoreContext): JobStreams {
   };
 }
 
-/** Waits until fields of the record are as they should be; whoever changes them publishes on the channel. */
+/** Waits until fields of the record meet a condition; every change of them is published on the channel. */
 async function waitFields(
   context: StoreContext,
   { jobId, fields, channel }: { jobId: string; fields: string[]; channel: string },
@@ -82,7 +82,7 @@ async function waitFields(
   }
 }
 
-/** Looks once the subscription stands and after each message; false when `signal` ends the wait. */
+/** Checks when the subscription is active and after each message; returns false when `signal` ends the wait. */
 async function untilWoken(
   context: StoreContext,
   channel: string,

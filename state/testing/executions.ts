@@ -3,7 +3,7 @@ import type { JobStorePort } from '../port.js';
 
 const granted = new Map<string, Execution>();
 
-/** The same store; tests may call what it grants by its epoch. */
+/** Wraps a store so that tests may look up its granted executions by epoch. */
 export function noteExecutions(store: JobStorePort): JobStorePort {
   return {
     ...store,
@@ -15,7 +15,7 @@ export function noteExecutions(store: JobStorePort): JobStorePort {
   };
 }
 
-/** Of the claim with which an epoch of a job began; where none was granted, one that nobody has. */
+/** Returns the execution of the claim that began an epoch; an unused execution where no claim was granted. */
 export function executionAt(jobId: string, epoch: number): Execution {
   return granted.get(`${jobId} ${epoch}`) ?? executionOf(epoch, 'none');
 }

@@ -3,7 +3,7 @@ import type { Dataset, Job, JobSpec, ResolvedJobSpec, TraceHeaders } from '../..
 import { resolveSpec } from '../../spec/index.js';
 import type { JobStorePort } from '../port.js';
 
-/** A dataset record; its bytes are nowhere. */
+/** Returns a dataset record without bytes in an object store. */
 export function testDataset(): Dataset {
   return {
     id: `ds_${ulid()}`,
@@ -22,7 +22,7 @@ export function testDataset(): Dataset {
   };
 }
 
-/** A small valid job document with every default filled in. */
+/** Returns a small valid job document with every default filled in. */
 export function testSpec(dataset: string, changes: Partial<JobSpec> = {}): ResolvedJobSpec {
   const document: JobSpec = {
     name: 'test',

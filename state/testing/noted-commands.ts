@@ -1,4 +1,4 @@
-/** The job store's scripts without a server: what they are given is kept, and they answer what a test says. */
+/** The job store's scripts without a server: calls are recorded, and the test supplies the replies. */
 import type { Test } from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { StoreContext } from '../core/context.js';
@@ -20,12 +20,12 @@ export const RECORD = [
   JOB.state_history.map((change) => JSON.stringify(change)),
 ];
 
-/** A store whose scripts answer what the test says; the last call of each is kept, without its time. */
+/** Returns a store whose scripts reply as the test says; the last call of each is recorded, without its time. */
 export function notedCommands(t: Test, answer: () => unknown[] = () => []) {
   const calls: [name: string, call: Record<string, unknown>][] = [];
   const run = async (name: string, { at, ...call }: Record<string, unknown>) => {
     if (at !== undefined) t.match(at, RECENT);
-    // As it is sent.
+    // The call is recorded in its encoded form.
     calls.push([name, JSON.parse(JSON.stringify({ ...call, ...(at !== undefined && { at: 'now' }) }))]);
     return answer();
   };

@@ -1,4 +1,4 @@
-/** A pool of a test: its workers, jobs that ask for places, and time that passes at once. */
+/** A pool for tests: its workers, its jobs, and time that passes at once. */
 import { Redis } from 'ioredis';
 import type { Test } from 'tap';
 import { ulid } from 'ulid';
@@ -19,13 +19,13 @@ const MINUTE_MS = 60_000;
 
 export interface PoolJobOptions {
   min?: number;
-  /** The number that is asked for. */
+  /** Number of requested ranks. */
   ranks?: number;
   priority?: number;
   project?: string;
 }
 
-/** Decides for a pool once, as the scheduler does. Returns the jobs that began, and why the others wait. */
+/** Runs the scheduler once for a pool. Returns the jobs that began, and the reasons why the others wait. */
 export async function decide(store: JobStorePort, pool = 'default', growIntervalMs = 0): Promise<Decision> {
   const { version, snapshot } = await store.readSnapshot(pool, growIntervalMs);
   const decision = place(snapshot);
@@ -35,7 +35,7 @@ export async function decide(store: JobStorePort, pool = 'default', growInterval
   return decision;
 }
 
-/** Decides for the job's pool, and claims what the job got, as its leader does. Null when it got nothing. */
+/** Runs the scheduler for the job's pool and claims the job's allocation, as its leader does. Returns null without an allocation. */
 export async function claimAllocated(
   store: JobStorePort,
   { id }: Pick<Job, 'id'>,
@@ -61,7 +61,7 @@ export class TestPool {
     private readonly prefix: string,
   ) {}
 
-  /** A pool of its own with workers of so many slots. @param numerics of those that say so */
+  /** Opens a pool whose workers have the given numbers of slots. @param numerics fingerprints of the workers that have one */
   static async open(
     t: Test,
     server: TestRedis,
@@ -85,7 +85,7 @@ export class TestPool {
     return this.store.announceWorker(testWorker(id, slots, changes), LEASE_MS);
   }
 
-  /** A queued job of eight leaves. */
+  /** Creates a queued job with eight leaves. */
   async job({ min = 1, ranks = min, priority = 0, project }: PoolJobOptions = {}): Promise<Job> {
     const spec: Partial<JobSpec> = {
       ...(project !== undefined && { project }),
@@ -100,12 +100,12 @@ export class TestPool {
     return decide(this.store, 'default', growIntervalMs);
   }
 
-  /** Decides, and claims what the job got. Null when it has to wait. */
+  /** Runs the scheduler and claims the job's allocation. Returns null when the job has to wait. */
   claim(job: Job, leaseMs = LEASE_MS): Promise<GrantedClaim | null> {
     return claimAllocated(this.store, job, leaseMs);
   }
 
-  /** What a claim got, as `worker: slots`; null when it has to wait. */
+  /** Returns the slots that a claim got, as `worker: slots`; null when the job has to wait. */
   async places(job: Job): Promise<Record<string, number> | null> {
     const claim = await this.claim(job);
     return claim && byWorker(claim.places);
@@ -116,13 +116,13 @@ export class TestPool {
     return Object.fromEntries(workers.map(({ id, used_slots }) => [id, used_slots]));
   }
 
-  /** Ranks that the pool asks a running job to go down to. */
+  /** Returns the ranks of the preemption request to a running job. */
   async ask(job: Job): Promise<number | null> {
     const { epoch } = (await this.store.getJob(job.id)) ?? job;
     return (await this.store.renewLease(job.id, executionAt(job.id, epoch), LEASE_MS)).ask;
   }
 
-  /** As if the job had waited so much longer. */
+  /** Makes the job's wait longer by a number of minutes. */
   async age(job: Job, minutes: number): Promise<void> {
     const key = this.key('pool:default:waiting-jobs');
     const demand = JSON.parse((await this.redis.hget(key, job.id)) ?? '{}');

@@ -11,7 +11,7 @@ const PLAN = {
   members: [],
 };
 
-/** Every write of a worker, to be tried with an execution that has ended. */
+/** Returns every write of a worker, to be tried with an execution that has ended. */
 export function workerWrites(
   store: JobStorePort,
   id: string,
@@ -32,7 +32,7 @@ export function workerWrites(
   };
 }
 
-/** The record of a checkpoint; its files are nowhere. */
+/** Returns the record of a checkpoint without files. */
 export function testCheckpoint(job_id: string, step: number): Checkpoint {
   return {
     id: `ckpt_${ulid()}`,

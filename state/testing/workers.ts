@@ -11,7 +11,7 @@ export function testGpu(uuid: string, changes: Partial<WorkerGpu> = {}): WorkerG
   };
 }
 
-/** What a worker of the default pool says of itself. */
+/** Returns the announcement of a worker of the default pool. */
 export function testWorker(id: string, slots: number, changes: Partial<WorkerAnnouncement> = {}) {
   const worker: WorkerAnnouncement = {
     id,

@@ -27,7 +27,7 @@ t.test('the log keeps the newest 1000 messages', async (t) => {
   t.match(newest?.data, [{ id: ids[1001] }, { id: ids[1000] }]);
 });
 
-/** Three webhooks of a project, and a way to count a message of one as under way. */
+/** Creates three webhooks of a project. Returns a function that counts a message of one as pending. */
 async function threeWebhooks(t: Test) {
   const prefix = `{${ulid()}}`;
   const store = await openJobStore({ url: server.url, prefix });
@@ -56,14 +56,18 @@ async function threeWebhooks(t: Test) {
 }
 
 t.test(
-  'webhooks of a project take turns, and messages are under way until they arrived or were given up',
+  'webhooks of a project take turns, and messages are pending until they are delivered or given up',
   async (t) => {
     const { store, count } = await threeWebhooks(t);
     t.match(
       [await count('wh_0', 1), await count('wh_0', 2), await count('wh_0', 2)],
       [{ turn: 1 }, { turn: 2 }, { turn: 2 }],
     );
-    t.match(await count('wh_1', 3), { turn: 2 }, 'the first of another waits for one of each');
+    t.match(
+      await count('wh_1', 3),
+      { turn: 2 },
+      'the first message of another webhook waits for one of each',
+    );
     t.match(await count('wh_0', 4), { turn: 6 });
     const attempt = { at: 'now', status: 500, error: 'refused_by_receiver', duration_ms: 1 } as const;
     const record = { webhook_id: 'wh_0', round: 1, attempt, next_attempt_at: null };
@@ -90,7 +94,7 @@ t.test(
 );
 
 t.test(
-  'a project with too many messages under way loses the oldest of the webhook that has the most',
+  'a project with too many pending messages loses the oldest of the webhook that has the most',
   async (t) => {
     const { store, count } = await threeWebhooks(t);
     for (const [webhook, n] of [
@@ -105,11 +109,11 @@ t.test(
     t.ok(await store.getDelivery('wh_0', 'dlv_1'));
     t.same((await count('wh_2', 6, 3)).given_up.length, 2);
     await store.deleteWebhook('default', 'wh_1');
-    t.match(await count('wh_0', 7, 3), { given_up: [] }, 'those of a webhook that was deleted do not count');
+    t.match(await count('wh_0', 7, 3), { given_up: [] }, 'messages of a deleted webhook do not count');
   },
 );
 
-t.test('a message that its log has forgotten is under way no longer', async (t) => {
+t.test('a message that its log has dropped is no longer pending', async (t) => {
   const { store, commands, count } = await threeWebhooks(t);
   for (const n of [1, 2, 3]) await count('wh_0', n);
   await commands.run('add_delivery', { webhook_id: 'wh_0', delivery_id: 'dlv_4', document: '{}', keep: 2 });

@@ -3,11 +3,11 @@ import { redisCall, type StoreContext } from '../core/context.js';
 import { readPage } from '../core/listing.js';
 import type { NewDelivery, Webhooks } from './webhooks-port.js';
 
-/** Messages of one webhook that the log keeps, whether they have arrived or not. */
+/** Messages that the log of one webhook keeps, delivered or not. */
 const KEEP_DELIVERIES = 1000;
-/** Messages of a project that may be under way. */
+/** Maximum number of pending messages of a project. */
 const KEEP_PENDING = 5000;
-/** Attempts of one message that the log keeps. */
+/** Attempts that the log keeps per message. */
 const KEEP_ATTEMPTS = 20;
 
 type DeliveryLog = Pick<
@@ -21,7 +21,7 @@ type DeliveryLog = Pick<
   | 'requestRedelivery'
 >;
 
-/** @param belongs whether the project has this webhook */
+/** @param belongs returns whether the project has this webhook */
 export function webhookDeliveries(
   context: StoreContext,
   belongs: (project: string, webhookId: string) => Promise<boolean>,
@@ -29,7 +29,7 @@ export function webhookDeliveries(
   const { redis, prefix, commands } = context;
   const indexOf = (webhookId: string) => `${prefix}:webhook:${webhookId}:deliveries`;
 
-  /** Null for one that has left the log meanwhile. */
+  /** Returns null for a message that has left the log meanwhile. */
   async function read(id: string): Promise<Delivery | null> {
     const key = `${prefix}:delivery:${id}`;
     const [{ document, state, next_attempt_at }, attempts] = await Promise.all([

@@ -7,7 +7,7 @@ import {
 } from '../streams/stream-relay.js';
 import type { WebhookOutboxEntry } from './webhooks-port.js';
 
-/** Events that webhooks have to be told of, and messages to send again. */
+/** Events for webhooks, and messages to send again. */
 const WEBHOOK_OUTBOX: RelayedStream<WebhookOutboxEntry> = {
   name: 'webhook-outbox',
   atOnce: 1,
@@ -26,8 +26,8 @@ const WEBHOOK_OUTBOX: RelayedStream<WebhookOutboxEntry> = {
 };
 
 /**
- * Starts a relay of webhook entries on connections of its own, which outlast the absence of Redis.
- * @throws ZerofleetError `job_store_unavailable` when Redis is not there at the start
+ * Starts a relay of webhook entries on its own connections, which survive an outage of Redis.
+ * @throws ZerofleetError `job_store_unavailable` when Redis is unavailable at the start
  */
 export function startWebhookRelay(options: RelayOptions<WebhookOutboxEntry>): Promise<StreamRelay> {
   return startStreamRelay(WEBHOOK_OUTBOX, options);

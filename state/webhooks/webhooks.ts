@@ -6,7 +6,7 @@ import type { WebhookDocument, WebhookFilter, WebhookSecret, Webhooks } from './
 
 const MAX_WEBHOOKS = 100;
 
-/** A webhook as it lies in its hash. */
+/** A webhook in the form of its hash. */
 interface Stored {
   project: string;
   document: WebhookDocument;
@@ -28,7 +28,7 @@ export function webhooks(context: StoreContext): Webhooks {
     return found?.project === project ? found : null;
   }
 
-  /** Null when the project has none of this id. */
+  /** Returns null when the project has no such webhook. */
   function change<F extends 'document' | 'secrets'>(
     project: string,
     id: string,
@@ -69,7 +69,7 @@ export function webhooks(context: StoreContext): Webhooks {
 
     listWebhooks(project: string, { url, ...page }: WebhookFilter = {}): Promise<Page<Webhook>> {
       const load = (ids: string[]) => Promise.all(ids.map((id) => getWebhook(project, id)));
-      // There are too few for an index of their own.
+      // A project has too few webhooks for a separate index.
       const matches = (webhook: Webhook) => url === undefined || webhook.url === url;
       return readPage(context, { indexes: [indexOf(project)], page, load, matches });
     },
@@ -120,7 +120,7 @@ function live(secrets: readonly WebhookSecret[]): WebhookSecret[] {
   return secrets.filter(({ expires_at }) => expires_at === null || expires_at > now);
 }
 
-/** Of secrets since when and until when the live ones sign, and nothing of what they are. */
+/** Returns the public form of a webhook: the validity of its live secrets without their values. */
 function shown({ document, secrets, failing_since }: Stored): Webhook {
   const times = live(secrets).map(({ created_at, expires_at }) => ({ created_at, expires_at }));
   return { ...document, failing_since, secrets: times };

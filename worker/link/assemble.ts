@@ -7,43 +7,43 @@ import type { RankHost } from '../supervisor/rank.js';
 import type { LinkServer } from './link-server.js';
 import { RemoteRankHost } from './remote-rank-host.js';
 
-/** The ranks of one job at one worker. */
+/** Ranks of one job at one worker. */
 export interface RankPlace {
   worker_id: string;
   slots: number;
 }
 
 export interface AssembleOptions {
-  /** The leader's own first. */
+  /** Places of the world, the leader's own first. */
   places: readonly RankPlace[];
   local: RankHost;
-  /** Of the tokens that this worker has prepared: every other one must have made the same. */
+  /** Digest of the tokens that this worker has prepared; all members must have prepared the same. */
   tokens_digest: string;
   server: LinkServer;
-  /** This worker's, where members reach it. */
+  /** Address of this worker at which members reach it. */
   address: string;
-  /** Seals the world; it is tried again while the job store does not answer. */
+  /** Seals the world; retried while the job store is unavailable. */
   seal(plan: WorldPlan): Promise<unknown>;
   close: (worldId: string) => ReturnType<WorldRendezvous['closeWorld']>;
-  /** From the seal until a member must have connected. */
+  /** Timeout from the seal until a member must have connected. */
   join_ms: number;
   ping_ms: number;
   silence_ms: number;
-  /** Ends the assembly. */
+  /** Aborts the assembly. */
   signal: AbortSignal;
-  /** Called when a member wants to go. */
+  /** Called when a member asks to leave. */
   onLeaving(): void;
 }
 
-/** The hosts of a world. */
+/** Rank hosts of a world. */
 export interface Assembly {
-  /** Where each rank runs, in order of rank. */
+  /** Host of each rank, in order of rank. */
   hosts: readonly RankHost[];
-  /** Ends the links; members kill what is left of their ranks. Idempotent. */
+  /** Closes the links; members kill their remaining ranks. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Each place's ranks, one after the other. The results do not depend on who has which. */
+/** Assigns consecutive ranks to each place in turn. The results do not depend on the assignment. */
 export function ranksOf(places: readonly RankPlace[]): WorldMember[] {
   let next = 0;
   return places.map(({ worker_id, slots }) => ({
@@ -53,9 +53,9 @@ export function ranksOf(places: readonly RankPlace[]): WorldMember[] {
 }
 
 /**
- * Brings the agents of a world together: resolves when each has joined and has prepared the data.
- * @throws ZerofleetError `node_lost` when one does not come or goes away; `tokens_differ`; what a member could not prepare; those of `seal`;
- * the signal's reason
+ * Assembles the workers of a world: resolves when each member has joined and prepared the data.
+ * @throws ZerofleetError `node_lost` when a member does not join or its link ends; `tokens_differ`; the error of a member's preparation;
+ * errors of `seal`; the signal's reason
  */
 export async function assemble(options: AssembleOptions): Promise<Assembly> {
   const { places, local, address, server, signal } = options;
@@ -73,7 +73,7 @@ export async function assemble(options: AssembleOptions): Promise<Assembly> {
   const close = async () => {
     given_up.abort();
     for (const remote of remotes.values()) remote.close();
-    // It ends by itself as well, with the next world or the lease.
+    // A failure is harmless: the world also ends with the next world or the lease.
     await options.close(plan.world_id).catch(() => undefined);
   };
   const onAbort = () => given_up.abort(signal.reason);

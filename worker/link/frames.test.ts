@@ -8,7 +8,7 @@ function all(reader: FrameReader): unknown[] {
   return found;
 }
 
-t.test('messages come out as they went in, however the stream is cut', (t) => {
+t.test('messages are restored from any split of the stream', (t) => {
   const messages = fc.array(
     fc.jsonValue({ depthSize: 'small' }).map((value) => ({ value })),
     { maxLength: 5 },
@@ -38,7 +38,7 @@ t.test('a message that is too large is refused by its length alone', (t) => {
   t.end();
 });
 
-t.test('what is no JSON is refused', (t) => {
+t.test('a message that is not JSON is refused', (t) => {
   for (const body of ['', '{', 'undefined', '\xff']) {
     const reader = new FrameReader(100);
     reader.push(

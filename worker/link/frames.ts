@@ -1,4 +1,4 @@
-/** Messages on a byte stream: four bytes of length, big-endian, then so many bytes of JSON. */
+/** Messages on a byte stream: length (four bytes, big-endian), then that many bytes of JSON. */
 import { ZerofleetError } from '../../contracts/index.js';
 
 const LENGTH_BYTES = 4;
@@ -10,12 +10,12 @@ export function encodeFrame(message: unknown): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** Cuts a stream into its messages. */
+/** Splits a stream into its messages. */
 export class FrameReader {
   private readonly chunks: Buffer[] = [];
   private buffered = 0;
 
-  /** @param limit bytes of the largest message that is taken; may grow when more is known of the sender */
+  /** @param limit maximum message size in bytes; may be raised once the sender is authenticated */
   constructor(public limit: number) {}
 
   push(chunk: Buffer): void {
@@ -24,8 +24,8 @@ export class FrameReader {
   }
 
   /**
-   * The next message, or undefined while it is not whole.
-   * @throws ZerofleetError `link_protocol` when it is too large, as soon as its length is known, or no JSON
+   * Returns the next message, or undefined while it is incomplete.
+   * @throws ZerofleetError `link_protocol` when it is too large, as soon as its length is known, or not JSON
    */
   next(): unknown {
     if (this.buffered < LENGTH_BYTES) return undefined;

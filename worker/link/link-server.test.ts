@@ -1,4 +1,4 @@
-/** Who gets in, and who does not. */
+/** Admission of members and refusal of other peers. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -35,7 +35,7 @@ function plainPeer(t: Test, port: number): Socket {
   return socket;
 }
 
-t.test('who knows the token gets in, and can talk', async (t) => {
+t.test('a peer that knows the token is admitted, and can talk', async (t) => {
   const { server, world, lines } = await listening(t, { admission_ms: 1000, max_waiting: 10 });
   const coming = expectMember(t, server);
   const link = await joined(world, 'a');
@@ -49,7 +49,7 @@ t.test('who knows the token gets in, and can talk', async (t) => {
   t.same(lines, []);
 });
 
-t.test('a wrong token, another world and another worker are refused, each with a line', async (t) => {
+t.test('a wrong token, another world and another worker are refused, each with a log line', async (t) => {
   const { server, world, lines } = await listening(t);
   void expectMember(t, server);
   await t.rejects(joined({ ...world, token: OTHER }, 'a'));
@@ -65,7 +65,7 @@ t.test('a wrong token, another world and another worker are refused, each with a
   t.notMatch(JSON.stringify(lines), new RegExp(`${TOKEN}|${OTHER}`));
 });
 
-t.test('a member comes once', async (t) => {
+t.test('a member joins once', async (t) => {
   const { server, world } = await listening(t);
   const coming = expectMember(t, server);
   const first = await joined(world, 'a');
@@ -93,7 +93,7 @@ for (const [what, bytes] of [
   });
 }
 
-t.test('plain TCP peers are refused: at once when they talk, in time when they do not', async (t) => {
+t.test('plain TCP peers are refused: at once when they send data, by the timeout otherwise', async (t) => {
   const { server, lines } = await listening(t, { admission_ms: 500, max_waiting: 10 });
   void expectMember(t, server);
   const talker = plainPeer(t, server.port);
@@ -107,9 +107,9 @@ t.test('plain TCP peers are refused: at once when they talk, in time when they d
   ]);
 });
 
-t.test('a peer that keeps sending a little is refused in time all the same', async (t) => {
+t.test('a peer that keeps sending a little is refused by the timeout as well', async (t) => {
   const { server, lines } = await listening(t, { admission_ms: 500, max_waiting: 10 });
-  // The beginning of a ClientHello of 512 bytes.
+  // Beginning of a ClientHello of 512 bytes.
   const socket = plainPeer(t, server.port);
   const bytes = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, ...Array(100).fill(3)];
   const trickle = setInterval(() => socket.write(Buffer.from([bytes.shift() ?? 0])), 50);
@@ -119,7 +119,7 @@ t.test('a peer that keeps sending a little is refused in time all the same', asy
   t.match(lines, [{ reason: 'it joined no world within 500 ms' }]);
 });
 
-t.test('a peer that proves the token and joins nothing is refused in time', async (t) => {
+t.test('a peer that proves the token and joins nothing is refused by the timeout', async (t) => {
   const { server, world, lines } = await listening(t, { admission_ms: 500, max_waiting: 10 });
   void expectMember(t, server);
   const link = new Link(connectToLeader(world));
@@ -145,7 +145,7 @@ t.test(
   },
 );
 
-t.test('a flood of bytes is cut off with the first of them', async (t) => {
+t.test('a flood of bytes is cut off at its beginning', async (t) => {
   const { server, lines } = await listening(t);
   const socket = plainPeer(t, server.port);
   const block = Buffer.alloc(64 * 1024, 0x41);

@@ -10,11 +10,11 @@ import { serverOptions, tlsReason, worldOf } from './tls.js';
 
 export interface Admitted {
   link: Link;
-  /** Name of the member's machine, for people. */
+  /** Name of the member's machine, for display. */
   host: string;
 }
 
-/** A member that may come. */
+/** A member that may connect. */
 export interface ExpectedMember {
   world_id: string;
   worker_id: string;
@@ -25,7 +25,7 @@ interface Expected extends ExpectedMember {
   admitted: Deferred<Admitted>;
 }
 
-/** Where the members of this agent's worlds come in. Peers that do not prove a world's token get no further than the TLS handshake. */
+/** Server for the members of this worker's worlds. Peers that do not prove a world's token do not pass the TLS handshake. */
 export class LinkServer {
   private readonly expected = new Set<Expected>();
   private readonly links = new Set<Link>();
@@ -42,7 +42,7 @@ export class LinkServer {
     this.server.on('secureConnection', (socket) => void this.admit(socket));
   }
 
-  /** @param address IP address to listen on; the port is any free one. @throws Error when it is none of this machine */
+  /** @param address IP address to listen on; the port is any free one. @throws Error when this machine does not have it */
   static async listen(address: string, log: Logger, limits?: AdmissionLimits): Promise<LinkServer> {
     const links = new LinkServer(log, limits);
     links.server.listen(0, address);
@@ -55,8 +55,8 @@ export class LinkServer {
   }
 
   /**
-   * Waits for a member. It can come once.
-   * @param signal ends the waiting. @returns null when it was aborted first
+   * Waits for a member, which can join once.
+   * @param signal aborts the wait. @returns null when it was aborted first
    */
   async expect(member: ExpectedMember, signal: AbortSignal): Promise<Admitted | null> {
     const expected = { ...member, admitted: deferred<Admitted>() };
@@ -73,7 +73,7 @@ export class LinkServer {
     }
   }
 
-  /** Takes no more connections and ends all that there are. Idempotent. */
+  /** Stops accepting connections and closes all existing ones. Idempotent. */
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.server.close(resolve));
     this.newcomers.close();
@@ -81,7 +81,7 @@ export class LinkServer {
     await closed;
   }
 
-  /** The peer has proven the token of a world; its first message says which worker of the world it is. */
+  /** Admits a peer that has proven a world's token; its first message names its worker. */
   private async admit(socket: TLSSocket): Promise<void> {
     const link = new Link(socket);
     const peer = peerOf(socket);

@@ -1,11 +1,11 @@
-/** How a link ends. */
+/** The end of a link. */
 import { once } from 'node:events';
 import t from 'tap';
 import { silentServer, worldAtPort } from '../testing/link-peers.js';
 import { Link } from './link.js';
 import { connectToLeader } from './tls.js';
 
-t.test('a link whose handshake never came to its end leaves no connection behind', async (t) => {
+t.test('a link whose handshake never completed leaves no connection behind', async (t) => {
   const socket = connectToLeader(worldAtPort(await silentServer(t), 'aa'.repeat(32)));
   const link = new Link(socket);
   link.send({ kind: 'ping' });

@@ -5,13 +5,13 @@ import { SilenceWatch } from '../supervisor/silence-watch.js';
 import { encodeFrame, FrameReader } from './frames.js';
 import { tlsReason } from './tls.js';
 
-/** Before the other side has joined a world, nothing long can come from it. */
+/** Maximum message size before the other side has joined a world. */
 const NEWCOMER_BYTES = 4096;
-/** The longest message is a rank's list of the ranges that it loaded. */
+/** Maximum message size; the longest message is a rank's list of the ranges that it loaded. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** What waits to be sent; a side that does not read is no use. */
+/** Maximum number of bytes waiting to be sent; a peer that does not read is disconnected. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
-/** What was sent before the end may leave for so long; it never does where the TLS handshake was not completed. */
+/** Time for sent data to leave after the end of the link; it never leaves when the TLS handshake was not completed. */
 const LINGER_MS = 5_000;
 
 export interface LinkWatch {
@@ -19,9 +19,9 @@ export interface LinkWatch {
   silence_ms: number;
 }
 
-/** One TLS connection between two agents. Whatever goes wrong with it is its end, and `ended` says what it was. */
+/** TLS connection between two workers. Any failure ends it, and `ended` gives the reason. */
 export class Link {
-  /** Resolves with the reason, for people, when the connection is gone. */
+  /** Resolves with a readable reason when the connection is closed. */
   readonly ended: Promise<string>;
 
   private readonly reader = new FrameReader(NEWCOMER_BYTES);
@@ -40,17 +40,17 @@ export class Link {
     socket.on('close', () => this.close('the connection was closed'));
   }
 
-  /** Resolves, at the side that connected, when the other side has proven the world's token. Rejects when the link ends before. */
+  /** Resolves, on the connecting side, when the other side has proven the world's token. Rejects when the link ends first. */
   async secured(): Promise<void> {
     await this.beforeEnd(once(this.socket, 'secureConnect'));
   }
 
-  /** The other side has joined the world: it may send long messages. */
+  /** Raises the message size limit, once the other side has joined the world. */
   trust(): void {
     this.reader.limit = MAX_BYTES;
   }
 
-  /** From now on says regularly that this side lives, and ends the link when the other side is silent for too long. */
+  /** Starts regular pings, and ends the link when the other side is silent for too long. */
   watch({ ping_ms, silence_ms }: LinkWatch): void {
     if (this.gone) return;
     this.pings = setInterval(() => this.send({ kind: 'ping' }), ping_ms);
@@ -65,13 +65,13 @@ export class Link {
     if (this.socket.writableLength > MAX_UNSENT_BYTES) this.close('the other side does not read');
   }
 
-  /** Every message from now on, those first that came before; an error that the handler throws ends the link. */
+  /** Passes every message to `handler`, those already received first; an error that the handler throws ends the link. */
   onMessage(handler: (message: unknown) => void): void {
     this.handler = handler;
     this.deliver();
   }
 
-  /** The next message alone. Rejects when the link ends before it comes. */
+  /** Returns the next message. Rejects when the link ends first. */
   async next(): Promise<unknown> {
     const message = deferred<unknown>();
     this.onMessage((value) => {
@@ -81,7 +81,7 @@ export class Link {
     return this.beforeEnd(message.promise);
   }
 
-  /** Ends the link; what was sent before still leaves. Idempotent, the first reason counts. */
+  /** Ends the link after flushing sent data. Idempotent, the first reason counts. */
   close(reason: string): void {
     if (this.gone) return;
     this.gone = true;

@@ -16,7 +16,7 @@ import {
 } from './protocol.js';
 import { connectToLeader } from './tls.js';
 
-/** What a member knows itself of the ranks that it is to run. */
+/** A member's own data about the ranks that it is to run. */
 export interface MemberJob {
   trace: StartMessage['trace'];
   spec: ResolvedJobSpec;
@@ -36,9 +36,9 @@ export interface MemberJob {
 export interface MemberWorldOptions {
   world: SealedWorld;
   worker_id: string;
-  /** Where the ranks run: this machine. */
+  /** Rank host of this machine. */
   host: RankHost;
-  /** Gets everything ready; rejects when `signal` is aborted. */
+  /** Prepares the data; rejects when `signal` is aborted. */
   prepare(signal: AbortSignal): Promise<MemberJob>;
   ping_ms: number;
   silence_ms: number;
@@ -46,11 +46,11 @@ export interface MemberWorldOptions {
 }
 
 /**
- * This agent's part of a world that another one leads: it runs the ranks that the leader starts and passes messages on. It
- * decides nothing. Without the leader nobody could use what its ranks do, so they are killed as soon as the link ends.
+ * A member's part of a world that another worker leads: it runs the ranks that the leader starts and passes messages on. It makes no
+ * decisions. Its ranks are killed as soon as the link ends because their results are useless without the leader.
  */
 export class MemberWorld {
-  /** Resolves when no rank is left. It never rejects. */
+  /** Resolves when no rank is left. Never rejects. */
   readonly ended: Promise<void>;
 
   private readonly link: Link;
@@ -60,18 +60,18 @@ export class MemberWorld {
 
   constructor(private readonly options: MemberWorldOptions) {
     this.link = new Link(connectToLeader(options.world));
-    // From the first attempt to connect: a leader that is stopped must not hold this agent up either.
+    // Pings begin with the first attempt to connect, so that a stopped leader cannot block this worker.
     this.link.watch(options);
     void this.link.ended.then(() => this.closed.abort());
     this.ended = this.run();
   }
 
-  /** Asks the leader to go on without this agent. */
+  /** Asks the leader to continue without this worker. */
   leave(): void {
     this.send({ kind: 'leaving' });
   }
 
-  /** Kills the ranks and waits until they are gone. Idempotent. */
+  /** Kills the ranks and waits until they have ended. Idempotent. */
   async end(reason: string): Promise<void> {
     this.link.close(reason);
     await this.ended;

@@ -6,7 +6,7 @@ import type { MemberWorld } from './member-world.js';
 export interface MembersOptions {
   store: Pick<WorldRendezvous, 'findWorlds' | 'watchWorlds'>;
   worker_id: string;
-  /** How often the job store is asked, whether a message came or not. */
+  /** Interval of reads of the job store, independent of messages. */
   interval_ms: number;
   log: Logger;
   /** Joins a world. */
@@ -14,13 +14,13 @@ export interface MembersOptions {
 }
 
 /**
- * The worlds that this agent is a member of: it joins those that it finds in the job store, and ends those that don't count
- * any more. So no message can be lost for ever, and a leader that was stopped, or cut off, leaves no ranks behind.
+ * Worlds that this worker is a member of: it joins those that it finds in the job store, and ends those that are no longer valid. So a
+ * lost message is caught up, and a stopped or partitioned leader leaves no ranks behind.
  */
 export class Members {
-  /** By world id. */
+  /** Joined worlds by world id. */
   private readonly joined = new Map<string, { world: SealedWorld; member: MemberWorld }>();
-  /** Ended here, and maybe still to be found: a world is joined once. */
+  /** Ended worlds that the job store may still list: a world is joined once. */
   private over = new Set<string>();
   private readonly closed = new AbortController();
   private wake = new AbortController();
@@ -30,7 +30,7 @@ export class Members {
     this.loop = this.lookForever();
   }
 
-  /** Joins nothing new, and asks all leaders to go on without this agent. Resolves when no world is left. */
+  /** Joins no new world, and asks all leaders to continue without this worker. Resolves when no world is left. */
   async leave(): Promise<void> {
     this.closed.abort();
     this.wake.abort();
@@ -41,7 +41,7 @@ export class Members {
     await Promise.all([this.loop, ...left]);
   }
 
-  /** Kills the ranks of all worlds and waits until they are gone. Idempotent. */
+  /** Kills the ranks of all worlds and waits until they have ended. Idempotent. */
   async close(reason: string): Promise<void> {
     this.closed.abort();
     this.wake.abort();
@@ -57,7 +57,7 @@ export class Members {
       this.wake = new AbortController();
       const { signal } = this.wake;
       try {
-        // Without messages the interval finds everything, too.
+        // The interval finds every world, even without messages.
         unwatch ??= await store.watchWorlds(worker_id, onChange);
         await this.look(await store.findWorlds(worker_id));
       } catch (error) {
@@ -72,7 +72,7 @@ export class Members {
     const ids = new Set(found.map(({ world_id }) => world_id));
     this.over = new Set([...this.over].filter((id) => ids.has(id)));
     const gone = [...this.joined.values()].filter(({ world }) => !ids.has(world.world_id));
-    // One generation ends here before the next one of the job begins.
+    // A generation ends here before the job's next one begins.
     await Promise.all(gone.map(({ member }) => member.end('the world does not count any more')));
     for (const world of found) {
       if (this.closed.signal.aborted) return;

@@ -2,9 +2,12 @@ import type { Socket } from 'node:net';
 import type { Logger } from '../../platform/logging/logging.js';
 
 export interface AdmissionLimits {
-  /** From a connection to its admission, whatever the peer sends meanwhile. */
+  /** Timeout from the connection to its admission, whatever the peer sends meanwhile. */
   admission_ms: number;
-  /** The oldest goes when there are more: a member needs milliseconds, so floods and silent peers displace each other. */
+  /**
+   * Maximum number of waiting connections; the oldest is closed above it. A member needs milliseconds, so floods and silent peers
+   * displace each other.
+   */
   max_waiting: number;
 }
 
@@ -13,7 +16,7 @@ const MAX_LINES_PER_SECOND = 10;
 
 export interface Refusal {
   reason: string;
-  /** The world that the peer named. */
+  /** World that the peer named. */
   world_id?: string | null;
 }
 
@@ -22,9 +25,9 @@ interface Newcomer {
   timer: NodeJS.Timeout;
 }
 
-/** Connections that have joined no world yet. Each is admitted within a time limit or refused with one line of the log. */
+/** Connections that have joined no world yet. Each is admitted within a time limit or refused with one log line. */
 export class Newcomers {
-  /** By `peerOf`; the oldest first. */
+  /** Waiting connections by `peerOf`, the oldest first. */
   private readonly waiting = new Map<string, Newcomer>();
   private second = 0;
   private lines = 0;
@@ -49,12 +52,12 @@ export class Newcomers {
     this.refuse(oldest as string, { reason: `more than ${max_waiting} connections have joined no world` });
   }
 
-  /** The peer has joined a world: its connection is a link. */
+  /** Admits the peer, which has joined a world: its connection is a link. */
   accept(peer: string): void {
     this.take(peer);
   }
 
-  /** Ends a connection. Does nothing once it was admitted or refused. */
+  /** Closes a connection. Does nothing after its admission or refusal. */
   refuse(peer: string, refusal: Refusal): void {
     const newcomer = this.take(peer);
     if (!newcomer) return;
@@ -62,7 +65,7 @@ export class Newcomers {
     this.report({ from: peer, ...refusal });
   }
 
-  /** Ends all connections that wait. Idempotent. */
+  /** Closes all waiting connections. Idempotent. */
   close(): void {
     for (const peer of [...this.waiting.keys()]) this.take(peer)?.socket.destroy();
   }
@@ -74,7 +77,7 @@ export class Newcomers {
     return newcomer;
   }
 
-  /** At most so many lines a second; the next line after that says how many were left out. */
+  /** Logs a refusal, with a limit of lines per second; the first line after that states how many were left out. */
   private report(refusal: Refusal & { from: string }): void {
     const second = Math.floor(Date.now() / 1000);
     if (second !== this.second) {
@@ -90,7 +93,7 @@ export class Newcomers {
   }
 }
 
-/** Address and port of a connection's other end: the same of a TLS connection as of the TCP connection below it. */
+/** Returns address and port of the peer, equal for a TLS connection and its underlying TCP connection. */
 export function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

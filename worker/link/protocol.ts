@@ -1,16 +1,16 @@
 /**
- * What the leader of a world and a member say to each other once each has proven in the TLS handshake that it knows the token. All
- * of it is JSON, the bytes of rendezvous keys as base64. Both ends are strangers to each other's memory, so every message is checked.
+ * Messages between the leader of a world and a member, after each has proven in the TLS handshake that it knows the token. All of them
+ * are JSON, the bytes of rendezvous keys as base64. Each side validates every message because it does not trust the other.
  *
  *     leader                          member
- *                                ←    join {worker_id, host}      which worker of the world it is; the host is for people
+ *                                ←    join {worker_id, host}      its worker in the world; the host is for display
  *                                ←    ready {tokens_digest} | refused {error}    its data is prepared, or can't be
  *     start {rank …}             →
  *     message {rank, message}    ↔    message {rank, message}     as in contracts/rank-protocol.ts
  *     kill {rank}                →
  *                                ←    line {rank, line}           of this rank's log
- *                                ←    ended {rank, end}           nothing more comes from this rank
- *                                ←    leaving                     the member wants to go; it stays until its ranks are gone
+ *                                ←    ended {rank, end}           last message of this rank
+ *                                ←    leaving                     the member asks to leave; it stays until its ranks have ended
  */
 
 import type {
@@ -99,7 +99,7 @@ const Stopped = message('stopped', { step: Count, flags: Count });
 const Failed = message('failed', { error: RankError, step: Count });
 const Publish = message('publish', { key: Key, value: Base64 });
 
-/** Whether two types are the same: a field that one of them gains must be added to the other. */
+/** Checks at compile time that two types are equal: a field added to one must be added to the other. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : never;
 type Plain<T> = T extends object ? { [K in keyof T]: Plain<T[K]> } : T;
 type Fits<S extends TSchema, T> = Same<Plain<Static<S>>, Plain<T>>;
@@ -112,7 +112,7 @@ true satisfies Fits<typeof Heartbeat, HeartbeatMessage> &
   Fits<typeof Stopped, StoppedMessage> &
   Fits<typeof Failed, FailedMessage>;
 
-/** `connected` and `stepped` are told by rank 0 for all, and that one always runs at the leader's. */
+/** `connected` and `stepped` are reported by rank 0 for all ranks, and rank 0 always runs on the leader. */
 const FromRank = Type.Union([
   Heartbeat,
   Loaded,
@@ -182,7 +182,7 @@ const ToRank = Type.Union([
   message('exit', {}),
 ]);
 
-/** What only the leader knows; the rest of a rank's start message the member knows itself. */
+/** Fields that only the leader knows; the member adds the rest of a rank's start message. */
 const Start = message('start', {
   rank: Count,
   world_size: Type.Integer({ minimum: 1 }),
@@ -197,7 +197,7 @@ export const asLeaderMessage = checked(
 export type LeaderMessage = ReturnType<typeof asLeaderMessage>;
 export type StartOrder = Static<typeof Start>;
 
-/** What a member may tell the leader of a rank's message; null: the leader has it from rank 0. */
+/** Returns the wire form of a rank's message; null for messages that the leader gets from rank 0. */
 export function rankToWire(told: RankMessage): Static<typeof FromRank> | null {
   if (told.kind === 'connected' || told.kind === 'stepped') return null;
   return told.kind === 'publish' ? { ...told, value: toBase64(told.value) } : told;
@@ -207,7 +207,7 @@ export function rankFromWire(told: Static<typeof FromRank>): RankMessage {
   return told.kind === 'publish' ? { ...told, value: fromBase64(told.value) } : told;
 }
 
-/** Of everything but `start`, which has a message of its own. */
+/** Returns the wire form of any message but `start`, which has a separate schema. */
 export function agentToWire(told: Exclude<AgentMessage, { kind: 'start' }>): Static<typeof ToRank> {
   return told.kind === 'deliver' ? { ...told, value: toBase64(told.value) } : told;
 }
@@ -216,7 +216,7 @@ export function agentFromWire(told: Static<typeof ToRank>): AgentMessage {
   return told.kind === 'deliver' ? { ...told, value: fromBase64(told.value) } : told;
 }
 
-/** An end that a leader finds out by itself has no form on the wire. */
+/** Returns the wire form of an end; ends that the leader itself detects have none. */
 export function endToWire(end: RankEnd): Static<typeof End> {
   if (end.kind === 'stuck') return { kind: 'killed', step: end.step, output: end.output };
   return end;

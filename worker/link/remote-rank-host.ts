@@ -15,19 +15,19 @@ interface RemoteRank {
   over: boolean;
 }
 
-/** The leader's view of one member: a place where ranks can be started, as long as the link holds. */
+/** The leader's view of one member: a host on which ranks can be started while the link is up. */
 export class RemoteRankHost implements RankHost {
-  /** The digest of the tokens that the member has prepared; rejects with what it could not do, or that it is gone. */
+  /** Resolves with the digest of the tokens that the member has prepared; rejects with its error, or when its link ends. */
   readonly ready: Promise<string>;
 
   private readonly prepared = deferred<string>();
   private readonly ranks = new Map<number, RemoteRank>();
-  /** Why the link ended; null while it holds. */
+  /** Reason why the link ended; null while it is up. */
   private lost: string | null = null;
 
   /**
    * @param member name of the member's machine, and of its worker
-   * @param onLeaving called when the member wants to go
+   * @param onLeaving called when the member asks to leave
    */
   constructor(
     private readonly member: { host: string; worker_id: string },
@@ -35,7 +35,7 @@ export class RemoteRankHost implements RankHost {
     private readonly onLeaving: () => void,
   ) {
     this.ready = this.prepared.promise;
-    // Whoever waits for it hears of it; when nobody does, the ranks' ends tell.
+    // Prevents an unhandled rejection when nothing awaits `ready`; the ends of the ranks report the failure as well.
     this.ready.catch(() => undefined);
     link.onMessage((message) => this.receive(asMemberMessage(message)));
     void link.ended.then((reason) => this.onLost(reason));
@@ -62,7 +62,7 @@ export class RemoteRankHost implements RankHost {
     };
   }
 
-  /** The world is over. A member whose link ends kills what is left of its ranks. Idempotent. */
+  /** Ends the world. A member whose link ends kills its remaining ranks. Idempotent. */
   close(): void {
     this.link.close('the world has ended');
   }
@@ -95,7 +95,7 @@ export class RemoteRankHost implements RankHost {
       }
       case 'line': {
         const remote = this.rankOf(told.rank);
-        // It was cleaned where it was written; this side takes nobody's word for that.
+        // The sender has already cleaned the text; the receiver does not trust it.
         const message = plainText(told.line.message);
         if (!remote.over) remote.listener.onLine({ ...told.line, message });
         break;
@@ -124,7 +124,7 @@ export class RemoteRankHost implements RankHost {
 
   private settleLost(remote: RemoteRank, reason: string): void {
     const end: RankEnd = { kind: 'node_lost', message: reason, step: remote.step, output: [] };
-    // What its worker would have said.
+    // Logs the line that the member's worker would have logged.
     if (!remote.over) remote.listener.onLine(workerLine(endText(end)));
     this.settle(remote, end);
   }

@@ -1,7 +1,7 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { Check, type Static, type TSchema } from '../../platform/schema.js';
 
-/** A function that returns what came over a link as what it must be. It throws `link_protocol` for anything else. */
+/** Returns a function that validates received data against a schema. It throws `link_protocol` for invalid data. */
 export function checked<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
   const check = new Check(schema);
   return (value) => {

@@ -1,4 +1,4 @@
-/** Who proves what to whom before anything is said. */
+/** Mutual authentication before any message. */
 import { once } from 'node:events';
 import { connect as connectPlain, createServer } from 'node:net';
 import { connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
@@ -9,7 +9,7 @@ import { connectToLeader, serverOptions, tlsReason, worldOf } from './tls.js';
 const TOKEN = 'aa'.repeat(32);
 const OTHER = 'bb'.repeat(32);
 
-/** A leader that knows the token of the world `w1` alone, and the connections that it took. */
+/** Starts a leader that knows only the token of the world `w1`. Returns the connections that it accepted. */
 async function leader(t: Test) {
   const taken: TLSSocket[] = [];
   const server = createTlsServer(serverOptions((worldId) => (worldId === 'w1' ? TOKEN : null)));
@@ -27,7 +27,7 @@ function member(t: Test, port: number, token = TOKEN, worldId = 'w1'): TLSSocket
   return socket;
 }
 
-t.test('two sides that know the token talk over TLS 1.3, and the wire shows nothing of it', async (t) => {
+t.test('two peers that know the token talk over TLS 1.3, and the wire reveals nothing of it', async (t) => {
   const { taken, port } = await leader(t);
   const wire = await tappedWire(t, port);
   const socket = member(t, wire.port);
@@ -36,14 +36,14 @@ t.test('two sides that know the token talk over TLS 1.3, and the wire shows noth
   const [echo] = await once(socket, 'data');
   t.equal(`${echo}`, 'a word that nobody else reads');
   t.equal(socket.getProtocol(), 'TLSv1.3');
-  t.match(socket.getEphemeralKeyInfo(), { type: 'ECDH' }, 'recordings stay closed when the token is known');
+  t.match(socket.getEphemeralKeyInfo(), { type: 'ECDH' }, 'a token that leaks later decrypts no recording');
   t.same(taken.map(worldOf), ['w1']);
   const sent = Buffer.concat(wire.sent);
   t.ok(sent.length > 0);
   for (const word of ['a word', Buffer.from(TOKEN, 'hex'), TOKEN]) t.notOk(sent.includes(word));
 });
 
-t.test('a member without the token of a world that is led here is not connected', async (t) => {
+t.test('a member without the token of a world that is led here is refused', async (t) => {
   const { taken, port } = await leader(t);
   await t.rejects(once(member(t, port, OTHER), 'secureConnect'), { code: /^ERR_SSL_/ });
   await t.rejects(once(member(t, port, TOKEN, 'w2'), 'secureConnect'), { code: /^ERR_SSL_/ });
@@ -52,7 +52,7 @@ t.test('a member without the token of a world that is led here is not connected'
   t.same(taken, []);
 });
 
-t.test('a session of before opens no connection without the token', async (t) => {
+t.test('an earlier session opens no connection without the token', async (t) => {
   const { taken, port } = await leader(t);
   const socket = member(t, port);
   const [session] = await once(socket, 'session');
@@ -61,7 +61,7 @@ t.test('a session of before opens no connection without the token', async (t) =>
   t.equal(taken.length, 1);
 });
 
-t.test('bytes that were recorded from a member are of no use', async (t) => {
+t.test('recorded bytes of a member can not be replayed', async (t) => {
   const { taken, port } = await leader(t);
   const wire = await tappedWire(t, port);
   const socket = member(t, wire.port);
@@ -77,7 +77,7 @@ t.test('bytes that were recorded from a member are of no use', async (t) => {
   t.equal(taken.length, before);
 });
 
-t.test('a leader that does not know the token is left', async (t) => {
+t.test('a connection to a leader that does not know the token is closed', async (t) => {
   const wrong = createTlsServer(serverOptions(() => OTHER));
   const certified = createTlsServer({ key: IMPOSTOR_KEY, cert: IMPOSTOR_CERTIFICATE });
   const echo = createServer((socket) => socket.on('error', () => undefined).pipe(socket));
@@ -94,7 +94,7 @@ t.test('a leader that does not know the token is left', async (t) => {
   }
 });
 
-t.test('a reason of TLS has no addresses of memory and no names of sources in it', async (t) => {
+t.test('a TLS failure reason contains no memory addresses and no source file names', async (t) => {
   const { port } = await leader(t);
   const socket = member(t, port, OTHER);
   const [error] = await once(socket, 'error', { signal: AbortSignal.timeout(60_000) });
@@ -107,7 +107,7 @@ async function closed(socket: TLSSocket): Promise<void> {
   if (!socket.closed) await once(socket, 'close');
 }
 
-/** Of a server that has a certificate and no token; nobody else has this key. */
+/** Key of a server that has a certificate and no token; used only in this test. */
 const IMPOSTOR_KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgXk+2i0hxeW/b63q3
 YCt0pM7cpCXYjphG1xv+d4w9/OehRANCAAQwqTUFJPwnRlnmPDcNsxOn+uW+TUI5

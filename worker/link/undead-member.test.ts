@@ -1,4 +1,4 @@
-/** A rank of a member that can't be killed: the leader hears of it, and the member ends. */
+/** A member's rank that can't be killed: the leader is notified, and the member ends. */
 import t from 'tap';
 import { unkillableProcesses } from '../testing/child-processes.js';
 import { linked, memberOf, scriptedHost } from '../testing/linked-world.js';

@@ -1,4 +1,4 @@
-/** A world whose ranks run at several agents: what each end looks like to the leader, and that nobody leaves ranks behind. */
+/** A world whose ranks run on several workers: each end as the leader sees it, and no ranks left behind. */
 import { once } from 'node:events';
 import { hostname } from 'node:os';
 import t from 'tap';
@@ -28,18 +28,18 @@ function lost(end: WorldEnd) {
   return end;
 }
 
-t.test('rendezvous keys travel between ranks of two agents, bytes and all', async (t) => {
+t.test('rendezvous keys travel between ranks of two workers as exact bytes', async (t) => {
   const { world } = await linked(t, { scripts: ['relay', 'relay'] });
   t.strictSame(await world().ended, { kind: 'stopped', step: 9, flags: 0 });
 });
 
-t.test('several ranks at each of three agents stop together', async (t) => {
+t.test('several ranks on each of three workers stop together', async (t) => {
   const places = ['leader', 'a', 'b'].map((worker_id) => ({ worker_id, slots: 2 }));
   const { world } = await linked(t, { scripts: Array(6).fill('stop'), places });
   t.strictSame(await world().ended, { kind: 'stopped', step: 5, flags: 1 });
 });
 
-t.test('the end of a remote rank is told as it was: host, step, code, last words', async (t) => {
+t.test('the end of a remote rank is reported unchanged: host, step, code, last lines', async (t) => {
   const { world } = await linked(t, { scripts: ['wait', 'wait', 'crash'] });
   t.match(lost(await world().ended), {
     rank: 2,
@@ -48,13 +48,13 @@ t.test('the end of a remote rank is told as it was: host, step, code, last words
   });
 });
 
-t.test('a remote death explains the broken connection of a local rank', async (t) => {
+t.test('the death of a remote rank explains the broken connection of a local rank', async (t) => {
   const { world } = await linked(t, { scripts: ['symptom', 'symptom'] });
   t.match(lost(await world().ended), { rank: 1, end: { kind: 'signalled', signal: 'SIGKILL' } });
 });
 
 t.test(
-  'lines of a remote rank arrive in order, before its end, and what they may not hold is taken out',
+  'lines of a remote rank arrive in order, before its end, and forbidden characters are removed',
   async (t) => {
     const { world } = await linked(t, { scripts: ['wait', 'crash'] });
     const lines: [number, LogLine][] = [];
@@ -91,7 +91,7 @@ t.test(
   },
 );
 
-t.test('kill leaves no rank at any agent', async (t) => {
+t.test('kill leaves no rank on any worker', async (t) => {
   const started: Rank[] = [];
   const { world } = await linked(t, {
     scripts: ['wait', 'wait'],
@@ -104,7 +104,7 @@ t.test('kill leaves no rank at any agent', async (t) => {
   t.ok(started.every(isGone));
 });
 
-t.test('a member that goes away is blamed, and takes its ranks with it', async (t) => {
+t.test('a member that disconnects is blamed, and its ranks end with it', async (t) => {
   const started: Rank[] = [];
   const members: ReturnType<typeof memberOf>[] = [];
   const { world } = await linked(t, {
@@ -118,7 +118,7 @@ t.test('a member that goes away is blamed, and takes its ranks with it', async (
   t.ok(started.every(isGone));
 });
 
-t.test('a leader that goes away leaves no ranks at its members', async (t) => {
+t.test('a leader that disconnects leaves no ranks at its members', async (t) => {
   const started: Rank[] = [];
   const members: ReturnType<typeof memberOf>[] = [];
   const { server, world } = await linked(t, {
@@ -133,9 +133,9 @@ t.test('a leader that goes away leaves no ranks at its members', async (t) => {
   await running.ended;
 });
 
-t.test('a leader that is stopped, its connection up, leaves no ranks at its members', async (t) => {
+t.test('a stopped leader with an open connection leaves no ranks at its members', async (t) => {
   const started: Rank[] = [];
-  // It says what a leader says up to the start of its ranks, and from then on nothing, not even that it lives.
+  // Sends a leader's messages up to the start of its ranks, and then nothing, not even pings.
   const port = await leaderOf(t, TOKEN, async (link) => {
     await link.next();
     link.send({ kind: 'start', rank: 1, world_size: 2, nonce: 'n', load: null, failures_per_second: 0 });
@@ -146,15 +146,15 @@ t.test('a leader that is stopped, its connection up, leaves no ranks at its memb
   t.ok(started.every(isGone));
 });
 
-t.test('a leader that is stopped before its first word holds nobody up', async (t) => {
+t.test('a leader that is stopped before its first message blocks no other worker', async (t) => {
   await memberOf(worldAt(await silentServer(t)), 'a', { silence_ms: 500 }).ended;
 });
 
-t.test('a member that is stopped is lost after a while', async (t) => {
+t.test('a member that is stopped is lost after a timeout', async (t) => {
   const { world } = await linked(t, {
     scripts: ['wait', 'wait'],
     silence_ms: 1000,
-    // One that never says that it lives.
+    // A member that never sends pings.
     enter: async (sealed, worker_id) => {
       const link = await joined(sealed, worker_id);
       link.send({ kind: 'ready', tokens_digest: TOKENS_DIGEST });
@@ -163,12 +163,12 @@ t.test('a member that is stopped is lost after a while', async (t) => {
   t.match(lost(await world().ended), { rank: 1, end: { kind: 'node_lost', message: /nothing was heard/ } });
 });
 
-t.test('a member that does not come is told by its name', async (t) => {
+t.test('the error names a member that does not join', async (t) => {
   const coming = linked(t, { scripts: ['wait', 'wait'], join_ms: 200, enter: () => undefined });
   await t.rejects(coming, { code: 'node_lost', message: /member-1 did not join/ });
 });
 
-t.test('a member that goes away before the start is not waited for', async (t) => {
+t.test('a member that disconnects before the start is not waited for', async (t) => {
   const coming = linked(t, {
     scripts: ['wait', 'wait'],
     enter: async (sealed, worker_id) => (await joined(sealed, worker_id)).close('changed its mind'),
@@ -176,7 +176,7 @@ t.test('a member that goes away before the start is not waited for', async (t) =
   await t.rejects(coming, { code: 'node_lost', message: /closed/ });
 });
 
-t.test('what a member can not prepare is the error of the world', async (t) => {
+t.test('an error in the preparation of a member is the error of the world', async (t) => {
   const prepare = () => Promise.reject(new ZerofleetError('dataset_corrupt', 'as the test asked'));
   const coming = linked(t, {
     scripts: ['wait', 'wait'],
@@ -185,7 +185,7 @@ t.test('what a member can not prepare is the error of the world', async (t) => {
   await t.rejects(coming, { code: 'dataset_corrupt', message: 'as the test asked' });
 });
 
-t.test('a member that has made other tokens of the data is no part of the world', async (t) => {
+t.test('a member that has prepared other tokens is refused', async (t) => {
   const tokens_digest = `sha256:${'1'.repeat(64)}`;
   const coming = linked(t, {
     scripts: ['wait', 'wait'],
@@ -286,7 +286,7 @@ function shard(file: string) {
   };
 }
 
-/** A host that tells which ranks it started. */
+/** Wraps a host and records the ranks that it starts. */
 function recording(started: Rank[]): RankHost {
   const host = scriptedHost();
   return {

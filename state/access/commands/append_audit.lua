@@ -1,4 +1,4 @@
--- Appends to a project's audit log. The oldest entries go when there are too many, or when they are too old.
+-- Appends to a project's audit log. Entries above the limit or past the retention period are dropped, oldest first.
 --
 -- call: project, entry (JSON), keep (number), keep_ms
 -- Returns: ok, id

@@ -1,7 +1,7 @@
--- Changes fields of an API key, for both of its secrets, if they still are what the caller has read.
+-- Changes fields of an API key, for both of its secrets, if they still have the values that the caller read.
 --
 -- call: key_id, from {field: text}, to {field: text}, both with the name
--- Returns: ok, '1', the fields and values of the key | ok, '0' they were others, or there is no such key
+-- Returns: ok, '1', the fields and values of the key | ok, '0' a field has changed since, or the key does not exist
 -- Errors: api_key_builtin
 --- @include job
 
@@ -25,7 +25,7 @@ end
 local previous = known[2] and prefix .. ':api-key:' .. known[2]
 for field, value in pairs(call.to) do
   redis.call('HSET', key, field, value)
-  -- It may have run out, and must not come back.
+  -- An expired key must not be created again.
   if previous and redis.call('EXISTS', previous) == 1 then
     redis.call('HSET', previous, field, value)
   end

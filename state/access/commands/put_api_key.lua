@@ -1,4 +1,4 @@
--- Accepts an API key from now on; the same secret again keeps its id and time and replaces the rest.
+-- Accepts an API key from now on; a repeat with the same secret keeps id and creation time and replaces the rest.
 --
 -- call: hash (SHA-256 of the secret, hex), key_id, fields {name, scopes (JSON), project, …}, at
 -- Returns: ok, the fields and values of the key

@@ -1,4 +1,4 @@
--- Says what a project may use; what it has already stays.
+-- Sets the quota of a project; existing resources stay.
 --
 -- call: project, quota {max_jobs, max_ranks, max_storage_bytes}: each may be absent
 -- Returns: ok

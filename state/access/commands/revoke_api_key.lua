@@ -1,4 +1,4 @@
--- Accepts none of an API key's secrets any more, and forgets it.
+-- Removes an API key; none of its secrets is accepted any more.
 --
 -- call: key_id
 -- Returns: ok, '1' revoked | '0' unknown

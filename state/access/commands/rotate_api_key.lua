@@ -1,4 +1,4 @@
--- Gives an API key another secret. The one before is accepted for a while, one from before that no longer.
+-- Gives an API key a new secret. The previous secret is accepted for a while, older ones no longer.
 --
 -- call: key_id, hash (SHA-256 of the new secret, hex), overlap_ms
 -- Returns: ok, the fields and values of the key

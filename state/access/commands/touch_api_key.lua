@@ -1,4 +1,4 @@
--- Notes when an API key was used last, by whichever of its secrets. One that was revoked meanwhile stays so.
+-- Records the last use of an API key, by any of its secrets. A key that was revoked meanwhile stays revoked.
 --
 -- call: hash (SHA-256 of the secret, hex), at
 -- Returns: ok

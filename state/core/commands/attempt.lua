@@ -1,13 +1,13 @@
--- The list of a job's attempts: one entry for each epoch, the newest last. Needs include/job.lua.
+-- The list of a job's attempts: one entry per epoch, the newest last. Needs job.lua.
 
--- The newest so many are kept.
+-- Maximum number of entries; the newest are kept.
 local ATTEMPTS_KEPT = 1000
 
 local function attempts_key(id)
   return job_key(id) .. ':attempts'
 end
 
--- Changes the newest entry; nothing happens where there is none, or it has ended.
+-- Changes the newest entry; does nothing without one, or when it has ended.
 local function change_attempt(id, fields)
   local text = redis.call('LINDEX', attempts_key(id), -1)
   local entry = text and cjson.decode(text)
@@ -26,14 +26,14 @@ local function end_attempt(id, outcome, reason, at)
 end
 
 local function begin_attempt(id, entry, at)
-  -- A worker that was lost could not end its own.
+  -- A lost worker could not end its own attempt.
   end_attempt(id, 'lost', 'worker_lost', at)
   entry.started_at = at
   redis.call('RPUSH', attempts_key(id), cjson.encode(entry))
   redis.call('LTRIM', attempts_key(id), -ATTEMPTS_KEPT, -1)
 end
 
--- The workers of its places, the leader first.
+-- Sets the workers of the job's places, the leader first.
 local function set_attempt_workers(id, leader, places)
   local workers = { leader }
   for _, place in ipairs(places) do

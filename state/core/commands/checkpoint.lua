@@ -1,12 +1,12 @@
--- Changes of a job's checkpoints. Needs include/job.lua, include/use.lua.
+-- Changes of a job's checkpoints. Needs job.lua, use.lua.
 
--- The place of a checkpoint in the job's index: by step, and only then by id. The time in an id is of the host that
--- wrote it, and clocks of hosts differ.
+-- Position of a checkpoint in the job's index: by step, then by id. An id contains the time of the host that wrote it, and the clocks of
+-- hosts differ.
 local function checkpoint_place(step, checkpoint_id)
   return string.format('%012d:%s', step, checkpoint_id)
 end
 
--- Writes a checkpoint's document, whole or changed.
+-- Writes a new or changed document of a checkpoint.
 local function add_checkpoint(job_id, checkpoint_id, text)
   local key = job_key(job_id)
   local project = redis.call('HGET', key, 'project') or 'default'
@@ -17,7 +17,7 @@ local function add_checkpoint(job_id, checkpoint_id, text)
   redis.call('ZADD', index_key(project, 'checkpoints'), 0, checkpoint_id)
 end
 
--- Makes the newest of the others that is not damaged the latest, if the checkpoint is it in the record `job` (loaded).
+-- Makes the newest other undamaged checkpoint the latest, if `checkpoint_id` is the latest in the record `job` (loaded).
 local function give_up_latest(job, checkpoint_id, at)
   local key = job_key(job.id)
   local latest = job.latest_checkpoint
@@ -35,24 +35,24 @@ local function give_up_latest(job, checkpoint_id, at)
   redis.call('HSET', key, 'latest_checkpoint', latest, 'updated_at', at)
 end
 
--- Sets a field of a checkpoint's document that is true or false. Returns the document.
+-- Sets a boolean field of a checkpoint's document. Returns the document.
 local function mark_checkpoint(job_id, checkpoint_id, field, value)
   local key = job_key(job_id) .. ':checkpoints'
-  -- Only this field is changed in the text: numbers must not pass through Lua's floating point.
+  -- The field is changed in the text: numbers must not pass through Lua's floating point.
   local pattern = '"' .. field .. '":%a+'
   local changed = string.gsub(redis.call('HGET', key, checkpoint_id), pattern, '"' .. field .. '":' .. tostring(value), 1)
   redis.call('HSET', key, checkpoint_id, changed)
   return changed
 end
 
--- Of so many checkpoints that were removed it is remembered whose they were: of the newest ones, by their ids.
+-- Number of removed checkpoints whose jobs are remembered: the newest by id.
 local REMOVED_KEPT = 100000
 
--- Takes a checkpoint out of the record `job` (loaded) and makes the one before it the latest.
+-- Removes a checkpoint from the record `job` (loaded) and makes the previous one the latest.
 local function forget_checkpoint(job, checkpoint_id, at)
   local key = job_key(job.id)
   local step = cjson.decode(redis.call('HGET', key .. ':checkpoints', checkpoint_id)).step
-  -- Writes that need memory come first: a server without any refuses them, and then nothing is removed either.
+  -- Writes that need memory come first: a server without memory refuses them, and then nothing is removed either.
   redis.call('ZADD', prefix .. ':removed-checkpoints', 0, checkpoint_id .. ' ' .. job.id)
   redis.call('ZREMRANGEBYRANK', prefix .. ':removed-checkpoints', 0, -REMOVED_KEPT - 1)
   give_up_latest(job, checkpoint_id, at)
@@ -72,11 +72,11 @@ local function is_recorded(checkpoint_id)
   return job_id and redis.call('HEXISTS', job_key(job_id) .. ':checkpoints', checkpoint_id) == 1
 end
 
--- Who downloads says so, and never says when it is done: this holder keeps the retention rule off, and no person.
+-- Holder name of downloads. The end of a download is unknown; this holder blocks the retention rule, but not a user.
 local DOWNLOAD = 'download'
 
--- Keeps a checkpoint from being removed while `holder` reads it; for so long and no longer if it is never let go. One that holds it
--- for longer already goes on to.
+-- Keeps a checkpoint from being removed while `holder` reads it, for `ttl_ms` unless it is released earlier. A longer existing hold
+-- stays.
 local function hold_checkpoint(checkpoint_id, holder, ttl_ms)
   local key = holds_key(checkpoint_id)
   local before = tonumber(redis.call('ZSCORE', key, holder) or 0)
@@ -87,16 +87,16 @@ local function hold_checkpoint(checkpoint_id, holder, ttl_ms)
   end
 end
 
--- Lets go of what the job `job` (its record) begins with.
+-- Releases the hold of the job `job` (its record) on its initial checkpoint.
 local function let_go_of_source(job)
   if job.init_checkpoint ~= '' then
     redis.call('ZREM', holds_key(job.init_checkpoint), job.id)
   end
 end
 
--- An error when somebody reads the checkpoint now, else nil. `by_person`: downloads do not count.
+-- Returns an error when the checkpoint is held, else nil. `by_person`: downloads do not count.
 local function held_error(checkpoint_id, by_person)
-  -- Only read: a removal as the first write would let those through that need memory.
+  -- Expired holds are only skipped: a removal as the first write would let writes pass that need memory.
   local now = string.format('(%d', now_ms())
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', holds_key(checkpoint_id), now, '+inf', 'LIMIT', 0, 2)) do
     if not (by_person and holder == DOWNLOAD) then

@@ -1,7 +1,7 @@
--- How a job ends, and what becomes of one that its worker gives back. Needs include/state.lua, include/checkpoint.lua and what they need.
+-- The end of a job, and the release of an attempt by its worker. Needs state.lua, checkpoint.lua and their dependencies.
 
--- Sets the final state of `job` (its record). Nothing else does, and nothing changes it afterwards. `reason` may be nil, `failure` and
--- `export` are JSON or ''.
+-- Sets the final state of `job` (its record). No other function does, and nothing changes it afterwards. `reason` may be nil, `failure`
+-- and `export` are JSON or ''.
 local function finish(id, job, state, reason, failure, export, at)
   drop_lease(id, job)
   if state == 'cancelled' and job.over_budget == '1' then
@@ -20,7 +20,7 @@ local function finish(id, job, state, reason, failure, export, at)
   set_state(id, job, state, reason, at)
 end
 
--- Ends an attempt: of a job that is cancelling, which no worker has to end now, the job as well.
+-- Ends an attempt. A job that is cancelling gets its final state here because no worker is left to set it.
 local function give_back(id, job, to, reason, at, delay_ms)
   if job.state == 'cancelling' then
     finish(id, job, 'cancelled', 'user_request', '', '', at)

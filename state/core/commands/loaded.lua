@@ -1,4 +1,4 @@
--- Loads the job of the call as `job`, or refuses the call: no such job, or not at a version that the caller wants. Needs include/job.lua.
+-- Loads the job of the call as `job`, or refuses the call when the job does not exist or has another version. Needs job.lua.
 
 local job = load_job(call.job_id)
 if not job then

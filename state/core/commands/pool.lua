@@ -1,9 +1,9 @@
--- The slots of a pool: who offers them, and who holds them. Needs include/job.lua, include/state.lua.
+-- The slots of a pool: workers that offer them, and jobs that hold them. Needs job.lua, state.lua.
 --
--- A job holds its slots as long as its lease lasts, or, before a worker has claimed it, as long as its allocation does: those of a
--- worker that was killed become free by themselves.
+-- A job holds its slots as long as its lease lasts, or, before a worker has claimed it, as long as its allocation does: the slots of a
+-- killed worker become free when the lease expires.
 
--- Some fields of a record, as load_job gives all of them.
+-- Loads some fields of a record; load_job loads all of them.
 local function load_fields(id, names)
   local job = {}
   for i, value in ipairs(redis.call('HMGET', job_key(id), unpack(names))) do
@@ -45,7 +45,7 @@ local function count_places(places)
   return ranks
 end
 
--- A worker of a pool that has left, or was not heard of in time. Its queue has to be removed as well.
+-- Removes a worker that has left or expired. Its queue must be removed as well.
 local function forget_worker(pool, id)
   redis.call('ZREM', prefix .. ':pool:' .. pool .. ':workers', id)
   redis.call('DEL', prefix .. ':worker:' .. id)
@@ -53,14 +53,14 @@ local function forget_worker(pool, id)
   change_pool(pool)
 end
 
--- Workers that are alive, with what is free on each, and jobs that hold slots.
+-- Returns live workers with their free slots, and jobs that hold slots.
 local function load_pool(name, now)
   local key = prefix .. ':pool:' .. name
   local pool = { workers = {}, by_id = {}, holders = {} }
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', key .. ':workers', '(' .. string.format('%d', now), '+inf')) do
     local fields = redis.call('HMGET', prefix .. ':worker:' .. id, unpack(WORKER_FIELDS))
     local draining = fields[2] == '1' or fields[3] == '1'
-    -- Nothing new begins on a worker that is about to leave.
+    -- A draining worker receives no new work.
     local slots = draining and 0 or tonumber(fields[1])
     local worker = { id = id, slots = tonumber(fields[1]), free = slots, used = 0, draining = draining, group = fields[4] or '' }
     -- Memory of the smallest of its GPUs; nil where ranks run on the CPU.

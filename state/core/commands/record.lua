@@ -1,6 +1,6 @@
--- How a new record comes in: the hash and the indexes. Needs include/job.lua, include/use.lua, include/checkpoint.lua.
+-- Creation of a record: the hash and the indexes. Needs job.lua, use.lua, checkpoint.lua.
 
--- fields {field: text}. The job must not exist yet.
+-- Adds a record from fields {field: text}. The job must not exist yet.
 local function add_record(id, fields)
   local flat = {}
   for field, value in pairs(fields) do
@@ -18,7 +18,7 @@ local function add_record(id, fields)
   count_ranks(id, fields.project, fields.state)
 end
 
--- An error when something that the job needs is not there, else nil. `fresh`: it has no checkpoint of its own to go on from.
+-- Returns an error when an input of the job does not exist, else nil. `fresh`: it has no checkpoint of its own to resume from.
 local function missing_source(fields, model_ids, fresh)
   if redis.call('EXISTS', prefix .. ':dataset:' .. fields.dataset_id) == 0 then
     return failure('dataset_not_found', 'there is no dataset ' .. fields.dataset_id)
@@ -34,8 +34,7 @@ local function missing_source(fields, model_ids, fresh)
   return nil
 end
 
--- While it lives, what it needs can't be deleted; the checkpoint that it begins with, until it has one of its own, or for
--- `hold_ms`.
+-- Protects the job's inputs from deletion while it lives; its initial checkpoint until it has one of its own, or for `hold_ms`.
 local function hold_sources(id, fields, model_ids, hold_ms)
   redis.call('SADD', prefix .. ':dataset:' .. fields.dataset_id .. ':jobs', id)
   if fields.init_checkpoint ~= '' and (fields.latest_checkpoint or '') == '' then

@@ -1,24 +1,23 @@
--- Changes of state, of who holds the job and of who waits for places. Needs include/job.lua, include/attempt.lua, include/use.lua.
+-- Changes of a job's state, lease and queue position. Needs job.lua, attempt.lua, use.lua.
 
--- Changes of a job's state; the newest so many are kept.
+-- Maximum number of state changes in a job's history; the newest are kept.
 local HISTORY_KEPT = 200
--- Waiting this long is worth one point of priority in the order in which people see the queue.
+-- Waiting time that counts as one point of priority in the displayed queue order.
 local AGEING_MS = 60000
 
--- Wakes the scheduler of a pool: something that its decision depends on has changed. The scheduler forgets the pool when there is nothing
--- in it.
+-- Wakes the scheduler of a pool after a change of something that its decision depends on. The scheduler removes an empty pool.
 local function wake_scheduler(pool)
   redis.call('SADD', prefix .. ':pools', pool)
   redis.call('PUBLISH', prefix .. ':pools:changed', pool)
 end
 
--- From now on no decision is applied that was made on the pool as it was before.
+-- Changes the pool's version: decisions on older versions are refused from now on.
 local function change_pool_version(pool)
   local key = prefix .. ':pool:' .. pool .. ':version'
   redis.call('SET', key, next_stamp(redis.call('GET', key)))
 end
 
--- Both.
+-- Changes the pool's version and wakes its scheduler.
 local function change_pool(pool)
   change_pool_version(pool)
   wake_scheduler(pool)
@@ -39,7 +38,7 @@ local function limit_wait(id, job, since)
   end
 end
 
--- The score puts the first in the order first: priority plus ageing, which grows equally fast for all and so can stay out of it.
+-- The lowest score is first in the queue: priority plus ageing. Ageing grows equally fast for all jobs, so it is left out.
 local function waiting_score(since, job)
   return math.floor(since / AGEING_MS) - tonumber(job.priority or 0)
 end
@@ -55,8 +54,8 @@ local DEMAND_FIELDS = {
   'avoided',
 }
 
--- Writes what the scheduler has to know of a job that waits since `since`, or, `delayed`, begins to wait then, in one place, so that it
--- reads thousands of them at once. It is taken from the record as it is now: `job` may have been read before a change.
+-- Writes the scheduler's data of a waiting job, or, `delayed`, of one that begins to wait at `since`, to one hash, so that the scheduler
+-- reads thousands of jobs at once. The data come from the current record: `job` may have been read before a change.
 local function describe_waiting(id, job, since, delayed)
   local demand = { queued_at = since, delayed = delayed }
   for i, value in ipairs(redis.call('HMGET', job_key(id), unpack(DEMAND_FIELDS))) do
@@ -65,8 +64,8 @@ local function describe_waiting(id, job, since, delayed)
   redis.call('HSET', waiting_key(job) .. '-jobs', id, cjson.encode(demand))
 end
 
--- Puts a job among those that wait for slots of its pool; one that was delayed has waited since it was due. `since` (may be nil): it
--- keeps the turn that it had.
+-- Adds a job to those that wait for slots of its pool; a delayed job has waited since it was due. `since` (may be nil) keeps its previous
+-- turn.
 local function start_waiting(id, job, since)
   local now = now_ms()
   since = since or math.min(now, tonumber(redis.call('ZSCORE', delayed_key(job), id) or now))
@@ -79,8 +78,8 @@ local function start_waiting(id, job, since)
   wake_scheduler(job.pool)
 end
 
--- Keeps a job out of the order until it is due: it takes nobody's turn. It still counts as one that waits, and it may not
--- wait for ever even if no worker ever comes.
+-- Keeps a job out of the queue order until it is due. It still counts as waiting, and its maximum wait applies even if no worker ever
+-- comes.
 local function start_delay(id, job, delay_ms)
   local due = now_ms() + delay_ms
   redis.call('ZADD', delayed_key(job), string.format('%d', due), id)
@@ -89,7 +88,7 @@ local function start_delay(id, job, delay_ms)
   wake_scheduler(job.pool)
 end
 
--- Fits the place in the order, what the scheduler knows, and the time that it may wait, of a job to what its record `job` says now.
+-- Updates a job's queue position, its data for the scheduler and the deadline of its wait to its record `job`.
 local function wait_anew(id, job)
   local due = redis.call('ZSCORE', delayed_key(job), id)
   local waits = redis.call('ZSCORE', waiting_key(job), id)
@@ -105,8 +104,7 @@ local function wait_anew(id, job)
   change_pool(job.pool)
 end
 
--- Ranks that a running job is asked to go down to for a job that waits; nil when it is asked nothing. What a job asked for that does
--- not wait any more is withdrawn.
+-- Returns the ranks of the preemption request to a running job; nil without one. A request for a job that no longer waits is withdrawn.
 local function request_of(id, job)
   if (job.ask or '') == '' then
     return nil
@@ -120,7 +118,7 @@ local function request_of(id, job)
   return nil
 end
 
--- Jobs that were asked to make room for a job that waits no longer keep their slots.
+-- Withdraws the preemption requests made for a job that no longer waits.
 local function withdraw_requests(id, job)
   for _, holder in ipairs(redis.call('SMEMBERS', prefix .. ':pool:' .. job.pool .. ':holders')) do
     local fields = redis.call('HMGET', job_key(holder), 'ask', 'ask_for')
@@ -130,7 +128,7 @@ local function withdraw_requests(id, job)
   end
 end
 
--- Takes an allocation back that no worker has claimed. Does nothing where there is none.
+-- Takes back an allocation that no worker has claimed. Does nothing without one.
 local function drop_allocation(id, job)
   if (job.granted_to or '') == '' then
     return
@@ -152,7 +150,7 @@ local function stop_waiting(id, job)
   redis.call('ZREM', prefix .. ':wait-limits', id)
 end
 
--- Has the attempt delivered to the worker that leads its ranks.
+-- Queues the attempt for the worker that leads its ranks.
 local function put_in_outbox(id, attempt, job, worker)
   local fields = { 'job_id', id, 'attempt', attempt, 'worker_id', worker }
   local trace = redis.call('HGET', job_key(id), 'trace')
@@ -163,7 +161,7 @@ local function put_in_outbox(id, attempt, job, worker)
   redis.call('XADD', prefix .. ':outbox', '*', unpack(fields))
 end
 
--- Makes the next attempt of `job` (its record), which is queued, due, now or in `delay_ms`.
+-- Makes the next attempt of `job` (its record, state queued) due, now or in `delay_ms`.
 local function queue_attempt(id, job, delay_ms)
   local delay = delay_ms or 0
   if delay > 0 then
@@ -173,7 +171,7 @@ local function queue_attempt(id, job, delay_ms)
   end
 end
 
--- Moves `job` (a loaded record) to `to`: record, history, index and event in one place. `reason` may be nil.
+-- Moves `job` (a loaded record) to `to`: record, history, index and event. `reason` may be nil.
 local function set_state(id, job, to, reason, at)
   local key = job_key(id)
   local json_reason = reason or cjson.null
@@ -193,8 +191,8 @@ local function set_state(id, job, to, reason, at)
   end
 end
 
--- Adds what the job has used since the last time that somebody asked: its slots, for as long as its lease was good, by the
--- server's clock. So nothing is counted twice, and what a killed worker used is counted as well.
+-- Adds the usage of the job since the last call: its slots for as long as its lease was valid, by the server's clock. So nothing is
+-- counted twice, and the usage of a killed worker is counted as well.
 local function account(id, job)
   local since = tonumber(job.accounted_at)
   if job.worker == '' or not since then
@@ -227,7 +225,7 @@ local function account(id, job)
   )
 end
 
--- Whether the job has used up what it may since a person resumed it last. Call account() before.
+-- Returns whether the job has used up its budget since a user last resumed it. Call account() before.
 local function is_over_budget(job)
   local max_run_ms = tonumber(job.max_run_ms)
   local max_cost = tonumber(job.max_cost)
@@ -236,8 +234,7 @@ local function is_over_budget(job)
   return (max_run_ms and run_ms >= max_run_ms) or (max_cost and cost >= max_cost) or false
 end
 
--- Takes the lease away from whoever has it, and its places with it. The execution stays, but no worker holds it any
--- more.
+-- Ends the lease and releases the places. The execution stays in the record, but no worker holds it any more.
 local function drop_lease(id, job)
   account(id, job)
   redis.call('HSET', job_key(id), 'worker', '', 'lease_until', '0', 'world_size', '', 'places', '')
@@ -246,7 +243,7 @@ local function drop_lease(id, job)
   wake_scheduler(job.pool)
 end
 
--- Counts workers that were lost with the job since its newest checkpoint, or since a person queued it.
+-- Counts workers lost with the job since its newest checkpoint, or since a user last queued it.
 local function count_lost_worker(id)
   redis.call('HINCRBY', job_key(id), 'lost_workers', 1)
 end
@@ -273,7 +270,7 @@ local function release(id, job, to, reason, at, delay_ms)
   end
 end
 
--- Queues the next attempt because a person wants it. Who resumes a job gives it its whole budget again.
+-- Queues the next attempt at a user's request. Resuming restores the job's whole budget.
 local function begin_anew(id, job, at)
   redis.call(
     'HSET',

@@ -1,15 +1,15 @@
--- What a project uses, and what it may use. Needs include/job.lua.
+-- Use and quota of a project. Needs job.lua.
 --
---   <index>:quota         hash  max_jobs, max_ranks, max_storage_bytes; one that is absent is no limit
---   <index>:use           hash  ranks, dataset_bytes, model_bytes, checkpoint_bytes, upload_bytes: what there is now
+--   <index>:quota         hash  max_jobs, max_ranks, max_storage_bytes; an absent field is unlimited
+--   <index>:use           hash  ranks, dataset_bytes, model_bytes, checkpoint_bytes, upload_bytes: present use
 --   <index>:stored        hash  id of a dataset, model, checkpoint or incomplete upload -> its bytes in `use`
 --   <index>:usage:<day>   hash  jobs, run_ms, rank_ms, cost, tokens of one day (days since 1970, UTC); expires
 --
--- `ranks` is the sum of the field `counted_ranks` of all jobs. What was recorded before there were quotas is in none of them.
+-- `ranks` is the sum of the field `counted_ranks` of all jobs. Records from before quotas existed count in none of them.
 
 local USAGE_KEPT_MS = 400 * 86400000
 
--- States in which a job has ranks or asks for some.
+-- States in which a job holds or requests ranks.
 local ASKING = {
   queued = true,
   provisioning = true,
@@ -26,7 +26,7 @@ local function add_use(project, field, amount)
   end
 end
 
--- Counts the ranks of a job that is in `state` now, and no longer those that were counted before.
+-- Counts the ranks of a job in `state`, in place of its previous count.
 local function count_ranks(id, project, state)
   local fields = redis.call('HMGET', job_key(id), 'counted_ranks', 'requested_ranks')
   local before = tonumber(fields[1] or 0)
@@ -37,7 +37,7 @@ local function count_ranks(id, project, state)
   end
 end
 
--- Counts `bytes` for something that is stored, 0 when it is no more. kind: 'dataset' | 'model' | 'checkpoint' | 'upload'
+-- Counts `bytes` of a stored object, 0 after its removal. kind: 'dataset' | 'model' | 'checkpoint' | 'upload'
 local function count_stored(project, kind, id, bytes)
   local stored = index_key(project, 'stored')
   add_use(project, kind .. '_bytes', bytes - tonumber(redis.call('HGET', stored, id) or 0))
@@ -48,12 +48,12 @@ local function count_stored(project, kind, id, bytes)
   end
 end
 
--- Bytes that count for an upload which is not complete.
+-- Returns the bytes reserved for an incomplete upload.
 local function reserved_bytes(project, upload_id)
   return tonumber(redis.call('HGET', index_key(project, 'stored'), upload_id) or 0)
 end
 
--- Adds to what a project has used today.
+-- Adds to the project's usage of today.
 local function add_usage(project, field, amount)
   if amount > 0 then
     local key = index_key(project, 'usage:' .. string.format('%d', math.floor(now_ms() / 86400000)))
@@ -68,7 +68,7 @@ end
 
 local ASK_FOR_MORE = ', or ask an operator for more'
 
--- An error when the project may not have another job that has not ended, else nil.
+-- Returns an error when the project may not have another unfinished job, else nil.
 local function jobs_error(project)
   local max = max_of(project, 'max_jobs')
   if not max then
@@ -85,7 +85,7 @@ local function jobs_error(project)
   return failure('jobs_quota_exceeded', have .. ': wait for one, cancel one' .. ASK_FOR_MORE)
 end
 
--- An error when jobs of the project may not ask for `more` ranks, else nil.
+-- Returns an error when jobs of the project may not request `more` ranks, else nil.
 local function ranks_error(project, more)
   local max = max_of(project, 'max_ranks')
   local ranks = tonumber(redis.call('HGET', index_key(project, 'use'), 'ranks') or 0)
@@ -96,7 +96,7 @@ local function ranks_error(project, more)
   return failure('ranks_quota_exceeded', have .. ' more: ask for fewer, pause or resize a job' .. ASK_FOR_MORE)
 end
 
--- An error when the project may not store `more` bytes, else nil; with 0, when nothing is left.
+-- Returns an error when the project may not store `more` bytes, else nil; with 0, when its quota is used up.
 local function storage_error(project, more)
   local max = max_of(project, 'max_storage_bytes')
   if not max then

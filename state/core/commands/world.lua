@@ -1,9 +1,9 @@
--- The world of a job, and the worlds of a worker. Needs include/job.lua.
+-- The world of a job, and the worlds of a worker. Needs job.lua.
 --
 --   <prefix>:job:<id>:world       hash  id, execution, generation, plan (JSON, with the token), members (JSON)
---   <prefix>:worker:<id>:worlds   set   jobs whose world has the worker as a member; also the channel that says so
+--   <prefix>:worker:<id>:worlds   set   jobs whose world has the worker as a member; also the channel that announces changes
 
--- After the last look of a member at it: an agent that was killed leaves nothing behind for ever.
+-- Expiry after a member's last read, which removes the keys of killed workers.
 local WORLD_TTL_MS = 3600000
 
 local function world_key(id)

@@ -1,7 +1,7 @@
--- Takes the lease on an attempt, with the slots that were allocated to it, and begins a new epoch and execution.
+-- Takes the lease on an attempt, with its allocated slots, and begins a new epoch and execution.
 --
--- call: job_id, attempt, worker, token (random, of this claim alone), lease_ms, at, price_per_rank_hour (absent: 0), allocated (true: with the slots of the allocation, which
---       has to be for this worker; absent: without any)
+-- call: job_id, attempt, worker, token (random, unique per claim), lease_ms, at, price_per_rank_hour (absent: 0),
+--       allocated (true: with the slots of the allocation, which must be for this worker; absent: without slots)
 -- Returns: ok, record, history
 -- Errors: job_not_found, job_final, attempt_superseded (or the allocation has ended), job_paused,
 --         lease_held (the message is the time in ms until the lease runs out)

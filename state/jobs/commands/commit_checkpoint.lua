@@ -1,10 +1,10 @@
--- Makes a committed checkpoint the job's latest. One that is new also gives the error budget back; one that was
--- recorded before (the call is repeated, or training falls back to it) is only made the latest.
+-- Makes a committed checkpoint the job's latest. A new checkpoint also resets the error budget; one that was recorded before (a repeated
+-- call, or training falls back to it) is only made the latest.
 --
 -- call: job_id, execution, checkpoint_id, save_request (may be absent), checkpoint (JSON), ref (JSON {id, step, state_digest}), at
 -- Returns: ok
--- Errors: job_not_found, job_final, stale_epoch; checkpoint_not_found for one that a person has deleted
--- Events: checkpoint.committed, for a new one
+-- Errors: job_not_found, job_final, stale_epoch; checkpoint_not_found for a checkpoint that a user has deleted
+-- Events: checkpoint.committed, for a new checkpoint
 --- @include job
 --- @include use
 --- @include checkpoint

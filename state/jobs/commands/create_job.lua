@@ -1,11 +1,12 @@
--- Creates a job: record, indexes, first event, idempotency entry and outbox entry, all or nothing.
+-- Creates a job atomically: record, indexes, first event, idempotency entry and outbox entry.
 --
--- call: job_id, record {field: text}, reply (JSON of the job as it is answered), model_ids [text],
+-- call: job_id, record {field: text}, reply (JSON of the first reply), model_ids [text],
 --       trace_id (hex) or absent, at, hold_ms, idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, reply, '0'        created
 --          ok, reply, '1'        the idempotency key made a job before: that job's first reply
---          ok, reply, '0'        the same job id again (a repeated call): nothing is changed
--- Errors: jobs_quota_exceeded, ranks_quota_exceeded, storage_quota_exceeded, idempotency_key_reused, dataset_not_found, model_not_found, checkpoint_not_found
+--          ok, reply, '0'        the job id exists already (a repeated call): nothing is changed
+-- Errors: jobs_quota_exceeded, ranks_quota_exceeded, storage_quota_exceeded, idempotency_key_reused, dataset_not_found, model_not_found,
+--         checkpoint_not_found
 -- Events: job.created
 --- @include job
 --- @include use

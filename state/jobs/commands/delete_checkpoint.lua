@@ -1,7 +1,7 @@
--- A person gives a checkpoint up. It is noted that its objects have to be removed.
+-- Deletes a checkpoint's record at a user's request and records that its objects must be removed.
 --
 -- call: checkpoint_id, at
--- Returns: ok, the checkpoint (JSON), or '' when there is none
+-- Returns: ok, the checkpoint (JSON), or '' when it does not exist
 -- Errors: checkpoint_pinned, checkpoint_in_use, checkpoint_held
 -- Events: checkpoint.deleted
 --- @include job

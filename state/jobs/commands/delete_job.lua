@@ -1,6 +1,6 @@
--- Forgets a job that has ended, and notes that its objects have to be removed. Both or neither.
+-- Deletes the record of a job that has ended and records that its objects must be removed, atomically.
 --
--- call: job_id, artifacts (true: its checkpoints and exports go as well), if_versions [state_version] or absent
+-- call: job_id, artifacts (true: its checkpoints and exports are removed as well), if_versions [state_version] or absent
 -- Returns: ok
 -- Errors: job_not_found, invalid_state, version_mismatch, checkpoint_held, checkpoint_pinned
 --- @include job

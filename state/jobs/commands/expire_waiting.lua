@@ -1,7 +1,7 @@
--- Stops jobs that have waited for slots as long as they may.
+-- Stops jobs that have waited for slots longer than their limit.
 --
 -- call: limit, at
--- Returns: ok, [job id], [job id]     those that are paused now, and those that have to be finished as cancelled
+-- Returns: ok, [job id], [job id]     paused jobs, and jobs that the caller must finish as cancelled
 -- Events: job.state
 --- @include job
 --- @include attempt

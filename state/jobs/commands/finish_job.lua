@@ -1,9 +1,9 @@
 -- Sets the final state.
 --
--- call: job_id, execution (absent: only a job that nobody runs), state, from [states that may become `state`],
+-- call: job_id, execution (absent: only a job that no worker holds), state, from [states that may become `state`],
 --       reason (may be absent), failure (JSON or ''), export (JSON or ''), at
 -- Returns: ok, 'done', record, history     also when the job has this final state already
---          ok, 'busy'                      no execution was given, and a worker holds the job
+--          ok, 'busy'                      no execution was given, but a worker holds the job
 -- Errors: job_not_found, job_final (another final state), stale_epoch, invalid_transition
 -- Events: job.state
 --- @include job
@@ -22,8 +22,7 @@ local job = load_job(call.job_id)
 if job and job.final == '1' and job.state == call.state then
   return done()
 end
--- Without an execution the job must be nobody's: then the fence has nothing to compare, but still finds a job that is
--- not there or final.
+-- Without an execution no worker may hold the job. The fence then compares nothing, but still detects a missing or final job.
 local refused = fence(job, call.execution or '')
 if refused and (call.execution or refused[2] ~= 'stale_epoch') then
   return refused

@@ -1,13 +1,13 @@
--- Reads jobs, each consistent in itself. What the caller has already is not sent again.
+-- Reads jobs, each consistent in itself. A record that the caller already has is not sent again.
 --
--- call: ids [job id], known [tag that came with the job when it was read last, '' for none]
+-- call: ids [job id], known [tag of the job's last read, '' for none]
 -- Returns: ok, {}…                      an unknown id
 --              {tag}                    nothing has changed since
 --              {tag, record, history}   in the order of ids
 --- @include job
 
--- Says everything that an answer about the job is made of. The dump has every field, so no write of any command can be missed; with
--- the history the field `state_version` changes.
+-- Returns a tag of all data that an answer about the job contains. The dump has every field, so no write of any command is missed; the
+-- field `state_version` changes with the history.
 local function tag_of(id, dump)
   local fields = redis.call('HMGET', job_key(id), 'state', 'pool')
   local position = fields[1] == 'queued' and queue_position(id, fields[2])

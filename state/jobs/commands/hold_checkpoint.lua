@@ -1,7 +1,7 @@
--- Keeps a checkpoint that is recorded from being removed while somebody reads it, for a while.
+-- Holds a recorded checkpoint against removal for `ttl_ms`.
 --
 -- call: checkpoint_id, holder, ttl_ms
--- Returns: ok, '1' held | '0' there is none of this id any more
+-- Returns: ok, '1' held | '0' the checkpoint does not exist
 --- @include job
 --- @include use
 --- @include checkpoint

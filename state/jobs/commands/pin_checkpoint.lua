@@ -1,7 +1,7 @@
--- A person keeps a checkpoint from the retention rule, or no longer.
+-- Exempts a checkpoint from the retention rule at a user's request, or ends the exemption.
 --
 -- call: checkpoint_id, pinned (boolean), at
--- Returns: ok, the checkpoint (JSON) as it is now, or '' when there is none
+-- Returns: ok, the changed checkpoint (JSON), or '' when it does not exist
 --- @include job
 --- @include use
 --- @include checkpoint

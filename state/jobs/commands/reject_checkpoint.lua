@@ -1,4 +1,4 @@
--- A worker found a checkpoint damaged: it is never again the latest, and the one before it is.
+-- Marks a checkpoint that a worker found damaged: it never becomes the latest again, and the previous one is the latest.
 --
 -- call: job_id, execution, checkpoint_id, at
 -- Returns: ok

@@ -1,9 +1,9 @@
--- A worker gives its attempt back. A job that is cancelling ends with it.
+-- Ends the attempt of a worker. A job that is cancelling ends with it.
 --
 -- call: job_id, execution, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is due at once),
---       avoid {pair [worker id, worker id], ms} or absent: the next attempts have not both of them for so long,
---       preempted (true: counted; a job that was preempted more often than it may is paused)
--- Returns: ok, record, history     also when this execution was released before and nobody took the job since
+--       avoid {pair [worker id, worker id], ms} or absent: for `ms` the job is not placed on both,
+--       preempted (true: counted; a job that exceeds its limit of preemptions is paused)
+-- Returns: ok, record, history     also when this execution was released before and no worker has claimed the job since
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
 --- @include job
@@ -15,7 +15,7 @@
 
 local AVOIDED_KEPT = 20
 
--- Remembers for a while that two workers could not reach each other. The newest pairs are kept. The pool's list is for people.
+-- Records for a while that two workers could not connect to each other. The newest pairs are kept. The pool's list is for display.
 local function avoid_pair(id, job, avoid)
   local now = now_ms()
   local kept = { { pair = avoid.pair, ['until'] = now + avoid.ms } }

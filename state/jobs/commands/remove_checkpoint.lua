@@ -1,4 +1,4 @@
--- A worker forgets a checkpoint (its retention rule, or one that turned out to be damaged).
+-- Removes a checkpoint's record for a worker (its retention rule, or a damaged checkpoint).
 --
 -- call: job_id, execution, checkpoint_id, at
 -- Returns: ok, '1' removed | '0' unknown

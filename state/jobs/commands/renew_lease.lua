@@ -1,4 +1,4 @@
--- Keeps the lease of an execution, and accounts for what the job uses. One that has used up what it may is asked to stop.
+-- Renews the lease of an execution and accounts for the job's usage. A job that has used up its budget is asked to stop.
 --
 -- call: job_id, execution, lease_ms, at
 -- Returns: ok, state, save_requested, save_answered, requested_ranks, overrides, ask, places (JSON or '')

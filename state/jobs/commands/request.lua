@@ -1,9 +1,9 @@
--- What a person asks of a job: pause, cancel, resume, a checkpoint, or other ranks.
+-- Carries out or records a user's request: pause, cancel, resume, checkpoint or resize.
 --
--- call: job_id, action 'pause' | 'cancel' | 'resume' | 'checkpoint' | 'resize', ranks (of resume, may be absent; of
---       resize), at, if_versions [state_version] or absent
--- Returns: ok, 'done', record, history     carried out, or asked for and now up to the worker
---          ok, 'idle'                      cancel of a job that nobody runs: it has to be finished (finish_job.lua)
+-- call: job_id, action 'pause' | 'cancel' | 'resume' | 'checkpoint' | 'resize', ranks (of resume, may be absent; of resize), at,
+--       if_versions [state_version] or absent
+-- Returns: ok, 'done', record, history     carried out, or recorded for the worker
+--          ok, 'idle'                      cancel of a job that no worker holds: the caller must finish it (finish_job.lua)
 -- Errors: job_not_found, job_final, invalid_state, version_mismatch, ranks_quota_exceeded
 -- Events: job.state; checkpoint.requested; resize.requested
 --- @include job
@@ -23,7 +23,7 @@ local function refuse(message)
   return failure('invalid_state', message .. ' a job that is ' .. job.state)
 end
 
--- Asks the worker that holds the job, or the one that will find it.
+-- Records the request for the worker that holds the job, or will hold it.
 local function ask(state)
   if job.state ~= state then
     redis.call('HSET', key, 'over_budget', '')
@@ -65,7 +65,7 @@ elseif call.action == 'resize' then
     local change = { from = tonumber(job.requested_ranks), to = call.ranks }
     append_event(call.job_id, 'resize.requested', call.at, cjson.encode(change))
     redis.call('PUBLISH', key .. ':control', 'resize')
-    -- A person's wish for more ranks does not wait until the job may grow again.
+    -- A user's request for more ranks takes effect without the minimum time between two growths.
     redis.call('HSET', key, 'placed_at', '0')
     job.requested_ranks = call.ranks
     wait_anew(call.job_id, job)

@@ -1,10 +1,9 @@
--- Puts a job back that Redis forgot, with its checkpoints; one that is not final and not paused is queued.
+-- Restores a job that Redis lost, with its checkpoints; a job that is neither final nor paused is queued.
 --
--- call: job_id, record {field: text}, history [JSON], checkpoints [{id, document (JSON)}], model_ids [text], hold_ms,
---       at, reply (JSON of the job as its creation was answered),
---       idempotency {id, body_hash, ttl_ms} or absent
--- Returns: ok, '1'     put back
---          ok, '0'     the job is there already, or is being deleted: nothing is changed
+-- call: job_id, record {field: text}, history [JSON], checkpoints [{id, document (JSON)}], model_ids [text], hold_ms, at,
+--       reply (JSON of the first reply to its creation), idempotency {id, body_hash, ttl_ms} or absent
+-- Returns: ok, '1'     restored
+--          ok, '0'     the job exists already, or is being deleted: nothing is changed
 -- Events: job.recovered
 --- @include job
 --- @include use
@@ -33,7 +32,7 @@ if call.record.final ~= '1' then
     queue_attempt(call.job_id, call.record)
   end
 end
--- The same request, made again after its job was lost, may have made another one.
+-- A repetition of the request after the loss of its job may have created another job.
 if call.idempotency and redis.call('EXISTS', prefix .. ':idempotency:' .. call.idempotency.id) == 0 then
   add_idempotency(call.idempotency, call.job_id, call.reply)
 end

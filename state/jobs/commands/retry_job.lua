@@ -1,8 +1,9 @@
--- Queues a job that has failed as its next attempt. Nothing else takes a job out of a final state.
+-- Queues a failed job as its next attempt. No other command moves a job out of a final state.
 --
 -- call: job_id, at, hold_ms, if_versions [state_version] or absent
 -- Returns: ok, record, history
--- Errors: jobs_quota_exceeded, ranks_quota_exceeded, storage_quota_exceeded, job_not_found, invalid_state, version_mismatch, dataset_not_found, model_not_found, checkpoint_not_found
+-- Errors: jobs_quota_exceeded, ranks_quota_exceeded, storage_quota_exceeded, job_not_found, invalid_state, version_mismatch,
+--         dataset_not_found, model_not_found, checkpoint_not_found
 -- Events: job.state
 --- @include job
 --- @include use

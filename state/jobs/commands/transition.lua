@@ -1,4 +1,4 @@
--- A worker moves its job to a state that is not final.
+-- Moves a job to a state that is not final, for its worker.
 --
 -- call: job_id, execution, to, from [states that may become `to`], reason (may be absent), patch {field: text}, at,
 --       working [states that yield to a pending request]

@@ -1,9 +1,9 @@
--- A person changes what may be changed of a job's document.
+-- Changes the mutable parts of a job's document at a user's request.
 --
--- call: job_id, at, if_versions [the state_version that the change was made for], spec (JSON), fields {field: text},
---       changed [the names of the changed parts]
+-- call: job_id, at, if_versions [the state_version that the change is based on], spec (JSON), fields {field: text},
+--       changed [names of the changed parts]
 -- Returns: ok, record, history
--- Errors: job_not_found, job_final (anything but labels), version_mismatch, ranks_quota_exceeded
+-- Errors: job_not_found, job_final (changes of anything but labels), version_mismatch, ranks_quota_exceeded
 -- Events: job.updated
 --- @include job
 --- @include use

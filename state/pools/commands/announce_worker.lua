@@ -1,7 +1,7 @@
--- A worker offers its slots for a while. Workers whose time is up are forgotten.
+-- Registers a worker's slots for a while. Expired workers are removed.
 --
--- call: worker_id, pool, slots, draining, numerics ('' where it is not known), gpu_bytes (memory of the
---   smallest of its GPUs; absent: ranks run on the CPU), record (JSON), ttl_ms
+-- call: worker_id, pool, slots, draining, numerics ('' when unknown), gpu_bytes (memory of the smallest of its GPUs; absent: ranks run on
+--       the CPU), record (JSON), ttl_ms
 -- Returns: ok
 --- @include job
 --- @include attempt

@@ -1,11 +1,11 @@
--- Carries out what the scheduler decided for a pool, if the pool is as it was when that was decided: all or nothing.
+-- Applies the scheduler's decision for a pool atomically, if the pool has not changed since its snapshot.
 --
--- call: pool, version, claim_ms (so long an allocation waits for its worker), at,
+-- call: pool, version, claim_ms (timeout of an allocation's claim), at,
 --       starts [{job_id, worker (the leader), places (JSON), granted_priority, group}], growth [{job_id, places (JSON)}],
---       requests [{job_id, ranks, for_job}], withdrawn [job_id], waiting [job_id] (jobs that are told that they wait for slots)
--- Returns: ok, '1'     done
+--       requests [{job_id, ranks, for_job}], withdrawn [job_id], waiting [job_id] (jobs whose record states that they wait for slots)
+-- Returns: ok, '1'     applied
 --          ok, '0'     the pool has changed
--- Events: none; entries of the outbox for the jobs that begin
+-- Events: none; outbox entries for the jobs that begin
 --- @include job
 --- @include attempt
 --- @include use
@@ -17,7 +17,7 @@ if (redis.call('GET', key .. ':version') or '0') ~= call.version then
 end
 local now = now_ms()
 
--- Projects that have begun nothing for so long have waited longest of all.
+-- Retention of fair-share times: a project without an allocation for this long has waited longest.
 local SERVED_KEPT_MS = 86400000
 
 for _, start in ipairs(call.starts) do

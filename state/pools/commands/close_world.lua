@@ -1,4 +1,4 @@
--- The world of a job has ended. One that was sealed after it stays.
+-- Ends a world of a job. A world that was sealed later stays.
 --
 -- call: job_id, world_id
 -- Returns: ok

@@ -1,4 +1,4 @@
--- The worlds that count now and have a worker as a member.
+-- Returns the valid worlds that have a worker as a member.
 --
 -- call: worker
 -- Returns: ok, {job_id, execution, generation, plan}, …
@@ -13,7 +13,7 @@ for _, id in ipairs(redis.call('SMEMBERS', member_key(call.worker))) do
   if not job or job.final == '1' or job.worker == '' or world[1] ~= job.execution then
     redis.call('SREM', member_key(call.worker), id)
   elseif tonumber(job.lease_until) > now then
-    -- A world whose leader lost its lease does not count, whether another worker took the job already or not.
+    -- A world whose leader lost its lease is invalid, whether or not another worker has claimed the job.
     redis.call('PEXPIRE', world_key(id), WORLD_TTL_MS)
     redis.call('PEXPIRE', member_key(call.worker), WORLD_TTL_MS)
     found[#found + 1] = { id, world[1], world[2], world[3] }

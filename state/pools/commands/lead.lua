@@ -1,8 +1,8 @@
--- Takes or keeps an office that one program at a time has, and what its holder remembers.
+-- Acquires, renews or releases a leader lock, with state that passes from leader to leader.
 --
--- call: office, holder, ttl_ms (0: gives it up), memory (text; absent: stays as it is)
--- Returns: ok, '1', memory     the caller has it for `ttl_ms` from now on; '' when nothing was ever remembered
---          ok, '0', holder     somebody else has it; nothing is changed
+-- call: office, holder, ttl_ms (0: releases it), memory (text; absent: unchanged)
+-- Returns: ok, '1', memory     the caller is the leader for `ttl_ms` from now on; '' when no memory was ever stored
+--          ok, '0', holder     another holder is the leader; nothing is changed
 --- @include job
 
 local key = prefix .. ':office:' .. call.office

@@ -1,9 +1,8 @@
--- Reads the pools as they are at one moment: workers that are alive, jobs that hold places, jobs that wait (those that
--- are not due yet as well, for they will want a worker).
+-- Reads pools at one moment: live workers, jobs that hold places, and waiting jobs (including delayed ones, which will need a worker).
 --
 -- call: pool (absent: all that have a worker or a job)
--- Returns: ok, {name, running, waiting, {pair of workers and job that avoids it (JSON), until (ms)…}, {record (JSON), seen_at (ms), used slots, draining (1), retiring (1)}…}…     pools and workers
---          by name
+-- Returns: ok, {name, running, waiting, {pair of workers and job that avoids it (JSON), until (ms)…},
+--          {record (JSON), seen_at (ms), used slots, draining (1), retiring (1)}…}…     pools and workers by name
 --- @include job
 --- @include attempt
 --- @include use

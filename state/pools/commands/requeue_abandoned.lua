@@ -1,7 +1,7 @@
--- Gives back the attempts of workers that let their lease run out. Jobs that are cancelling end with them.
+-- Ends the attempts of workers whose lease has expired. Jobs that are cancelling end with them.
 --
 -- call: grace_ms, limit, at
--- Returns: ok, job id…   those that were released
+-- Returns: ok, job id…   the released jobs
 -- Events: job.state
 --- @include job
 --- @include attempt

@@ -1,7 +1,7 @@
--- Keeps new work away from all workers of a machine that is to be ended, if nothing runs on any of them: all or none.
+-- Stops new work on all workers of a machine that will be terminated, if none of them is busy: all or none.
 --
 -- call: worker_ids [text]
--- Returns: ok, worker id…     those that are busy; with none of them all are retiring from now on
+-- Returns: ok, worker id…     the busy workers; without any, all are retiring from now on
 --- @include job
 --- @include attempt
 --- @include use
@@ -28,7 +28,7 @@ for _, id in ipairs(call.worker_ids) do
 end
 if #reply == 1 then
   for _, id in ipairs(call.worker_ids) do
-    -- One that is gone must not come back as a record of nothing else.
+    -- A worker that is gone must not get a record of this field alone.
     if redis.call('EXISTS', prefix .. ':worker:' .. id) == 1 then
       redis.call('HSET', prefix .. ':worker:' .. id, 'retiring', '1')
       change_pool(redis.call('HGET', prefix .. ':worker:' .. id, 'pool'))

@@ -1,4 +1,4 @@
--- Makes a plan the world of a job, under the leader's execution, and tells its members.
+-- Makes a plan the world of a job, under the leader's execution, and notifies its members.
 --
 -- call: job_id, execution, world_id, plan (JSON), members [worker ids]
 -- Returns: ok, generation     also when this world was sealed before

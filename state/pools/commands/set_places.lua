@@ -1,4 +1,4 @@
--- Gives a running job the slots for its next generation of ranks, if its pool is as it was when they were chosen.
+-- Gives a running job the slots of its next generation of ranks, if the pool has not changed since they were chosen.
 --
 -- call: job_id, execution, version, places (JSON, at least one)
 -- Returns: ok, '1'     done

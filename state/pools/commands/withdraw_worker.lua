@@ -1,7 +1,7 @@
--- A worker leaves: nothing is allocated on it any more.
+-- Removes a worker that leaves: nothing is allocated on it any more.
 --
 -- call: worker_id
--- Returns: ok     also for a worker that is not known
+-- Returns: ok     also for an unknown worker
 --- @include job
 --- @include attempt
 --- @include use
@@ -12,7 +12,7 @@ local pool = redis.call('HGET', prefix .. ':worker:' .. call.worker_id, 'pool')
 if pool then
   forget_worker(pool, call.worker_id)
 else
-  -- One that was taken for gone may have written to its queue since.
+  -- A worker that had already expired may have received queue entries since.
   redis.call('SADD', prefix .. ':gone-workers', call.worker_id)
 end
 return { 'ok' }

@@ -1,7 +1,7 @@
--- Replaces the record of a dataset or a model if it still is what the caller has read.
+-- Replaces the record of a dataset or a model if it has not changed since the caller read it.
 --
 -- call: kind ('dataset' | 'model'), id, project, from (JSON as it was read), to (JSON), name_before, name
--- Returns: ok, '1' replaced | '0' it was another, or there is none
+-- Returns: ok, '1' replaced | '0' it has changed, or does not exist
 --- @include job
 
 local key = prefix .. ':' .. call.kind .. ':' .. call.id

@@ -1,6 +1,6 @@
--- Forgets a dataset that no unfinished job names.
+-- Deletes the record of a dataset that no unfinished job names.
 --
--- call: dataset_id, copy_of (what it was copied from) or absent
+-- call: dataset_id, copy_of (source of the copy) or absent
 -- Returns: ok, '1' deleted | '0' unknown
 -- Errors: dataset_in_use
 --- @include job

@@ -1,6 +1,6 @@
--- Forgets a model that no unfinished job names.
+-- Deletes the record of a model that no unfinished job names.
 --
--- call: model_id, copy_of (what it was copied from) or absent
+-- call: model_id, copy_of (source of the copy) or absent
 -- Returns: ok, '1' deleted | '0' unknown
 -- Errors: model_in_use
 --- @include job

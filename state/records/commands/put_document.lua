@@ -1,8 +1,8 @@
 -- Stores the record of a dataset or a model.
 --
--- call: kind ('dataset' | 'model'), id, project, name, document (JSON), bytes, copy_of (what it was copied from) or absent,
---       upload_id (what a dataset was made of), ttl_ms, or absent
--- Returns: ok, '1' recorded | '0' the upload was made a dataset before, which is not recorded again: it may be deleted by now
+-- call: kind ('dataset' | 'model'), id, project, name, document (JSON), bytes, copy_of (source of the copy) or absent,
+--       upload_id (source of a dataset), ttl_ms, or absent
+-- Returns: ok, '1' recorded | '0' the upload was made a dataset before, which is not recorded again: it may have been deleted since
 -- Errors: storage_quota_exceeded
 --- @include job
 --- @include use
@@ -12,9 +12,9 @@ if made and redis.call('EXISTS', made) == 1 then
   return { 'ok', '0' }
 end
 local key = prefix .. ':' .. call.kind .. ':' .. call.id
--- What is put back was there before, whatever the quota is now; so was one that is put again.
+-- A restored record existed before, so no quota refuses it; the same holds for a repeat.
 local is_new = redis.call('EXISTS', prefix .. ':restore') == 0 and redis.call('EXISTS', key) == 0
--- An upload has its room already.
+-- The storage of an upload is already reserved.
 local more = call.bytes - (made and reserved_bytes(call.project, call.upload_id) or 0)
 local refused = is_new and more > 0 and storage_error(call.project, more)
 if refused then
@@ -26,7 +26,7 @@ redis.call('ZADD', index, 0, call.id)
 redis.call('ZADD', index .. ':name:' .. call.name, 0, call.id)
 know_project(call.project)
 if call.copy_of then
-  -- The first one stays: jobs name it already.
+  -- The first copy stays because jobs name it already.
   redis.call('HSETNX', index_key(call.project, 'copies'), call.copy_of, call.id)
 end
 count_stored(call.project, call.kind, call.id, call.bytes)

@@ -1,13 +1,13 @@
--- Counts the size of an upload that is not complete as storage of its project.
+-- Counts the size of an incomplete upload as storage of its project.
 --
--- call: upload_id, project, bytes (0: no longer)
+-- call: upload_id, project, bytes (0: releases it)
 -- Returns: ok
 -- Errors: storage_quota_exceeded
 --- @include job
 --- @include use
 
 local reserved = reserved_bytes(call.project, call.upload_id)
--- What is put back was there before, whatever the quota is now.
+-- A restored upload existed before, so no quota refuses it.
 local more = redis.call('EXISTS', prefix .. ':restore') == 0 and call.bytes - reserved or 0
 local refused = more > 0 and storage_error(call.project, more)
 if refused then

@@ -1,9 +1,9 @@
--- Takes an idempotency key for a request that is about to be carried out, or says what has become of the first one.
+-- Takes an idempotency key for a request that is about to begin, or returns the state of the first request.
 --
 -- call: id, body_hash, token (of this request), lease_ms, ttl_ms
--- Returns: ok, 'begun'          carry it out; the key is held for lease_ms
---          ok, 'running'        another request holds it
---          ok, 'done', reply    it was carried out
+-- Returns: ok, 'begun'          the request may begin; it holds the key for lease_ms
+--          ok, 'running'        another request holds the key
+--          ok, 'done', reply    the request was completed before
 -- Errors: idempotency_key_reused
 --- @include job
 

@@ -1,7 +1,7 @@
--- Says of a request that holds an idempotency key that it is still under way, or how it has ended.
+-- Renews an idempotency key's lease for a request in progress, or ends the request.
 --
--- call: id, token, and one of: lease_ms (it holds the key for so long), reply (it was carried out), neither (nothing was done)
--- Returns: ok, '1' | '0'   the key is another request's by now
+-- call: id, token, and one of: lease_ms (renew), reply (the request is completed), neither (nothing was done)
+-- Returns: ok, '1' | '0'   another request holds the key
 --- @include job
 
 local key = prefix .. ':request:' .. call.id

@@ -1,9 +1,9 @@
--- A worker appends one event.
+-- Appends one event of a worker.
 --
--- call: job_id, execution, type, data (JSON), at, blame (true: it tells whose error has ended the attempt, or will)
+-- call: job_id, execution, type, data (JSON), at, blame (true: the event names the cause of the attempt's failure, past or imminent)
 -- Returns: ok, seq
 -- Errors: job_not_found, job_final, stale_epoch
--- Events: the one that is given
+-- Events: the given one
 --- @include job
 --- @include attempt
 
@@ -12,7 +12,7 @@ if refused then
   return refused
 end
 if call.blame then
-  -- As text: an empty list in it would become an empty object.
+  -- Stored as text: decoding would turn an empty list into an empty object.
   change_attempt(call.job_id, { blame = call.data })
 end
 return { 'ok', append_event(call.job_id, call.type, call.at, call.data) }

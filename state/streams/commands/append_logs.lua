@@ -1,4 +1,4 @@
--- A worker appends log lines.
+-- Appends log lines of a worker.
 --
 -- call: job_id, execution, lines [JSON], batch (absent: always append), keep
 -- Returns: ok, seq     the last sequence number; nothing is added when the batch was written before
@@ -12,7 +12,7 @@ if refused then
 end
 local key = job_key(call.job_id)
 local seq = tonumber(job.seq)
--- Batches of logs count for themselves, anew in each execution.
+-- Batches of logs are numbered separately from metrics, and again from 1 in each execution.
 local execution, batch = string.match(job.log_batch or '', '^(.+):(%d+)$')
 if call.batch and execution == call.execution and call.batch <= tonumber(batch) then
   return { 'ok', seq }

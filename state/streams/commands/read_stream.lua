@@ -1,18 +1,20 @@
--- Reads the job's stream: the first entries after a position, of each kind, as they are at one moment.
+-- Reads the job's stream: the first entries after a position, of each kind, at one moment.
 --
 -- call: job_id, after {stream, seq, stamp} or absent (from the beginning), limit, kinds ['event' | 'metric' | 'log']
--- Returns: ok, stream, {entry…} …     its name ('' for an unknown job) and one list for each of `kinds`; an entry is {id, {field, value…}}
--- Errors: position_lost     the stream is another one than that of `after`, or has lost its end
--- Reading all in one command matters: an event and a later metric may arrive between two reads, and a reader
--- that went on from the metric would never see the event.
+-- Returns: ok, stream, {entry…} …     its name ('' for an unknown job) and one list for each of `kinds`; an entry is {id, {field,
+-- value…}}
+-- Errors: position_lost     the job has another stream than that of `after`, or the stream has lost its end
+-- All kinds are read in one command because an event and a later metric may arrive between two reads, and a reader that continued after
+-- the metric would never see the event.
 --- @include job
 
 local key = job_key(call.job_id)
 local record = redis.call('HMGET', key, 'stream', 'seq')
 local stream, last = record[1] or '', tonumber(record[2] or 0)
 
--- Whether the entry of a position was lost. Another one may have its number now. Of entries that are dropped since, those tell that are
--- kept before it: stamps only grow, so none is later. Where none tells, nothing is kept of what came in place of the lost ones either.
+-- Returns whether the entry of a position was lost. Another entry may have its number now. If the entry was dropped since, the entries
+-- before it that are kept decide: stamps only grow, so none of them is later. Without such entries, nothing is kept that replaced the
+-- lost ones either.
 local function is_lost(after)
   if after.stream ~= stream or after.seq > last then
     return true

@@ -1,4 +1,4 @@
--- A worker appends metrics and sets the progress.
+-- Appends metrics of a worker and sets the progress.
 --
 -- call: job_id, execution, metrics [JSON], progress (JSON or absent), batch (absent: always append), keep, at
 -- Returns: ok, seq     the last sequence number; nothing is added when the batch was written before
@@ -20,7 +20,7 @@ for _, metric in ipairs(call.metrics) do
   seq = append_entry(call.job_id, 'metric', call.keep, 'metric', metric)
 end
 if call.progress then
-  -- After a step back the same tokens are trained once more, and count once more.
+  -- After a step back the same tokens are trained again, and count again.
   local tokens = cjson.decode(call.progress).tokens - cjson.decode(job.progress).tokens
   add_usage(job.project, 'tokens', tokens)
   redis.call('HSET', key, 'progress', call.progress)

@@ -1,8 +1,8 @@
--- Puts a message into a webhook's log; the oldest ones leave it.
+-- Adds a message to a webhook's log; the oldest messages above the limit are dropped.
 --
--- call: webhook_id, delivery_id, document (JSON), keep (messages of the log), project (absent: whichever has the webhook),
---       send (true: with its entry in the outbox, in one step)
--- Returns: ok, '1' there now, or before (a repeated call changes nothing) | '0' there is no such webhook
+-- call: webhook_id, delivery_id, document (JSON), keep (messages of the log), project (absent: any that has the webhook),
+--       send (true: also adds its outbox entry, atomically)
+-- Returns: ok, '1' added now or before (a repeated call changes nothing) | '0' the webhook does not exist
 --- @include job
 --- @include delivery
 

@@ -1,11 +1,11 @@
--- Counts a message as under way. Of a webhook those that its log has forgotten are given up, and of a project that has too many under way
--- the oldest ones of the webhook that has the most.
+-- Counts a message as pending. Messages that the webhook's log has dropped are given up; in a project with too many pending messages so
+-- are the oldest ones of the webhook that has the most.
 --
--- call: webhook_id, project, delivery_id, round, keep (messages of the project that may be under way)
+-- call: webhook_id, project, delivery_id, round, keep (maximum number of pending messages of the project)
 -- Returns: ok, turn, failing, entry…
---   turn     place of the message among those of its project whose webhooks take turns, from 1 on; 0: it is not to be sent
---   failing  1: the last attempt to send the webhook anything failed
---   entries  in the queue, of messages that were given up
+--   turn     position among the pending messages of its project, with turns among webhooks, from 1 on; 0: it must not be sent
+--   failing  1: the last attempt to send this webhook a message failed
+--   entries  queue entries of messages that were given up
 --- @include job
 --- @include delivery
 
@@ -16,7 +16,7 @@ if not redis.call('ZSCORE', log, call.delivery_id) then
   return reply
 end
 redis.call('ZADD', own, 0, entry)
--- Ids ascend with time, and an entry's name begins with one.
+-- Ids ascend with time, and the name of an entry begins with the id.
 local oldest = redis.call('ZRANGE', log, 0, 0)[1]
 for _, forgotten in ipairs(redis.call('ZRANGEBYLEX', own, '-', '(' .. oldest)) do
   redis.call('ZREM', own, forgotten)

@@ -1,7 +1,7 @@
 -- Records a webhook.
 --
--- call: webhook_id, project, document (JSON), secrets (JSON), limit (most webhooks of a project)
--- Returns: ok     also when it is there already (a repeated call): nothing is changed
+-- call: webhook_id, project, document (JSON), secrets (JSON), limit (maximum number of webhooks of a project)
+-- Returns: ok     also when it exists already (a repeated call): nothing is changed
 -- Errors: too_many_webhooks
 --- @include job
 

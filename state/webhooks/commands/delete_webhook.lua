@@ -1,4 +1,4 @@
--- Forgets a webhook, its secrets and its log. Messages that are queued find nobody to be sent to.
+-- Deletes a webhook, its secrets and its log. Queued messages are dropped because their webhook no longer exists.
 --
 -- call: webhook_id, project
 -- Returns: ok, '1' deleted | '0' unknown in this project

@@ -1,4 +1,4 @@
--- An entry was put into the queue of a worker. If the worker is gone by now, its queue has to be removed (again).
+-- Records that an entry was put into a worker's queue. If the worker is already gone, its queue must be removed (again).
 --
 -- call: worker_id
 -- Returns: ok

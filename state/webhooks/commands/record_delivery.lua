@@ -1,9 +1,9 @@
--- Notes one attempt to send a message, and what became of the message.
+-- Records one attempt to send a message, and the message's new state.
 --
 -- call: webhook_id, delivery_id, round (of the attempt), attempt (JSON), at, state, next_attempt_at ('' for none), keep (attempts),
---       failing (true: the receiver did not take it; false: it did; absent: it was not asked)
--- Returns: ok, failing_since     '' when the last message was taken; what the log says of a message that it has no more, or that is being
---                                sent anew, is not changed
+--       failing (true: the receiver did not accept it; false: it did; absent: it was not contacted)
+-- Returns: ok, failing_since     '' when the last message was accepted; a message that has left the log, or that is being sent again, is
+--                                not changed in the log
 --- @include job
 --- @include delivery
 

@@ -1,7 +1,7 @@
--- Asks for a message of the log to be sent again: a new round, and its entry in the outbox, in one step.
+-- Requests a new round of a message in the log, together with its outbox entry, atomically.
 --
 -- call: webhook_id, project, delivery_id
--- Returns: ok, '1' asked for, or pending already | '0' the log of the project's webhook has no such message
+-- Returns: ok, '1' requested, or pending already | '0' the log of the project's webhook has no such message
 --- @include job
 
 local webhook = prefix .. ':webhook:' .. call.webhook_id
