@@ -124,33 +124,30 @@ t.test('a tokenizer that was copied without a model is found by its content, in 
   t.equal(await store.findTokenizerCopy('default', digest), null);
 });
 
-t.test(
-  'each project has its own list; records of versions without projects belong to the default one',
-  async (t) => {
-    const store = await freshStore(t);
-    const { project: _, ...old } = testDataset();
-    await store.putDataset(old as Dataset);
-    const theirs = { ...testDataset(), project: 'team-b' };
-    await store.putDataset(theirs);
-    t.same((await store.listDatasets()).data, [{ ...old, project: 'default' }]);
-    t.same((await store.listDatasets({ project: 'team-b' })).data, [theirs]);
-    t.same((await store.listDatasets({ project: 'team-c' })).data, []);
-    const spec = testSpec(theirs.id, { project: 'team-b', labels: { a: 'b' } });
-    const { job } = await store.createJob({ id: `job_${ulid()}`, spec });
-    t.equal(await store.projectOfJob(job.id), 'team-b');
-    t.equal(await store.projectOfJob('job_none'), null);
-    for (const filter of [{}, { state: ['queued'] }, { label: ['a=b'] }] as JobFilter[]) {
-      t.same((await store.listJobs(filter)).data, []);
-      t.same((await store.listJobs({ ...filter, project: 'team-b' })).data, [job]);
-    }
-    await store.requestCancel(job.id);
-    t.same((await store.listJobs({ state: ['queued'], project: 'team-b' })).data, []);
-    t.equal((await store.listJobs({ state: ['cancelled'], project: 'team-b' })).data.length, 1);
-    t.equal(await store.deleteDataset(theirs.id), true);
-    t.same((await store.listDatasets({ project: 'team-b' })).data, []);
-    t.equal(await store.readyForSweep(), 'ready');
-  },
-);
+t.test('each project has its own list', async (t) => {
+  const store = await freshStore(t);
+  const ours = testDataset();
+  await store.putDataset(ours);
+  const theirs = { ...testDataset(), project: 'team-b' };
+  await store.putDataset(theirs);
+  t.same((await store.listDatasets()).data, [ours]);
+  t.same((await store.listDatasets({ project: 'team-b' })).data, [theirs]);
+  t.same((await store.listDatasets({ project: 'team-c' })).data, []);
+  const spec = testSpec(theirs.id, { project: 'team-b', labels: { a: 'b' } });
+  const { job } = await store.createJob({ id: `job_${ulid()}`, spec });
+  t.equal(await store.projectOfJob(job.id), 'team-b');
+  t.equal(await store.projectOfJob('job_none'), null);
+  for (const filter of [{}, { state: ['queued'] }, { label: ['a=b'] }] as JobFilter[]) {
+    t.same((await store.listJobs(filter)).data, []);
+    t.same((await store.listJobs({ ...filter, project: 'team-b' })).data, [job]);
+  }
+  await store.requestCancel(job.id);
+  t.same((await store.listJobs({ state: ['queued'], project: 'team-b' })).data, []);
+  t.equal((await store.listJobs({ state: ['cancelled'], project: 'team-b' })).data.length, 1);
+  t.equal(await store.deleteDataset(theirs.id), true);
+  t.same((await store.listDatasets({ project: 'team-b' })).data, []);
+  t.equal(await store.readyForSweep(), 'ready');
+});
 
 t.test('a dataset stays while a job needs it', async (t) => {
   const store = await freshStore(t);

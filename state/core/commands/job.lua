@@ -56,7 +56,7 @@
 --   <prefix>:webhook:<id>:pending      zset    pending entries in the queue of its messages, by id of the message
 --   <prefix>:delivery:<id>             hash    document (JSON), state, round, next_attempt_at;  :attempts  list of JSON
 --   <prefix>:webhook-outbox            stream  events for webhooks, messages to send again
--- <index> is <prefix>:project:<project>, and <prefix> for 'default', which owns the records of versions without projects.
+-- <index> is <prefix>:project:<project>, and <prefix> for 'default'.
 -- Channels: <prefix>:job:<id>:control (the state or the requested ranks have changed), <prefix>:job:<id>:wake (the stream has grown),
 -- <prefix>:api-keys:changed (an API key was created, changed or revoked), <prefix>:pools:changed (the scheduler must decide again for the
 -- pool that the message names).
