@@ -1,7 +1,6 @@
 /** Datasets, API keys and the readiness check. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
-import type { Dataset } from '../../contracts/index.js';
 import { testModel } from '../../platform/testing/models.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import type { NamedPageRequest } from '../core/paging.js';
