@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { Cluster, type TestAgent } from './cluster.js';
+import { Cluster, type TestAgent } from '../support/cluster.js';
 import {
   BRIDGE_ADDRESS,
   OWN_NETWORK,
@@ -10,10 +10,10 @@ import {
   startNetwork,
   type TestHost,
   whyNoNetworks,
-} from './hosts.js';
-import { rankProcesses } from './processes.js';
-import { largerSteps, smallJob } from './specs.js';
-import { sampleText } from './stack.js';
+} from '../support/hosts.js';
+import { rankProcesses } from '../support/processes.js';
+import { largerSteps, smallJob } from '../support/specs.js';
+import { sampleText } from '../support/stack.js';
 
 const INSIDE = 'ZF_TEST_OWN_NETWORK';
 const STEPS = 24;
