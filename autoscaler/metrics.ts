@@ -38,7 +38,7 @@ export class AutoscalerMetrics {
   ]);
   private readonly refused = this.gauge(
     'refused_jobs',
-    'Jobs that no machines are requested for now, by reason.',
+    'Waiting jobs for which no machines are requested, by reason.',
     ['pool', 'reason'],
   );
   private readonly actions = new Counter({

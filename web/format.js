@@ -28,7 +28,7 @@ export function duration(seconds) {
   return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;
 }
 
-/** How long ago, or the date when that is more than a day. @param {string} time RFC 3339 */
+/** Returns the age of a time, or its date if it is more than a day ago. @param {string} time RFC 3339 */
 export function ago(time) {
   const seconds = Math.max(0, (Date.now() - Date.parse(time)) / 1000);
   if (seconds < 60) return 'just now';

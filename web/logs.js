@@ -4,7 +4,7 @@ import { clock } from './format.js';
 /** Lines that the page keeps; the API has more. */
 const LINES_SHOWN = 1000;
 
-/** What the ranks of a job write, the newest line at the bottom and in sight unless somebody has scrolled away from it. */
+/** Log lines of a job's ranks, the newest at the bottom; it stays in sight unless the user has scrolled away from it. */
 export class LogPane {
   #lines = [];
   #ranks = new Set();

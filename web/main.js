@@ -4,7 +4,7 @@ import { datasetsView } from './view-datasets.js';
 import { jobView } from './view-job.js';
 import { jobsView } from './view-jobs.js';
 
-/** Which view shows which address; each is given the element to fill, a signal that ends it, and the match. */
+/** Views by address; each receives the element to fill, a signal that ends it, and the match. */
 const ROUTES = [
   { pattern: /^#\/jobs\/(job_\w+)$/, view: jobView },
   { pattern: /^#\/datasets$/, view: datasetsView },

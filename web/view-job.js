@@ -238,7 +238,7 @@ function showCheckpoints(element, checkpoints) {
   );
 }
 
-/** What is worth reading of an event, by type. Types that this page does not know show all their plain values. */
+/** Shown fields of an event, by type. Types that are not listed show all their plain values. */
 const EVENT_DETAILS = {
   'job.created': () => '',
   'job.state': ({ from, to, reason }) => join(from ? `${from} → ${to}` : to, reason?.replaceAll('_', ' ')),

@@ -83,7 +83,7 @@ class Trainer {
   void load(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values);
 
   /// After all loads, on every rank: sets the place in training and rebuilds the compute parameters from the master.
-  /// Of a position, `restore` decides what counts for the optimizer.
+  /// `restore` decides which fields of the position apply to the optimizer.
   void finish_load(const TrainingPosition& position, Restore restore);
 
   /// Throws Error{"diverged"} on every rank alike when the loss scaler finds that training cannot go on.

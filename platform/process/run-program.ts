@@ -28,7 +28,11 @@ export async function runProgram(
     const config = loadConfig(process.env);
     const log = createLogger({ level: config.log_level, name });
     const running = await start({ config, log });
-    const stop = (why: string) => void end(running, log, why);
+    let ending: Promise<void> | null = null;
+    const stop = (why: string) => {
+      // The end itself disconnects from the parent.
+      ending ??= end(running, log, why);
+    };
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
     if (!process.send) return;
     process.once('disconnect', () => stop('the parent is gone'));

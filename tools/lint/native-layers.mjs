@@ -37,7 +37,7 @@ const UNMARKED_FUNCTION = /^(?!\s*(ZF_FORMULA|if|for|while|switch)\b)[\w:<>,&* ]
 const INCLUDE = /^\s*#\s*include\s*[<"]([^>"]+)[>"]/;
 
 /**
- * What is wrong with one include, or null.
+ * Returns the problem of one include, or null.
  * @param {string} file the including file, relative to native/
  * @param {string} header as it stands between quotes or angle brackets
  */
@@ -62,7 +62,7 @@ const ELEMENTARY =
 const computesState = /^(core|data|kernels|model|train|zero)\//;
 
 /**
- * What is wrong with one line that is no include, or null.
+ * Returns the problem of one line that is not an include, or null.
  * @param {string} file relative to native/
  */
 export function callProblem(file, line) {

@@ -91,6 +91,8 @@ export class LinkServer {
       const { worker_id, host } = asJoin(await link.next());
       const expected = this.find(worldOf(socket), worker_id);
       if (!expected) throw new Error(`the world does not wait for worker ${worker_id}`);
+      // Removed at once: a second connection of the same member is refused.
+      this.expected.delete(expected);
       this.newcomers.accept(peer);
       expected.admitted.resolve({ link, host });
     } catch (error) {

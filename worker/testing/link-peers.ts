@@ -11,7 +11,7 @@ import { connectToLeader, serverOptions } from '../link/tls.js';
 
 type WorldAtLeader = Pick<WorldPlan, 'world_id' | 'token' | 'leader'>;
 
-/** What a member knows of a world whose leader listens at this port. */
+/** World record of a member whose leader listens at this port. */
 export const worldAtPort = (port: number, token: string, world_id = 'w1'): WorldAtLeader => ({
   world_id,
   token,

@@ -3,14 +3,14 @@
  * exports live behind it; `FileStore` (a directory) and `S3Store` implement it and pass one conformance
  * suite.
  *
- * What a caller may rely on:
+ * Guarantees:
  * - A key is visible to `get`, `head` and `list` only with all of its bytes: a put that fails or dies leaves
  *   nothing.
  * - After `put` resolved, every reader sees the new bytes, and they are on stable storage.
  * - `createOnly` has exactly one winner among any number of concurrent writers of one key.
  * - Everything that is rejected is an `ObjectStoreError` with a stable code.
  *
- * What it does not offer: rename, append, mutable metadata, directories, atomicity over several keys. A key
+ * It has no rename, append, mutable metadata, directories, or atomicity over several keys. A key
  * must not be a path prefix of another (`a` and `a/b`), because a directory cannot hold both.
  */
 
