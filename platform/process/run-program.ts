@@ -28,10 +28,11 @@ export async function runProgram(
     const config = loadConfig(process.env);
     const log = createLogger({ level: config.log_level, name });
     const running = await start({ config, log });
-    let ending: Promise<void> | null = null;
+    let isEnding = false;
     const stop = (why: string) => {
-      // The end itself disconnects from the parent.
-      ending ??= end(running, log, why);
+      // The end disconnects from the parent, which is no other cause.
+      if (!isEnding) void end(running, log, why);
+      isEnding = true;
     };
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
     if (!process.send) return;
