@@ -9,7 +9,7 @@ const mayImport = {
   control: ['contracts', 'spec', 'scheduler', 'platform', 'state'],
   api: ['contracts', 'spec', 'platform', 'state', 'control'],
   worker: ['contracts', 'spec', 'platform', 'state', 'control', 'native/js'],
-  autoscaler: ['contracts', 'spec', 'platform', 'state', 'control'],
+  autoscaler: ['contracts', 'spec', 'scheduler', 'platform', 'state', 'control'],
   'native/js': [],
   client: ['contracts'],
   cli: ['contracts', 'spec', 'client'],

@@ -108,6 +108,41 @@ t.test('scales up for a queued job and down when the job is done', async (t) => 
   t.match(await pool.store.listWorkers(), [{ id: 'w', draining: true }]);
 });
 
+t.test('a machine whose jobs fit elsewhere is vacated, then retired', async (t) => {
+  const moving = policyOf({ idle_seconds: 10, move_seconds: 40 });
+  const { pool, capacity, metrics, time, create, announce } = await start(t, { pools: [moving] });
+  const autoscaler = create();
+  t.teardown(() => autoscaler.close());
+  const reconcile = async (seconds: number) => {
+    for (let passed = 0; passed < seconds; passed += 10) {
+      time.now += 10_000;
+      await autoscaler.reconcile();
+    }
+  };
+  await capacity.want(policy, 'm', 2);
+  await announce('w-1', 'i-1');
+  const [first, full] = [await pool.job({ min: 1 }), await pool.job({ min: 3 })];
+  t.same([await pool.places(first), await pool.places(full)], [{ 'w-1': 1 }, { 'w-1': 3 }]);
+  await announce('w-2', 'i-2');
+  const second = await pool.job({ min: 2 });
+  t.same(await pool.places(second), { 'w-2': 2 });
+  await pool.store.finishJob(full.id, executionAt(full.id, 1), 'failed');
+  await reconcile(20);
+  t.same(await value(metrics, 'actions_total{pool="default",kind="vacate",reason=""}'), Number.NaN);
+  await reconcile(30);
+  t.equal(await value(metrics, 'actions_total{pool="default",kind="vacate",reason=""}'), 1);
+  t.match(await pool.store.listWorkers(), [
+    { id: 'w-1', draining: true },
+    { id: 'w-2', used_slots: 3 },
+  ]);
+  await reconcile(30);
+  t.same(capacity.asked, ['want m 2'], 'it is not retired before its job has left');
+  const release = { to: 'queued', reason: 'waiting_capacity' } as const;
+  await pool.store.releaseAttempt(first.id, executionAt(first.id, 1), release);
+  await reconcile(10);
+  t.same(capacity.asked, ['want m 2', 'retire i-1']);
+});
+
 t.test('a machine that got work after the decision is not retired', async (t) => {
   const { pool, store: real, capacity, metrics, time, create, announce } = await start(t);
   await capacity.want(policy, 'm', 1);

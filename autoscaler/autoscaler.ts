@@ -24,7 +24,7 @@ import type { Publisher } from './publisher.js';
 /** Methods of the job store that the autoscaler uses. */
 export type ScalingStore = Pick<
   JobStorePort,
-  'now' | 'lead' | 'readDemand' | 'retireWorkers' | 'drainedMachines' | 'listWorkers'
+  'now' | 'lead' | 'readDemand' | 'retireWorkers' | 'vacateWorkers' | 'drainedMachines' | 'listWorkers'
 >;
 
 export interface AutoscalerOptions {
@@ -190,7 +190,7 @@ export class Autoscaler {
         const done = await this.perform(policy, action);
         metrics.acted(pool, action, done ? undefined : 'busy');
         const { wanted_ranks, ranks } = report;
-        log.info({ pool, ...action, wanted_ranks, ranks }, done ? 'done' : 'not done: the machine is in use');
+        log.info({ pool, ...action, wanted_ranks, ranks }, done ? 'done' : 'not done: the pool has changed');
       } catch (error) {
         metrics.failed('capacity');
         log.warn({ err: error, pool, ...action }, 'action failed; it will be retried');
@@ -207,9 +207,11 @@ export class Autoscaler {
     }
     const workers = await store.listWorkers(policy.pool);
     const present = workers.filter(({ machine }) => machine === action.machine);
+    const ids = present.map(({ id }) => id);
+    if (action.kind === 'vacate') return store.vacateWorkers(policy.pool, ids);
     const isAgentMissing = action.reason === 'never_registered' || action.reason === 'agent_lost';
     if (isAgentMissing && present.length > 0) return false;
-    const busy = await store.retireWorkers(present.map(({ id }) => id));
+    const busy = await store.retireWorkers(ids);
     if (busy.length > 0) return false;
     await capacity.retire(policy, action.machine);
     return true;

@@ -1,8 +1,8 @@
 /**
  * Waiting times and cost of autoscaling: `npm run bench -- autoscale`. Compares the autoscaler's controller, on a virtual clock,
  * with CloudWatch target tracking on backlog per instance, on the same traces (bench/autoscale/). One line per scaler and trace,
- * for always-on machines, and for the controller with knowledge of the jobs that arrive within a boot time: the lower bound of
- * any prediction. The last line compares the controller on each trace with the target tracking setting of equal or next higher
+ * for always-on machines, for the controller without moves of jobs, and for the controller with knowledge of the jobs that
+ * arrive within a boot time: the lower bound of any prediction. The last line compares the controller on each trace with the target tracking setting of equal or next higher
  * cost; the goal is at most half of its waiting time.
  */
 import {
@@ -16,10 +16,11 @@ import { TRACE_NAMES, type Trace, tracesOf } from './autoscale/traces.js';
 import { benchOptions, count, counts } from './options.js';
 import { report } from './report.js';
 
-const { seed, traces, idle_seconds, acceptable_minutes } = benchOptions({
+const { seed, traces, acceptable_minutes, ...options } = benchOptions({
   seed: count(1),
   traces: count(TRACE_NAMES.length),
   idle_seconds: count(120),
+  move_seconds: count(120),
   acceptable_minutes: counts(5, 10, 20, 40),
 });
 
@@ -58,10 +59,12 @@ function compare(trace: Trace, own: Outcome, minutes: number): Compared {
 const summary = [];
 for (const trace of tracesOf(seed, traces)) {
   const began = performance.now();
-  const own = playController(trace, idle_seconds);
+  const own = playController(trace, options);
   const took_seconds = Math.round(performance.now() - began) / 1000;
-  tell(trace, 'controller', { idle_seconds, ...own, took_seconds });
-  const floor = runWithForesight(trace, idle_seconds);
+  tell(trace, 'controller', { ...options, ...own, took_seconds });
+  const { idle_seconds } = options;
+  tell(trace, 'controller without moves', playController(trace, { idle_seconds, move_seconds: null }));
+  const floor = runWithForesight(trace, options);
   tell(trace, 'foresight', floor);
   tell(trace, 'always on', runAlwaysOn(trace));
   const others = acceptable_minutes.map((minutes) => compare(trace, own, minutes));

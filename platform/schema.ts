@@ -43,7 +43,7 @@ const words: Record<Words, (...args: never[]) => Schema> = {
   Optional: (schema: Schema) => ({ ...schema, [OPTIONAL]: true }),
   Record: (_names: Schema, values: Schema) => ({ type: 'object', additionalProperties: values }),
   String: (options?: Schema) => ({ type: 'string', ...options }),
-  Union: (schemas: Schema[]) => ({ anyOf: schemas }),
+  Union: (schemas: Schema[], options?: Schema) => ({ anyOf: schemas, ...options }),
   Unsafe: (schema?: Schema) => ({ ...schema }),
 };
 

@@ -50,6 +50,19 @@ t.test('placements on workers that are gone, draining or of another group are re
   t.equal(adjusted(job, { workers: [] }), null);
 });
 
+t.test('a job that moves gets its reserved placements, or is released for another leader', async (t) => {
+  const wide = { demand: demandOf(1, 8) };
+  const moving = (to: string) => ({
+    ...wide,
+    move: [
+      { worker_id: to, ranks: 1 },
+      { worker_id: 'c', ranks: 2 },
+    ],
+  });
+  t.equal(adjusted(runningOf('r', { a: 1, b: 2 }, moving('a'))), 'a:1 c:2');
+  t.equal(adjusted(runningOf('r', { a: 1, b: 2 }, moving('b'))), null);
+});
+
 t.test('placements below the minimum are replaced even while other jobs wait', async (t) => {
   const job = runningOf('r', { a: 2, gone: 4 }, { demand: demandOf(3, 6) });
   t.equal(adjusted(job, { waiting: [waitingOf('w')] }), 'a:3');

@@ -6,14 +6,16 @@ import type { Placement, RunningJob, Snapshot } from './types.js';
 /**
  * Adjusts the placements of a running job before its next generation of ranks. The job shrinks on a
  * preemption request or a lower demand; placements on workers that are gone or draining are replaced within
- * its group. While other jobs wait for the group it gets no more than its minimum.
- * @returns all its placements, the leader's first; null if the job cannot get its minimum, must be released,
- * or holds no slots
+ * its group. While other jobs wait for the group it gets no more than its minimum. A job that moves gets the
+ * placements that are reserved for it, if it has the same leader there.
+ * @returns all its placements, the leader's first; null if the job cannot get its minimum, must be released
+ * (also for a move to another leader), or holds no slots
  */
 export function adjust(snapshot: Snapshot, jobId: string): Placement[] | null {
   const job = snapshot.running.find(({ id }) => id === jobId);
   const leader = job?.placements[0];
   if (!job || !leader) return null;
+  if (job.move) return job.move[0]?.worker_id === leader.worker_id ? [...job.move] : null;
   const slots = new Slots(snapshot.workers, snapshot.running);
   const group = slots.groupOf(job.placements);
   const { demand, request } = job;

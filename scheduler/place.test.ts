@@ -147,7 +147,7 @@ t.test('running jobs grow when no job waits for their group', async (t) => {
       textOf(placements),
     );
   t.strictSame(growthOf({}), ['w0:4 w1:1']);
-  t.strictSame(growthOf({ running: [{ ...job, may_grow: false }] }), []);
+  t.strictSame(growthOf({ running: [{ ...job, may_change: false }] }), []);
   t.strictSame(growthOf({ waiting: [waitingOf('gang', { demand: demandOf(6) })] }), []);
   t.strictSame(
     growthOf({ waiting: [waitingOf('huge', { demand: demandOf(7) })] }),

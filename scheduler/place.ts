@@ -119,9 +119,9 @@ function growthOf(
 ): Growth[] {
   const asked = new Set(requests.map(({ job_id }) => job_id));
   const growing = running
-    .filter(({ id, may_grow, request, placements }) => {
+    .filter(({ id, may_change, request, move, placements }) => {
       const group = slots.groupOf(placements);
-      return may_grow && !request && !asked.has(id) && group && !wanted.has(group);
+      return may_change && !request && !move && !asked.has(id) && group && !wanted.has(group);
     })
     .sort((a, b) => shares.usedBy(a.project) - shares.usedBy(b.project) || (a.id < b.id ? -1 : 1));
   const growth: Growth[] = [];

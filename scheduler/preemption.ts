@@ -25,7 +25,7 @@ export function selectPreemptions(
   running: readonly RunningJob[],
 ): Preemptions | null {
   const preemptible = running
-    .filter((holder) => holder.request === null && holder.granted_priority < points)
+    .filter((holder) => !holder.request && !holder.move && holder.granted_priority < points)
     .sort((a, b) => a.granted_priority - b.granted_priority || (a.id < b.id ? 1 : -1));
   let best: Preemptions | null = null;
   for (const group of groups) {

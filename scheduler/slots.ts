@@ -27,16 +27,22 @@ interface Fit {
   bytes: number;
 }
 
+/** Job that holds slots, and those that are reserved for its move. */
+type Holder = Pick<RunningJob, 'placements'> & Partial<Pick<RunningJob, 'move'>>;
+
 export class Slots {
   readonly groups = new Map<string, Group>();
   private readonly workers = new Map<string, { worker: Worker; kind: Kind; group: Group }>();
 
-  constructor(workers: Snapshot['workers'], running: readonly Pick<RunningJob, 'placements'>[]) {
+  constructor(workers: Snapshot['workers'], running: readonly Holder[]) {
     // Sorted by name, so that the order of the list does not matter.
     const groups = [...new Set(workers.map(({ group }) => group))].sort();
     for (const name of groups) this.groups.set(name, { name, kinds: [], held: false });
     for (const worker of workers) this.add(worker);
-    for (const { placements } of running) this.take(placements);
+    for (const { placements, move } of running) {
+      this.take(placements);
+      this.take(beyond(placements, move ?? []));
+    }
   }
 
   /** Returns the groups that could run a job on an empty pool. */
@@ -179,6 +185,15 @@ export class Slots {
 }
 
 const NONE: ReadonlySet<string> = new Set();
+
+/** Returns the ranks of `next` that exceed those of `held` on the same worker. */
+function beyond(held: readonly Placement[], next: readonly Placement[]): Placement[] {
+  const before = new Map(held.map(({ worker_id, ranks }) => [worker_id, ranks]));
+  return next.flatMap(({ worker_id, ranks }) => {
+    const more = ranks - (before.get(worker_id) ?? 0);
+    return more > 0 ? [{ worker_id, ranks: more }] : [];
+  });
+}
 
 /**
  * Returns the sets of workers to leave out so that no avoided pair is complete: the second of each pair, or

@@ -65,10 +65,12 @@ export interface RunningJob {
   demand: Demand;
   /** The leader's first. */
   placements: readonly Placement[];
-  /** False until its growth interval has passed. */
-  may_grow: boolean;
+  /** False until a worker has claimed it, and until its growth interval has passed. */
+  may_change: boolean;
   avoid: readonly AvoidedPair[];
   request: PreemptionRequest | null;
+  /** Placements of its next generation, which are reserved for it; null unless it moves. */
+  move: readonly Placement[] | null;
 }
 
 export interface Snapshot {
@@ -98,6 +100,12 @@ export interface Start {
 export interface Growth {
   job_id: string;
   /** All its placements, including the previous ones. */
+  placements: Placement[];
+}
+
+/** Move of a running job: all placements of its next generation, the leader's first. */
+export interface Move {
+  job_id: string;
   placements: Placement[];
 }
 

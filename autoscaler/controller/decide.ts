@@ -11,6 +11,7 @@
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import { affordablePerHour, charge } from './budget.js';
 import { affordable, chooseMachines, ranksOf, type Supply } from './choose.js';
+import { consolidate } from './consolidate.js';
 import { type Demand, demandOf } from './demand.js';
 import { type Growth, ranksForGroups } from './groups.js';
 import {
@@ -57,16 +58,19 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
   const demand = wantedRanks(plan, present, supplies);
   const missing = demand.ranks - present;
   const added = chooseMachines(missing, supplies);
-  if (missing < 0) scaleDown(plan, -missing);
+  const surplus = missing < 0 ? scaleDown(plan, -missing) : 0;
+  const machines = [...plan.types.values()].flatMap(({ staying }) => staying);
+  const { vacated, vacatable_since } = consolidate(policy, snapshot, state, { machines, surplus, now });
   for (const [name, type] of plan.types) type.requested += added.get(name) ?? 0;
   return {
-    actions: actionsOf(plan),
+    actions: [...actionsOf(plan), ...vacated.map((machine): Action => ({ kind: 'vacate', machine }))],
     saving: savingMachines(snapshot),
     state: {
       observed_at: now,
       machines: Object.fromEntries(observation.machines.map(({ id, state }) => [id, state])),
       types: Object.fromEntries([...observation.types].map(([name, { state }]) => [name, state])),
       unlisted_since: observation.unlisted_since,
+      vacatable_since,
       spent,
     },
     report: reportOf(plan, demand, spent.amount),
@@ -166,8 +170,8 @@ function growthOf(types: Plan['types'], supplies: readonly Supply[]): Growth[] {
   });
 }
 
-/** Step 4 of the description above. */
-function scaleDown({ policy, now, types, retired }: Plan, ranks: number): void {
+/** Step 4 of the description above. Returns the surplus that is left. */
+function scaleDown({ policy, now, types, retired }: Plan, ranks: number): number {
   let surplus = ranks;
   const perSlot = ({ type }: TypePlan) => type.price_per_hour / type.slots;
   const byPriceDesc = [...types.values()].sort((a, b) => perSlot(b) - perSlot(a));
@@ -189,6 +193,7 @@ function scaleDown({ policy, now, types, retired }: Plan, ranks: number): void {
       plan.staying = plan.staying.filter((other) => other !== machine);
     }
   }
+  return surplus;
 }
 
 function actionsOf({ snapshot, observation, types, retired }: Plan): Action[] {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
+import { snapshotOf } from '../../scheduler/testing/pool.js';
 import { jobOf, NOW, policyOf, World } from '../testing/world.js';
 import { chooseMachines } from './choose.js';
 import { decide } from './decide.js';
@@ -60,6 +61,7 @@ const snapshots: fc.Arbitrary<PoolSnapshot> = fc
   })
   .map(({ jobs, machines, ...rest }) => ({
     ...rest,
+    scheduling: snapshotOf({}),
     jobs: jobs.map((fields, index) => jobOf(`job-${index}`, fields)),
     machines: machines.map(({ type, leaving }, index) => ({ id: `i-${index}`, type, leaving })),
     drained: machines.flatMap(({ agent }, index) =>
@@ -102,6 +104,7 @@ const states = fc
         machines: Object.fromEntries(machines),
         types: {},
         unlisted_since: {},
+        vacatable_since: {},
         spent,
       },
     ];

@@ -3,6 +3,8 @@
  * machines.
  */
 
+import type { Snapshot } from '../../scheduler/types.js';
+
 /** Demand of one job. */
 export interface JobDemand {
   id: string;
@@ -52,6 +54,8 @@ export interface PoolSnapshot {
    */
   backgroundTasks: number;
   workers: readonly WorkerView[];
+  /** The scheduler's view of the pool. */
+  scheduling: Snapshot;
   machines: readonly Machine[];
   /** Requested machines by type, without those that are leaving. */
   wanted: Readonly<Record<string, number>>;
@@ -101,6 +105,8 @@ export interface PoolState {
    * listed yet.
    */
   unlisted_since: Record<string, number>;
+  /** Machines whose jobs would fit on other machines, by the time since which they do. */
+  vacatable_since: Record<string, number>;
   /** Cost of machines on `day` (RFC 3339 date, UTC). */
   spent: { day: string; amount: number };
 }
@@ -110,6 +116,8 @@ export type RetireReason = 'idle' | 'never_registered' | 'agent_lost' | 'drained
 export type Action =
   /** Sets the number of machines of a type; never ends one. */
   | { kind: 'want'; type: string; machines: number }
+  /** Moves the jobs of one machine to others, if they still fit; afterwards it is retired. */
+  | { kind: 'vacate'; machine: string }
   /** Ends one machine unless it is in use by then, and decrements the size of its type. */
   | { kind: 'retire'; machine: string; reason: RetireReason };
 
@@ -151,5 +159,6 @@ export const EMPTY_STATE: PoolState = {
   machines: {},
   types: {},
   unlisted_since: {},
+  vacatable_since: {},
   spent: { day: '', amount: 0 },
 };

@@ -1,5 +1,6 @@
 /** Helpers for one decision of the controller on a snapshot written by a test. */
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
+import { snapshotOf } from '../../scheduler/testing/pool.js';
 import { decide } from '../controller/decide.js';
 import {
   EMPTY_STATE,
@@ -67,6 +68,7 @@ export const poolWith = (fields: Partial<PoolSnapshot>): PoolSnapshot => ({
   jobs: [],
   backgroundTasks: 0,
   workers: [],
+  scheduling: snapshotOf({}),
   machines: [],
   wanted: {},
   drained: [],

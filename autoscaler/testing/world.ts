@@ -1,5 +1,6 @@
 /** Simulated pool: machines start when they are wanted, agents register on them, and time passes at once. */
 import { type PoolPolicy, poolPolicies } from '../../platform/config/autoscale-pools.js';
+import { snapshotOf } from '../../scheduler/testing/pool.js';
 import { decide } from '../controller/decide.js';
 import {
   type Decision,
@@ -59,7 +60,8 @@ export class World {
     const workers = this.machines.flatMap(({ worker }) =>
       worker ? { ...worker, free: worker.draining ? 0 : worker.free } : [],
     );
-    return structuredClone({ jobs, backgroundTasks, quotas, drained, wanted, machines, workers });
+    const pool = { jobs, backgroundTasks, quotas, drained, wanted, machines, workers };
+    return { ...structuredClone(pool), scheduling: snapshotOf({}) };
   }
 
   /** Makes one decision, performs its actions, then advances time by `ms`. */
@@ -69,7 +71,7 @@ export class World {
     this.state = JSON.parse(JSON.stringify(decision.state));
     for (const action of decision.actions) {
       if (action.kind === 'want') this.wanted[action.type] = action.machines;
-      else this.retire(action.machine, action.reason);
+      else if (action.kind === 'retire') this.retire(action.machine, action.reason);
     }
     this.pass(ms);
     return decision;

@@ -12,23 +12,28 @@ const INTERVAL_SECONDS = 10;
 const EPOCH_MS = Date.parse('2026-01-05T00:00:00Z');
 const TYPE = 'gpu';
 
+export interface ControllerOptions {
+  idle_seconds: number;
+  move_seconds: number | null;
+  /** Time by which it knows jobs before they arrive. */
+  foresight_seconds?: number;
+}
+
 /** The product's controller on the fleet's virtual clock. With foresight it sees jobs before they arrive. */
 export class ControllerScaler implements Scaler {
   private readonly policy: PoolPolicy;
+  private readonly foresight_seconds: number;
   private state: PoolState = EMPTY_STATE;
   private next = 0;
 
-  constructor(
-    { trace }: Fleet,
-    idle_seconds: number,
-    private readonly foresight_seconds = 0,
-  ) {
+  constructor({ trace }: Fleet, { foresight_seconds = 0, ...fields }: ControllerOptions) {
+    this.foresight_seconds = foresight_seconds;
     const types = [{ name: TYPE, slots: trace.slots, max: Math.ceil(trace.gpus / trace.slots) }];
     const pool = {
       pool: 'sim',
       types,
       max_ranks: trace.gpus,
-      idle_seconds,
+      ...fields,
       boot_grace_seconds: 2 * trace.boot_seconds,
     };
     [this.policy] = poolPolicies(JSON.stringify([pool])) as [PoolPolicy];
@@ -50,6 +55,10 @@ export class ControllerScaler implements Scaler {
         continue;
       }
       const machine = fleet.machines.find(({ id }) => id === action.machine);
+      if (action.kind === 'vacate') {
+        if (machine) fleet.vacate(machine);
+        continue;
+      }
       // Same answer as the job store: no machine that has work by now.
       if (!machine || machine.jobs.size > 0) continue;
       fleet.wanted -= 1;
@@ -80,9 +89,10 @@ function snapshotOf(fleet: Fleet, foresight_seconds: number): PoolSnapshot {
       slots,
       free: machine.free,
       busy: machine.jobs.size > 0,
-      draining: fleet.isLeaving(machine),
-      retiring: false,
+      draining: fleet.isLeaving(machine) || machine.retiring,
+      retiring: machine.retiring,
     })),
+    scheduling: fleet.snapshot(),
     machines: fleet.machines.map((machine) => ({
       id: machine.id,
       type: TYPE,

@@ -1,14 +1,17 @@
 /**
- * Machines and jobs on a virtual clock, shared by both scalers. The product's scheduler starts, grows and preempts jobs; a job
- * releases ranks at the next step and loses no work.
+ * Machines and jobs on a virtual clock, shared by both scalers. The product's scheduler starts, grows, preempts and moves jobs; a
+ * job changes its ranks at the next step, loses no work, and trains again after a restart.
  */
 import { place } from '../../scheduler/place.js';
 import type { Decision, Placement, RunningJob, Snapshot, WaitingJob } from '../../scheduler/types.js';
+import { vacate } from '../../scheduler/vacate.js';
 import { randomOf, type Trace, type TraceJob } from './traces.js';
 
 export const STEP_SECONDS = 10;
 const NOTICE_SECONDS = 120;
 const GROW_SECONDS = 60;
+/** Time from the save of a job's ranks to the next step of the new ones. */
+const RESTART_SECONDS = 30;
 /** Time after the last arrival at which the simulation stops; jobs still waiting are unfinished. */
 const LIMIT_SECONDS = 3 * 86_400;
 const PROJECT = 'sim';
@@ -22,6 +25,8 @@ export interface SimMachine {
   jobs: Set<SimJob>;
   /** Announced end of the machine: no job starts there. */
   leaves_at: number;
+  /** True once its jobs were asked to move. */
+  retiring: boolean;
 }
 
 export interface SimJob extends TraceJob {
@@ -35,6 +40,9 @@ export interface SimJob extends TraceJob {
   grown_at: number;
   granted_priority: number;
   request: RunningJob['request'];
+  move: RunningJob['move'];
+  /** End of its last restart: it trains from then on. */
+  trains_at: number;
   done_at: number | null;
 }
 
@@ -56,6 +64,8 @@ export class Fleet {
   wanted = 0;
   gpu_seconds = 0;
   busy_killed = 0;
+  /** Machines whose jobs were moved. */
+  vacated = 0;
   interrupted = 0;
   peak_machines = 0;
   private arrived = 0;
@@ -132,9 +142,10 @@ export class Fleet {
         placements: new Map(),
         waited: 0,
         grown_at: 0,
+        trains_at: 0,
         done_at: null,
       };
-      const standing = { waits_since: next.at, granted_priority: 0, request: null };
+      const standing = { waits_since: next.at, granted_priority: 0, request: null, move: null };
       const job = { ...next, ...fresh, ...standing, id };
       this.jobById.set(id, job);
       this.waiting.push(job);
@@ -143,6 +154,7 @@ export class Fleet {
 
   private train(): void {
     for (const job of this.running) {
+      if (job.trains_at > this.now) continue;
       job.left -= job.ranks * STEP_SECONDS;
       if (job.left > 0) continue;
       this.release(job);
@@ -160,6 +172,7 @@ export class Fleet {
     job.placements.clear();
     job.ranks = 0;
     job.request = null;
+    job.move = null;
     this.running.delete(job);
   }
 
@@ -181,32 +194,51 @@ export class Fleet {
     }
   }
 
-  /** Executes the preemption requests of the previous step. */
+  /** Moves the jobs of a machine to others, if they fit. */
+  vacate(machine: SimMachine): void {
+    const moves = vacate(this.snapshot(), [machine.id]);
+    if (!moves) return;
+    machine.retiring = true;
+    this.vacated += 1;
+    for (const { job_id, placements } of moves) this.job(job_id).move = placements;
+  }
+
+  /** Executes the preemption requests and moves of the previous step. */
   private makeRoom(): void {
     for (const job of [...this.running]) {
       if (job.request?.ranks === 0) this.releaseRanks(job);
       else if (job.request) this.give(job, firstOf(job.placements, job.request.ranks));
+      else if (job.move) this.give(job, job.move);
       job.request = null;
+      job.move = null;
     }
   }
 
   private place(): void {
-    const usable = this.machines.filter((machine) => this.isReady(machine) && !this.isLeaving(machine));
+    const usable = this.machines.filter((machine) => this.isUsable(machine));
     const free = usable.some((machine) => machine.free > 0);
     const grows = free && [...this.running].some((job) => this.mayGrow(job));
     if (usable.length === 0 || (this.waiting.length === 0 && !grows)) return;
-    const of = (id: string) => this.jobById.get(id) as SimJob;
-    const { starts, growth, requests } = place(this.snapshot(usable));
-    for (const start of starts) this.begin(of(start.job_id), start);
-    for (const { job_id, placements } of growth) this.give(of(job_id), placements);
-    for (const { job_id, request } of requests) of(job_id).request = request;
+    const { starts, growth, requests } = place(this.snapshot());
+    for (const start of starts) this.begin(this.job(start.job_id), start);
+    for (const { job_id, placements } of growth) this.give(this.job(job_id), placements);
+    for (const { job_id, request } of requests) this.job(job_id).request = request;
     const begun = new Set(starts.map(({ job_id }) => job_id));
     const left = this.waiting.filter(({ id }) => !begun.has(id));
     this.waiting.splice(0, this.waiting.length, ...left);
   }
 
-  private snapshot(usable: readonly SimMachine[]): Snapshot {
+  private job(id: string): SimJob {
+    return this.jobById.get(id) as SimJob;
+  }
+
+  private isUsable(machine: SimMachine): boolean {
+    return this.isReady(machine) && !this.isLeaving(machine) && !machine.retiring;
+  }
+
+  snapshot(): Snapshot {
     const { slots } = this.trace;
+    const usable = this.machines.filter((machine) => this.isUsable(machine));
     return {
       now: this.now * 1000,
       workers: usable.map(({ id }) => ({ id, group: GROUP, slots, schedulable: true, gpu_bytes: null })),
@@ -218,8 +250,15 @@ export class Fleet {
 
   private runningJob(job: SimJob): RunningJob {
     const placements = [...job.placements].map(([{ id }, ranks]) => ({ worker_id: id, ranks }));
-    const { granted_priority, request } = job;
-    return { ...waitingJob(job), placements, granted_priority, request, may_grow: this.mayGrow(job) };
+    const { granted_priority, request, move } = job;
+    return {
+      ...waitingJob(job),
+      placements,
+      granted_priority,
+      request,
+      move,
+      may_change: this.now - job.grown_at >= GROW_SECONDS,
+    };
   }
 
   private mayGrow({ ranks, want, grown_at }: SimJob): boolean {
@@ -247,6 +286,7 @@ export class Fleet {
     }
     job.ranks = placements.reduce((sum, { ranks }) => sum + ranks, 0);
     job.grown_at = this.now;
+    job.trains_at = this.now + STEP_SECONDS + RESTART_SECONDS;
   }
 
   private launch(): void {
@@ -265,6 +305,7 @@ export class Fleet {
         free: slots,
         jobs: new Set(),
         leaves_at: ready_at + life * 3600,
+        retiring: false,
       };
       this.machines.push(machine);
       this.machineById.set(machine.id, machine);

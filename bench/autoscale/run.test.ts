@@ -4,6 +4,8 @@ import { playController, playTargetTracking, runAlwaysOn, runWithForesight } fro
 import { TargetTracking } from './target-tracking.js';
 import { type Trace, tracesOf } from './traces.js';
 
+const OPTIONS = { idle_seconds: 120, move_seconds: 120 };
+
 const job = (at: number, minutes: number, ranks = 1) => ({
   at,
   need: ranks,
@@ -56,7 +58,7 @@ t.test('target tracking follows its documented rules', async (t) => {
 });
 
 t.test('the controller waits only for machines and leaves none running', async (t) => {
-  const own = playController(traceOf([job(0, 30), job(5, 30, 4)]), 120);
+  const own = playController(traceOf([job(0, 30), job(5, 30, 4)]), OPTIONS);
   t.match(own, { jobs: 2, unfinished: 0, busy_killed: 0, peak_gpus: 5 });
   t.ok(own.p95_wait_seconds <= 180 + 20, `${own.p95_wait_seconds} s`);
   t.ok(own.gpu_hours <= own.gpu_hours_needed + (5 * (180 + 120 + 40)) / 3600);
@@ -64,23 +66,23 @@ t.test('the controller waits only for machines and leaves none running', async (
 
 t.test('with foresight jobs wait for other jobs only, not for machines', async (t) => {
   const apart = traceOf([job(1000, 30), job(9000, 30), job(20_000, 30)]);
-  t.ok(runWithForesight(apart, 120).mean_wait_seconds <= 10);
-  t.ok(playController(apart, 120).mean_wait_seconds >= 180);
+  t.ok(runWithForesight(apart, OPTIONS).mean_wait_seconds <= 10);
+  t.ok(playController(apart, OPTIONS).mean_wait_seconds >= 180);
   const one = { ...traceOf([job(1000, 30), job(1000, 30)]), gpus: 1 };
-  const told = runWithForesight(one, 120);
-  t.equal(told.mean_wait_seconds, 15 * 60, 'the second waits for the first');
-  t.ok(told.gpu_hours <= playController(one, 120).gpu_hours + 0.1);
+  const told = runWithForesight(one, OPTIONS);
+  t.equal(told.mean_wait_seconds, (30 * 60 + 30) / 2, 'the second waits for the first');
+  t.ok(told.gpu_hours <= playController(one, OPTIONS).gpu_hours + 0.1);
 });
 
 t.test('interruptions lose no job', async (t) => {
   const jobs = Array.from({ length: 20 }, (_, index) => job(index * 60, 90, 2));
-  const own = playController({ ...traceOf(jobs), gpus: 50, interruptions_per_hour: 0.5 }, 120);
+  const own = playController({ ...traceOf(jobs), gpus: 50, interruptions_per_hour: 0.5 }, OPTIONS);
   t.ok(own.interrupted > 3, `${own.interrupted} machines were interrupted`);
   t.match(own, { unfinished: 0, busy_killed: 0 });
 });
 
 t.test(
-  'on bursts and long tails: at most half the waiting at no more cost, and no busy machine is ended',
+  'without moves, on bursts and long tails: at most half the waiting at no more cost, no busy machine is ended',
   async (t) => {
     for (const [index, acceptable_minutes] of [
       [1, 40],
@@ -88,7 +90,7 @@ t.test(
       [2, 10],
     ] as const) {
       const trace = tracesOf(1, 3)[index] as Trace;
-      const own = playController(trace, 120);
+      const own = playController(trace, { ...OPTIONS, move_seconds: null });
       const other = playTargetTracking(trace, acceptable_minutes * 60, true);
       t.match(own, { unfinished: 0, busy_killed: 0 });
       t.ok(
@@ -100,3 +102,14 @@ t.test(
     }
   },
 );
+
+t.test('moves empty machines: fewer GPU-hours, and jobs end hardly later', async (t) => {
+  const trace = tracesOf(1, 3)[2] as Trace;
+  const moving = playController(trace, OPTIONS);
+  const staying = playController(trace, { ...OPTIONS, move_seconds: null });
+  t.match(moving, { unfinished: 0, busy_killed: 0 });
+  t.equal(staying.vacated, 0);
+  t.ok(moving.vacated > 10, `${moving.vacated} machines were emptied`);
+  t.ok(moving.gpu_hours < 0.9 * staying.gpu_hours, `${moving.gpu_hours} of ${staying.gpu_hours}`);
+  t.ok(moving.mean_turnaround_seconds < 1.02 * staying.mean_turnaround_seconds);
+});

@@ -1,4 +1,4 @@
-import { ControllerScaler } from './controller-scaler.js';
+import { type ControllerOptions, ControllerScaler } from './controller-scaler.js';
 import { Fleet, type Scaler, STEP_SECONDS } from './fleet.js';
 import { TargetTracking } from './target-tracking.js';
 import type { Trace } from './traces.js';
@@ -16,6 +16,8 @@ export interface Outcome {
   gpu_hours_needed: number;
   used_over_needed: number;
   busy_killed: number;
+  /** Machines that were emptied by moves. */
+  vacated: number;
   interrupted: number;
   peak_gpus: number;
 }
@@ -40,20 +42,21 @@ export function play(trace: Trace, scalerOf: (fleet: Fleet) => Scaler): Outcome 
     gpu_hours_needed: Math.round(needed / 360) / 10,
     used_over_needed: Math.round((1000 * fleet.gpu_seconds) / needed) / 1000,
     busy_killed: fleet.busy_killed,
+    vacated: fleet.vacated,
     interrupted: fleet.interrupted,
     peak_gpus: fleet.peak_machines * trace.slots,
   };
 }
 
-export const playController = (trace: Trace, idle_seconds: number): Outcome =>
-  play(trace, (fleet) => new ControllerScaler(fleet, idle_seconds));
+export const playController = (trace: Trace, options: ControllerOptions): Outcome =>
+  play(trace, (fleet) => new ControllerScaler(fleet, options));
 
 /**
  * The controller with knowledge of jobs one boot time before they arrive: no job waits for a machine that could have been
  * started, and the remaining waiting is between jobs. No prediction does better at the same cost.
  */
-export const runWithForesight = (trace: Trace, idle_seconds: number): Outcome =>
-  play(trace, (fleet) => new ControllerScaler(fleet, idle_seconds, trace.boot_seconds + 2 * STEP_SECONDS));
+export const runWithForesight = (trace: Trace, options: ControllerOptions): Outcome =>
+  playController(trace, { ...options, foresight_seconds: trace.boot_seconds + 2 * STEP_SECONDS });
 
 /** The maximum number of machines until all jobs are done: no job waits for a machine, and nothing is saved. */
 export const runAlwaysOn = (trace: Trace): Outcome =>

@@ -10,6 +10,7 @@ t.test('defaults are applied', async (t) => {
       types: [{ ...type, price_per_hour: 0 }],
       min_ranks: 0,
       idle_seconds: 120,
+      move_seconds: 120,
       boot_grace_seconds: 300,
       launch_timeout_seconds: 180,
     },

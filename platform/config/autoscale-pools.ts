@@ -33,6 +33,11 @@ const Pool = Type.Object(
      */
     idle_seconds: Type.Number({ minimum: 0, default: 120 }),
     /**
+     * Training time that a job loses when it moves to other machines, the price of a move; null: jobs never
+     * move.
+     */
+    move_seconds: Type.Union([Type.Number({ minimum: 0 }), Type.Null()], { default: 120 }),
+    /**
      * Time for an agent to register before the machine gets a strike; it is replaced at the second strike.
      */
     boot_grace_seconds: Type.Number({ exclusiveMinimum: 0, default: 300 }),

@@ -31,9 +31,10 @@ export function runningOf(
     granted_priority: 0,
     demand: demandOf(ranks),
     placements,
-    may_grow: true,
+    may_change: true,
     avoid: [],
     request: null,
+    move: null,
     ...fields,
   };
 }

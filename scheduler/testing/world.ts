@@ -65,9 +65,10 @@ export class World {
     const { id, project, priority, demand } = job;
     const running = {
       ...{ id, project, priority, demand, placements, granted_priority },
-      may_grow: true,
+      may_change: true,
       avoid: [],
       request: null,
+      move: null,
     };
     this.started.set(id, { job, running, ends_at: this.now + job.runs_ms });
     if (!this.began.has(id)) this.began.set(id, this.now);

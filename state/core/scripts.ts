@@ -49,6 +49,7 @@ const COMMANDS_OF = {
     'read_snapshot',
     'requeue_abandoned',
     'retire_workers',
+    'vacate_workers',
     'seal_world',
     'set_places',
     'withdraw_worker',

@@ -56,7 +56,7 @@ t.test('a refused claim', async (t) => {
 });
 
 t.test('renewing a lease, and releasing an attempt', async (t) => {
-  const renewed = notedCommands(t, () => ['pausing', '5', '4', '2', 'hash', '1', PLACES]);
+  const renewed = notedCommands(t, () => ['pausing', '5', '4', '2', 'hash', '1', PLACES, PLACES]);
   t.same(await jobAttempts(renewed.context).renewLease('job', '3-a', 30_000), {
     desired: 'pause',
     state: 'pausing',
@@ -65,6 +65,7 @@ t.test('renewing a lease, and releasing an attempt', async (t) => {
     overrides: 'hash',
     ask: 1,
     held_ranks: 5,
+    moves: true,
   });
   t.same(renewed.calls, [['renew_lease', { job_id: 'job', execution: '3-a', lease_ms: 30_000, at: 'now' }]]);
   const released = notedCommands(t, () => RECORD);
@@ -100,6 +101,7 @@ t.test('the control state is read at once, with each message, and not after the 
       'overrides',
       'ask',
       'places',
+      'move',
     ],
   ]);
   const [channel] = channels;

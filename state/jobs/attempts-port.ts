@@ -20,6 +20,8 @@ export interface Control {
   ask: number | null;
   /** Ranks that the job has slots for: more than its generation runs when the scheduler let it grow. */
   held_ranks: number;
+  /** True if slots on other workers are reserved for its next generation. */
+  moves: boolean;
 }
 
 /** Reason why a claim was refused. Only `lease_held` is worth a retry. */

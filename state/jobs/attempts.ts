@@ -47,7 +47,7 @@ export function jobAttempts(context: StoreContext): JobAttempts {
         lease_ms: leaseMs,
         at: nowText(),
       });
-      const [state, save_requested, save_answered, requested_ranks, overrides, ask, places] =
+      const [state, save_requested, save_answered, requested_ranks, overrides, ask, places, move] =
         reply as string[];
       return controlOf({
         state,
@@ -57,6 +57,7 @@ export function jobAttempts(context: StoreContext): JobAttempts {
         overrides,
         ask,
         places,
+        move,
       });
     },
 
@@ -102,6 +103,7 @@ const CONTROL_FIELDS = [
   'overrides',
   'ask',
   'places',
+  'move',
 ] as const satisfies (keyof ControlFields)[];
 
 async function watchControl(

@@ -242,6 +242,7 @@ export function claimOf([flat]: RecordReply): {
       overrides: field('overrides'),
       ask: optional(flat, 'ask'),
       places: field('places'),
+      move: optional(flat, 'move'),
     }),
     error_count: Number(field('error_count')),
     lost_workers: Number(optional(flat, 'lost_workers') ?? 0),
@@ -255,7 +256,7 @@ export function claimOf([flat]: RecordReply): {
  * `cancelling`.
  */
 export function controlOf(fields: ControlFields): Control {
-  const { state = '', save_requested, save_answered, requested_ranks, overrides, ask, places } = fields;
+  const { state = '', save_requested, save_answered, requested_ranks, overrides, ask, places, move } = fields;
   const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
   const requested = Number(save_requested ?? 0);
   return {
@@ -266,6 +267,7 @@ export function controlOf(fields: ControlFields): Control {
     overrides: overrides ?? '',
     ask: present(ask ?? '', Number),
     held_ranks: countRanks(present(places ?? '', JSON.parse) ?? []),
+    moves: (move ?? '') !== '',
   };
 }
 
@@ -278,6 +280,7 @@ export interface ControlFields {
   overrides?: string | null | undefined;
   ask?: string | null | undefined;
   places?: string | null | undefined;
+  move?: string | null | undefined;
 }
 
 /** Returns the number of ranks in all places. */

@@ -1,5 +1,7 @@
 /** The port of the autoscaler: demand of pools, and removal of machines. */
 
+import type { Snapshot } from '../../scheduler/types.js';
+
 /** Demand of one job on its pool, in ranks. */
 export interface JobDemandRecord {
   id: string;
@@ -27,7 +29,7 @@ export interface WorkerUse {
   busy: boolean;
   /** It receives no new work. */
   draining: boolean;
-  /** Draining because of a call of `retireWorkers`. */
+  /** Draining because of a call of `retireWorkers` or `vacateWorkers`. */
   retiring: boolean;
 }
 
@@ -36,6 +38,8 @@ export interface PoolDemand {
   /** Jobs that hold ranks, then waiting and delayed jobs by the beginning of their wait. */
   jobs: JobDemandRecord[];
   workers: WorkerUse[];
+  /** The scheduler's view of the pool. */
+  scheduling: Snapshot;
   /** Quota of ranks of each project in `jobs` that has one. */
   quotas: Record<string, number>;
 }
@@ -50,6 +54,12 @@ export interface Scaling {
    * @returns the busy workers; empty: all are retired. Unknown workers are neither
    */
   retireWorkers(workerIds: readonly string[]): Promise<string[]>;
+  /**
+   * Stops new work on the workers and moves their jobs to other workers of the pool at their next step boundary. The slots there are
+   * reserved at once. All or none, atomically.
+   * @returns false, without a change, if the ranks do not fit elsewhere now (`vacate` of scheduler/)
+   */
+  vacateWorkers(pool: string, workerIds: readonly string[]): Promise<boolean>;
   /**
    * Acquires or renews a leader lock for `ttlMs`; 0 releases it.
    * @param memory state of the leader, which the next leader receives; undefined keeps the present one

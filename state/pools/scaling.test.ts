@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { startTestRedis } from '../../platform/testing/redis.js';
+import { executionAt } from '../testing/executions.js';
 import { TestPool } from '../testing/pools.js';
 import { testGpu, testWorker } from '../testing/workers.js';
 
@@ -23,7 +24,9 @@ t.test('jobs that hold ranks and waiting jobs, in order, with workers and quotas
   await pool.places(runs);
   const waits = await pool.job({ min: 8 });
   const first = await pool.job({ min: 2, ranks: 5, priority: 7, project: 'small' });
-  t.same(await demandOf(pool), {
+  const { scheduling, ...demand } = await demandOf(pool);
+  t.match(scheduling, { workers: { length: 3 }, running: [{ id: runs.id }], waiting: { length: 2 } });
+  t.same(demand, {
     name: 'default',
     jobs: [
       { id: runs.id, project: 'default', priority: 0, need: 2, want: 4, multiple: 1, held: 4 },
@@ -64,7 +67,7 @@ t.test('jobs that hold ranks and waiting jobs, in order, with workers and quotas
     ],
     quotas: { small: 6 },
   });
-  t.same(await pool.store.readDemand(['none']), [{ name: 'none', jobs: [], workers: [], quotas: {} }]);
+  t.match(await pool.store.readDemand(['none']), [{ name: 'none', jobs: [], workers: [], quotas: {} }]);
 });
 
 t.test('a waiting or delayed job is listed once, with its current document', async (t) => {
@@ -136,6 +139,92 @@ t.test('a worker that leads a job without places of its own is busy', async (t) 
   const job = await pool.job({ min: 1 });
   await pool.store.claimAttempt(job.id, job.attempt, 'a', LEASE_MS);
   t.same(await pool.store.retireWorkers(['a']), ['a']);
+});
+
+t.test('jobs move from a vacated worker and hold slots all the time', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 4, b: 4 });
+  const [first, second] = [await pool.job({ min: 3 }), await pool.job({ min: 2 })];
+  t.same(await pool.places(first), { a: 3 });
+  t.same(await pool.places(second), { b: 2 });
+  t.equal(await pool.store.vacateWorkers('default', ['a']), false, 'it does not fit');
+  t.match((await demandOf(pool)).workers, [{ retiring: false }, { retiring: false }]);
+  const execution = executionAt(second.id, 1);
+  t.equal((await pool.store.renewLease(second.id, execution, LEASE_MS)).moves, false);
+  await pool.store.finishJob(first.id, executionAt(first.id, 1), 'failed');
+  const small = await pool.job({ min: 1 });
+  t.same(await pool.places(small), { b: 1 });
+  await pool.announce('c', 4);
+  const third = await pool.job({ min: 4 });
+  t.same(await pool.places(third), { a: 4 });
+  await pool.store.finishJob(third.id, executionAt(third.id, 1), 'failed');
+  const fourth = await pool.job({ min: 1 });
+  await pool.announce('b', 4, { draining: true });
+  t.same(await pool.places(fourth), { a: 1 });
+  await pool.announce('b', 4);
+
+  t.equal(await pool.store.vacateWorkers('default', ['b']), true);
+  t.same(await pool.used(), { a: 4, b: 3, c: 0 }, 'slots are reserved');
+  t.equal((await pool.store.renewLease(second.id, execution, LEASE_MS)).moves, true);
+  t.same(await pool.store.retireWorkers(['a']), ['a'], 'a machine that jobs move to is in use');
+  t.equal(await pool.store.vacateWorkers('default', ['a']), false, 'no job moves twice');
+  t.equal(await pool.store.adjustPlaces(second.id, execution), null, 'its leader is another worker');
+  const released = await pool.store.releaseAttempt(second.id, execution, {
+    to: 'queued',
+    reason: 'waiting_capacity',
+    preempted: true,
+  });
+  t.match(released, { state: 'queued', reason: 'moved', attempt: 2 });
+  t.same(await pool.used(), { a: 4, b: 1, c: 0 });
+  t.equal(
+    await pool.redis.hget(pool.key(`job:${second.id}`), 'preemptions'),
+    null,
+    'a move is no preemption',
+  );
+  const claim = await pool.store.claimAttempt(second.id, 2, 'a', LEASE_MS, { allocated: true });
+  t.match(claim, { granted: true, places: [{ worker_id: 'a', slots: 2 }], control: { moves: false } });
+});
+
+t.test('a job that ends, pauses or waits for a retry gives up the slots reserved for its move', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 4, b: 4 });
+  const stays = await pool.job({ min: 1 });
+  t.same(await pool.places(stays), { a: 1 });
+  await pool.announce('a', 4, { draining: true });
+  const ends = {
+    ended: (id: string) => pool.store.finishJob(id, executionAt(id, 1), 'failed'),
+    paused: (id: string) => pool.store.releaseAttempt(id, executionAt(id, 1), { to: 'paused' }),
+    delayed: (id: string) =>
+      pool.store.releaseAttempt(id, executionAt(id, 1), { to: 'queued', reason: 'oom', delay_ms: LEASE_MS }),
+  };
+  for (const [name, end] of Object.entries(ends)) {
+    const job = await pool.job({ min: 2 });
+    await pool.announce('a', 4, { draining: true });
+    t.same(await pool.places(job), { b: 2 });
+    await pool.announce('a', 4);
+    t.equal(await pool.store.vacateWorkers('default', ['b']), true);
+    t.same(await pool.used(), { a: 3, b: 2 });
+    await end(job.id);
+    t.same(await pool.used(), { a: 1, b: 0 }, name);
+    await pool.store.withdrawWorker('b');
+    await pool.announce('b', 4);
+  }
+});
+
+t.test('ranks that follow a leader that stays move in place', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 2, b: 2, c: 3 });
+  const gang = await pool.job({ min: 4 });
+  await pool.announce('c', 3, { draining: true });
+  t.same(await pool.places(gang), { a: 2, b: 2 });
+  await pool.announce('c', 3);
+  const other = await pool.job({ min: 1 });
+  t.same(await pool.places(other), { c: 1 });
+  t.equal(await pool.store.vacateWorkers('default', ['b']), true);
+  t.same(await pool.store.adjustPlaces(gang.id, executionAt(gang.id, 1)), [
+    { worker_id: 'a', slots: 2 },
+    { worker_id: 'c', slots: 2 },
+  ]);
+  t.same(await pool.used(), { a: 2, b: 0, c: 3 });
+  t.equal((await pool.store.renewLease(gang.id, executionAt(gang.id, 1), LEASE_MS)).moves, false);
+  t.same(await pool.store.retireWorkers(['b']), [], 'the empty machine can be retired');
 });
 
 t.test('a leader lock has one holder at a time, and passes on the memory', async (t) => {

@@ -1,11 +1,12 @@
 import { neededRanks } from '../../scheduler/demand.js';
 import { countRanks } from '../../scheduler/order.js';
+import { vacate } from '../../scheduler/vacate.js';
 import { projects } from '../access/projects.js';
-import { redisCall, type StoreContext, serverTime } from '../core/context.js';
+import { redisCall, type StoreContext, serverTime, untilUnchanged } from '../core/context.js';
 import { type RawWorker, readPools } from './pools.js';
 import type { WorkerAnnouncement } from './pools-port.js';
 import type { PoolDemand, Scaling, WorkerUse } from './scaling-port.js';
-import { readSnapshot } from './scheduling.js';
+import { placesText, readSnapshot } from './scheduling.js';
 
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -18,6 +19,21 @@ export function scaling(context: StoreContext): Scaling {
     async retireWorkers(workerIds) {
       return (await commands.run('retire_workers', { worker_ids: workerIds })) as string[];
     },
+
+    vacateWorkers: (pool, workerIds) =>
+      untilUnchanged(`pool ${pool}`, async () => {
+        const { version, snapshot } = await readSnapshot(context, pool);
+        const moves = vacate(snapshot, workerIds);
+        if (moves === null) return false;
+        const calls = moves.map(({ job_id, placements }) => ({ job_id, places: placesText(placements) }));
+        const [done] = await commands.run('vacate_workers', {
+          pool,
+          version,
+          worker_ids: workerIds,
+          moves: calls,
+        });
+        return done === '1' ? true : undefined;
+      }),
 
     async lead(office, holder, ttlMs, memory) {
       const call = { office, holder, ttl_ms: ttlMs, memory };
@@ -62,6 +78,7 @@ async function readDemand(context: StoreContext, name: string): Promise<PoolDema
   );
   return {
     name,
+    scheduling: snapshot,
     jobs,
     workers: workers.map(workerOf),
     quotas: Object.fromEntries(quotas.filter(([, max_ranks]) => max_ranks !== null)),

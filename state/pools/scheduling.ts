@@ -38,6 +38,7 @@ const HOLDER_FIELDS = [
   'priority',
   'ask',
   'ask_for',
+  'move',
   'ranks_min',
   'ranks_most',
   'ranks_multiple',
@@ -110,17 +111,27 @@ export function placeOf({ worker_id, ranks }: Placement): Place {
   return { worker_id, slots: ranks };
 }
 
+/** Returns placements as JSON of places. */
+export function placesText(placements: readonly Placement[]): string {
+  return JSON.stringify(placements.map(placeOf));
+}
+
+/** Parses JSON of places; '' stands for none. */
+function placementsOf(text: string): Placement[] | null {
+  if (text === '') return null;
+  return (JSON.parse(text) as Place[]).map(({ worker_id, slots }) => ({ worker_id, ranks: slots }));
+}
+
 function decisionCall({ starts, growth, requests, withdrawn }: Omit<Decision, 'waiting'>) {
-  const textOf = (placements: readonly Placement[]) => JSON.stringify(placements.map(placeOf));
   return {
     starts: starts.map(({ job_id, group, placements, granted_priority }) => ({
       job_id,
       group,
       worker: placements[0]?.worker_id,
-      places: textOf(placements),
+      places: placesText(placements),
       granted_priority,
     })),
-    growth: growth.map(({ job_id, placements }) => ({ job_id, places: textOf(placements) })),
+    growth: growth.map(({ job_id, placements }) => ({ job_id, places: placesText(placements) })),
     requests: requests.map(({ job_id, request }) => ({ job_id, ranks: request.ranks, for_job: request.for })),
     withdrawn,
   };
@@ -138,17 +149,17 @@ function workerOf([id, slots, draining, group, gpu_bytes]: RawWorker): Scheduler
 
 function runningOf([id = '', claimed, ...values]: string[], now: number, growIntervalMs: number): RunningJob {
   const holder = Object.fromEntries(HOLDER_FIELDS.map((field, i) => [field, values[i] ?? ''])) as Holder;
-  const { project, priority, granted_priority, places, placed_at, ask, ask_for } = holder;
-  const placed: Place[] = places === '' ? [] : JSON.parse(places);
+  const { project, priority, granted_priority, places, placed_at, ask, ask_for, move } = holder;
   return {
     id,
     project,
     priority: Number(priority),
     granted_priority: Number(granted_priority),
     demand: demandOf(holder),
-    placements: placed.map(({ worker_id, slots }) => ({ worker_id, ranks: slots })),
-    may_grow: Number(claimed) === 1 && now - Number(placed_at) >= growIntervalMs,
+    placements: placementsOf(places) ?? [],
+    may_change: Number(claimed) === 1 && now - Number(placed_at) >= growIntervalMs,
     request: ask === '' ? null : { ranks: Number(ask), for: ask_for },
+    move: placementsOf(move),
     avoid: avoidOf(holder.avoided, now),
   };
 }

@@ -198,6 +198,7 @@ t.test('watching the control state', async (t) => {
     overrides: documentHash([]),
     ask: null,
     held_ranks: 0,
+    moves: false,
   };
   t.same(seen, [first], 'the current value comes first');
   await store.requestPause(id);

@@ -211,7 +211,7 @@ export class Attempt {
     const released = await lease.call((id, execution) =>
       deps.store.releaseAttempt(id, execution, { to, reason, ...more }),
     );
-    if (more.preempted) deps.metrics.preempted(reason);
+    if (more.preempted) deps.metrics.preempted(released.reason ?? reason);
     return this.keepStopped(released);
   }
 

@@ -93,6 +93,29 @@ t.test(
   },
 );
 
+t.test('a job moves to another worker with the same bits', async (t) => {
+  const f = await fleet(t);
+  await f.agent(4);
+  const id = await f.submit({ steps: 300, every_steps: 1000, ranks: 1, max_errors: 0, preemptions: 0 });
+  await f.until(id, running(1));
+  await f.agent(2);
+  const other = await f.submit({ steps: 100_000, ranks: 1 });
+  await f.until(other, running(1));
+  const workers = await f.store.listWorkers();
+  const from = workers.find(({ slots }) => slots === 4)?.id ?? '';
+  const to = workers.find(({ slots }) => slots === 2)?.id ?? '';
+  t.equal(await f.store.vacateWorkers('default', [from]), true);
+  await f.until(id, (job) => job.attempt === 2 && running(1)(job));
+  await f.speedUp();
+  const job = await f.untilState(id, 'succeeded');
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 300));
+  t.match(job, { attempt: 2, epoch: 2, lost_work_seconds: 0 });
+  t.strictSame(await f.steps(id), upTo(300), 'no step was repeated');
+  t.ok(job.state_history.some(({ state, reason }) => state === 'queued' && reason === 'moved'));
+  const { data } = await f.store.listAttempts(id);
+  t.match(data, [{ workers: [to] }, { workers: [from], outcome: 'requeued', reason: 'moved' }]);
+});
+
 t.test('a job ignores a preemption request of a job that is gone', async (t) => {
   const f = await fleet(t);
   await f.agent(2);

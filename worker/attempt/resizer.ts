@@ -41,7 +41,7 @@ export class Resizer {
   }
 
   /** Handles the control data of the job store, which come with every renewal of the lease and after every change. */
-  onControl({ requested_ranks, held_ranks, overrides, ask }: Control): void {
+  onControl({ requested_ranks, held_ranks, overrides, ask, moves }: Control): void {
     const { stops } = this.options;
     if (ask === 0) {
       stops.request('preempt');
@@ -51,7 +51,7 @@ export class Resizer {
     if (this.world_size === null) return;
     if (overrides !== this.overrides) stops.request('update');
     // The slots are allocated before the ranks stop, so no stop is useless.
-    else if (held_ranks > this.world_size) stops.request('resize');
+    else if (moves || held_ranks > this.world_size) stops.request('resize');
     else if (Math.min(requested_ranks, ask ?? requested_ranks) < this.world_size) stops.request('resize');
   }
 }

@@ -53,6 +53,7 @@ function withoutConfirm(stores: Stores): Stores {
     overrides: '',
     ask: null,
     held_ranks: 0,
+    moves: false,
   });
   return { ...stores, store: { ...stores.store, renewLease } };
 }

@@ -23,6 +23,7 @@ export const control: Control = {
   overrides: '',
   ask: null,
   held_ranks: 0,
+  moves: false,
 };
 export const away = () => new ZerofleetError('job_store_unavailable', 'away');
 export const fenced = () => new ZerofleetError('stale_epoch', 'epoch 4');

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/system/numa.h"
 
 namespace zerofleet {
 namespace {
@@ -52,7 +53,11 @@ MappingPlan MappingPlan::of(std::size_t needed_bytes, bool huge, std::size_t pag
 std::byte* map_pages(std::size_t num_bytes) {
   void* base = ::mmap(nullptr, num_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) fail(errno, "cannot allocate " + std::to_string(num_bytes) + " bytes");
-  return static_cast<std::byte*>(base);
+  auto* begin = static_cast<std::byte*>(base);
+  // A rank that stays on one node has the CPUs of that node alone by now.
+  static const std::vector<NumaNode> nodes = numa_nodes(allowed_cpus());
+  if (nodes.size() > 1) interleave(begin, num_bytes, nodes);
+  return begin;
 }
 
 void unmap_pages(std::byte* begin, std::size_t num_bytes) {

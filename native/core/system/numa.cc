@@ -1,10 +1,14 @@
 #include "core/system/numa.h"
 
 #if defined(__linux__)
+#include <linux/mempolicy.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -14,6 +18,8 @@
 
 namespace zerofleet {
 namespace {
+
+constexpr std::size_t kMaxNodes = 1024, kBitsPerWord = 8 * sizeof(unsigned long);
 
 /// "0-3,8" as {0, 1, 2, 3, 8}.
 Cpus read_list(const std::filesystem::path& file) {
@@ -33,21 +39,21 @@ Cpus read_list(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::vector<Cpus> numa_nodes(const Cpus& allowed, const std::string& folder) {
-  std::vector<Cpus> nodes;
+std::vector<NumaNode> numa_nodes(const Cpus& allowed, const std::string& folder) {
+  std::vector<NumaNode> nodes;
   for (const int node : read_list(std::filesystem::path(folder) / "online")) {
     const Cpus all = read_list(std::filesystem::path(folder) / ("node" + std::to_string(node)) / "cpulist");
     Cpus own;
     std::ranges::set_intersection(all, allowed, std::back_inserter(own));
-    if (!own.empty()) nodes.push_back(own);
+    if (!own.empty()) nodes.push_back({node, own});
   }
   return nodes;
 }
 
-Cpus cpus_of_rank(const std::vector<Cpus>& nodes, int local_rank, int local_ranks, int threads) {
+Cpus cpus_of_rank(const std::vector<NumaNode>& nodes, int local_rank, int local_ranks, int threads) {
   const auto num_nodes = static_cast<int>(nodes.size());
   if (num_nodes < 2 || local_ranks < num_nodes) return {};
-  const Cpus& node = nodes[static_cast<std::size_t>(local_rank * num_nodes / local_ranks)];
+  const Cpus& node = nodes[static_cast<std::size_t>(local_rank * num_nodes / local_ranks)].cpus;
   return threads <= static_cast<int>(node.size()) ? node : Cpus{};
 }
 
@@ -77,10 +83,21 @@ bool stay_on(const Cpus& cpus) {
   return done && !error;
 }
 
+bool interleave(std::byte* begin, std::size_t num_bytes, const std::vector<NumaNode>& nodes) {
+  std::array<unsigned long, kMaxNodes / kBitsPerWord> mask{};
+  for (const NumaNode& node : nodes) {
+    const auto number = static_cast<std::size_t>(node.number);
+    if (number < kMaxNodes) mask[number / kBitsPerWord] |= 1UL << number % kBitsPerWord;
+  }
+  // The system counts one bit less than it is told.
+  return ::syscall(SYS_mbind, begin, num_bytes, MPOL_INTERLEAVE, mask.data(), kMaxNodes + 1, 0) == 0;
+}
+
 #else
 
 Cpus allowed_cpus() { return {}; }
 bool stay_on(const Cpus&) { return false; }
+bool interleave(std::byte*, std::size_t, const std::vector<NumaNode>&) { return false; }
 
 #endif
 

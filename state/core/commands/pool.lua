@@ -23,6 +23,7 @@ local HOLDER_FIELDS = {
   'priority',
   'ask',
   'ask_for',
+  'move',
   'ranks_min',
   'ranks_most',
   'ranks_multiple',
@@ -43,6 +44,17 @@ local function count_places(places)
     ranks = ranks + place.slots
   end
   return ranks
+end
+
+-- Returns the slots by worker that a job holds or that are reserved for its move.
+local function taken_places(job)
+  local taken = {}
+  for _, places in ipairs({ decode_places(job.places), decode_places(job.move) }) do
+    for _, place in ipairs(places) do
+      taken[place.worker_id] = math.max(taken[place.worker_id] or 0, place.slots)
+    end
+  end
+  return taken
 end
 
 -- Removes a worker that has left or expired. Its queue must be removed as well.
@@ -73,11 +85,11 @@ local function load_pool(name, now)
     if math.max(tonumber(job.lease_until or 0), tonumber(job.granted_until or 0)) > now then
       local places = decode_places(job.places)
       pool.holders[#pool.holders + 1] = { id = id, job = job, places = places, ranks = count_places(places) }
-      for _, place in ipairs(places) do
-        local worker = pool.by_id[place.worker_id]
+      for worker_id, slots in pairs(taken_places(job)) do
+        local worker = pool.by_id[worker_id]
         if worker then
-          worker.used = worker.used + place.slots
-          worker.free = math.max(0, worker.free - place.slots)
+          worker.used = worker.used + slots
+          worker.free = math.max(0, worker.free - slots)
         end
       end
     end

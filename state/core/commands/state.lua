@@ -161,6 +161,31 @@ local function put_in_outbox(id, attempt, job, worker)
   redis.call('XADD', prefix .. ':outbox', '*', unpack(fields))
 end
 
+-- Allocates slots to the next attempt of a job that waits, or waited until now, and hands it to the leader of its ranks, `worker`, which
+-- has to claim it until `until_ms`. The caller has removed the job from the order of its pool, and changes the pool's version.
+local function allocate(id, job, places, worker, until_ms)
+  redis.call('HDEL', waiting_key(job) .. '-jobs', id)
+  redis.call('ZREM', prefix .. ':wait-limits', id)
+  redis.call(
+    'HSET',
+    job_key(id),
+    'places',
+    places,
+    'granted_to',
+    worker,
+    'granted_until',
+    string.format('%d', until_ms),
+    'placed_at',
+    string.format('%d', now_ms()),
+    'ask',
+    '',
+    'ask_for',
+    ''
+  )
+  redis.call('SADD', prefix .. ':pool:' .. job.pool .. ':holders', id)
+  put_in_outbox(id, redis.call('HGET', job_key(id), 'attempt'), job, worker)
+end
+
 -- Makes the next attempt of `job` (its record, state queued) due, now or in `delay_ms`.
 local function queue_attempt(id, job, delay_ms)
   local delay = delay_ms or 0
@@ -237,7 +262,7 @@ end
 -- Ends the lease and releases the places. The execution stays in the record, but no worker holds it any more.
 local function drop_lease(id, job)
   account(id, job)
-  redis.call('HSET', job_key(id), 'worker', '', 'lease_until', '0', 'world_size', '', 'places', '')
+  redis.call('HSET', job_key(id), 'worker', '', 'lease_until', '0', 'world_size', '', 'places', '', 'move', '')
   redis.call('ZREM', prefix .. ':leases', id)
   redis.call('SREM', prefix .. ':pool:' .. job.pool .. ':holders', id)
   wake_scheduler(job.pool)

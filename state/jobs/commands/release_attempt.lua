@@ -1,4 +1,5 @@
--- Ends the attempt of a worker. A job that is cancelling ends with it.
+-- Ends the attempt of a worker. A job that is cancelling ends with it. With the reason 'waiting_capacity', a job that moves gets the
+-- slots that are reserved for it, and the reason is 'moved'.
 --
 -- call: job_id, execution, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is due at once),
 --       avoid {pair [worker id, worker id], ms} or absent: for `ms` the job is not placed on both,
@@ -34,6 +35,14 @@ local function avoid_pair(id, job, avoid)
   end
 end
 
+-- Hands the job to the leader of its move. The allocation lasts as long as the lease would have.
+local function transfer(id, job, places, until_ms)
+  if redis.call('ZREM', waiting_key(job), id) == 1 then
+    allocate(id, job, places, cjson.decode(places)[1].worker_id, until_ms)
+    change_pool_version(job.pool)
+  end
+end
+
 local job = load_job(call.job_id)
 local repeated = job and job.final ~= '1' and job.worker == '' and job.execution == call.execution
 if not repeated then
@@ -42,7 +51,10 @@ if not repeated then
     return refused
   end
   local to, reason = call.to, call.reason
-  if call.preempted then
+  local move = reason == 'waiting_capacity' and job.move or ''
+  if move ~= '' then
+    reason = 'moved'
+  elseif call.preempted then
     local preemptions = redis.call('HINCRBY', job_key(call.job_id), 'preemptions', 1)
     if job.max_preemptions ~= '' and preemptions > tonumber(job.max_preemptions) then
       to, reason = 'paused', 'preemption_limit'
@@ -54,6 +66,10 @@ if not repeated then
   if call.avoid then
     avoid_pair(call.job_id, job, call.avoid)
   end
+  local lease_until = tonumber(job.lease_until)
   give_back(call.job_id, job, to, reason, call.at, call.delay_ms)
+  if move ~= '' then
+    transfer(call.job_id, job, move, lease_until)
+  end
 end
 return { 'ok', unpack(job_reply(call.job_id)) }

@@ -23,31 +23,11 @@ local SERVED_KEPT_MS = 86400000
 for _, start in ipairs(call.starts) do
   local job = load_job(start.job_id)
   if job and redis.call('ZREM', key .. ':waiting', start.job_id) == 1 then
-    redis.call('HDEL', key .. ':waiting-jobs', start.job_id)
-    redis.call('ZREM', prefix .. ':wait-limits', start.job_id)
-    redis.call(
-      'HSET',
-      job_key(start.job_id),
-      'places',
-      start.places,
-      'granted_to',
-      start.worker,
-      'granted_until',
-      string.format('%d', now + call.claim_ms),
-      'granted_priority',
-      start.granted_priority,
-      'placed_at',
-      string.format('%d', now),
-      'ask',
-      '',
-      'ask_for',
-      ''
-    )
-    redis.call('SADD', key .. ':holders', start.job_id)
+    allocate(start.job_id, job, start.places, start.worker, now + call.claim_ms)
+    redis.call('HSET', job_key(start.job_id), 'granted_priority', start.granted_priority)
     redis.call('ZADD', key .. ':served', string.format('%d', now), job.project .. ' ' .. start.group)
     redis.call('ZREMRANGEBYSCORE', key .. ':served', '-inf', string.format('%d', now - SERVED_KEPT_MS))
     withdraw_requests(start.job_id, job)
-    put_in_outbox(start.job_id, job.attempt, job, start.worker)
   end
 end
 for _, growth in ipairs(call.growth) do

@@ -28,6 +28,8 @@ redis.call(
   '',
   'ask_for',
   '',
+  'move',
+  '',
   'placed_at',
   string.format('%d', now_ms())
 )

@@ -1,0 +1,47 @@
+/**
+ * Machines to vacate: their jobs fit on other machines, and the machine has cost more since then than moving them.
+ * This is the rule of ski rental, which needs no forecast: moves never cost more than unneeded machines have cost.
+ */
+import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
+import { vacatable } from '../../scheduler/vacate.js';
+import { type KnownMachine, MAX_GAP_MS } from './observe.js';
+import type { PoolSnapshot, PoolState } from './types.js';
+
+export interface Consolidation {
+  /** Ids of the machines to vacate. */
+  vacated: string[];
+  vacatable_since: PoolState['vacatable_since'];
+}
+
+/**
+ * @param machines machines that stay
+ * @param surplus ranks of machines that no job wants
+ */
+export function consolidate(
+  { move_seconds, idle_seconds }: PoolPolicy,
+  { scheduling }: PoolSnapshot,
+  stored: PoolState,
+  { machines, surplus, now }: { machines: readonly KnownMachine[]; surplus: number; now: number },
+): Consolidation {
+  const [vacated, vacatable_since]: [string[], PoolState['vacatable_since']] = [[], {}];
+  const candidates = machines.filter(({ ranks }) => ranks > 0 && ranks <= surplus);
+  if (move_seconds === null || candidates.length === 0) return { vacated, vacatable_since };
+  const restarting = vacatable(
+    scheduling,
+    candidates.map(({ id, workers }) => ({ id, workers: workers.map((worker) => worker.id) })),
+  );
+  // Nothing is known of the time between distant observations.
+  const known = now - (stored.observed_at ?? 0) > MAX_GAP_MS ? {} : stored.vacatable_since;
+  let left = surplus;
+  for (const { id, ranks } of candidates) {
+    const restarts = restarting.get(id);
+    if (restarts === undefined) continue;
+    const since = known[id] ?? now;
+    vacatable_since[id] = since;
+    const kept_seconds = (now - since) / 1000;
+    if (ranks > left || kept_seconds < idle_seconds + (move_seconds * restarts) / ranks) continue;
+    left -= ranks;
+    vacated.push(id);
+  }
+  return { vacated, vacatable_since };
+}
