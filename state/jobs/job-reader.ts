@@ -4,7 +4,7 @@
  * every read: no result is older than the beginning of its read.
  */
 import type { Job } from '../../contracts/index.js';
-import type { CommandRunner } from '../core/scripts.js';
+import type { CommandRunner } from '../core/command-runner.js';
 import { fromRecord, type RecordReply } from './record.js';
 
 /** Bytes of the cached records' text; a parsed job takes a few times as much. */
