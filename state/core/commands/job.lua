@@ -176,7 +176,7 @@ end
 -- Approximate number of events kept for webhooks while no server consumes them.
 local WEBHOOK_OUTBOX_KEPT = 100000
 
--- Writes an event to the webhook outbox if the job's project has webhooks, in the script that writes the event.
+-- Writes an event to the webhook outbox if the job's project has webhooks, in the command that writes the event.
 local function tell_webhooks(id, seq, stamp, type, at, data)
   local job = redis.call('HMGET', job_key(id), 'project', 'notify', 'stream')
   local project, notify = job[1], job[2]
