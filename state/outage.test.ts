@@ -116,6 +116,25 @@ t.test('a Redis without memory refuses whole commands, never parts of them', asy
   );
 });
 
+t.test('a Redis without memory can be read, and what has ended can be deleted', async (t) => {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const store = noteExecutions(await openJobStore({ url: server.url, log }));
+  t.teardown(() => store.close());
+  const redis = await connectRedis(server.url, 'commands');
+  t.teardown(() => disconnectRedis(redis));
+  const { id, spec } = await createTestJob(store);
+  await store.claimAttempt(id, 1, 'a', LEASE_MS);
+  await store.finishJob(id, executionAt(id, 1), 'failed');
+
+  await redis.config('SET', 'maxmemory', '1');
+  t.match(await store.getJob(id), { state: 'failed' });
+  t.ok((await store.readStream(id, null, 100)).length > 0);
+  await store.deleteJob(id, { artifacts: true });
+  t.equal(await store.getJob(id), null);
+  t.equal(await store.deleteDataset(spec.data.dataset), true);
+});
+
 t.test('a position is lost with its stream, or with the end of it, and waiters are woken', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());

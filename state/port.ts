@@ -2,8 +2,8 @@
  * The job store port: everything that api and worker share. The queue (BullMQ) only states that attempt k of job j is due; the object
  * store holds the bytes.
  *
- * Atomic: each method that writes is one script or transaction, so a crash leaves it done or not done. Creation writes the record, the
- * idempotency entry and the outbox entry together. Stream sequence numbers are assigned in the same script as the entry: per job they
+ * Atomic: each method that writes is one command or transaction, so a crash leaves it done or not done. Creation writes the record, the
+ * idempotency entry and the outbox entry together. Stream sequence numbers are assigned in the same command as the entry: per job they
  * count 1, 2, 3 … without gaps, over events, metrics and log lines together.
  *
  * Fenced: every write of a worker carries the execution that `claimAttempt` returned. As soon as another claim, a release or a final

@@ -51,7 +51,7 @@ export async function startTestRedis(): Promise<TestRedis> {
     },
     async forget({ but } = {}) {
       const redis = await connectRedis(server.url, 'commands');
-      if (but === undefined) await redis.flushall();
+      if (but === undefined) await Promise.all([redis.flushall(), redis.function('FLUSH')]);
       else await redis.eval(FORGET_BUT, 0, but);
       await disconnectRedis(redis);
     },
@@ -64,7 +64,7 @@ export async function startTestRedis(): Promise<TestRedis> {
         ),
       );
       return async () => {
-        await redis.flushall();
+        await Promise.all([redis.flushall(), redis.function('FLUSH')]);
         for (const [key, value, ttl_ms] of kept) if (value) await redis.restore(key, ttl_ms, value);
         await disconnectRedis(redis);
       };

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type ApiKey, DEFAULT_PROJECT, ZerofleetError } from '../../contracts/index.js';
 import { newUlid } from '../../platform/random.js';
+import type { CommandReply } from '../core/command-runner.js';
 import {
   indexKey,
   namedIndex,
@@ -9,8 +10,8 @@ import {
   type StoreContext,
   untilUnchanged,
 } from '../core/context.js';
+import type { CommandName } from '../core/library.js';
 import { readPage } from '../core/listing.js';
-import type { CommandName, CommandReply } from '../core/scripts.js';
 import { ApiKeyCache } from './api-key-cache.js';
 import type { ApiKeyInput, ApiKeys } from './api-keys-port.js';
 

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { DEFAULT_PROJECT, ZerofleetError } from '../../contracts/index.js';
 import { redisError } from '../../platform/redis/connect.js';
-import type { CommandRunner } from './scripts.js';
+import type { CommandRunner } from './command-runner.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** State shared by the parts of the store. */

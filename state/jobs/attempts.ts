@@ -7,7 +7,7 @@ import { type ControlFields, claimOf, controlOf, jobOf, type RecordReply } from 
 
 /** Length of a claim's token. */
 const TOKEN_BYTES = 6;
-/** Jobs requeued per call, which bounds the run time of the script. */
+/** Jobs requeued per call, which bounds the run time of the command. */
 const REQUEUE_BATCH = 100;
 
 const CLAIM_REFUSALS: readonly string[] = [

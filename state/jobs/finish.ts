@@ -4,13 +4,13 @@ import { nowText, type StoreContext } from '../core/context.js';
 import type { FinishOptions } from './execution-port.js';
 import { jobOf, type RecordReply } from './record.js';
 
-/** Returns the states from which the state table leads to `to`. The scripts check against the result, so the table is written only once. */
+/** Returns the states from which the state table leads to `to`. The commands check against the result, so the table is written only once. */
 export function statesBefore(to: Job['state']): Job['state'][] {
   return JOB_STATES.filter((from) => canTransition(from, to));
 }
 
 /**
- * Sets a final state. No other function calls the script, and no other script sets a final state.
+ * Sets a final state. No other function calls the command, and no other command sets a final state.
  * @returns null when `execution` is null and a worker holds the job
  */
 export async function finish(

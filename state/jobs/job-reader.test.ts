@@ -4,7 +4,7 @@ import { ulid } from 'ulid';
 import type { Job } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { CommandRunner } from '../core/scripts.js';
+import { CommandRunner } from '../core/command-runner.js';
 import { openJobStore } from '../job-store.js';
 import type { JobStorePort } from '../port.js';
 import { createTestJob } from '../testing/jobs.js';
@@ -74,12 +74,12 @@ t.test('concurrent reads share one command and get separate results', async (t) 
   const reader = new JobReader(commands);
   const asked = async () => {
     const stats = await redis.info('commandstats');
-    return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1]);
+    return Number(/cmdstat_fcall:calls=(\d+)/.exec(stats)?.[1]);
   };
   const before = await asked();
   const ids = [...jobs.map(({ id }) => id), 'job_none'];
   const found = await Promise.allSettled([...ids, ...ids].map((id) => reader.read(id)));
-  t.equal((await asked()) - before, 2, 'one full batch of a script, and the rest');
+  t.equal((await asked()) - before, 2, 'one full batch, and the rest');
   found.forEach((result, i) => {
     const id = ids[i % ids.length];
     if (id === jobs[7]?.id) t.equal(result.status, 'rejected');

@@ -4,12 +4,12 @@
  * every read: no result is older than the beginning of its read.
  */
 import type { Job } from '../../contracts/index.js';
-import type { CommandRunner } from '../core/scripts.js';
+import type { CommandRunner } from '../core/command-runner.js';
 import { fromRecord, type RecordReply } from './record.js';
 
 /** Bytes of the cached records' text; a parsed job takes a few times as much. */
 const KEPT_BYTES = 8 * 1024 * 1024;
-/** Jobs that one script reads; Redis blocks other clients meanwhile. */
+/** Jobs that one command reads; Redis blocks other clients meanwhile. */
 const BATCH = 128;
 
 interface Kept {

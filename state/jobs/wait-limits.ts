@@ -1,7 +1,7 @@
 import { nowText, type StoreContext } from '../core/context.js';
 import { finish } from './finish.js';
 
-/** Jobs expired per call, which bounds the run time of the script. */
+/** Jobs expired per call, which bounds the run time of the command. */
 const EXPIRE_BATCH = 100;
 
 export function waitLimits(context: StoreContext): WaitLimits {

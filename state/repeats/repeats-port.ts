@@ -16,7 +16,7 @@ export interface StoredReply {
 export type BegunRequest = { state: 'begun' | 'running' } | { state: 'done'; reply: StoredReply };
 
 /**
- * Idempotency keys of requests whose effect and reply are two steps. (`createJob` stores its key in the script of its effect instead.)
+ * Idempotency keys of requests whose effect and reply are two steps. (`createJob` stores its key in the command of its effect instead.)
  * When a server dies between the two steps, the key is free again after the lease.
  */
 export interface RequestRepeats {

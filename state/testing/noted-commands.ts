@@ -1,4 +1,4 @@
-/** The job store's scripts without a server: calls are recorded, and the test supplies the replies. */
+/** The job store's commands without a server: calls are recorded, and the test supplies the replies. */
 import type { Test } from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { StoreContext } from '../core/context.js';
@@ -20,7 +20,7 @@ export const RECORD = [
   JOB.state_history.map((change) => JSON.stringify(change)),
 ];
 
-/** Returns a store whose scripts reply as the test says; the last call of each is recorded, without its time. */
+/** Returns a store whose commands reply as the test says; the last call of each is recorded, without its time. */
 export function notedCommands(t: Test, answer: () => unknown[] = () => []) {
   const calls: [name: string, call: Record<string, unknown>][] = [];
   const run = async (name: string, { at, ...call }: Record<string, unknown>) => {

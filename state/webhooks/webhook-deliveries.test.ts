@@ -4,7 +4,7 @@ import { ulid } from 'ulid';
 import type { Webhook, WebhookMessage } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { CommandRunner } from '../core/scripts.js';
+import { CommandRunner } from '../core/command-runner.js';
 import { openJobStore } from '../job-store.js';
 
 const server = await startTestRedis();

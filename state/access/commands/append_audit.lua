@@ -2,7 +2,6 @@
 --
 -- call: project, entry (JSON), keep (number), keep_ms
 -- Returns: ok, id
---- @include job
 
 local log = index_key(call.project, 'audit-log')
 local id = redis.call('XADD', log, 'MAXLEN', '~', call.keep, '*', 'entry', call.entry)

@@ -3,7 +3,6 @@
 -- call: key_id, from {field: text}, to {field: text}, both with the name
 -- Returns: ok, '1', the fields and values of the key | ok, '0' a field has changed since, or the key does not exist
 -- Errors: api_key_builtin
---- @include job
 
 local hash = redis.call('HGET', prefix .. ':api-keys', call.key_id)
 if not hash then

@@ -2,7 +2,6 @@
 --
 -- call: hash (SHA-256 of the secret, hex), key_id, fields {name, scopes (JSON), project, …}, at
 -- Returns: ok, the fields and values of the key
---- @include job
 
 local key = prefix .. ':api-key:' .. call.hash
 redis.call('HSETNX', key, 'id', call.key_id)

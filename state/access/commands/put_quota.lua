@@ -2,7 +2,6 @@
 --
 -- call: project, quota {max_jobs, max_ranks, max_storage_bytes}: each may be absent
 -- Returns: ok
---- @include job
 
 local key = index_key(call.project, 'quota')
 redis.call('DEL', key)

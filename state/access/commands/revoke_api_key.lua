@@ -2,7 +2,7 @@
 --
 -- call: key_id
 -- Returns: ok, '1' revoked | '0' unknown
---- @include job
+--- @flags allow-oom
 
 local hash = redis.call('HGET', prefix .. ':api-keys', call.key_id)
 if not hash then

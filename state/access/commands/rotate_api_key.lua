@@ -3,7 +3,6 @@
 -- call: key_id, hash (SHA-256 of the new secret, hex), overlap_ms
 -- Returns: ok, the fields and values of the key
 -- Errors: api_key_not_found, api_key_builtin
---- @include job
 
 local before = redis.call('HGET', prefix .. ':api-keys', call.key_id)
 if not before then

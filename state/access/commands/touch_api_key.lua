@@ -2,7 +2,6 @@
 --
 -- call: hash (SHA-256 of the secret, hex), at
 -- Returns: ok
---- @include job
 
 local key = prefix .. ':api-key:' .. call.hash
 local id = redis.call('HGET', key, 'id')

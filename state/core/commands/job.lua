@@ -1,8 +1,8 @@
 -- Shared by all commands: arguments and replies, keys, fencing.
 --
--- A command gets one key and one argument. KEYS[1] is the prefix of every key of the store (it contains the braces, so the whole store is
--- one hash slot and a command may touch any of its keys). ARGV[1] is a JSON object, `call`, with named fields. A command returns {'ok',
--- ...} or {'error', code, message}; codes are those of contracts/errors.ts.
+-- A command gets one key and one argument (core/library.ts). `prefix`, the key, is the prefix of every key of the store (it contains the
+-- braces, so the whole store is one hash slot and a command may touch any of its keys). `call`, the argument, is a JSON object with named
+-- fields. A command returns {'ok', ...} or {'error', code, message}; codes are those of contracts/errors.ts.
 --
 --   <prefix>:job:<id>                  hash    the record (fields: state/jobs/record.ts)
 --   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first; bounded
@@ -61,8 +61,7 @@
 -- <prefix>:api-keys:changed (an API key was created, changed or revoked), <prefix>:pools:changed (the scheduler must decide again for the
 -- pool that the message names).
 
-local prefix = KEYS[1]
-local call = cjson.decode(ARGV[1])
+local prefix, call
 
 local function job_key(id)
   return prefix .. ':job:' .. id
@@ -155,6 +154,15 @@ local function version_error(job)
   return failure('version_mismatch', 'the job is at state_version ' .. job.state_version)
 end
 
+-- Loads the job of the call; returns nil and an error when the job does not exist or has another version.
+local function load_called_job()
+  local job = load_job(call.job_id)
+  if not job then
+    return nil, failure('job_not_found', 'there is no job ' .. call.job_id)
+  end
+  return job, version_error(job)
+end
+
 -- Assigns a new version to the job after a change of its state or of the requests to it.
 local function change_version(id)
   local version = redis.call('HGET', job_key(id), 'state_version')
@@ -168,7 +176,7 @@ end
 -- Approximate number of events kept for webhooks while no server consumes them.
 local WEBHOOK_OUTBOX_KEPT = 100000
 
--- Writes an event to the webhook outbox if the job's project has webhooks, in the script that writes the event.
+-- Writes an event to the webhook outbox if the job's project has webhooks, in the command that writes the event.
 local function tell_webhooks(id, seq, stamp, type, at, data)
   local job = redis.call('HMGET', job_key(id), 'project', 'notify', 'stream')
   local project, notify = job[1], job[2]

@@ -6,10 +6,6 @@
 -- Errors: job_not_found, job_final, attempt_superseded (or the allocation has ended), job_paused,
 --         lease_held (the message is the time in ms until the lease runs out)
 -- Events: attempt.started, job.state
---- @include job
---- @include attempt
---- @include use
---- @include state
 
 local job = load_job(call.job_id)
 if not job then

@@ -5,9 +5,6 @@
 -- Returns: ok
 -- Errors: job_not_found, job_final, stale_epoch; checkpoint_not_found for a checkpoint that a user has deleted
 -- Events: checkpoint.committed, for a new checkpoint
---- @include job
---- @include use
---- @include checkpoint
 
 local job = load_job(call.job_id)
 local refused = fence(job, call.execution)

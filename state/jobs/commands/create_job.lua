@@ -8,12 +8,6 @@
 -- Errors: jobs_quota_exceeded, ranks_quota_exceeded, storage_quota_exceeded, idempotency_key_reused, dataset_not_found, model_not_found,
 --         checkpoint_not_found
 -- Events: job.created
---- @include job
---- @include use
---- @include checkpoint
---- @include record
---- @include attempt
---- @include state
 
 local key = job_key(call.job_id)
 local idem_key = call.idempotency and (prefix .. ':idempotency:' .. call.idempotency.id)

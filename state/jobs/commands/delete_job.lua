@@ -3,12 +3,12 @@
 -- call: job_id, artifacts (true: its checkpoints and exports are removed as well), if_versions [state_version] or absent
 -- Returns: ok
 -- Errors: job_not_found, invalid_state, version_mismatch, checkpoint_held, checkpoint_pinned
---- @include job
---- @include use
---- @include checkpoint
---- @include world
---- @include loaded
+--- @flags allow-oom
 
+local job, problem = load_called_job()
+if problem then
+  return problem
+end
 if job.final ~= '1' then
   return failure('invalid_state', 'the job is ' .. job.state .. '; cancel it first')
 end

@@ -3,10 +3,6 @@
 -- call: limit, at
 -- Returns: ok, [job id], [job id]     paused jobs, and jobs that the caller must finish as cancelled
 -- Events: job.state
---- @include job
---- @include attempt
---- @include use
---- @include state
 
 local due = string.format('%d', now_ms())
 local paused, cancel = {}, {}

@@ -6,12 +6,6 @@
 --          ok, 'busy'                      no execution was given, but a worker holds the job
 -- Errors: job_not_found, job_final (another final state), stale_epoch, invalid_transition
 -- Events: job.state
---- @include job
---- @include attempt
---- @include use
---- @include state
---- @include checkpoint
---- @include finish
 
 local function done()
   local reply = job_reply(call.job_id)

@@ -4,7 +4,7 @@
 -- Returns: ok, {}…                      an unknown id
 --              {tag}                    nothing has changed since
 --              {tag, record, history}   in the order of ids
---- @include job
+--- @flags no-writes
 
 -- Returns a tag of all data that an answer about the job contains. The dump has every field, so no write of any command is missed; the
 -- field `state_version` changes with the history.

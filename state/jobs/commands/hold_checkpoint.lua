@@ -2,9 +2,6 @@
 --
 -- call: checkpoint_id, holder, ttl_ms
 -- Returns: ok, '1' held | '0' the checkpoint does not exist
---- @include job
---- @include use
---- @include checkpoint
 
 if not is_recorded(call.checkpoint_id) then
   return { 'ok', '0' }

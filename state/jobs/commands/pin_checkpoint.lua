@@ -2,9 +2,6 @@
 --
 -- call: checkpoint_id, pinned (boolean), at
 -- Returns: ok, the changed checkpoint (JSON), or '' when it does not exist
---- @include job
---- @include use
---- @include checkpoint
 
 local job_id = redis.call('HGET', prefix .. ':checkpoint-jobs', call.checkpoint_id)
 if not is_recorded(call.checkpoint_id) then

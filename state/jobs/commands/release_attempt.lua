@@ -7,12 +7,6 @@
 -- Returns: ok, record, history     also when this execution was released before and no worker has claimed the job since
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
---- @include job
---- @include attempt
---- @include use
---- @include state
---- @include checkpoint
---- @include finish
 
 local AVOIDED_KEPT = 20
 

@@ -4,10 +4,6 @@
 -- Returns: ok, state, save_requested, save_answered, requested_ranks, overrides, ask, places (JSON or ''), move (JSON or '')
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
---- @include job
---- @include attempt
---- @include use
---- @include state
 
 local job = load_job(call.job_id)
 local refused = fence(job, call.execution)

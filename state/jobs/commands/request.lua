@@ -6,12 +6,11 @@
 --          ok, 'idle'                      cancel of a job that no worker holds: the caller must finish it (finish_job.lua)
 -- Errors: job_not_found, job_final, invalid_state, version_mismatch, ranks_quota_exceeded
 -- Events: job.state; checkpoint.requested; resize.requested
---- @include job
---- @include attempt
---- @include use
---- @include state
---- @include loaded
 
+local job, problem = load_called_job()
+if problem then
+  return problem
+end
 if job.final == '1' then
   return failure('job_final', 'the job has ended: ' .. job.state)
 end

@@ -5,12 +5,6 @@
 -- Returns: ok, '1'     restored
 --          ok, '0'     the job exists already, or is being deleted: nothing is changed
 -- Events: job.recovered
---- @include job
---- @include use
---- @include checkpoint
---- @include record
---- @include attempt
---- @include state
 
 local key = job_key(call.job_id)
 if redis.call('EXISTS', key) == 1 or redis.call('HEXISTS', prefix .. ':deleted-jobs', call.job_id) == 1 then

@@ -5,14 +5,11 @@
 -- Errors: jobs_quota_exceeded, ranks_quota_exceeded, storage_quota_exceeded, job_not_found, invalid_state, version_mismatch,
 --         dataset_not_found, model_not_found, checkpoint_not_found
 -- Events: job.state
---- @include job
---- @include use
---- @include checkpoint
---- @include record
---- @include attempt
---- @include state
---- @include loaded
 
+local job, problem = load_called_job()
+if problem then
+  return problem
+end
 if job.state ~= 'failed' then
   return failure('invalid_state', 'only a job that has failed can be tried again; it is ' .. job.state)
 end

@@ -5,10 +5,6 @@
 -- Returns: ok, record, history
 -- Errors: job_not_found, job_final, stale_epoch, invalid_transition
 -- Events: job.state
---- @include job
---- @include attempt
---- @include use
---- @include state
 
 local function contains(list, value)
   for _, item in ipairs(list) do

@@ -5,12 +5,11 @@
 -- Returns: ok, record, history
 -- Errors: job_not_found, job_final (changes of anything but labels), version_mismatch, ranks_quota_exceeded
 -- Events: job.updated
---- @include job
---- @include use
---- @include attempt
---- @include state
---- @include loaded
 
+local job, problem = load_called_job()
+if problem then
+  return problem
+end
 for _, name in ipairs(call.changed) do
   if job.final == '1' and name ~= 'labels' then
     return failure('job_final', 'the job has ended: ' .. job.state .. '; only its labels can be changed')

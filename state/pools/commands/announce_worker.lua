@@ -3,11 +3,6 @@
 -- call: worker_id, pool, slots, draining, numerics ('' when unknown), gpu_bytes (memory of the smallest of its GPUs; absent: ranks run on
 --       the CPU), record (JSON), ttl_ms
 -- Returns: ok
---- @include job
---- @include attempt
---- @include use
---- @include state
---- @include pool
 
 local now = now_ms()
 local workers = prefix .. ':pool:' .. call.pool .. ':workers'

@@ -6,10 +6,6 @@
 -- Returns: ok, '1'     applied
 --          ok, '0'     the pool has changed
 -- Events: none; outbox entries for the jobs that begin
---- @include job
---- @include attempt
---- @include use
---- @include state
 
 local key = prefix .. ':pool:' .. call.pool
 if (redis.call('GET', key .. ':version') or '0') ~= call.version then

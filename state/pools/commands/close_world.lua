@@ -2,8 +2,7 @@
 --
 -- call: job_id, world_id
 -- Returns: ok
---- @include job
---- @include world
+--- @flags allow-oom
 
 if redis.call('HGET', world_key(call.job_id), 'id') == call.world_id then
   forget_world(call.job_id)

@@ -2,8 +2,7 @@
 --
 -- call: worker
 -- Returns: ok, {job_id, execution, generation, plan}, …
---- @include job
---- @include world
+--- @flags allow-oom
 
 local found = { 'ok' }
 local now = now_ms()

@@ -3,7 +3,6 @@
 -- call: office, holder, ttl_ms (0: releases it), memory (text; absent: unchanged)
 -- Returns: ok, '1', memory     the caller is the leader for `ttl_ms` from now on; '' when no memory was ever stored
 --          ok, '0', holder     another holder is the leader; nothing is changed
---- @include job
 
 local key = prefix .. ':office:' .. call.office
 local now = now_ms()

@@ -3,11 +3,7 @@
 -- call: pool (absent: all that have a worker or a job)
 -- Returns: ok, {name, running, waiting, {pair of workers and job that avoids it (JSON), until (ms)…},
 --          {record (JSON), seen_at (ms), used slots, draining (1), retiring (1)}…}…     pools and workers by name
---- @include job
---- @include attempt
---- @include use
---- @include state
---- @include pool
+--- @flags no-writes
 
 local names = call.pool and { call.pool } or redis.call('SMEMBERS', prefix .. ':pools')
 table.sort(names)

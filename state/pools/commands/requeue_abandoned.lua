@@ -3,12 +3,6 @@
 -- call: grace_ms, limit, at
 -- Returns: ok, job id…   the released jobs
 -- Events: job.state
---- @include job
---- @include attempt
---- @include use
---- @include state
---- @include checkpoint
---- @include finish
 
 local due = string.format('%d', now_ms() - call.grace_ms)
 local reply = { 'ok' }

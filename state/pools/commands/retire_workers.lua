@@ -2,11 +2,6 @@
 --
 -- call: worker_ids [text]
 -- Returns: ok, worker id…     the busy workers; without any, all are retiring from now on
---- @include job
---- @include attempt
---- @include use
---- @include state
---- @include pool
 
 local now = now_ms()
 local leads = {}

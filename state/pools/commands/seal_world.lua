@@ -4,8 +4,6 @@
 -- Returns: ok, generation     also when this world was sealed before
 -- Errors: job_not_found, job_final, stale_epoch
 -- Channels: <prefix>:worker:<id>:worlds of each member
---- @include job
---- @include world
 
 local refused = fence(load_job(call.job_id), call.execution)
 if refused then

@@ -4,10 +4,6 @@
 -- Returns: ok, '1'     done
 --          ok, '0'     the pool has changed
 -- Errors: job_not_found, job_final, stale_epoch
---- @include job
---- @include attempt
---- @include use
---- @include state
 
 local job = load_job(call.job_id)
 local refused = fence(job, call.execution)

@@ -4,10 +4,6 @@
 -- call: pool, version, worker_ids [text], moves [{job_id, places (JSON)}]
 -- Returns: ok, '1'     done
 --          ok, '0'     the pool has changed
---- @include job
---- @include attempt
---- @include use
---- @include state
 
 if (redis.call('GET', prefix .. ':pool:' .. call.pool .. ':version') or '0') ~= call.version then
   return { 'ok', '0' }

@@ -2,11 +2,6 @@
 --
 -- call: worker_id
 -- Returns: ok     also for an unknown worker
---- @include job
---- @include attempt
---- @include use
---- @include state
---- @include pool
 
 local pool = redis.call('HGET', prefix .. ':worker:' .. call.worker_id, 'pool')
 if pool then

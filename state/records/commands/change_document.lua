@@ -2,7 +2,6 @@
 --
 -- call: kind ('dataset' | 'model'), id, project, from (JSON as it was read), to (JSON), name_before, name
 -- Returns: ok, '1' replaced | '0' it has changed, or does not exist
---- @include job
 
 local key = prefix .. ':' .. call.kind .. ':' .. call.id
 if redis.call('GET', key) ~= call.from then

@@ -3,8 +3,7 @@
 -- call: dataset_id, copy_of (source of the copy) or absent
 -- Returns: ok, '1' deleted | '0' unknown
 -- Errors: dataset_in_use
---- @include job
---- @include use
+--- @flags allow-oom
 
 local key = prefix .. ':dataset:' .. call.dataset_id
 local text = redis.call('GET', key)

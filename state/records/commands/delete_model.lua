@@ -3,8 +3,7 @@
 -- call: model_id, copy_of (source of the copy) or absent
 -- Returns: ok, '1' deleted | '0' unknown
 -- Errors: model_in_use
---- @include job
---- @include use
+--- @flags allow-oom
 
 local key = prefix .. ':model:' .. call.model_id
 local text = redis.call('GET', key)

@@ -4,8 +4,6 @@
 --       upload_id (source of a dataset), ttl_ms, or absent
 -- Returns: ok, '1' recorded | '0' the upload was made a dataset before, which is not recorded again: it may have been deleted since
 -- Errors: storage_quota_exceeded
---- @include job
---- @include use
 
 local made = call.upload_id and prefix .. ':upload:' .. call.upload_id
 if made and redis.call('EXISTS', made) == 1 then

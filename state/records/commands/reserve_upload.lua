@@ -3,8 +3,6 @@
 -- call: upload_id, project, bytes (0: releases it)
 -- Returns: ok
 -- Errors: storage_quota_exceeded
---- @include job
---- @include use
 
 local reserved = reserved_bytes(call.project, call.upload_id)
 -- A restored upload existed before, so no quota refuses it.

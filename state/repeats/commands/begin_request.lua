@@ -5,7 +5,6 @@
 --          ok, 'running'        another request holds the key
 --          ok, 'done', reply    the request was completed before
 -- Errors: idempotency_key_reused
---- @include job
 
 local key = prefix .. ':request:' .. call.id
 local known = redis.call('HMGET', key, 'body_hash', 'reply', 'until')

@@ -2,7 +2,6 @@
 --
 -- call: id, token, and one of: lease_ms (renew), reply (the request is completed), neither (nothing was done)
 -- Returns: ok, '1' | '0'   another request holds the key
---- @include job
 
 local key = prefix .. ':request:' .. call.id
 if redis.call('HGET', key, 'token') ~= call.token then

@@ -4,8 +4,6 @@
 -- Returns: ok, seq
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: the given one
---- @include job
---- @include attempt
 
 local refused = fence(load_job(call.job_id), call.execution)
 if refused then

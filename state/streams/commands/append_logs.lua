@@ -3,7 +3,6 @@
 -- call: job_id, execution, lines [JSON], batch (absent: always append), keep
 -- Returns: ok, seq     the last sequence number; nothing is added when the batch was written before
 -- Errors: job_not_found, job_final, stale_epoch
---- @include job
 
 local job = load_job(call.job_id)
 local refused = fence(job, call.execution)

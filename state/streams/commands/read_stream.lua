@@ -6,7 +6,7 @@
 -- Errors: position_lost     the job has another stream than that of `after`, or the stream has lost its end
 -- All kinds are read in one command because an event and a later metric may arrive between two reads, and a reader that continued after
 -- the metric would never see the event.
---- @include job
+--- @flags no-writes
 
 local key = job_key(call.job_id)
 local record = redis.call('HMGET', key, 'stream', 'seq')

@@ -3,8 +3,6 @@
 -- call: job_id, execution, metrics [JSON], progress (JSON or absent), batch (absent: always append), keep, at
 -- Returns: ok, seq     the last sequence number; nothing is added when the batch was written before
 -- Errors: job_not_found, job_final, stale_epoch
---- @include job
---- @include use
 
 local job = load_job(call.job_id)
 local refused = fence(job, call.execution)

@@ -3,8 +3,6 @@
 -- call: webhook_id, delivery_id, document (JSON), keep (messages of the log), project (absent: any that has the webhook),
 --       send (true: also adds its outbox entry, atomically)
 -- Returns: ok, '1' added now or before (a repeated call changes nothing) | '0' the webhook does not exist
---- @include job
---- @include delivery
 
 local webhook = prefix .. ':webhook:' .. call.webhook_id
 local project = redis.call('HGET', webhook, 'project')

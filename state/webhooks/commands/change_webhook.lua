@@ -2,7 +2,6 @@
 --
 -- call: webhook_id, project, field ('document' | 'secrets'), from (JSON as it was read), to (JSON)
 -- Returns: ok, '1' replaced | '0' it has changed, or the webhook does not exist
---- @include job
 
 local key = prefix .. ':webhook:' .. call.webhook_id
 local known = redis.call('HMGET', key, 'project', call.field)

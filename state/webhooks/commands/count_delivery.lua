@@ -6,8 +6,6 @@
 --   turn     position among the pending messages of its project, with turns among webhooks, from 1 on; 0: it must not be sent
 --   failing  1: the last attempt to send this webhook a message failed
 --   entries  queue entries of messages that were given up
---- @include job
---- @include delivery
 
 local own, log = pending_key(call.webhook_id), deliveries_key(call.webhook_id)
 local entry = entry_of(call.delivery_id, call.round)

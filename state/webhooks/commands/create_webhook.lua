@@ -3,7 +3,6 @@
 -- call: webhook_id, project, document (JSON), secrets (JSON), limit (maximum number of webhooks of a project)
 -- Returns: ok     also when it exists already (a repeated call): nothing is changed
 -- Errors: too_many_webhooks
---- @include job
 
 local index = prefix .. ':project:' .. call.project .. ':webhooks'
 local key = prefix .. ':webhook:' .. call.webhook_id

@@ -2,8 +2,7 @@
 --
 -- call: webhook_id, project
 -- Returns: ok, '1' deleted | '0' unknown in this project
---- @include job
---- @include delivery
+--- @flags allow-oom
 
 local key = prefix .. ':webhook:' .. call.webhook_id
 if redis.call('HGET', key, 'project') ~= call.project then

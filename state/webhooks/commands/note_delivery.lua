@@ -2,7 +2,6 @@
 --
 -- call: worker_id
 -- Returns: ok
---- @include job
 
 if redis.call('EXISTS', prefix .. ':worker:' .. call.worker_id) == 0 then
   redis.call('SADD', prefix .. ':gone-workers', call.worker_id)

@@ -4,8 +4,6 @@
 --       failing (true: the receiver did not accept it; false: it did; absent: it was not contacted)
 -- Returns: ok, failing_since     '' when the last message was accepted; a message that has left the log, or that is being sent again, is
 --                                not changed in the log
---- @include job
---- @include delivery
 
 local webhook = prefix .. ':webhook:' .. call.webhook_id
 if call.failing == false then

@@ -2,7 +2,6 @@
 --
 -- call: webhook_id, project, delivery_id
 -- Returns: ok, '1' requested, or pending already | '0' the log of the project's webhook has no such message
---- @include job
 
 local webhook = prefix .. ':webhook:' .. call.webhook_id
 if redis.call('HGET', webhook, 'project') ~= call.project then

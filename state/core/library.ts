@@ -1,0 +1,120 @@
+/**
+ * The Lua commands as one Redis function library, named by the digest of its text: programs of two versions use their own libraries beside
+ * each other, and a library in use never changes.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectRoot } from '../../platform/process/root.js';
+
+/** Commands by subject; `create_job` of jobs is state/jobs/commands/create_job.lua. */
+const COMMANDS_OF = {
+  access: [
+    'append_audit',
+    'change_api_key',
+    'put_api_key',
+    'put_quota',
+    'revoke_api_key',
+    'rotate_api_key',
+    'touch_api_key',
+  ],
+  jobs: [
+    'claim_attempt',
+    'commit_checkpoint',
+    'create_job',
+    'delete_checkpoint',
+    'delete_job',
+    'expire_waiting',
+    'finish_job',
+    'get_jobs',
+    'hold_checkpoint',
+    'pin_checkpoint',
+    'reject_checkpoint',
+    'release_attempt',
+    'remove_checkpoint',
+    'renew_lease',
+    'request',
+    'restore_job',
+    'retry_job',
+    'transition',
+    'update_job',
+  ],
+  pools: [
+    'announce_worker',
+    'apply_decision',
+    'close_world',
+    'find_worlds',
+    'lead',
+    'read_pools',
+    'read_snapshot',
+    'requeue_abandoned',
+    'retire_workers',
+    'seal_world',
+    'set_places',
+    'vacate_workers',
+    'withdraw_worker',
+  ],
+  records: ['change_document', 'delete_dataset', 'delete_model', 'put_document', 'reserve_upload'],
+  repeats: ['begin_request', 'hold_request'],
+  streams: ['append_event', 'append_logs', 'read_stream', 'report'],
+  webhooks: [
+    'add_delivery',
+    'change_webhook',
+    'count_delivery',
+    'create_webhook',
+    'delete_webhook',
+    'note_delivery',
+    'record_delivery',
+    'request_redelivery',
+  ],
+} as const;
+type Subject = keyof typeof COMMANDS_OF;
+export type CommandName = (typeof COMMANDS_OF)[Subject][number];
+
+/** Files of core/commands, which all commands share: each uses only names of files before it. */
+const SHARED = [
+  'job',
+  'attempt',
+  'use',
+  'checkpoint',
+  'state',
+  'record',
+  'finish',
+  'pool',
+  'world',
+  'delivery',
+];
+
+/** Start of the names of all versions of the library. */
+export const FAMILY = 'zerofleet_';
+
+export interface CommandLibrary {
+  /** The function of a command is `<name>_<command>`. */
+  name: string;
+  text: string;
+}
+
+export function commandLibrary(): CommandLibrary {
+  const commands = Object.entries(COMMANDS_OF).flatMap(([subject, names]) =>
+    names.map((name) => registration(name, source(subject, name))),
+  );
+  const body = [...SHARED.map((file) => source('core', file)), ...commands].join('\n');
+  const name = FAMILY + createHash('sha256').update(body).digest('hex').slice(0, 16);
+  return { name, text: `#!lua name=${name}\nlocal library = '${name}'\n${body}` };
+}
+
+/** Makes a file the function of a command. A line `--- @flags` in its header has the flags of the function. */
+function registration(name: CommandName, source: string): string {
+  const flags = /^--- @flags (.+)$/m.exec(source)?.[1]?.split(' ') ?? [];
+  return `redis.register_function({
+  function_name = library .. '_${name}',
+  flags = { ${flags.map((flag) => `'${flag}'`).join(', ')} },
+  callback = function(keys, arguments)
+prefix, call = keys[1], cjson.decode(arguments[1])
+${source}
+end })`;
+}
+
+function source(subject: string, file: string): string {
+  return readFileSync(join(projectRoot(), 'state', subject, 'commands', `${file}.lua`), 'utf8');
+}
