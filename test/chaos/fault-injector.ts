@@ -10,6 +10,7 @@ const WEIGHTS = {
   kill_agent: 10,
   stop_agent: 10,
   drain_agent: 10,
+  vacate_agent: 10,
   kill_api: 8,
   stop_api: 4,
   kill_redis: 6,
@@ -17,6 +18,7 @@ const WEIGHTS = {
   store: 20,
 } as const;
 type Kind = keyof typeof WEIGHTS;
+type ProcessKind = Exclude<Kind, 'store' | 'vacate_agent'>;
 /** A drained agent saves, releases its jobs and exits. */
 const SIGNALS = { kill: 'SIGKILL', stop: 'SIGSTOP', drain: 'SIGTERM' } as const;
 
@@ -42,6 +44,7 @@ export class FaultInjector {
     kill_agent: 0,
     stop_agent: 0,
     drain_agent: 0,
+    vacate_agent: 0,
     kill_api: 0,
     stop_api: 0,
     kill_redis: 0,
@@ -68,17 +71,33 @@ export class FaultInjector {
       );
       if (signal.aborted) break;
       const first = this.random.pick([...this.outstanding]);
-      if (first === undefined || !this.disturb(first)) this.disturb(this.random.weighted(WEIGHTS));
+      if (first === undefined || !(await this.disturb(first)))
+        await this.disturb(this.random.weighted(WEIGHTS));
     }
     await Promise.all(this.pending);
   }
 
   /** @returns false if there was nothing to disturb */
-  private disturb(kind: Kind): boolean {
-    return kind === 'store' ? this.troubleStore() : this.disturbProcess(kind);
+  private async disturb(kind: Kind): Promise<boolean> {
+    if (kind === 'store') return this.troubleStore();
+    return kind === 'vacate_agent' ? this.vacate() : this.disturbProcess(kind);
   }
 
-  private disturbProcess(kind: Exclude<Kind, 'store'>): boolean {
+  /** Moves the jobs of an agent to another one and ends it a little later, as an autoscaler does. */
+  private async vacate(): Promise<boolean> {
+    const agent = this.anyAgent();
+    const pid = this.fleet.pidOf(agent);
+    if (pid === undefined || !(await this.fleet.vacate(agent).catch(() => false))) return false;
+    this.count('vacate_agent');
+    this.later(STOPPED_MS, () => signalTo(pid, SIGNALS.drain));
+    return true;
+  }
+
+  private anyAgent(): string {
+    return `agent-${this.random.between(0, this.agents - 1)}`;
+  }
+
+  private disturbProcess(kind: ProcessKind): boolean {
     const pid = this.victimOf(kind);
     if (pid === undefined) return false;
     const signal = SIGNALS[verbOf(kind)];
@@ -88,7 +107,7 @@ export class FaultInjector {
     return true;
   }
 
-  private victimOf(kind: Exclude<Kind, 'store'>): number | undefined {
+  private victimOf(kind: ProcessKind): number | undefined {
     switch (kind) {
       case 'kill_rank':
       case 'stop_rank':
@@ -96,7 +115,7 @@ export class FaultInjector {
       case 'kill_agent':
       case 'stop_agent':
       case 'drain_agent':
-        return this.fleet.pidOf(`agent-${this.random.between(0, this.agents - 1)}`);
+        return this.fleet.pidOf(this.anyAgent());
       case 'kill_api':
       case 'stop_api':
         return this.fleet.pidOf('api');
@@ -132,7 +151,7 @@ export class FaultInjector {
   }
 }
 
-function verbOf(kind: Exclude<Kind, 'store'>): keyof typeof SIGNALS {
+function verbOf(kind: ProcessKind): keyof typeof SIGNALS {
   if (kind === 'drain_agent') return 'drain';
   return kind.startsWith('kill') ? 'kill' : 'stop';
 }

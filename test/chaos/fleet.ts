@@ -9,6 +9,7 @@ import { projectRoot } from '../../platform/process/root.js';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../platform/redis/embedded.js';
 import { freePort } from '../../platform/testing/free-port.js';
 import { untilDone } from '../../platform/testing/waiting.js';
+import { openJobStore } from '../../state/index.js';
 import { cleanEnvironment } from '../support/stack.js';
 import { MARK, type MarkedProcess, markedProcesses } from './marked-processes.js';
 
@@ -63,6 +64,18 @@ export class ChaosFleet {
   /** Process id of `redis`, `api` or `agent-N`; undefined while it is not running. */
   pidOf(name: string): number | undefined {
     return name === 'redis' ? this.redis?.pid : this.programs.get(name)?.pid;
+  }
+
+  /** Moves the jobs of an agent to others. @returns false if they do not fit there */
+  async vacate(agent: string): Promise<boolean> {
+    const pid = this.pidOf(agent);
+    const store = await openJobStore({ url: this.redis?.url ?? '' });
+    try {
+      const worker = (await store.listWorkers()).find((other) => other.pid === pid);
+      return worker !== undefined && (await store.vacateWorkers(worker.pool, [worker.id]));
+    } finally {
+      await store.close();
+    }
   }
 
   /** Rank processes, including those of dead agents. */
