@@ -202,7 +202,7 @@ export const SETTINGS = [
     fallback: null,
     unset:
       'cores, as far as the control group leaves them, divided by ranks, at least 1; on GPUs at most 4, unless `zero.offload` is `cpu`',
-    help: 'Threads of each rank. Results do not depend on it. On a machine with several NUMA nodes, and a rank on the CPU for each of them or more, a rank stays on the processors of one, if these are as many as its threads.',
+    help: 'Threads of each rank. Results do not depend on it. On a machine with several NUMA nodes, and a rank on the CPU for each of them or more, a rank stays on the processors of one, if these are as many as its threads; the memory of a rank that uses several is spread over them.',
     parse: integer(1, 1024),
   }),
   setting({

@@ -11,7 +11,14 @@ const log = createLogger({ level: 'silent', name: 'test' });
 type Append = JobExecution['appendLogs'];
 
 function reporter(t: Test, appendLogs: Append, interval_ms = 60_000) {
-  const wanted = { save_request: 0, requested_ranks: 1, overrides: '', ask: null, held_ranks: 0, moves: false };
+  const wanted = {
+    save_request: 0,
+    requested_ranks: 1,
+    overrides: '',
+    ask: null,
+    held_ranks: 0,
+    moves: false,
+  };
   const renewLease = async () => ({ desired: 'run', state: 'running', ...wanted }) as const;
   const onControl = () => undefined;
   const lease = new Lease(

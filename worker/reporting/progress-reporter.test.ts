@@ -10,7 +10,14 @@ const log = createLogger({ level: 'silent', name: 'test' });
 type Report = JobExecution['report'];
 
 function reporter(t: Test, report: Report) {
-  const wanted = { save_request: 0, requested_ranks: 1, overrides: '', ask: null, held_ranks: 0, moves: false };
+  const wanted = {
+    save_request: 0,
+    requested_ranks: 1,
+    overrides: '',
+    ask: null,
+    held_ranks: 0,
+    moves: false,
+  };
   const renewLease = async () => ({ desired: 'run', state: 'running', ...wanted }) as const;
   const onControl = () => undefined;
   const lease = new Lease(
