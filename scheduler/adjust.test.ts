@@ -61,6 +61,9 @@ t.test('a job that moves gets its reserved placements, or is released for anothe
   });
   t.equal(adjusted(runningOf('r', { a: 1, b: 2 }, moving('a'))), 'a:1 c:2');
   t.equal(adjusted(runningOf('r', { a: 1, b: 2 }, moving('b'))), null);
+  const left = workers.map((worker) => ({ ...worker, schedulable: worker.id !== 'c' }));
+  const stays = adjusted(runningOf('r', { a: 1, b: 2 }, moving('a')), { workers: left });
+  t.equal(stays, 'a:4 b:4', 'a target that drains ends the move');
 });
 
 t.test('placements below the minimum are replaced even while other jobs wait', async (t) => {

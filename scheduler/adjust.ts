@@ -7,7 +7,7 @@ import type { Placement, RunningJob, Snapshot } from './types.js';
  * Adjusts the placements of a running job before its next generation of ranks. The job shrinks on a
  * preemption request or a lower demand; placements on workers that are gone or draining are replaced within
  * its group. While other jobs wait for the group it gets no more than its minimum. A job that moves gets the
- * placements that are reserved for it, if it has the same leader there.
+ * placements that are reserved for it, if it has the same leader there and all their workers are schedulable.
  * @returns all its placements, the leader's first; null if the job cannot get its minimum, must be released
  * (also for a move to another leader), or holds no slots
  */
@@ -15,12 +15,14 @@ export function adjust(snapshot: Snapshot, jobId: string): Placement[] | null {
   const job = snapshot.running.find(({ id }) => id === jobId);
   const leader = job?.placements[0];
   if (!job || !leader) return null;
-  if (job.move) return job.move[0]?.worker_id === leader.worker_id ? [...job.move] : null;
+  const usable = new Set(snapshot.workers.flatMap(({ id, schedulable }) => (schedulable ? [id] : [])));
+  if (job.move?.every(({ worker_id }) => usable.has(worker_id)))
+    return job.move[0]?.worker_id === leader.worker_id ? [...job.move] : null;
   const slots = new Slots(snapshot.workers, snapshot.running);
   const group = slots.groupOf(job.placements);
   const { demand, request } = job;
   const most = Math.min(demand.want, request?.ranks ?? demand.want);
-  const kept = trimmed(stayingOf(job, snapshot), most - (most % demand.multiple), demand.multiple);
+  const kept = trimmed(stayingOf(job, usable), most - (most % demand.multiple), demand.multiple);
   const need = leastRanks(demand, slots.memoryOf(kept));
   const isWanted = snapshot.waiting.some(
     ({ demand: other, avoid }) => group !== null && slots.groupsFor(other, avoid).includes(group),
@@ -35,9 +37,8 @@ export function adjust(snapshot: Snapshot, jobId: string): Placement[] | null {
 /**
  * Returns the leader's placement, which stays even while its worker drains, and those on schedulable workers.
  */
-function stayingOf({ placements }: RunningJob, { workers }: Snapshot): Placement[] {
-  const staying = new Set(workers.filter(({ schedulable }) => schedulable).map(({ id }) => id));
-  return placements.filter(({ worker_id }, i) => i === 0 || staying.has(worker_id));
+function stayingOf({ placements }: RunningJob, usable: ReadonlySet<string>): Placement[] {
+  return placements.filter(({ worker_id }, i) => i === 0 || usable.has(worker_id));
 }
 
 /** Limits placements to `most` ranks in whole expert sets; the last placements are dropped first. */
