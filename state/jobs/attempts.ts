@@ -47,16 +47,23 @@ export function jobAttempts(context: StoreContext): JobAttempts {
         lease_ms: leaseMs,
         at: nowText(),
       });
-      const [state, save_requested, save_answered, requested_ranks, overrides, ask, places] =
-        reply as string[];
+      const [
+        state,
+        save_requested,
+        save_completed,
+        requested_ranks,
+        overrides,
+        preemption_request,
+        placements,
+      ] = reply as string[];
       return controlOf({
         state,
         save_requested,
-        save_answered,
+        save_completed,
         requested_ranks,
         overrides,
-        ask,
-        places,
+        preemption_request,
+        placements,
       });
     },
 
@@ -97,11 +104,11 @@ function refusal(error: unknown): ClaimResult {
 const CONTROL_FIELDS = [
   'state',
   'save_requested',
-  'save_answered',
+  'save_completed',
   'requested_ranks',
   'overrides',
-  'ask',
-  'places',
+  'preemption_request',
+  'placements',
 ] as const satisfies (keyof ControlFields)[];
 
 async function watchControl(

@@ -20,7 +20,7 @@ t.test('jobs that hold ranks and waiting jobs, in order, with workers and quotas
   await pool.store.announceWorker(testWorker('c', 2, { machine: 'i-1', draining: true }), LEASE_MS);
   await pool.store.putQuota('small', { max_jobs: null, max_ranks: 6, max_storage_bytes: null });
   const runs = await pool.job({ min: 2, ranks: 4 });
-  await pool.places(runs);
+  await pool.placements(runs);
   const waits = await pool.job({ min: 8 });
   const first = await pool.job({ min: 2, ranks: 5, priority: 7, project: 'small' });
   t.same(await demandOf(pool), {
@@ -103,7 +103,7 @@ t.test('on GPUs a job needs as many ranks as its memory requires on the availabl
 t.test('workers are retired all or none, and never a busy one', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4, b: 4 });
   const job = await pool.job({ min: 2 });
-  t.same(await pool.places(job), { a: 2 });
+  t.same(await pool.placements(job), { a: 2 });
   t.same(await pool.store.retireWorkers(['a', 'b']), ['a']);
   const other = await pool.job({ min: 2 });
   t.same(await pool.store.retireWorkers(['b', 'unknown']), []);
@@ -112,12 +112,12 @@ t.test('workers are retired all or none, and never a busy one', async (t) => {
     { id: 'b', busy: false, draining: true, retiring: true },
   ]);
   const wide = await pool.job({ min: 3 });
-  t.equal(await pool.places(wide), null, 'no new work begins on retired workers');
+  t.equal(await pool.placements(wide), null, 'no new work begins on retired workers');
   await pool.announce('b', 4);
-  t.equal(await pool.places(wide), null, 'also after another announcement');
+  t.equal(await pool.placements(wide), null, 'also after another announcement');
   await pool.store.requestCancel(wide.id);
   t.match(await pool.store.listWorkers(), [{ draining: false }, { draining: true }]);
-  t.same(await pool.places(other), { a: 2 });
+  t.same(await pool.placements(other), { a: 2 });
   await pool.store.withdrawWorker('b');
   await pool.announce('b', 4);
   t.same(await pool.store.retireWorkers(['unknown']), []);
@@ -127,26 +127,26 @@ t.test('workers are retired all or none, and never a busy one', async (t) => {
 t.test('a worker with ranks of a job that another worker leads is busy', async (t) => {
   const pool = await TestPool.open(t, server, { a: 2, b: 2 });
   const job = await pool.job({ min: 4 });
-  t.same(await pool.places(job), { a: 2, b: 2 });
+  t.same(await pool.placements(job), { a: 2, b: 2 });
   t.same(await pool.store.retireWorkers(['b']), ['b']);
 });
 
-t.test('a worker that leads a job without places of its own is busy', async (t) => {
+t.test('a worker that leads a job without placements of its own is busy', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4 });
   const job = await pool.job({ min: 1 });
   await pool.store.claimAttempt(job.id, job.attempt, 'a', LEASE_MS);
   t.same(await pool.store.retireWorkers(['a']), ['a']);
 });
 
-t.test('a leader lock has one holder at a time, and passes on the memory', async (t) => {
+t.test('a leader lease has one holder at a time, and passes on its state', async (t) => {
   const { store } = await TestPool.open(t, server, {});
-  t.same(await store.lead('o', 'one', LEASE_MS), { leads: true, memory: '' });
-  t.same(await store.lead('o', 'one', LEASE_MS, 'note'), { leads: true, memory: 'note' });
-  t.same(await store.lead('o', 'two', LEASE_MS, 'mine'), { leads: false, holder: 'one' });
-  t.same(await store.lead('o', 'one', 0), { leads: true, memory: 'note' });
-  t.same(await store.lead('o', 'two', 1), { leads: true, memory: 'note' });
+  t.same(await store.acquireLeaderLease('o', 'one', LEASE_MS), { leads: true, state: '' });
+  t.same(await store.acquireLeaderLease('o', 'one', LEASE_MS, 'note'), { leads: true, state: 'note' });
+  t.same(await store.acquireLeaderLease('o', 'two', LEASE_MS, 'mine'), { leads: false, holder: 'one' });
+  t.same(await store.acquireLeaderLease('o', 'one', 0), { leads: true, state: 'note' });
+  t.same(await store.acquireLeaderLease('o', 'two', 1), { leads: true, state: 'note' });
   await sleep(5);
-  t.same(await store.lead('o', 'one', LEASE_MS), { leads: true, memory: 'note' });
+  t.same(await store.acquireLeaderLease('o', 'one', LEASE_MS), { leads: true, state: 'note' });
 });
 
 t.test('drained machines are remembered', async (t) => {

@@ -19,10 +19,10 @@ export function scaling(context: StoreContext): Scaling {
       return (await commands.run('retire_workers', { worker_ids: workerIds })) as string[];
     },
 
-    async lead(office, holder, ttlMs, memory) {
-      const call = { office, holder, ttl_ms: ttlMs, memory };
-      const [leads, text] = (await commands.run('lead', call)) as [string, string];
-      return leads === '1' ? { leads: true, memory: text } : { leads: false, holder: text };
+    async acquireLeaderLease(name, holder, ttlMs, state) {
+      const call = { name, holder, ttl_ms: ttlMs, state };
+      const [leads, text] = (await commands.run('acquire_leader_lease', call)) as [string, string];
+      return leads === '1' ? { leads: true, state: text } : { leads: false, holder: text };
     },
 
     async reportDrained(machine) {

@@ -14,17 +14,17 @@ end
 
 local HOLDER_FIELDS = {
   'lease_until',
-  'granted_to',
-  'granted_until',
+  'allocated_to',
+  'allocated_until',
   'granted_priority',
   'placed_at',
-  'places',
+  'placements',
   'project',
   'priority',
-  'ask',
-  'ask_for',
+  'preemption_request',
+  'preemptor',
   'ranks_min',
-  'ranks_most',
+  'ranks_max',
   'ranks_multiple',
   'requested_ranks',
   'gpu_bytes',
@@ -33,14 +33,14 @@ local HOLDER_FIELDS = {
 
 local WORKER_FIELDS = { 'slots', 'draining', 'retiring', 'numerics', 'gpu_bytes' }
 
-local function decode_places(text)
+local function decode_placements(text)
   return (text and text ~= '') and cjson.decode(text) or {}
 end
 
-local function count_places(places)
+local function count_slots(placements)
   local ranks = 0
-  for _, place in ipairs(places) do
-    ranks = ranks + place.slots
+  for _, placement in ipairs(placements) do
+    ranks = ranks + placement.slots
   end
   return ranks
 end
@@ -49,7 +49,7 @@ end
 local function forget_worker(pool, id)
   redis.call('ZREM', prefix .. ':pool:' .. pool .. ':workers', id)
   redis.call('DEL', prefix .. ':worker:' .. id)
-  redis.call('SADD', prefix .. ':gone-workers', id)
+  redis.call('SADD', prefix .. ':removed-workers', id)
   change_pool(pool)
 end
 
@@ -70,14 +70,14 @@ local function load_pool(name, now)
   end
   for _, id in ipairs(redis.call('SMEMBERS', key .. ':holders')) do
     local job = load_fields(id, HOLDER_FIELDS)
-    if math.max(tonumber(job.lease_until or 0), tonumber(job.granted_until or 0)) > now then
-      local places = decode_places(job.places)
-      pool.holders[#pool.holders + 1] = { id = id, job = job, places = places, ranks = count_places(places) }
-      for _, place in ipairs(places) do
-        local worker = pool.by_id[place.worker_id]
+    if math.max(tonumber(job.lease_until or 0), tonumber(job.allocated_until or 0)) > now then
+      local placements = decode_placements(job.placements)
+      pool.holders[#pool.holders + 1] = { id = id, job = job, placements = placements, ranks = count_slots(placements) }
+      for _, placement in ipairs(placements) do
+        local worker = pool.by_id[placement.worker_id]
         if worker then
-          worker.used = worker.used + place.slots
-          worker.free = math.max(0, worker.free - place.slots)
+          worker.used = worker.used + placement.slots
+          worker.free = math.max(0, worker.free - placement.slots)
         end
       end
     end

@@ -5,6 +5,6 @@
 --- @include job
 
 if redis.call('EXISTS', prefix .. ':worker:' .. call.worker_id) == 0 then
-  redis.call('SADD', prefix .. ':gone-workers', call.worker_id)
+  redis.call('SADD', prefix .. ':removed-workers', call.worker_id)
 end
 return { 'ok' }
