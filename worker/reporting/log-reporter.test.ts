@@ -11,7 +11,13 @@ const log = createLogger({ level: 'silent', name: 'test' });
 type Append = JobExecution['appendLogs'];
 
 function reporter(t: Test, appendLogs: Append, interval_ms = 60_000) {
-  const wanted = { save_request: 0, requested_ranks: 1, overrides: '', ask: null, held_ranks: 0 };
+  const wanted = {
+    save_request: 0,
+    requested_ranks: 1,
+    overrides: '',
+    preemption_request: null,
+    held_ranks: 0,
+  };
   const renewLease = async () => ({ desired: 'run', state: 'running', ...wanted }) as const;
   const onControl = () => undefined;
   const lease = new Lease(
