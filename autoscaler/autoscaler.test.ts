@@ -28,12 +28,12 @@ class NamedMachines implements Capacity {
 
   async view(): Promise<CapacityView> {
     if (this.fails) throw new Error('throttled');
-    const machines = [...this.machines].map(([id, type]) => ({ id, type, leaving: false }));
+    const machines = [...this.machines].map(([id, type]) => ({ id, type, terminating: false }));
     return { machines, wanted: { ...this.wanted } };
   }
 
   async want(_policy: PoolPolicy, type: string, machines: number): Promise<void> {
-    this.asked.push(`want ${type} ${machines}`);
+    this.asked.push(`set_size ${type} ${machines}`);
     this.wanted[type] = machines;
     while (this.machines.size < machines) this.machines.set(`i-${this.machines.size + 1}`, type);
   }
@@ -90,20 +90,20 @@ t.test('scales up for a queued job and down when the job is done', async (t) => 
   t.same(capacity.asked, []);
   const job = await pool.job({ min: 3 });
   await autoscaler.reconcile();
-  t.same(capacity.asked, ['want m 1']);
+  t.same(capacity.asked, ['set_size m 1']);
   await announce('w', 'i-1');
-  t.same(await pool.places(job), { w: 3 });
+  t.same(await pool.placements(job), { w: 3 });
   time.now += 60_000;
   await autoscaler.reconcile();
   t.equal(await value(metrics, 'running_ranks{pool="default"}'), 3);
-  t.equal(await value(metrics, 'machines{pool="default",type="m",state="up"}'), 1);
-  t.equal(await value(metrics, 'leads'), 1);
+  t.equal(await value(metrics, 'machines{pool="default",type="m",state="running"}'), 1);
+  t.equal(await value(metrics, 'leader'), 1);
   await pool.store.requestCancel(job.id);
   await pool.store.finishJob(job.id, executionAt(job.id, 1), 'cancelled');
   await autoscaler.reconcile();
   time.now += 10_000;
   await autoscaler.reconcile();
-  t.same(capacity.asked, ['want m 1', 'retire i-1']);
+  t.same(capacity.asked, ['set_size m 1', 'retire i-1']);
   t.equal(await value(metrics, 'actions_total{pool="default",kind="retire",reason="idle"}'), 1);
   t.match(await pool.store.listWorkers(), [{ id: 'w', draining: true }]);
 });
@@ -122,10 +122,10 @@ t.test('a machine whose jobs fit elsewhere is vacated, then retired', async (t) 
   await capacity.want(policy, 'm', 2);
   await announce('w-1', 'i-1');
   const [first, full] = [await pool.job({ min: 1 }), await pool.job({ min: 3 })];
-  t.same([await pool.places(first), await pool.places(full)], [{ 'w-1': 1 }, { 'w-1': 3 }]);
+  t.same([await pool.placements(first), await pool.placements(full)], [{ 'w-1': 1 }, { 'w-1': 3 }]);
   await announce('w-2', 'i-2');
   const second = await pool.job({ min: 2 });
-  t.same(await pool.places(second), { 'w-2': 2 });
+  t.same(await pool.placements(second), { 'w-2': 2 });
   await pool.store.finishJob(full.id, executionAt(full.id, 1), 'failed');
   await reconcile(20);
   t.same(await value(metrics, 'actions_total{pool="default",kind="vacate",reason=""}'), Number.NaN);
@@ -137,7 +137,7 @@ t.test('a machine whose jobs fit elsewhere is vacated, then retired', async (t) 
   ]);
   await reconcile(30);
   t.same(capacity.asked, ['want m 2'], 'it is not retired before its job has left');
-  const release = { to: 'queued', reason: 'waiting_capacity' } as const;
+  const release = { to: 'queued', reason: 'waiting_for_capacity' } as const;
   await pool.store.releaseAttempt(first.id, executionAt(first.id, 1), release);
   await reconcile(10);
   t.same(capacity.asked, ['want m 2', 'retire i-1']);
@@ -159,10 +159,10 @@ t.test('a machine that got work after the decision is not retired', async (t) =>
   await autoscaler.reconcile();
   const before = await pool.store.readDemand(['default']);
   demand = async () => before.map((each) => ({ ...each, jobs: [] }));
-  await pool.places(job);
+  await pool.placements(job);
   time.now += 20_000;
   await autoscaler.reconcile();
-  t.same(capacity.asked, ['want m 1']);
+  t.same(capacity.asked, ['set_size m 1']);
   t.equal(await value(metrics, 'actions_total{pool="default",kind="retire",reason="busy"}'), 1);
   t.match(await pool.store.listWorkers(), [{ id: 'w', draining: false, used_slots: 1 }]);
 });
@@ -177,8 +177,8 @@ t.test(
     t.teardown(() => Promise.all([first.close(), second.close()]));
     await pool.job({ min: 5 });
     for (const autoscaler of [first, second, first, second]) await autoscaler.reconcile();
-    t.same(capacity.asked, ['want m 2']);
-    t.same([await value(metrics[0], 'leads'), await value(metrics[1], 'leads')], [1, 0]);
+    t.same(capacity.asked, ['set_size m 2']);
+    t.same([await value(metrics[0], 'leader'), await value(metrics[1], 'leader')], [1, 0]);
     await announce('w', 'i-1');
     await announce('v', 'i-2');
     for (const { id } of (await pool.store.readDemand(['default']))[0]?.jobs ?? [])
@@ -187,10 +187,10 @@ t.test(
     await first.close();
     time.now += 10_000;
     await second.reconcile();
-    t.equal(await value(metrics[1], 'leads'), 1);
+    t.equal(await value(metrics[1], 'leader'), 1);
     t.same(
       capacity.asked,
-      ['want m 2', 'retire i-1', 'retire i-2'],
+      ['set_size m 2', 'retire i-1', 'retire i-2'],
       'idle time counts from the first leader’s observation',
     );
   },
@@ -199,12 +199,17 @@ t.test(
 t.test('two autoscalers that both believe to lead do no harm', async (t) => {
   const { pool, capacity, time, create, announce } = await start(t);
   // Both are told that they lead: the worst case after a stopped process or a clock jump.
-  let memory = '';
-  const lead: typeof pool.store.lead = async (_name, _holder, _ttl, text = memory) => {
-    memory = text;
-    return { leads: true, memory };
+  let state = '';
+  const acquireLeaderLease: typeof pool.store.acquireLeaderLease = async (
+    _name,
+    _holder,
+    _ttl,
+    text = state,
+  ) => {
+    state = text;
+    return { leads: true, state };
   };
-  const store = { ...pool.store, lead };
+  const store = { ...pool.store, acquireLeaderLease };
   const both = [create({ store }), create({ store })];
   t.teardown(() => Promise.all(both.map((each) => each.close())));
   const job = await pool.job({ min: 6 });
@@ -212,7 +217,7 @@ t.test('two autoscalers that both believe to lead do no harm', async (t) => {
   t.equal(capacity.machines.size, 2, 'desired sizes are absolute and do not add up');
   await announce('w', 'i-1');
   await announce('v', 'i-2');
-  await pool.places(job);
+  await pool.placements(job);
   for (let round = 0; round < 10; round += 1) {
     time.now += 10_000;
     await Promise.all(both.map((each) => each.reconcile()));
@@ -233,29 +238,33 @@ t.test('failed reads and actions are retried, and the other pools continue', asy
   await pool.job({ min: 1 });
   capacity.fails = true;
   await autoscaler.reconcile();
-  t.equal(await value(metrics, 'errors_total{what="capacity"}'), 1);
+  t.equal(await value(metrics, 'errors_total{service="capacity"}'), 1);
   t.equal(reports[0]?.size, 0);
   capacity.fails = false;
   await autoscaler.reconcile();
-  t.same(capacity.asked, ['want m 1']);
-  t.match(reports[1]?.get('default'), { wanted_ranks: 1 });
+  t.same(capacity.asked, ['set_size m 1']);
+  t.match(reports[1]?.get('default'), { desired_ranks: 1 });
 });
 
 t.test('reconciles until it is closed, and survives an unavailable job store', async (t) => {
   const { pool, capacity, metrics, create } = await start(t);
   let away = true;
-  const lead: typeof pool.store.lead = async (...args) => {
+  const acquireLeaderLease: typeof pool.store.acquireLeaderLease = async (...args) => {
     if (away) throw new Error('away');
-    return pool.store.lead(...args);
+    return pool.store.acquireLeaderLease(...args);
   };
-  const autoscaler = create({ store: { ...pool.store, lead } });
+  const autoscaler = create({ store: { ...pool.store, acquireLeaderLease } });
   autoscaler.start();
   await pool.job({ min: 1 });
-  while (!((await value(metrics, 'errors_total{what="job_store"}')) >= 1)) await sleep(5);
+  while (!((await value(metrics, 'errors_total{service="job_store"}')) >= 1)) await sleep(5);
   t.ok(autoscaler.isHealthy);
   away = false;
   while (capacity.asked.length === 0) await sleep(5);
-  t.same(capacity.asked, ['want m 1']);
+  t.same(capacity.asked, ['set_size m 1']);
   await autoscaler.close();
-  t.match(await pool.store.lead('autoscaler', 'other', 1), { leads: true }, 'the leader lease is released');
+  t.match(
+    await pool.store.acquireLeaderLease('autoscaler', 'other', 1),
+    { leads: true },
+    'the leader lease is released',
+  );
 });

@@ -24,7 +24,13 @@ import type { Publisher } from './publisher.js';
 /** Methods of the job store that the autoscaler uses. */
 export type ScalingStore = Pick<
   JobStorePort,
-  'now' | 'lead' | 'readDemand' | 'retireWorkers' | 'vacateWorkers' | 'drainedMachines' | 'listWorkers'
+  | 'now'
+  | 'acquireLeaderLease'
+  | 'readDemand'
+  | 'retireWorkers'
+  | 'vacateWorkers'
+  | 'drainedMachines'
+  | 'listWorkers'
 >;
 
 export interface AutoscalerOptions {
@@ -80,7 +86,7 @@ export class Autoscaler {
     await this.publishing;
     if (!this.isLeader) return;
     this.isLeader = false;
-    await this.options.store.lead(LEASE_NAME, this.id, 0).catch((error: unknown) => {
+    await this.options.store.acquireLeaderLease(LEASE_NAME, this.id, 0).catch((error: unknown) => {
       this.options.log.warn({ err: error }, 'could not release the leader lease; it expires by itself');
     });
   }
@@ -119,10 +125,10 @@ export class Autoscaler {
   private async decideAll(): Promise<Reconciliation | null> {
     const { store, pools, metrics } = this.options;
     const began = performance.now();
-    const lease = await store.lead(LEASE_NAME, this.id, LEASE_MS);
+    const lease = await store.acquireLeaderLease(LEASE_NAME, this.id, LEASE_MS);
     this.setLeader(lease.leads);
     if (!lease.leads) return null;
-    const states = statesOf(lease.memory);
+    const states = statesOf(lease.state);
     // The next leader continues from the stored state, so the time is that of the job store, not of this
     // machine.
     const now = await store.now();
@@ -138,7 +144,7 @@ export class Autoscaler {
       decisions.set(policy, decide(policy, snapshot, states[policy.pool] ?? EMPTY_STATE, now));
     }
     for (const [{ pool }, { state }] of decisions) states[pool] = state;
-    const renewed = await store.lead(LEASE_NAME, this.id, LEASE_MS, JSON.stringify(states));
+    const renewed = await store.acquireLeaderLease(LEASE_NAME, this.id, LEASE_MS, JSON.stringify(states));
     this.setLeader(renewed.leads);
     if (!renewed.leads) return null;
     const reports = new Map(
@@ -189,8 +195,11 @@ export class Autoscaler {
       try {
         const done = await this.perform(policy, action);
         metrics.acted(pool, action, done ? undefined : 'busy');
-        const { wanted_ranks, ranks } = report;
-        log.info({ pool, ...action, wanted_ranks, ranks }, done ? 'done' : 'not done: the pool has changed');
+        const { desired_ranks, provisioned_ranks } = report;
+        log.info(
+          { pool, ...action, desired_ranks, provisioned_ranks },
+          done ? 'done' : 'not done: the pool has changed',
+        );
       } catch (error) {
         metrics.failed('capacity');
         log.warn({ err: error, pool, ...action }, 'action failed; it will be retried');
@@ -201,7 +210,7 @@ export class Autoscaler {
   /** Returns false if the machine turned out to be in use. */
   private async perform(policy: PoolPolicy, action: Action): Promise<boolean> {
     const { store, capacity } = this.options;
-    if (action.kind === 'want') {
+    if (action.kind === 'set_size') {
       await capacity.want(policy, action.type, action.machines);
       return true;
     }

@@ -67,9 +67,9 @@ t.test('logs its start, serves metrics, and ends on SIGTERM', async (t) => {
   }
   t.match(await (await fetch(`${url}/healthz`)).json(), { status: 'ok' });
   let text = '';
-  while (!/^zerofleet_autoscaler_look_seconds_count [1-9]/m.test(text))
+  while (!/^zerofleet_autoscaler_reconcile_duration_seconds_count [1-9]/m.test(text))
     text = await (await fetch(`${url}/metrics`)).text();
-  t.match(text, /^zerofleet_autoscaler_wanted_ranks\{pool="default"\} 0$/m);
+  t.match(text, /^zerofleet_autoscaler_desired_ranks\{pool="default"\} 0$/m);
   t.equal((await fetch(`${url}/other`)).status, 404);
   child.kill('SIGTERM');
   t.equal(await exited, 0);

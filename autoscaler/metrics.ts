@@ -7,28 +7,34 @@ const RECONCILE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 /** Prometheus metrics of one autoscaler; names and help texts are the documentation. */
 export class AutoscalerMetrics {
   private readonly registry = new Registry();
-  private readonly leads = this.gauge(
-    'leads',
-    'Whether this autoscaler is the leader (1) or a follower (0).',
+  private readonly leader = this.gauge(
+    'leader',
+    '1 while this autoscaler is the leader, 0 while it is a follower.',
   );
   private readonly pools = {
-    wanted_ranks: this.gauge(
-      'wanted_ranks',
+    desired_ranks: this.gauge(
+      'desired_ranks',
       'Ranks that jobs should have within the limits of machines, quotas and budget.',
       ['pool'],
     ),
     running_ranks: this.gauge('running_ranks', 'Ranks that jobs hold.', ['pool']),
-    ranks: this.gauge('ranks', 'Ranks that machines have or will have.', ['pool']),
+    provisioned_ranks: this.gauge('provisioned_ranks', 'Ranks that machines have or will have.', ['pool']),
     idle_machines: this.gauge('idle_machines', 'Idle machines.', ['pool']),
-    strikes: this.gauge('strikes', 'Strikes of machines whose agent is missing.', ['pool']),
-    anonymous_agents: this.gauge('anonymous_agents', 'Agents that do not report which machine they run on.', [
-      'pool',
-    ]),
-    spent: this.gauge('spent', 'Cost of machines since midnight, UTC.', ['pool']),
+    missing_agent_timeouts: this.gauge(
+      'missing_agent_timeouts',
+      'How often the machines without an agent have exceeded the grace period, summed over them.',
+      ['pool'],
+    ),
+    unidentified_agents: this.gauge(
+      'unidentified_agents',
+      'Agents that do not report which machine they run on.',
+      ['pool'],
+    ),
+    daily_cost: this.gauge('daily_cost', 'Cost of machines since midnight, UTC.', ['pool']),
   };
   private readonly budgetExhausted = this.gauge(
     'budget_exhausted',
-    'Whether the budget of the day is exhausted.',
+    '1 while the budget of the day is exhausted, else 0.',
     ['pool'],
   );
   private readonly machines = this.gauge('machines', 'Machines, by type and state.', [
@@ -36,25 +42,25 @@ export class AutoscalerMetrics {
     'type',
     'state',
   ]);
-  private readonly refused = this.gauge(
-    'refused_jobs',
+  private readonly unschedulable = this.gauge(
+    'unschedulable_jobs',
     'Waiting jobs for which no machines are requested, by reason.',
     ['pool', 'reason'],
   );
   private readonly actions = new Counter({
     name: `${PREFIX}actions_total`,
-    help: 'Actions: sizes set ("want") and machines ended, by reason; "busy": the machine was in use and not ended.',
+    help: 'Actions: changed sizes ("set_size") and terminated machines ("retire"), by reason. Reason "busy": the machine was in use and was not terminated.',
     labelNames: ['pool', 'kind', 'reason'],
     registers: [this.registry],
   });
   private readonly errors = new Counter({
     name: `${PREFIX}errors_total`,
-    help: 'Failed reconciliations and actions, by what did not answer.',
-    labelNames: ['what'],
+    help: 'Failed reconciliations and actions, by the service that did not answer.',
+    labelNames: ['service'],
     registers: [this.registry],
   });
   private readonly reconcileSeconds = new Histogram({
-    name: `${PREFIX}look_seconds`,
+    name: `${PREFIX}reconcile_duration_seconds`,
     help: 'Duration of a reconciliation of all pools with its actions.',
     buckets: RECONCILE_BUCKETS,
     registers: [this.registry],
@@ -66,15 +72,15 @@ export class AutoscalerMetrics {
   }
 
   leading(leads: boolean): void {
-    this.leads.set(leads ? 1 : 0);
+    this.leader.set(leads ? 1 : 0);
   }
 
   reconciled(seconds: number): void {
     this.reconcileSeconds.observe(seconds);
   }
 
-  failed(what: 'job_store' | 'capacity' | 'cloudwatch'): void {
-    this.errors.inc({ what });
+  failed(service: 'job_store' | 'capacity' | 'cloudwatch'): void {
+    this.errors.inc({ service });
   }
 
   decided(pool: string, report: PoolReport): void {
@@ -84,7 +90,8 @@ export class AutoscalerMetrics {
     for (const [type, states] of Object.entries(report.machines)) {
       for (const [state, count] of Object.entries(states)) this.machines.set({ pool, type, state }, count);
     }
-    for (const [reason, count] of Object.entries(report.refused)) this.refused.set({ pool, reason }, count);
+    for (const [reason, count] of Object.entries(report.unschedulable))
+      this.unschedulable.set({ pool, reason }, count);
   }
 
   acted(pool: string, action: Action, outcome?: 'busy'): void {

@@ -163,7 +163,7 @@ class Soak {
   /** Waits until the scheduler has removed the killed workers, and with them the pool. */
   private async untilForgotten(): Promise<void> {
     const { store } = this.stack;
-    while ((await store.schedulerPools()).length + (await store.goneWorkers()).length > 0)
+    while ((await store.schedulerPools()).length + (await store.removedWorkers()).length > 0)
       await sleep(POLL_MS);
   }
 

@@ -30,7 +30,7 @@ export class BadLine extends Error {}
 
 /** The error for an invalid line; lines are numbered from 1. */
 export function badLine(line: number, what: string): ZerofleetError {
-  return new ZerofleetError('dataset_bad_line', `line ${line}: ${what}`, { details: { line } });
+  return new ZerofleetError('dataset_line_invalid', `line ${line}: ${what}`, { details: { line } });
 }
 
 /** Parses a non-blank line: an object with either `text` or `messages`. Other fields are ignored. @throws BadLine */

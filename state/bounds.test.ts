@@ -101,9 +101,13 @@ t.test('nothing is kept of a pool without a worker and a job', async (t) => {
 
 t.test('fair-share times of projects are kept for a day', async (t) => {
   const pool = await TestPool.open(t, server, { a: 2 });
-  await pool.redis.zadd(pool.key('pool:default:served'), String(Date.now() - 2 * 86_400_000), 'gone group');
-  await pool.places(await pool.job());
-  t.strictSame(await pool.redis.zrange(pool.key('pool:default:served'), 0, '-1'), ['default ']);
+  await pool.redis.zadd(
+    pool.key('pool:default:last-allocations'),
+    String(Date.now() - 2 * 86_400_000),
+    'gone group',
+  );
+  await pool.placements(await pool.job());
+  t.strictSame(await pool.redis.zrange(pool.key('pool:default:last-allocations'), 0, '-1'), ['default ']);
 });
 
 /** Reads all pools, as the scheduler does, until only the pools `left` remain. */

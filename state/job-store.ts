@@ -14,7 +14,7 @@ import { checkpointHolds } from './jobs/holds.js';
 import { jobRequests } from './jobs/requests.js';
 import { jobRestore } from './jobs/restore.js';
 import { waitLimits } from './jobs/wait-limits.js';
-import { poolPlaces } from './pools/pools.js';
+import { poolSlots } from './pools/pools.js';
 import { scaling } from './pools/scaling.js';
 import { scheduling } from './pools/scheduling.js';
 import { worldRendezvous } from './pools/worlds.js';
@@ -65,7 +65,7 @@ export async function openJobStore({
     ...jobStreams(context),
     ...datasetRecords(context),
     ...modelRecords(context),
-    ...poolPlaces(context),
+    ...poolSlots(context),
     ...scaling(context),
     ...scheduling(context),
     ...worldRendezvous(context),

@@ -142,7 +142,7 @@ t.test('a position is lost with its stream, or with the end of it, and waiters a
   t.teardown(() => store.close());
   const job = await createTestJob(store);
   const newest = async () => (await store.readStream(job.id, null, 10)).at(-1)?.position ?? null;
-  const lost = { code: 'position_lost', message: /begin anew, without `after`/ };
+  const lost = { code: 'position_lost', message: /start again without `after`/ };
 
   const before = await newest();
   const waiting = store.waitStream(job.id, before, { timeoutMs: 60_000 });

@@ -26,7 +26,7 @@ import type { CheckpointHolds } from './jobs/holds-port.js';
 import type { JobRequests } from './jobs/requests-port.js';
 import type { JobRestore } from './jobs/restore.js';
 import type { WaitLimits } from './jobs/wait-limits.js';
-import type { PoolPlaces } from './pools/pools-port.js';
+import type { PoolSlots } from './pools/pools-port.js';
 import type { Scaling } from './pools/scaling-port.js';
 import type { Scheduling } from './pools/scheduling-port.js';
 import type { WorldRendezvous } from './pools/worlds-port.js';
@@ -47,7 +47,7 @@ export interface JobStorePort
     DatasetRecords,
     UploadSpace,
     ModelRecords,
-    PoolPlaces,
+    PoolSlots,
     WorldRendezvous,
     ApiKeys,
     AuditLog,

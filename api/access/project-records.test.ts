@@ -80,7 +80,7 @@ t.test('two projects', async (t) => {
       errors: [{ pointer: '/model/init_from/checkpoint', code: 'checkpoint_not_found' }],
     });
     t.match((await post({ ...theirs, project: 'default' })).json<Problem>(), {
-      errors: [{ pointer: '/project', code: 'project_differs', suggestion: 'team-b' }],
+      errors: [{ pointer: '/project', code: 'project_mismatch', suggestion: 'team-b' }],
     });
     t.match((await post({ ...theirs, project: 'No Name' })).json<Problem>(), {
       errors: [{ pointer: '/project', code: 'wrong_format' }],

@@ -17,6 +17,6 @@ export async function requireStorage(
   if (bytes + Math.max(1, Number(contentLength ?? 1)) <= max) return;
   throw new ZerofleetError(
     'storage_quota_exceeded',
-    `${project} stores ${bytes} bytes, and may store ${max}: delete datasets, models, checkpoints or uploads, or ask an operator for more`,
+    `${project} stores ${bytes} bytes, and its quota is ${max}: delete datasets, models, checkpoints or uploads, or ask an operator for a larger quota`,
   );
 }

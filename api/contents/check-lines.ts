@@ -15,7 +15,7 @@ const LINE_LIMITS: JsonLimits = { depth: 100, values: 500_000 };
 
 /**
  * Checks lines of a JSONL dataset. Blank lines are skipped but counted in line numbers.
- * @throws ZerofleetError `dataset_bad_line` with the number of the first bad one
+ * @throws ZerofleetError `dataset_line_invalid` with the number of the first bad one
  */
 export function checkLines({ bytes, first_line }: LineBatch): LineCounts {
   const counts = { documents: 0, chats: 0 };

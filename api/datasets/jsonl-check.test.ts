@@ -74,7 +74,7 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
 ];
 for (const [name, body, message] of REFUSED)
   t.test(`refused with its number: ${name}`, async (t) => {
-    await t.rejects(check(body), { code: 'dataset_bad_line', message });
+    await t.rejects(check(body), { code: 'dataset_line_invalid', message });
   });
 
 t.test('a body without a document is empty', async (t) => {

@@ -140,7 +140,7 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     [
       'lines of lists',
       uploadLines(Buffer.alloc(8 * MIB, `${'[],'.repeat(MIB)}\n`)),
-      'dataset_bad_line',
+      'dataset_line_invalid',
       /^line 1: it has more/,
     ],
     ['blank lines', uploadLines(Buffer.alloc(8 * MIB, '\n')), 'dataset_empty', /./],

@@ -123,7 +123,7 @@ function otherProject(body: unknown, known: readonly FieldError[], project: stri
   if (!isObject(body) || body.project === undefined || body.project === project) return [];
   if (known.some(({ pointer }) => pointer === '/project')) return [];
   const message = `the API key belongs to project ${project}; leave the field out, or use a key of ${body.project}`;
-  return [{ pointer: '/project', code: 'project_differs', message, suggestion: project }];
+  return [{ pointer: '/project', code: 'project_mismatch', message, suggestion: project }];
 }
 
 function allowsRuleChecks({ code, pointer }: FieldError): boolean {

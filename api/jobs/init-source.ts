@@ -48,7 +48,7 @@ export async function findCheckpoint(
   const manifest = checkpoint && (await objects.head(`${checkpoint.prefix}/${MANIFEST_FILE}`));
   if (checkpoint === null || job === null || manifest === null) {
     const message = `checkpoint ${id} of job ${found.job_id} was removed`;
-    return refusal('checkpoint', 'checkpoint_gone', message);
+    return refusal('checkpoint', 'checkpoint_removed', message);
   }
   return { source: { checkpoint, spec: job.spec }, errors: [] };
 }

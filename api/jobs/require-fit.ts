@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { misfitOf } from '../../control/scheduling/gpu-fit.js';
 
-/** Refuses a job that fits on none of the GPUs that workers of its pool report. @throws ZerofleetError `does_not_fit` */
+/** Refuses a job that fits on none of the GPUs that workers of its pool report. @throws ZerofleetError `insufficient_memory` */
 export async function requireFit(
   { server }: Pick<FastifyRequest, 'server'>,
   spec: ResolvedJobSpec,

@@ -11,13 +11,13 @@ const TRIES = 20;
 interface Stores {
   store: Pick<JobStorePort, 'getJob' | 'updateJob'>;
   objects: ObjectStore;
-  /** @throws ZerofleetError `does_not_fit` */
+  /** @throws ZerofleetError `insufficient_memory` */
   requireFit: (spec: ResolvedJobSpec) => Promise<void>;
 }
 
 /**
  * Changes a job's document in the job store, then in the object store.
- * @throws ZerofleetError `job_not_found`, `validation_failed`, `job_final`, `version_mismatch`, `does_not_fit`
+ * @throws ZerofleetError `job_not_found`, `validation_failed`, `job_final`, `version_mismatch`, `insufficient_memory`
  */
 export async function updateJob(
   stores: Stores,

@@ -9,13 +9,13 @@ const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 export class ApiMetrics {
   private readonly registry = new Registry();
   private readonly requestSeconds = new Histogram({
-    name: `${PREFIX}request_seconds`,
+    name: `${PREFIX}request_duration_seconds`,
     help: 'Duration of requests until the last byte of the answer, by operation ("none": unknown route) and status. Job streams are excluded.',
     labelNames: ['operation', 'status'],
     buckets: REQUEST_BUCKETS,
     registers: [this.registry],
   });
-  private readonly streams = this.gauge(`${PREFIX}streams_open`, 'Open job streams.');
+  private readonly streams = this.gauge(`${PREFIX}open_streams`, 'Open job streams.');
   private readonly pools = {
     workers: this.gauge('zerofleet_pool_workers', 'Live workers.', ['pool']),
     slots: this.gauge('zerofleet_pool_slots', 'Slots of the live workers.', ['pool']),

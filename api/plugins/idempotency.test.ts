@@ -188,7 +188,10 @@ t.test('the repetition of an empty answer is empty', async (t) => {
 t.test('a secret is not shown again', async (t) => {
   const { send, handled } = await setup(t, DONE({ has_secret: true, body: '' }));
   const reply = await send();
-  t.match(reply.json<Problem>(), { code: 'answer_shown_once', detail: /executed, see \/v1\/things\/x;/ });
+  t.match(reply.json<Problem>(), {
+    code: 'response_not_repeatable',
+    detail: /executed, see \/v1\/things\/x;/,
+  });
   t.equal(handled(), 0);
   const nameless = await setup(t, DONE({ has_secret: true, headers: {}, body: '' }));
   t.match((await nameless.send()).json<Problem>(), { detail: /executed;/ });

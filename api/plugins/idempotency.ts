@@ -134,7 +134,7 @@ function replay(reply: FastifyReply, { status, headers, body, has_secret }: Stor
   if (has_secret) {
     const made = headers.location === undefined ? '' : `, see ${headers.location}`;
     throw new ZerofleetError(
-      'answer_shown_once',
+      'response_not_repeatable',
       `a request with this Idempotency-Key was executed${made}; its answer contained a secret, which is shown once: rotate the secret if it was lost`,
     );
   }

@@ -20,21 +20,21 @@ t.test('metrics of requests and streams', async (t) => {
   const reader = stream.body?.getReader();
   await reader?.read();
   const during = await scrape();
-  t.match(during, 'zerofleet_api_request_seconds_count{operation="createJob",status="201"} 1');
-  t.match(during, 'zerofleet_api_request_seconds_count{operation="none",status="404"} 1');
-  t.match(during, 'zerofleet_api_streams_open 1');
+  t.match(during, 'zerofleet_api_request_duration_seconds_count{operation="createJob",status="201"} 1');
+  t.match(during, 'zerofleet_api_request_duration_seconds_count{operation="none",status="404"} 1');
+  t.match(during, 'zerofleet_api_open_streams 1');
   t.notMatch(during, 'operation="streamJob"', 'the duration of a stream is not a latency');
   t.match(during, 'zerofleet_pool_waiting_jobs{pool="default"} 1');
 
   gone.abort();
   await reader?.read().catch(() => undefined);
   // The server notices the closed connection a moment later.
-  for (let text = during; !text.includes('zerofleet_api_streams_open 0'); text = await scrape());
+  for (let text = during; !text.includes('zerofleet_api_open_streams 0'); text = await scrape());
   t.pass('a client that disconnects ends its stream');
 
   // A refused request opens no stream.
   await (await fetch(`${base}/v1/jobs/${id}/stream`)).text();
   const after = await scrape();
-  t.match(after, 'zerofleet_api_request_seconds_count{operation="streamJob",status="401"} 1');
-  t.match(after, 'zerofleet_api_streams_open 0');
+  t.match(after, 'zerofleet_api_request_duration_seconds_count{operation="streamJob",status="401"} 1');
+  t.match(after, 'zerofleet_api_open_streams 0');
 });

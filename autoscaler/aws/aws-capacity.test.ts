@@ -42,9 +42,9 @@ t.test('lists machines and sizes of groups over several pages', async (t) => {
   aws.advance();
   t.same(await capacity.view(policy), {
     machines: [
-      { id: idOf(1), type: 'spot', leaving: false },
-      { id: idOf(2), type: 'spot', leaving: false },
-      { id: idOf(3), type: 'on-demand', leaving: false },
+      { id: idOf(1), type: 'spot', terminating: false },
+      { id: idOf(2), type: 'spot', terminating: false },
+      { id: idOf(3), type: 'on-demand', terminating: false },
     ],
     wanted: { spot: 2, 'on-demand': 1 },
   });
@@ -86,8 +86,8 @@ t.test('requested sizes count before AWS reports them', async (t) => {
   await capacity.retire(policy, idOf(1));
   t.same(await capacity.view(policy), {
     machines: [
-      { id: idOf(1), type: 'spot', leaving: true },
-      { id: idOf(2), type: 'spot', leaving: false },
+      { id: idOf(1), type: 'spot', terminating: true },
+      { id: idOf(2), type: 'spot', terminating: false },
     ],
     wanted: { spot: 1, 'on-demand': 0 },
   });
@@ -120,9 +120,9 @@ t.test(
     );
     t.match(await capacity.view(policy), {
       machines: [
-        { id: idOf(1), leaving: true },
-        { id: idOf(2), leaving: true },
-        { id: idOf(3), leaving: false },
+        { id: idOf(1), terminating: true },
+        { id: idOf(2), terminating: true },
+        { id: idOf(3), terminating: false },
       ],
       wanted: { spot: 1 },
     });
@@ -134,7 +134,7 @@ t.test(
     await capacity.retire(policy, idOf(2));
     aws.advance();
     t.match(await capacity.view(policy), {
-      machines: [{ id: idOf(3), leaving: false }],
+      machines: [{ id: idOf(3), terminating: false }],
       wanted: { spot: 1 },
     });
     t.equal(aws.calls.filter((call) => call.startsWith('Terminate')).length, 1, 'it was terminating already');

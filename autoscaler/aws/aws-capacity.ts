@@ -71,8 +71,8 @@ export class AwsCapacity implements Capacity {
       }
       if (!this.described.has(group.name)) this.warn(type, group);
       this.described.set(group.name, group);
-      for (const { id, leaving } of group.instances) {
-        view.machines.push({ id, type: type.name, leaving: leaving || this.terminated.has(id) });
+      for (const { id, terminating } of group.instances) {
+        view.machines.push({ id, type: type.name, terminating: terminating || this.terminated.has(id) });
       }
       view.wanted[type.name] = this.recentOf(group.name).desired?.machines ?? group.desired;
       await this.releaseTerminated(group);
@@ -99,7 +99,7 @@ export class AwsCapacity implements Capacity {
     const instance = group?.instances.find(({ id }) => id === machine);
     if (!group || !instance) return;
     if (instance.waiting) await this.complete(group, machine);
-    if (instance.leaving || this.terminated.has(machine)) return;
+    if (instance.terminating || this.terminated.has(machine)) return;
     await groups.terminate(machine);
     this.terminated.set(machine, this.clock());
     const recent = this.recentOf(group.name);

@@ -68,9 +68,9 @@ t.test('publishes metrics of all pools once a minute; failures are counted', asy
       ({ MetricName, Dimensions }) =>
         MetricName === name && Dimensions[0]?.Name === 'Pool' && Dimensions[0].Value === pool,
     )?.Value;
-  t.equal(value('one', 'WantedRanks'), 6);
+  t.equal(value('one', 'DesiredRanks'), 6);
   t.equal(value('two', 'MachinesStarting'), 2);
-  t.equal(value('two', 'RefusedJobs'), 1);
+  t.equal(value('two', 'UnschedulableJobs'), 1);
   now += 1_000;
   status = 403;
   await publisher.publish(reports);

@@ -46,20 +46,20 @@ export class CloudWatchPublisher implements Publisher {
 }
 
 function dataOf(pool: string, report: PoolReport, Timestamp: Date): MetricDatum[] {
-  const sum = (state: 'up' | 'starting' | 'requested' | 'leaving') =>
+  const sum = (state: 'running' | 'starting' | 'requested' | 'terminating') =>
     Object.values(report.machines).reduce((total, states) => total + states[state], 0);
-  const { refused } = report;
+  const { unschedulable } = report;
   const values = {
-    WantedRanks: report.wanted_ranks,
+    DesiredRanks: report.desired_ranks,
     RunningRanks: report.running_ranks,
-    Ranks: report.ranks,
-    MachinesUp: sum('up'),
+    ProvisionedRanks: report.provisioned_ranks,
+    MachinesRunning: sum('running'),
     MachinesStarting: sum('starting') + sum('requested'),
-    MachinesLeaving: sum('leaving'),
+    MachinesTerminating: sum('terminating'),
     IdleMachines: report.idle_machines,
-    RefusedJobs: refused.too_large + refused.quota + refused.capacity,
-    Strikes: report.strikes,
-    Spent: report.spent,
+    UnschedulableJobs: unschedulable.too_large + unschedulable.quota + unschedulable.capacity,
+    MissingAgentTimeouts: report.missing_agent_timeouts,
+    DailyCost: report.daily_cost,
     BudgetExhausted: report.budget_exhausted ? 1 : 0,
   };
   return Object.entries(values).map(([MetricName, Value]) => ({

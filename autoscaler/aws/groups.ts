@@ -18,7 +18,7 @@ const WAITING = 'Terminating:Wait';
 
 export interface GroupInstance {
   id: string;
-  leaving: boolean;
+  terminating: boolean;
   /** True while lifecycle hooks hold the instance. */
   waiting: boolean;
 }
@@ -122,7 +122,7 @@ function groupOf({
     min: MinSize ?? 0,
     max: MaxSize ?? 0,
     instances: Instances.flatMap(({ InstanceId: id = '', LifecycleState: state = '' }) =>
-      ABSENT.test(state) ? [] : { id, leaving: LEAVING.test(state), waiting: state === WAITING },
+      ABSENT.test(state) ? [] : { id, terminating: LEAVING.test(state), waiting: state === WAITING },
     ),
   };
 }

@@ -82,7 +82,7 @@ t.test('scales from zero to the needed instances and back without disturbing a j
   for (let i = 1; inService().length < 3; i += 1) await reconcile(i);
   t.equal(group.desired, 3, aws.calls.join(', '));
   for (const job of jobs) {
-    t.ok(await pool.places(job));
+    t.ok(await pool.placements(job));
   }
   for (let i = 1; i < 15; i += 1) await reconcile(i);
   t.equal(inService().length, 3, 'busy instances stay');

@@ -21,7 +21,7 @@ interface LocalMachine {
   type: string;
   /** Number of the agent's directory. */
   index: number;
-  leaving: boolean;
+  terminating: boolean;
   agent: LocalAgent;
 }
 
@@ -46,7 +46,7 @@ export class LocalCapacity implements Capacity {
   async view({ pool, types }: PoolPolicy): Promise<CapacityView> {
     const machines = [...this.machines.values()]
       .filter((machine) => machine.pool === pool)
-      .map(({ id, type, leaving }) => ({ id, type, leaving }));
+      .map(({ id, type, terminating }) => ({ id, type, terminating }));
     const wanted = types.map(
       ({ name }) => [name, this.wanted.get(keyOf(pool, name))?.machines ?? 0] as const,
     );
@@ -60,8 +60,8 @@ export class LocalCapacity implements Capacity {
 
   async retire({ pool }: PoolPolicy, id: string): Promise<void> {
     const machine = this.machines.get(id);
-    if (!machine || machine.leaving) return;
-    machine.leaving = true;
+    if (!machine || machine.terminating) return;
+    machine.terminating = true;
     const wanted = this.wanted.get(keyOf(pool, machine.type));
     if (wanted) wanted.machines = Math.max(0, wanted.machines - 1);
     void machine.agent.stop();
@@ -85,7 +85,7 @@ export class LocalCapacity implements Capacity {
     if (this.closed) return;
     for (const { policy, type, machines } of this.wanted.values()) {
       const there = [...this.machines.values()].filter(
-        (machine) => machine.pool === policy.pool && machine.type === type && !machine.leaving,
+        (machine) => machine.pool === policy.pool && machine.type === type && !machine.terminating,
       );
       for (let count = there.length; count < machines; count += 1) this.start(policy, type);
     }
@@ -110,7 +110,7 @@ export class LocalCapacity implements Capacity {
         ZEROFLEET_DATA_DIR: join(data_dir, 'agents', String(index)),
       },
     });
-    const machine: LocalMachine = { id, pool, type, index, leaving: false, agent };
+    const machine: LocalMachine = { id, pool, type, index, terminating: false, agent };
     this.machines.set(id, machine);
     const started_at = Date.now();
     log.info({ machine: id, pool, type, pid: agent.pid }, 'agent started');
@@ -120,7 +120,7 @@ export class LocalCapacity implements Capacity {
   /** Replaces an agent that exited by itself, as a machine group would, with backoff. */
   private ended(machine: LocalMachine, lived_ms: number): void {
     this.machines.delete(machine.id);
-    if (machine.leaving || this.closed) return;
+    if (machine.terminating || this.closed) return;
     this.restart_ms = lived_ms > HEALTHY_MS ? MIN_RESTART_MS : Math.min(2 * this.restart_ms, MAX_RESTART_MS);
     this.options.log.warn(
       { machine: machine.id, again_in_ms: this.restart_ms },

@@ -29,7 +29,12 @@ t.test('requested machines count, and unlisted agents run on some of them', asyn
     });
   const requestedOf = (unlisted_since: number, wanted: Record<string, number>) => {
     const { report, actions } = scene(unlisted_since, wanted);
-    return [report.machines.m?.requested, report.machines.expensive?.requested, report.ranks, actions];
+    return [
+      report.machines.m?.requested,
+      report.machines.expensive?.requested,
+      report.provisioned_ranks,
+      actions,
+    ];
   };
   t.same(requestedOf(0, { m: 4 }), [3, 0, 16, []]);
   t.same(requestedOf(2, { m: 4 }), [1, 0, 16, []]);
@@ -121,7 +126,7 @@ t.test('the budget pays first for present and requested machines', async (t) => 
 t.test('spending covers all machines, including those that are leaving', async (t) => {
   const machines = [
     machine('a'),
-    machine('b', { leaving: true }),
+    machine('b', { terminating: true }),
     machine('c', { type: 'expensive' }),
     machine('d', { type: 'gone' }),
   ];
@@ -133,9 +138,9 @@ t.test('spending covers all machines, including those that are leaving', async (
     });
   const half = spent(NOW - 1800 * SECOND_MS, 9);
   t.same(half.state.spent, { day: '2026-11-22', amount: 9 });
-  t.match(half.report, { spent: 9, budget_exhausted: true });
+  t.match(half.report, { daily_cost: 9, budget_exhausted: true });
   t.match(spent(NOW - 1800 * SECOND_MS, 9.5).report, { budget_exhausted: false });
-  t.match(spent(NOW - 1800 * SECOND_MS).report, { spent: 9, budget_exhausted: false });
+  t.match(spent(NOW - 1800 * SECOND_MS).report, { daily_cost: 9, budget_exhausted: false });
 });
 
 t.test('requests no more than the maximum of ranks beside unmanaged machines', async (t) => {
@@ -151,15 +156,15 @@ t.test('requests no more than the maximum of ranks beside unmanaged machines', a
       },
       state: { unlisted_since: { own: 0 } },
     }).report;
-  t.match(wanted(undefined, 0), { wanted_ranks: 8, refused: { too_large: 1 } });
-  t.match(wanted(6, 0), { wanted_ranks: 6 });
-  t.match(wanted(60, 0), { wanted_ranks: 8 });
-  t.match(wanted(6, 3), { wanted_ranks: 9, refused: { too_large: 0, capacity: 1 } });
+  t.match(wanted(undefined, 0), { desired_ranks: 8, unschedulable: { too_large: 1 } });
+  t.match(wanted(6, 0), { desired_ranks: 6 });
+  t.match(wanted(60, 0), { desired_ranks: 8 });
+  t.match(wanted(6, 3), { desired_ranks: 9, unschedulable: { too_large: 0, capacity: 1 } });
 });
 
 t.test('keeps the minimum of ranks, and one for background tasks', async (t) => {
   const ranks = (min_ranks: number, backgroundTasks: number, max_ranks = 100) =>
-    decided({ policy: { min_ranks, max_ranks }, snapshot: { backgroundTasks } }).report.wanted_ranks;
+    decided({ policy: { min_ranks, max_ranks }, snapshot: { backgroundTasks } }).report.desired_ranks;
   t.equal(ranks(0, 0), 0);
   t.equal(ranks(0, 1), 1);
   t.equal(ranks(5, 0), 5);
@@ -172,15 +177,15 @@ t.test('reports the state of the pool', async (t) => {
     policy: TWO,
     snapshot: {
       machines: [
-        machine('up'),
+        machine('running'),
         machine('up too'),
         machine('boots'),
-        machine('leaves', { leaving: true }),
+        machine('leaves', { terminating: true }),
         machine('drained'),
         machine('lost', { type: 'expensive' }),
       ],
       workers: [
-        worker('up', { busy: true, free: 0 }),
+        worker('running', { busy: true, free: 0 }),
         worker('up too', { busy: true, free: 0 }),
         worker('drained', { draining: true }),
       ],
@@ -194,15 +199,15 @@ t.test('reports the state of the pool', async (t) => {
   });
   t.match(report, {
     running_ranks: 6,
-    wanted_ranks: 15,
-    ranks: 16,
+    desired_ranks: 15,
+    provisioned_ranks: 16,
     machines: {
-      m: { up: 2, starting: 1, requested: 1, leaving: 2 },
-      expensive: { up: 0, starting: 0, requested: 0, leaving: 1 },
+      m: { running: 2, starting: 1, requested: 1, terminating: 2 },
+      expensive: { running: 0, starting: 0, requested: 0, terminating: 1 },
     },
     idle_machines: 1,
-    strikes: 3,
-    anonymous_agents: 0,
+    missing_agent_timeouts: 3,
+    unidentified_agents: 0,
   });
 });
 

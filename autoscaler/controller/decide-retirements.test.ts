@@ -32,13 +32,13 @@ t.test('a drained machine is retired unless it is busy again', async (t) => {
     [retire('a', 'drained'), wants('m', 1)],
     'and a replacement is requested',
   );
-  t.same(drained({ draining: true }, { leaving: true }), [retire('a', 'drained'), wants('m', 1)]);
+  t.same(drained({ draining: true }, { terminating: true }), [retire('a', 'drained'), wants('m', 1)]);
   t.same(drained({ busy: true, free: 0 }), [], 'its agent restarted and has work');
-  t.same(drained({ busy: true, draining: true, free: 0 }, { leaving: true }), [wants('m', 1)]);
+  t.same(drained({ busy: true, draining: true, free: 0 }, { terminating: true }), [wants('m', 1)]);
 });
 
 t.test('a leaving machine is saving until its agent has drained or is gone', async (t) => {
-  const leaving = ['saves', 'drained', 'gone'].map((id) => machine(id, { leaving: true }));
+  const leaving = ['saves', 'drained', 'gone'].map((id) => machine(id, { terminating: true }));
   const { saving } = decided({
     snapshot: {
       machines: [machine('stays'), ...leaving],
@@ -89,7 +89,7 @@ t.test('machines without an agent are retired at the second strike, and count as
     state: { machines: { a: missing(2) } },
   });
   t.same(nameless.actions, []);
-  t.equal(nameless.report.anonymous_agents, 1);
+  t.equal(nameless.report.unidentified_agents, 1);
 });
 
 t.test('failures count for the type that failed only', async (t) => {

@@ -3,7 +3,7 @@ import { jobOf, NOW, policyOf, World } from '../testing/world.js';
 import { MAX_GAP_MS } from './observe.js';
 
 const OWN = { id: 'own', machine: null, numerics: null, slots: 4, free: 4 };
-const wants = (type: string, machines: number) => ({ kind: 'want', type, machines });
+const wants = (type: string, machines: number) => ({ kind: 'set_size', type, machines });
 
 t.test('does nothing without demand and machines', async (t) => {
   const world = new World(policyOf());
@@ -17,15 +17,15 @@ t.test('requests machines for queued jobs at once, rounded up, and once', async 
   t.same(world.ticks(5).actions, [], 'booting machines count');
   world.ticks(5);
   t.same(world.tick().report, {
-    wanted_ranks: 9,
+    desired_ranks: 9,
     running_ranks: 9,
-    ranks: 12,
-    refused: { too_large: 0, quota: 0, capacity: 0 },
-    machines: { m: { up: 3, starting: 0, requested: 0, leaving: 0 } },
+    provisioned_ranks: 12,
+    unschedulable: { too_large: 0, quota: 0, capacity: 0 },
+    machines: { m: { running: 3, starting: 0, requested: 0, terminating: 0 } },
     idle_machines: 0,
-    strikes: 0,
-    anonymous_agents: 0,
-    spent: world.state.spent.amount,
+    missing_agent_timeouts: 0,
+    unidentified_agents: 0,
+    daily_cost: world.state.spent.amount,
     budget_exhausted: false,
   });
 });
@@ -63,13 +63,13 @@ t.test('a gang that does not fit requests nothing and does not block others', as
   world.jobs = [jobOf('huge', { need: 12 }), jobOf('a', { need: 6 }), jobOf('b', { need: 4 })];
   const { actions, report } = world.tick();
   t.same(actions, [wants('m', 2)]);
-  t.match(report, { wanted_ranks: 6, refused: { too_large: 1, capacity: 1, quota: 0 } });
+  t.match(report, { desired_ranks: 6, unschedulable: { too_large: 1, capacity: 1, quota: 0 } });
 });
 
 t.test('grants whole multiples of ranks only', async (t) => {
   const world = new World(policyOf({ max_ranks: 7 }));
   world.jobs = [jobOf('a', { need: 2, want: 16, multiple: 2 })];
-  t.equal(world.tick().report.wanted_ranks, 6);
+  t.equal(world.tick().report.desired_ranks, 6);
 });
 
 t.test('capacity goes by priority; the minimum of all jobs comes before growth of one', async (t) => {
@@ -80,9 +80,9 @@ t.test('capacity goes by priority; the minimum of all jobs comes before growth o
     jobOf('c', { need: 1, want: 2 }),
   ];
   const { report } = world.tick();
-  t.match(report, { wanted_ranks: 8, refused: { capacity: 0 } });
+  t.match(report, { desired_ranks: 8, unschedulable: { capacity: 0 } });
   world.jobs.unshift(jobOf('d', { need: 2, priority: 9 }));
-  t.match(world.tick().report, { wanted_ranks: 8, refused: { capacity: 2 } });
+  t.match(world.tick().report, { desired_ranks: 8, unschedulable: { capacity: 2 } });
 });
 
 t.test('a project gets no machines beyond its quota', async (t) => {
@@ -93,7 +93,7 @@ t.test('a project gets no machines beyond its quota', async (t) => {
     jobOf('b', { need: 2, project: 'small' }),
     jobOf('c', { need: 4 }),
   ];
-  t.match(world.tick().report, { wanted_ranks: 8, refused: { quota: 1 } });
+  t.match(world.tick().report, { desired_ranks: 8, unschedulable: { quota: 1 } });
 });
 
 t.test('background tasks keep one machine', async (t) => {
@@ -125,13 +125,13 @@ t.test(
 );
 
 t.test(
-  'a machine whose agent never registers is replaced after two strikes, then with backoff',
+  'a machine whose agent never registers is replaced after two timeouts, then with backoff',
   async (t) => {
     const world = new World(policyOf({ boot_grace_seconds: 60 }));
     world.boot_ms = null;
     world.jobs = [jobOf('a')];
     world.ticks(8);
-    t.equal(world.tick().report.strikes, 1);
+    t.equal(world.tick().report.missing_agent_timeouts, 1);
     t.equal(world.retired.length, 0);
     world.ticks(6);
     t.match(world.retired, [{ reason: 'never_registered' }]);
@@ -167,7 +167,7 @@ t.test('no machine is retired for a missing agent while an agent does not report
   const snapshot = world.snapshot.bind(world);
   const own = { ...OWN, busy: true, draining: false, retiring: false };
   world.snapshot = () => ({ ...snapshot(), workers: [own] });
-  t.match(world.ticks(50).report, { anonymous_agents: 1, strikes: 8 });
+  t.match(world.ticks(50).report, { unidentified_agents: 1, missing_agent_timeouts: 8 });
   t.same(world.retired, []);
 });
 
@@ -204,16 +204,20 @@ t.test(
     world.jobs = [jobOf('a', { need: 4 }), jobOf('b', { need: 4 }), jobOf('c', { need: 4 })];
     t.match(
       world.tick(),
-      { actions: [wants('m', 2)], report: { refused: { capacity: 1 } } },
+      { actions: [wants('m', 2)], report: { unschedulable: { capacity: 1 } } },
       'two for an hour cost 8',
     );
     world.ticks(60 * 60, 1_000);
-    t.equal(Math.round(world.tick().report.spent), 8);
+    t.equal(Math.round(world.tick().report.daily_cost), 8);
     world.ticks(60, 60_000);
-    t.match(world.tick().report, { budget_exhausted: true, running_ranks: 8, machines: { m: { up: 2 } } });
+    t.match(world.tick().report, {
+      budget_exhausted: true,
+      running_ranks: 8,
+      machines: { m: { running: 2 } },
+    });
     t.equal(world.machines.length, 2, 'no busy machine is retired');
     world.now = Date.parse('2026-11-23T00:00:10Z');
-    t.match(world.tick().report, { budget_exhausted: false, wanted_ranks: 8 });
+    t.match(world.tick().report, { budget_exhausted: false, desired_ranks: 8 });
     t.equal(
       Math.round(world.state.spent.amount * 1000),
       Math.round((8 * 10 * 1000) / 3600),
@@ -258,7 +262,7 @@ t.test('an agent may register before its machine is listed', async (t) => {
   const own = { ...OWN, id: 'w', machine: 'm-1', busy: false, draining: false, retiring: false };
   const snapshot = world.snapshot.bind(world);
   world.snapshot = () => ({ ...snapshot(), machines: [], workers: [own] });
-  t.match(world.ticks(10), { actions: [], report: { ranks: 4 } }, 'the request is not cancelled');
+  t.match(world.ticks(10), { actions: [], report: { provisioned_ranks: 4 } }, 'the request is not cancelled');
   t.same(world.ticks(5).actions, [], 'nor later');
   t.same(world.wanted, { m: 0 }, 'but a machine that is never listed does not count as requested');
 });

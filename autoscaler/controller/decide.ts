@@ -19,9 +19,9 @@ import {
   isOverdue,
   type KnownMachine,
   type KnownType,
+  MAX_TIMEOUTS,
   type Observation,
   observe,
-  STRIKES,
 } from './observe.js';
 import type { Action, Decision, PoolSnapshot, PoolState, RetireReason } from './types.js';
 
@@ -88,7 +88,7 @@ function retireMachines({ policy, snapshot, observation, now, retired }: Plan): 
   for (const { id, type, workers, state } of observation.machines) {
     if (retired.has(id)) continue;
     if (workers.some(({ retiring }) => retiring) && !busy.has(id)) retired.set(id, 'idle');
-    if (!state.missing || state.missing.strikes < STRIKES || someAreAnonymous) continue;
+    if (!state.missing || state.missing.timeouts < MAX_TIMEOUTS || someAreAnonymous) continue;
     retired.set(id, state.known ? 'agent_lost' : 'never_registered');
     if (!state.known) failed.add(type);
   }
@@ -203,7 +203,7 @@ function actionsOf({ snapshot, observation, types, retired }: Plan): Action[] {
       (machine) => machine.type === type && retired.has(machine.id),
     ).length;
     const machines = machinesOf(plan);
-    if (machines !== (snapshot.wanted[type] ?? 0) - gone) actions.push({ kind: 'want', type, machines });
+    if (machines !== (snapshot.wanted[type] ?? 0) - gone) actions.push({ kind: 'set_size', type, machines });
   }
   return actions;
 }
@@ -211,7 +211,7 @@ function actionsOf({ snapshot, observation, types, retired }: Plan): Action[] {
 function savingMachines({ machines, workers, drained }: PoolSnapshot): string[] {
   const alive = new Set(workers.flatMap(({ machine }) => machine ?? []));
   const isSaving = (id: string) => alive.has(id) && !drained.includes(id);
-  return machines.flatMap(({ id, leaving }) => (leaving && isSaving(id) ? [id] : []));
+  return machines.flatMap(({ id, terminating }) => (terminating && isSaving(id) ? [id] : []));
 }
 
 /** Sums the prices of all machines, including those that are leaving. */
@@ -223,20 +223,26 @@ function pricePerHour(policy: PoolPolicy, { machines }: PoolSnapshot): number {
 function reportOf(plan: Plan, demand: Demand, spent: number): Decision['report'] {
   const { policy, snapshot, observation, types } = plan;
   const machines = [...types].map(([name, { staying, requested }]) => {
-    const up = staying.filter(({ workers }) => workers.length > 0).length;
+    const running = staying.filter(({ workers }) => workers.length > 0).length;
     const all = snapshot.machines.filter(({ type }) => type === name).length;
-    return [name, { up, starting: staying.length - up, requested, leaving: all - staying.length }] as const;
+    return [
+      name,
+      { running, starting: staying.length - running, requested, terminating: all - staying.length },
+    ] as const;
   });
   return {
-    wanted_ranks: demand.ranks,
+    desired_ranks: demand.ranks,
     running_ranks: snapshot.jobs.reduce((sum, { held }) => sum + held, 0),
-    ranks: presentRanks(plan),
-    refused: demand.refused,
+    provisioned_ranks: presentRanks(plan),
+    unschedulable: demand.unschedulable,
     machines: Object.fromEntries(machines),
     idle_machines: observation.machines.filter(({ state }) => state.idle_since !== null).length,
-    strikes: observation.machines.reduce((sum, { state }) => sum + (state.missing?.strikes ?? 0), 0),
-    anonymous_agents: snapshot.workers.filter(({ machine }) => machine === null).length,
-    spent,
+    missing_agent_timeouts: observation.machines.reduce(
+      (sum, { state }) => sum + (state.missing?.timeouts ?? 0),
+      0,
+    ),
+    unidentified_agents: snapshot.workers.filter(({ machine }) => machine === null).length,
+    daily_cost: spent,
     budget_exhausted: spent >= (policy.budget_per_day ?? Number.POSITIVE_INFINITY),
   };
 }

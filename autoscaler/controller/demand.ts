@@ -7,7 +7,7 @@
  * its machine is not retired while the job holds a lease, and preemption is decided by the scheduler of the
  * pool.
  */
-import type { JobDemand, RefusedReason } from './types.js';
+import type { JobDemand, UnschedulableReason } from './types.js';
 
 export interface DemandLimits {
   /** Ranks that machines can provide at present. */
@@ -22,11 +22,11 @@ export interface Demand {
   ranks: number;
   /** Jobs that are granted ranks. */
   admitted: JobDemand[];
-  refused: Record<RefusedReason, number>;
+  unschedulable: Record<UnschedulableReason, number>;
 }
 
 export function demandOf(jobs: readonly JobDemand[], { ranks, max_ranks, quotas }: DemandLimits): Demand {
-  const refused: Demand['refused'] = { too_large: 0, quota: 0, capacity: 0 };
+  const unschedulable: Demand['unschedulable'] = { too_large: 0, quota: 0, capacity: 0 };
   const used = new Map<string, number>();
   const quotaLeft = ({ project }: JobDemand) =>
     (quotas[project] ?? Number.POSITIVE_INFINITY) - (used.get(project) ?? 0);
@@ -39,7 +39,7 @@ export function demandOf(jobs: readonly JobDemand[], { ranks, max_ranks, quotas 
   for (const job of byPriority(jobs)) {
     const reason = refusalReason(job, left, max_ranks, quotaLeft(job));
     if (reason) {
-      refused[reason] += 1;
+      unschedulable[reason] += 1;
     } else {
       grant(job, job.need);
       admitted.push(job);
@@ -51,7 +51,7 @@ export function demandOf(jobs: readonly JobDemand[], { ranks, max_ranks, quotas 
     const more = Math.max(most - ((job.need + most) % job.multiple), Math.min(job.held - job.need, left), 0);
     grant(job, more);
   }
-  return { ranks: ranks - left, admitted, refused };
+  return { ranks: ranks - left, admitted, unschedulable };
 }
 
 function byPriority(jobs: readonly JobDemand[]): JobDemand[] {
@@ -64,7 +64,7 @@ function refusalReason(
   left: number,
   max_ranks: number,
   room: number,
-): RefusedReason | null {
+): UnschedulableReason | null {
   if (need > max_ranks) return 'too_large';
   if (need > left) return 'capacity';
   return held === 0 && need > room ? 'quota' : null;

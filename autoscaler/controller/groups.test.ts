@@ -19,8 +19,8 @@ t.test('two machines of different numerics are not enough for a job of two ranks
   t.same(
     world.tick().actions,
     [
-      { kind: 'want', type: 'a', machines: 1 },
-      { kind: 'want', type: 'b', machines: 1 },
+      { kind: 'set_size', type: 'a', machines: 1 },
+      { kind: 'set_size', type: 'b', machines: 1 },
     ],
     'their numerics are not known yet',
   );

@@ -28,17 +28,17 @@ const stateOf = (before: MachineState | null, workers: WorkerView[], state: Part
   observed({ machines: [machine('a')], workers, state: { machines: before ? { a: before } : {}, ...state } })
     .machines[0]?.state;
 
-const MISSING: MachineState = { known: false, idle_since: null, missing: { since: NOW - 1000, strikes: 0 } };
+const MISSING: MachineState = { known: false, idle_since: null, missing: { since: NOW - 1000, timeouts: 0 } };
 const IDLE: MachineState = { known: true, idle_since: NOW - 7_000, missing: null };
 
 t.test('a machine without an agent counts as missing from now on', async (t) => {
-  t.same(stateOf(null, []), { known: false, idle_since: null, missing: { since: NOW, strikes: 0 } });
-  t.same(stateOf(IDLE, []), { known: true, idle_since: null, missing: { since: NOW, strikes: 0 } });
+  t.same(stateOf(null, []), { known: false, idle_since: null, missing: { since: NOW, timeouts: 0 } });
+  t.same(stateOf(IDLE, []), { known: true, idle_since: null, missing: { since: NOW, timeouts: 0 } });
   t.same(stateOf(MISSING, []), MISSING);
 });
 
 t.test('exceeding the grace period is a strike and restarts it', async (t) => {
-  const since = (ms: number, strikes = 0) => ({ ...MISSING, missing: { since: NOW - ms, strikes } });
+  const since = (ms: number, timeouts = 0) => ({ ...MISSING, missing: { since: NOW - ms, timeouts } });
   t.same(stateOf(since(59_999), []), since(59_999));
   t.same(stateOf(since(60_000), []), since(0, 1));
   t.same(stateOf(since(60_000, 1), []), since(0, 2));
@@ -54,18 +54,18 @@ t.test('a busy agent is neither idle nor missing, an idle one is idle from now o
 
 t.test('time without observations counts as neither idle nor missing', async (t) => {
   const gap = (ms: number) => ({ observed_at: NOW - ms });
-  const long = { ...MISSING, missing: { since: NOW - 3_600_000, strikes: 1 } };
+  const long = { ...MISSING, missing: { since: NOW - 3_600_000, timeouts: 1 } };
   for (const state of [gap(MAX_GAP_MS + 1), { observed_at: null }]) {
-    t.same(stateOf(long, [], state)?.missing, { since: NOW, strikes: 1 });
+    t.same(stateOf(long, [], state)?.missing, { since: NOW, timeouts: 1 });
     t.equal(stateOf(IDLE, [worker('a')], state)?.idle_since, NOW + LEASE_MS);
   }
-  t.same(stateOf(long, [], gap(MAX_GAP_MS))?.missing, { since: NOW, strikes: 2 });
+  t.same(stateOf(long, [], gap(MAX_GAP_MS))?.missing, { since: NOW, timeouts: 2 });
   t.equal(stateOf(IDLE, [worker('a')], gap(MAX_GAP_MS))?.idle_since, IDLE.idle_since);
 });
 
 t.test('leaving machines are ignored', async (t) => {
   const { machines, static_ranks } = observed({
-    machines: [machine('a', { leaving: true }), machine('b')],
+    machines: [machine('a', { terminating: true }), machine('b')],
     workers: [worker('a')],
   });
   t.same(

@@ -11,8 +11,8 @@ export const MAX_GAP_MS = 25_000;
 const LEASE_MS = 30_000;
 /** Time that a machine may be unlisted while its agent runs already. */
 const UNLISTED_GRACE_MS = 120_000;
-/** Strikes after which a machine is replaced. */
-export const STRIKES = 2;
+/** Timeouts of a missing agent after which a machine is replaced. */
+export const MAX_TIMEOUTS = 2;
 const MAX_PAUSE_MS = 3_600_000;
 const NEW_TYPE: TypeState = { owed: null, failures: 0, paused_until: 0 };
 
@@ -54,7 +54,7 @@ export function observe(
   );
   const byMachine = workersByMachine(snapshot.workers);
   const machines = snapshot.machines
-    .filter(({ leaving }) => !leaving)
+    .filter(({ terminating }) => !terminating)
     .map((machine): KnownMachine => {
       const workers = byMachine.get(machine.id) ?? [];
       const before = stored.machines[machine.id];
@@ -101,9 +101,10 @@ function nextState(
   { now, gap, grace_ms }: Clock,
 ): MachineState {
   if (workers.length === 0) {
-    const { since, strikes } = before?.missing ?? { since: now, strikes: 0 };
+    const { since, timeouts } = before?.missing ?? { since: now, timeouts: 0 };
     const from = gap ? now : since;
-    const missing = now - from >= grace_ms ? { since: now, strikes: strikes + 1 } : { since: from, strikes };
+    const missing =
+      now - from >= grace_ms ? { since: now, timeouts: timeouts + 1 } : { since: from, timeouts };
     return { known: before?.known ?? false, idle_since: null, missing };
   }
   if (workers.some(({ busy }) => busy)) return { known: true, idle_since: null, missing: null };

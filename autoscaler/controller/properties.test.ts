@@ -51,7 +51,7 @@ const snapshots: fc.Arbitrary<PoolSnapshot> = fc
     machines: fc.array(
       fc.record({
         type: fc.constantFrom('a', 'b'),
-        leaving: fc.boolean(),
+        terminating: fc.boolean(),
         agent: fc.constantFrom(null, 'idle', 'busy', 'draining', 'retiring', 'drained', 'restarted'),
       }),
       { maxLength: 20 },
@@ -63,7 +63,7 @@ const snapshots: fc.Arbitrary<PoolSnapshot> = fc
     ...rest,
     scheduling: snapshotOf({}),
     jobs: jobs.map((fields, index) => jobOf(`job-${index}`, fields)),
-    machines: machines.map(({ type, leaving }, index) => ({ id: `i-${index}`, type, leaving })),
+    machines: machines.map(({ type, terminating }, index) => ({ id: `i-${index}`, type, terminating })),
     drained: machines.flatMap(({ agent }, index) =>
       agent === 'drained' || agent === 'restarted' ? [`i-${index}`] : [],
     ),
@@ -93,7 +93,7 @@ const states = fc
     const since = (index: number) => NOW - 1000 * (ages[index] ?? 0);
     const machines = snapshot.machines.map(({ id }, index) => {
       const known = snapshot.workers.some(({ machine }) => machine === id);
-      const missing = known ? null : { since: since(index), strikes: (ages[index] ?? 0) % 3 };
+      const missing = known ? null : { since: since(index), timeouts: (ages[index] ?? 0) % 3 };
       return [id, { known, idle_since: known ? since(index) : null, missing }] as const;
     });
     const spent = { day: '2026-11-22', amount: (ages[0] ?? 0) / 2 };
@@ -121,7 +121,7 @@ const situations = fc
   .map(([policy, [snapshot, state]]) => frozen({ policy, snapshot, state }));
 
 const staying = ({ machines }: PoolSnapshot, name: string, retired: ReadonlySet<string>) =>
-  machines.filter(({ id, type, leaving }) => type === name && !leaving && !retired.has(id)).length;
+  machines.filter(({ id, type, terminating }) => type === name && !terminating && !retired.has(id)).length;
 
 /** Checks that no busy machine is retired. */
 function checkRetired({ workers }: PoolSnapshot, retired: ReadonlySet<string>): void {
@@ -156,11 +156,11 @@ t.test('the invariants hold in any situation', async () => {
       checkRetired(snapshot, retired);
       const exhausted = policy.budget_per_day !== undefined && after.spent.amount >= policy.budget_per_day;
       for (const action of actions) {
-        const type = policy.types.find(({ name }) => action.kind === 'want' && name === action.type);
-        if (type && action.kind === 'want')
+        const type = policy.types.find(({ name }) => action.kind === 'set_size' && name === action.type);
+        if (type && action.kind === 'set_size')
           checkWanted(snapshot, type, { retired, exhausted, wanted: action.machines });
       }
-      if (!(report.wanted_ranks >= 0)) throw new Error('not a number');
+      if (!(report.desired_ranks >= 0)) throw new Error('not a number');
     }),
     RUNS,
   );
@@ -209,8 +209,8 @@ t.test('every situation becomes stable with what the jobs want, and without jobs
         world.jobs = list.map((fields, index) => jobOf(`job-${index}`, { ...fields, held: 0 }));
         world.ticks(120);
         const { report } = world.tick();
-        if (report.ranks < report.wanted_ranks)
-          throw new Error(`${report.ranks} ranks of ${report.wanted_ranks}`);
+        if (report.provisioned_ranks < report.desired_ranks)
+          throw new Error(`${report.provisioned_ranks} ranks of ${report.desired_ranks}`);
         const rest = world.ticks(200).actions;
         if (rest.length > 0) throw new Error(`not stable: ${JSON.stringify(rest)}`);
         if (world.retired.some(({ busy }) => busy)) throw new Error('a busy machine was retired');

@@ -41,7 +41,7 @@ export interface Machine {
   /** Name of its type. */
   type: string;
   /** True while it is being ended, by any client. It provides no ranks. */
-  leaving: boolean;
+  terminating: boolean;
 }
 
 /** State of one pool at one moment. */
@@ -77,7 +77,7 @@ export interface MachineState {
    * Start of the time without an agent, and how often it exceeded the grace period; null while its agent is
    * live.
    */
-  missing: { since: number; strikes: number } | null;
+  missing: { since: number; timeouts: number } | null;
 }
 
 /** Stored state of a machine type. */
@@ -115,32 +115,34 @@ export type RetireReason = 'idle' | 'never_registered' | 'agent_lost' | 'drained
 
 export type Action =
   /** Sets the number of machines of a type; never ends one. */
-  | { kind: 'want'; type: string; machines: number }
+  | { kind: 'set_size'; type: string; machines: number }
   /** Moves the jobs of one machine to others, if they still fit; afterwards it is retired. */
   | { kind: 'vacate'; machine: string }
   /** Ends one machine unless it is in use by then, and decrements the size of its type. */
   | { kind: 'retire'; machine: string; reason: RetireReason };
 
-export type RefusedReason = 'too_large' | 'quota' | 'capacity';
+export type UnschedulableReason = 'too_large' | 'quota' | 'capacity';
 
 /** Inputs and results of a decision, for operators and metrics. */
 export interface PoolReport {
   /** Ranks that jobs should have within the limits of machines, quotas and budget. */
-  wanted_ranks: number;
+  desired_ranks: number;
   /** Ranks that jobs hold. */
   running_ranks: number;
   /** Ranks that machines have or will have. */
-  ranks: number;
-  /** Jobs without ranks, by reason. */
-  refused: Record<RefusedReason, number>;
-  /** By type: machines with an agent, without one, requested, and leaving. */
-  machines: Record<string, { up: number; starting: number; requested: number; leaving: number }>;
+  provisioned_ranks: number;
+  /** Waiting jobs for which no machines are requested, by reason. */
+  unschedulable: Record<UnschedulableReason, number>;
+  /** By type: machines with an agent, without one, requested, and terminating. */
+  machines: Record<string, { running: number; starting: number; requested: number; terminating: number }>;
   idle_machines: number;
   /** Agents that do not report their machine. While there are any, no machine counts as missing its agent. */
-  anonymous_agents: number;
-  spent: number;
+  unidentified_agents: number;
+  /** Cost of machines since midnight, UTC. */
+  daily_cost: number;
   budget_exhausted: boolean;
-  strikes: number;
+  /** How often the machines without an agent exceeded the grace period. */
+  missing_agent_timeouts: number;
 }
 
 export interface Decision {

@@ -19,7 +19,7 @@ export const IDLE_S = 120;
 export const machine = (id: string, fields: Partial<Machine> = {}): Machine => ({
   id,
   type: 'm',
-  leaving: false,
+  terminating: false,
   ...fields,
 });
 export const worker = (on: string | null, fields: Partial<WorkerView> = {}): WorkerView => ({
@@ -38,10 +38,10 @@ export const idleFor = (seconds: number): MachineState => ({
   idle_since: NOW - seconds * SECOND_MS,
   missing: null,
 });
-export const missing = (strikes: number, known = false): MachineState => ({
+export const missing = (timeouts: number, known = false): MachineState => ({
   known,
   idle_since: null,
-  missing: { since: NOW, strikes },
+  missing: { since: NOW, timeouts },
 });
 export const paused = (until: number, fields: Partial<TypeState> = {}): TypeState => ({
   owed: null,
@@ -80,7 +80,7 @@ export const poolWith = (fields: Partial<PoolSnapshot>): PoolSnapshot => ({
 export function decided({ policy = {}, snapshot = {}, state = {} }: Scene) {
   const machines = snapshot.machines ?? [];
   const wanted: Record<string, number> = {};
-  for (const { type, leaving } of machines) if (!leaving) wanted[type] = (wanted[type] ?? 0) + 1;
+  for (const { type, terminating } of machines) if (!terminating) wanted[type] = (wanted[type] ?? 0) + 1;
   return decide(
     policyOf({ idle_seconds: IDLE_S, ...policy }),
     poolWith({ wanted, ...snapshot }),
@@ -90,4 +90,4 @@ export function decided({ policy = {}, snapshot = {}, state = {} }: Scene) {
 }
 
 export const retire = (id: string, reason: string) => ({ kind: 'retire', machine: id, reason });
-export const wants = (type: string, machines: number) => ({ kind: 'want', type, machines });
+export const wants = (type: string, machines: number) => ({ kind: 'set_size', type, machines });

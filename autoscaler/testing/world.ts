@@ -56,7 +56,7 @@ export class World {
 
   snapshot(): PoolSnapshot {
     const { jobs, backgroundTasks, quotas, drained, wanted } = this;
-    const machines = this.machines.map(({ id, type, leaving }) => ({ id, type, leaving }));
+    const machines = this.machines.map(({ id, type, terminating }) => ({ id, type, terminating }));
     const workers = this.machines.flatMap(({ worker }) =>
       worker ? { ...worker, free: worker.draining ? 0 : worker.free } : [],
     );
@@ -70,7 +70,7 @@ export class World {
     // As stored in Redis.
     this.state = JSON.parse(JSON.stringify(decision.state));
     for (const action of decision.actions) {
-      if (action.kind === 'want') this.wanted[action.type] = action.machines;
+      if (action.kind === 'set_size') this.wanted[action.type] = action.machines;
       else if (action.kind === 'retire') this.retire(action.machine, action.reason);
     }
     this.pass(ms);
@@ -105,14 +105,14 @@ export class World {
 
   private pass(ms: number): void {
     this.now += ms;
-    this.machines = this.machines.filter(({ leaving }) => !leaving);
+    this.machines = this.machines.filter(({ terminating }) => !terminating);
     for (const { name, slots } of this.policy.types) {
       const there = () => this.machines.filter(({ type }) => type === name).length;
       const most = Math.min(this.wanted[name] ?? 0, this.stock[name] ?? Number.POSITIVE_INFINITY);
       while (there() < most) {
         this.count += 1;
         const id = `${name}-${this.count}`;
-        this.machines.push({ id, type: name, leaving: false, appeared_at: this.now, worker: null });
+        this.machines.push({ id, type: name, terminating: false, appeared_at: this.now, worker: null });
       }
       for (const machine of this.machines.filter(({ type, worker }) => type === name && !worker)) {
         if (this.boot_ms === null || this.now - machine.appeared_at < this.boot_ms) continue;
@@ -135,8 +135,8 @@ export class World {
     const machine = this.machines.find((candidate) => candidate.id === id);
     if (!machine) throw new Error(`${id} does not exist`);
     this.retired.push({ machine: id, reason, busy: machine.worker?.busy ?? false });
-    if (!machine.leaving) this.wanted[machine.type] = (this.wanted[machine.type] ?? 0) - 1;
-    machine.leaving = true;
+    if (!machine.terminating) this.wanted[machine.type] = (this.wanted[machine.type] ?? 0) - 1;
+    machine.terminating = true;
     machine.worker = null;
   }
 }

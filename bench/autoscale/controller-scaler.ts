@@ -50,7 +50,7 @@ export class ControllerScaler implements Scaler {
     );
     this.state = state;
     for (const action of actions) {
-      if (action.kind === 'want') {
+      if (action.kind === 'set_size') {
         fleet.wanted = action.machines;
         continue;
       }
@@ -96,7 +96,7 @@ function snapshotOf(fleet: Fleet, foresight_seconds: number): PoolSnapshot {
     machines: fleet.machines.map((machine) => ({
       id: machine.id,
       type: TYPE,
-      leaving: fleet.isLeaving(machine),
+      terminating: fleet.isLeaving(machine),
     })),
     wanted: { [TYPE]: fleet.wanted },
     drained: [],

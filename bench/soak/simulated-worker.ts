@@ -122,7 +122,7 @@ export class SimulatedWorker {
     await emit('training.started', {
       step: 0,
       world_size: 1,
-      places: [{ worker_id: this.options.id, slots: 1 }],
+      placements: [{ worker_id: this.options.id, slots: 1 }],
     });
     await emit('ranks.memory', { world_size: 1, by_rank: [{ rank: 0, host_bytes: 1e9 }] });
     const lines = Array.from({ length: LOG_LINES }, (_, i) =>

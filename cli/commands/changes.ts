@@ -50,7 +50,7 @@ export function addChangeCommands(program: Command, run: Run): void {
     run(async (context, id: string) => {
       const attempts: Attempt[] = [];
       for await (const attempt of context.client.jobs.attempts(id)) attempts.push(attempt);
-      const head = ['ATTEMPT', 'EPOCH', 'RANKS', 'OUTCOME', 'REASON', 'BLAME', 'STARTED', 'WORKERS'];
+      const head = ['ATTEMPT', 'EPOCH', 'RANKS', 'OUTCOME', 'REASON', 'ROOT CAUSE', 'STARTED', 'WORKERS'];
       context.show(attempts, () => table(head, attempts.map(row), 'no attempt has started yet'));
     }),
   );
@@ -90,15 +90,27 @@ function describe({ id, state, spec, labels }: Job): string {
   ].join('  ');
 }
 
-function row({ attempt, epoch, world_size, outcome, reason, blame, started_at, workers }: Attempt): string[] {
-  const who = blame === null ? '' : `${blame.code}${blame.rank === null ? '' : ` (rank ${blame.rank})`}`;
+function row({
+  attempt,
+  epoch,
+  world_size,
+  outcome,
+  reason,
+  root_cause,
+  started_at,
+  workers,
+}: Attempt): string[] {
+  const cause =
+    root_cause === null
+      ? ''
+      : `${root_cause.code}${root_cause.rank === null ? '' : ` (rank ${root_cause.rank})`}`;
   return [
     String(attempt),
     String(epoch),
     world_size === null ? '–' : String(world_size),
     outcome,
     reason ?? '',
-    who,
+    cause,
     age(started_at),
     workers.join(' '),
   ];

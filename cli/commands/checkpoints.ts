@@ -37,7 +37,7 @@ export function addCheckpointCommands(program: Command, run: Run): void {
     .command('pin')
     .summary('keep a checkpoint from the retention rule')
     .addArgument(new NamedArgument('checkpoint'))
-    .option('--off', 'no longer')
+    .option('--off', 'unpin it')
     .action(
       run(async (context, id: string, { off }: { off?: boolean }) => {
         const checkpoint = await context.client.checkpoints.pin(id, off !== true);

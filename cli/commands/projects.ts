@@ -56,12 +56,12 @@ async function whoami(context: Context): Promise<void> {
 
 async function list(context: Context): Promise<void> {
   const found = await context.client.projects.list();
-  const of = (used: string, max: string | null) => (max === null ? used : `${used} of ${max}`);
-  const rows = found.map(({ name, quota, use }) => [
+  const of = (count: string, max: string | null) => (max === null ? count : `${count} of ${max}`);
+  const rows = found.map(({ name, quota, used }) => [
     name,
-    of(String(use.jobs), quota.max_jobs === null ? null : String(quota.max_jobs)),
-    of(String(use.ranks), quota.max_ranks === null ? null : String(quota.max_ranks)),
-    of(bytes(use.storage_bytes), quota.max_storage_bytes === null ? null : bytes(quota.max_storage_bytes)),
+    of(String(used.jobs), quota.max_jobs === null ? null : String(quota.max_jobs)),
+    of(String(used.ranks), quota.max_ranks === null ? null : String(quota.max_ranks)),
+    of(bytes(used.storage_bytes), quota.max_storage_bytes === null ? null : bytes(quota.max_storage_bytes)),
   ]);
   context.show(found, () => table(['PROJECT', 'JOBS', 'RANKS', 'STORAGE'], rows, 'no projects'));
 }

@@ -15,7 +15,7 @@ export function addWebhookCommands(program: Command, run: Run): void {
     .argument('<url>', 'https://…')
     .option('--events <types...>', 'only these events, e.g. job.state or checkpoint.*')
     .option('--named', 'only events of jobs that list the webhook in notify.webhooks')
-    .option('--description <text>', 'for people')
+    .option('--description <text>', 'a description for display')
     .action(run(addWebhook));
   webhooks
     .command('rotate')

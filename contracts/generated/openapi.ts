@@ -13,22 +13,23 @@ export interface paths {
         };
         /**
          * List jobs, newest first
-         * @description One page of jobs, newest first; with filters only those that pass all of them. One request looks at no more than 1,000 jobs:
-         *     where few of many pass, a page has fewer than `limit`, or none, and a `next_cursor` that goes on behind them.
+         * @description One page of jobs, newest first; with filters only jobs that match all of them. A request examines at most 1,000
+         *     jobs: when few of them match, a page has fewer than `limit` jobs, or none, and a `next_cursor` to continue.
          */
         get: operations["listJobs"];
         put?: never;
         /**
          * Create a job
-         * @description Checks the whole document, fills every default and queues the job. The reply's `spec` is the resolved document:
-         *     training is a function of it alone.
+         * @description Validates the document, fills in every default and queues the job. `spec` in the response is the resolved
+         *     document; the training depends on nothing else.
          *
-         *     `201` is sent only when the record is durable; neither a crash nor a repeated request can lose or double the job.
+         *     The server sends `201` only when the record is durable; neither a crash nor a repeated request can lose or
+         *     duplicate the job.
          *
-         *     With an `s3://` URI as `data.uri`, `data.tokenizer` or in `model.init_from` the answer comes once the content was copied and
-         *     checked, which may take minutes; a client that went away meanwhile sends the same request again, and waits for the same copy.
-         *     Nothing is copied for a document that has errors, a dry run, or a repeated request. What was copied stays, as a dataset or a
-         *     model, if the job is refused after all: the next request uses it.
+         *     With an `s3://` URI in `data.uri`, `data.tokenizer` or `model.init_from` the server responds once it has copied
+         *     and checked the content, which may take minutes; a client that disconnects meanwhile repeats the same request and
+         *     waits for the same copy. The server copies nothing for an invalid document, a dry run or a repeated request. If
+         *     the job is refused after the copy, the copy stays as a dataset or a model, and the next request uses it.
          */
         post: operations["createJob"];
         delete?: never;
@@ -47,12 +48,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Memory that a job needs
-         * @description Bytes that one rank of a job keeps, by part, for each number of ranks that it may run on. The document is checked as
-         *     `createJob` checks it, but its dataset, its checkpoint and the model of its tokenizer need not exist (a model that it begins with must); nothing is recorded or allocated.
+         * Estimate the memory of a job
+         * @description Bytes that one rank of a job allocates, by part, for each number of ranks that the job may use. The document is
+         *     validated as in `createJob`, but its dataset, its checkpoint and the model of its tokenizer need not exist; the
+         *     model that it begins with must exist. Nothing is recorded or allocated.
          *
-         *     The numbers are those of a worker that computes on a CPU, from its first step on. Not counted: the program itself,
-         *     the data, and the copies of the state that travel while a checkpoint is saved (up to twice `master` + `moments`).
+         *     The numbers apply to a worker that computes on a CPU, from its first step on. They exclude the program itself, the
+         *     data, and the copies of the state that exist while a checkpoint is saved (up to twice `master` + `moments`).
          */
         post: operations["estimateMemory"];
         delete?: never;
@@ -73,40 +75,42 @@ export interface paths {
         };
         /**
          * Read a job
-         * @description The job as it is now. With `If-None-Match`, an unchanged job answers `304` without a body.
+         * @description The current job. With `If-None-Match`, an unchanged job returns `304` without a body.
          *
-         *     With `wait` the answer comes once the job's `state_version` is another than `since_version` (without it: than now), or
-         *     when the time is over, with the job as it then is. Progress wakes nobody: for that there is the stream.
+         *     With `wait` the server responds once the job's `state_version` differs from `since_version` (without it: from the
+         *     current one), or after `wait` seconds with the job as it is then. Progress alone does not end the wait; the stream
+         *     reports it.
          */
         get: operations["getJob"];
         put?: never;
         post?: never;
         /**
-         * Delete a job that has ended
-         * @description Takes the job, its events, metrics and logs away for good; `recover` does not bring it back. With `artifacts=true` its
-         *     checkpoints and exports go as well; else their files stay in the object store, but are no longer known to the API. A
-         *     job whose checkpoint is being read by another job or an export (`checkpoint_held`), or, with `artifacts=true`, has a
-         *     pinned one (`checkpoint_pinned`), is not deleted. What was begun is finished even if the server is killed meanwhile.
+         * Delete a finished job
+         * @description Removes the job, its events, metrics and logs permanently; `recover` does not restore it. With `artifacts=true`
+         *     its checkpoints and exports are removed as well; otherwise their files stay in the object store, but the API no
+         *     longer lists them. The request is refused while another job or an export reads a checkpoint of the job
+         *     (`checkpoint_held`), and with `artifacts=true` if it has a pinned checkpoint (`checkpoint_pinned`). A deletion
+         *     that has begun is completed even if the server is killed.
          */
         delete: operations["deleteJob"];
         options?: never;
         head?: never;
         /**
          * Change a job's priority, labels, ranks, limits or overrides
-         * @description A JSON merge patch (RFC 7396): fields that are absent stay, `null` takes a label or a limit away. Everything else of a
-         *     job's document is part of its arithmetic, and never changes.
+         * @description A JSON merge patch (RFC 7396): absent fields stay, `null` removes a label or a limit. All other fields of a job's
+         *     document determine its arithmetic and cannot change.
          *
-         *     `train.overrides` replaces the list of the document, so that the learning rate or the loss scale changes from a step
-         *     that is still to come. Entries below the steps that are done (`progress.step`) stay as they are, else the request is
-         *     refused with `override_step_done`. Ranks that compute stop at their next step boundary, save and go on with the new
-         *     document. Should they have passed a step that it names by then, the change counts from that boundary on, the list of
-         *     the document says so, and so does the event `overrides.moved`: the document is always what the job is trained with,
-         *     and another job with it has the same bits.
+         *     `train.overrides` replaces the document's list, so that the learning rate or the loss scale changes at a future
+         *     step. Entries below the completed steps (`progress.step`) must stay as they are, otherwise the request is refused
+         *     with `override_step_completed`. Running ranks stop at their next step boundary, save, and continue with the new
+         *     document. If they have passed a step of the list by then, the change applies from that boundary on, the document's
+         *     list states that step, and the event `overrides.moved` reports it: the document always describes the actual
+         *     training, and another job with it has the same bits.
          *
-         *     `labels` may change in every state, the others until the job has ended. Priority and limits count at once. The range of
-         *     ranks counts from the next generation of ranks on: a job that runs goes on with a number of ranks in it from its next
-         *     step boundary (more ranks: from when there are slots for them), and its result stays the same, bit for bit. A new
-         *     `preferred` is the number that the job asks for from now on, as `resize` would set it.
+         *     `labels` may change in every state, the other fields until the job has ended. Priority and limits apply at once.
+         *     The range of ranks applies from the next generation of ranks on: a running job continues on a number of ranks
+         *     within it from its next step boundary (to grow: once slots are free), and its result stays the same, bit for bit.
+         *     A new `preferred` is the number of ranks that the job requests from now on, as with `resize`.
          */
         patch: operations["updateJob"];
         trace?: never;
@@ -125,8 +129,8 @@ export interface paths {
         put?: never;
         /**
          * Cancel a job
-         * @description Asks the job to stop for good. A queued or paused job is cancelled at once; a running one stops at its next step
-         *     boundary. Its committed checkpoints stay. Asking again changes nothing.
+         * @description Requests that the job stops permanently. A queued or paused job is cancelled at once; a running job stops at its
+         *     next step boundary. Its committed checkpoints stay. A repeated request changes nothing.
          */
         post: operations["cancelJob"];
         delete?: never;
@@ -149,8 +153,8 @@ export interface paths {
         put?: never;
         /**
          * Pause a job
-         * @description Asks the job to save a checkpoint and give its ranks back. All ranks stop at the same step boundary. A queued job
-         *     is paused at once. Asking again changes nothing.
+         * @description Requests that the job saves a checkpoint and releases its ranks. All ranks stop at the same step boundary. A
+         *     queued job is paused at once. A repeated request changes nothing.
          */
         post: operations["pauseJob"];
         delete?: never;
@@ -173,8 +177,8 @@ export interface paths {
         put?: never;
         /**
          * Resume a paused job, on any number of ranks
-         * @description Queues a paused job again from its newest committed checkpoint. `ranks` may differ from the number that it ran on
-         *     before, within the job's `resources.ranks`: the result stays the same, bit for bit.
+         * @description Queues a paused job again from its newest committed checkpoint. `ranks` may differ from the previous number,
+         *     within the job's `resources.ranks`: the result is the same, bit for bit.
          */
         post: operations["resumeJob"];
         delete?: never;
@@ -196,10 +200,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Save a checkpoint now and train on
-         * @description Asks the worker that runs the job for a checkpoint at the next step boundary. The result of the training stays the
-         *     same, bit for bit. The event `checkpoint.committed` tells when it is there; requests made meanwhile are answered by
-         *     the same one.
+         * Save a checkpoint and continue training
+         * @description Requests a checkpoint at the next step boundary of the running job. The result of the training stays the same, bit
+         *     for bit. The event `checkpoint.committed` reports the checkpoint; requests made before it share this checkpoint.
          */
         post: operations["checkpointJob"];
         delete?: never;
@@ -221,10 +224,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Go on from a checkpoint as a new job
-         * @description Makes a job with the document of this one, changed by `overrides` (a JSON merge patch: null takes a field away), that
-         *     goes on where the checkpoint was: step, optimizer, loss scaler, order of the data. Without overrides that matter it
-         *     ends with the same bits.
+         * Start a new job from a checkpoint
+         * @description Creates a job from this job's document, changed by `overrides` (a JSON merge patch: null removes a field). The new
+         *     job continues from the checkpoint: step, optimizer, loss scaler, order of the data. Without overrides that affect
+         *     the training it ends with the same bits.
          */
         post: operations["forkJob"];
         delete?: never;
@@ -246,9 +249,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Change the number of ranks, also while the job runs
-         * @description A running job saves at its next step boundary and goes on with `ranks` ranks; when they are more than before, as soon as
-         *     the pool has slots for them. A job that waits or is paused starts with them. The result stays the same, bit for bit.
+         * Change the number of ranks of a job, also while it is running
+         * @description A running job saves at its next step boundary and continues on `ranks` ranks; to grow it waits until the pool has
+         *     free slots. A waiting or paused job starts with that number. The result stays the same, bit for bit.
          */
         post: operations["resizeJob"];
         delete?: never;
@@ -270,9 +273,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Queue a failed job again
-         * @description Queues a job that has failed as its next attempt, from its newest checkpoint, with a fresh error budget and its whole
-         *     limits again. What it reads must still be there (`dataset_not_found`, `model_not_found`, `checkpoint_not_found`).
+         * Retry a failed job
+         * @description Queues the next attempt of a failed job from its newest checkpoint, with a fresh error budget and fresh limits.
+         *     The job's inputs must still exist (`dataset_not_found`, `model_not_found`, `checkpoint_not_found`).
          */
         post: operations["retryJob"];
         delete?: never;
@@ -292,9 +295,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Attempts of a job, newest first
-         * @description Every time that a worker took the job: which workers, how many ranks, how it ended and who was to blame. The newest 1,000
-         *     are kept; after a loss of Redis the list begins anew.
+         * List the attempts of a job, newest first
+         * @description One item for each time that a worker claimed the job: its workers, ranks, outcome and root cause. The newest 1,000
+         *     items are kept; after a loss of Redis the list starts empty.
          */
         get: operations["listJobAttempts"];
         put?: never;
@@ -316,9 +319,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Events of a job, oldest first
-         * @description What happened to the job. Events, metrics and log lines share one increasing sequence `seq`, so `seq` has gaps within each
-         *     kind. `after` takes the `position` of the last item that was seen, which also serves to poll for new ones.
+         * List the events of a job, oldest first
+         * @description Events, metrics and log lines share one increasing sequence `seq`, so `seq` has gaps within each kind. `after`
+         *     takes the `position` of the last received item, also to poll for new items.
          */
         get: operations["listJobEvents"];
         put?: never;
@@ -340,14 +343,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Step metrics of a job, oldest first
+         * List the step metrics of a job, oldest first
          * @description One item for each optimizer step. After a recovery a step may appear again, with the epoch of the attempt that
          *     repeated it.
          *
-         *     With `max_points` the answer is one page of at most so many items, chosen to draw a curve from: the first and the last
-         *     item of the range, and of each stretch of steps between them the ones with the smallest and the greatest value of every
-         *     metric in `names`. Each item is one that was measured, never an average; of a step that appears more than once the
-         *     newest is taken. `after` and `limit` have no meaning then.
+         *     With `max_points` the response is one page of at most that many items, selected for a plot: the first and the last
+         *     item of the range, and, for each interval of steps between them, the items with the minimum and the maximum of
+         *     every metric in `names`. Every item is a measurement, never an average; of a step that appears more than once the
+         *     newest item is used. `after` and `limit` are ignored then.
          */
         get: operations["listJobMetrics"];
         put?: never;
@@ -369,15 +372,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lines that the ranks of a job wrote, oldest first
-         * @description What the rank processes wrote to their standard output and error, on whichever machine they ran, and what their workers
-         *     have to say about them: starts, ends, retries. The newest 10,000 lines of a job are kept, about, also after it has ended; a
-         *     line is cut at 2,000 characters. A rank may write 20 lines a second, and 200 at once; an entry says how many more were
-         *     dropped. Escape sequences are taken out, other control characters are replaced by U+FFFD, and what looks like a credential
-         *     by `[redacted]`.
+         * List the log lines of a job, oldest first
+         * @description Lines that the rank processes wrote to standard output and standard error, on all machines, and messages of their
+         *     workers about them: starts, ends, retries. About the newest 10,000 lines of a job are kept, also after it has
+         *     ended; a line is truncated at 2,000 characters. A rank may write 20 lines per second with bursts of 200; an entry
+         *     states how many further lines were dropped. Escape sequences are removed, other control characters are replaced by
+         *     U+FFFD, and apparent credentials by `[redacted]`.
          *
-         *     Lines share the sequence `seq` with events and metrics. `after` takes the `position` of the last item that was seen, which
-         *     also serves to poll for new ones.
+         *     Lines share the sequence `seq` with events and metrics. `after` takes the `position` of the last received item,
+         *     also to poll for new items.
          */
         get: operations["listJobLogs"];
         put?: never;
@@ -399,15 +402,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Events, metrics and log lines as they happen
-         * @description Server-sent events. Each message has the item's `position` as its `id`, `event` = `event`, `metric` or `log`, and the item as JSON in `data`.
-         *     A comment line is sent as a heartbeat while nothing happens. After the last item of a job in a final state comes
-         *     one message `event: end` with `{"state": …}`, and the stream closes; a client should not connect again after it.
+         * Stream the events, metrics and log lines of a job
+         * @description Server-sent events. Each message has the item's `position` as its `id`, `event` = `event`, `metric` or `log`, and
+         *     the item as JSON in `data`. While nothing happens, the server sends a comment line as a heartbeat. After the last
+         *     item of a job in a final state the server sends a message `event: end` with `{"state": …}` and closes the stream;
+         *     the client should not reconnect after it.
          *
-         *     A client that sends the last `id` as `Last-Event-ID` gets everything after it, without a gap and without a
-         *     repetition; the `position` of the last item of a list does, too. Without the header the stream begins with the job's first
-         *     item. When what happened to the job was lost with Redis since, a message `event: reset` with an empty `id` comes first:
-         *     everything that is known now follows, and `seq` counts from 1 again.
+         *     A client that sends the last `id` as `Last-Event-ID` receives all items after it, without gaps and repetitions;
+         *     the `position` of the last item of a list works as well. Without the header the stream begins with the job's first
+         *     item. When Redis has lost the job's items since, the server first sends a message `event: reset` with an empty
+         *     `id`; all items that still exist follow, and `seq` counts from 1 again.
          */
         get: operations["streamJob"];
         put?: never;
@@ -429,8 +433,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Committed checkpoints of a job, newest first
-         * @description One page of the checkpoints that are committed and not yet removed by the retention rule, the one of the highest step first.
+         * List the committed checkpoints of a job, newest first
+         * @description One page of the job's committed checkpoints that the retention rule has not removed, highest step first.
          */
         get: operations["listJobCheckpoints"];
         put?: never;
@@ -449,8 +453,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Committed checkpoints of all jobs, newest first
-         * @description One page of the checkpoints of the project's jobs that are committed and not removed, the last one first.
+         * List the committed checkpoints of all jobs, newest first
+         * @description One page of the committed checkpoints of the project's jobs that have not been removed, newest first.
          */
         get: operations["listCheckpoints"];
         put?: never;
@@ -466,29 +470,30 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint. */
+                /** @description Identifier of the checkpoint. */
                 checkpoint_id: components["parameters"]["CheckpointId"];
             };
             cookie?: never;
         };
         /**
-         * One checkpoint
-         * @description A committed checkpoint that was not removed.
+         * Read a checkpoint
+         * @description A committed checkpoint that has not been removed.
          */
         get: operations["getCheckpoint"];
         put?: never;
         post?: never;
         /**
          * Delete a checkpoint
-         * @description Its record and its objects. A pinned one is refused, and so is the newest of a job that has not ended: the job would
-         *     go on from it. A job that begins with it and has not saved one of its own fails.
+         * @description Deletes the checkpoint's record and its objects. Deletion of a pinned checkpoint is refused, and so is deletion of
+         *     the newest checkpoint of an unfinished job, because the job would resume from it. A job that begins with the
+         *     deleted checkpoint and has not saved one of its own fails.
          */
         delete: operations["deleteCheckpoint"];
         options?: never;
         head?: never;
         /**
-         * Pin a checkpoint, or no longer
-         * @description A pinned checkpoint is not removed by the retention rule and can't be deleted.
+         * Pin or unpin a checkpoint
+         * @description The retention rule does not remove a pinned checkpoint, and it cannot be deleted.
          */
         patch: operations["updateCheckpoint"];
         trace?: never;
@@ -498,7 +503,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint. */
+                /** @description Identifier of the checkpoint. */
                 checkpoint_id: components["parameters"]["CheckpointId"];
             };
             cookie?: never;
@@ -506,9 +511,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Read a checkpoint and compare every byte with its checksums
-         * @description The same as a load checks, without a job: the manifest, the lengths, SHA-256 and CRC-32C of every shard. Takes as long
-         *     as reading the checkpoint does.
+         * Verify every byte of a checkpoint
+         * @description Makes the same checks as loading the checkpoint, without a job: the manifest, and the lengths, SHA-256 and CRC-32C
+         *     of every shard. It takes as long as reading the checkpoint.
          */
         post: operations["verifyCheckpoint"];
         delete?: never;
@@ -522,7 +527,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint. */
+                /** @description Identifier of the checkpoint. */
                 checkpoint_id: components["parameters"]["CheckpointId"];
             };
             cookie?: never;
@@ -530,10 +535,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let a checkpoint's model go on with a text, or answer a chat
-         * @description A worker of the job's pool loads the weights and draws tokens, also while the job trains on. The same request gives
-         *     the same text on the same kind of processor. The prompt is read with the job's tokenizer; bytes that are not UTF-8
-         *     show as U+FFFD. Messages become a prompt by the job's chat template, and the text ends where the template ends an answer.
+         * Sample text from a checkpoint's model
+         * @description A worker of the job's pool loads the weights and samples tokens to continue a text or answer a chat, also while
+         *     the job is running. The same request returns the same text on the same kind of processor. The prompt is encoded
+         *     with the job's tokenizer; bytes that are not UTF-8 appear as U+FFFD. The job's chat template converts messages to
+         *     a prompt, and the text ends where the template ends an answer.
          */
         post: operations["sampleCheckpoint"];
         delete?: never;
@@ -547,7 +553,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint. */
+                /** @description Identifier of the checkpoint. */
                 checkpoint_id: components["schemas"]["CheckpointId"];
             };
             cookie?: never;
@@ -555,10 +561,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Write a checkpoint in another program's format
-         * @description A worker of the job's pool writes the files in the background, also while the job trains on. The same checkpoint gives the
-         *     same bytes. Asking again changes nothing while it is under way or done; one that failed is tried again. A checkpoint that
-         *     the job's retention rule removes meanwhile makes it fail.
+         * Export a checkpoint
+         * @description A worker of the job's pool writes the files in the background, also while the job is running. The same checkpoint
+         *     gives the same bytes. A repeated request changes nothing while the export is in progress or complete; it retries a
+         *     failed export. The export fails if the job's retention rule removes the checkpoint meanwhile.
          */
         post: operations["exportCheckpoint"];
         delete?: never;
@@ -572,14 +578,14 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint, which may have been removed since. */
+                /** @description Identifier of the checkpoint, which may have been removed since. */
                 checkpoint_id: components["schemas"]["CheckpointId"];
             };
             cookie?: never;
         };
         /**
-         * Exports of a checkpoint
-         * @description Those that are written, that are under way, and that failed lately.
+         * List the exports of a checkpoint
+         * @description Complete exports, exports in progress, and exports that failed recently.
          */
         get: operations["listCheckpointExports"];
         put?: never;
@@ -595,7 +601,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint; of an export, one that may have been removed since. */
+                /** @description Identifier of the checkpoint; for an export, the checkpoint may have been removed since. */
                 checkpoint_id: components["schemas"]["CheckpointId"];
             };
             cookie?: never;
@@ -603,14 +609,16 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Where the files of a checkpoint or of an export can be fetched
-         * @description Without `format` the files of the checkpoint itself, which any number of ranks can go on from; with it those of an export that
-         *     is written, the one at the end of a job as well. Of files in S3 the answer has presigned URLs, for these objects only and
-         *     until `expires_at` (or until the credentials of the server expire, if that is earlier). Of files in a directory, and with `via: api`, the URLs are paths of this API
-         *     (`GET /v1/checkpoints/{checkpoint_id}/file`) and need the API key. `zerofleet download` does all that.
+         * Get download URLs for the files of a checkpoint or an export
+         * @description Without `format` the response lists the files of the checkpoint, from which any number of ranks can resume; with
+         *     `format` it lists the files of a complete export, including the one at the end of a job. For files in S3 the
+         *     response has presigned URLs, valid only for these objects and until `expires_at` (or until the server's
+         *     credentials expire, if that is earlier). For files in a directory, and with `via: api`, the URLs are paths of this
+         *     API (`GET /v1/checkpoints/{checkpoint_id}/file`) and require the API key. `zerofleet download` does all of this.
          *
-         *     For `expires_seconds` the retention rule of a job that still trains leaves the checkpoint alone, with paths of this API for an
-         *     hour after each file as well. Pin what is to stay longer. Whoever deletes the checkpoint meanwhile ends the download.
+         *     For `expires_seconds` the retention rule of a running job does not remove the checkpoint; with paths of this API
+         *     it also waits for an hour after each file. Pin a checkpoint to keep it longer. Deletion of the checkpoint by a
+         *     user ends the download.
          */
         post: operations["createDownloadUrls"];
         delete?: never;
@@ -624,14 +632,15 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint; of an export, one that may have been removed since. */
+                /** @description Identifier of the checkpoint; for an export, the checkpoint may have been removed since. */
                 checkpoint_id: components["schemas"]["CheckpointId"];
             };
             cookie?: never;
         };
         /**
-         * One file of a checkpoint or of an export
-         * @description The bytes of a file that `download-urls` lists, all of them or those of one range, so that a download that was cut off goes on.
+         * Download a file of a checkpoint or an export
+         * @description The bytes of a file that `download-urls` lists, all of them or one range, so that a client can resume an
+         *     interrupted download.
          */
         get: operations["getCheckpointFile"];
         put?: never;
@@ -657,12 +666,12 @@ export interface paths {
         put?: never;
         /**
          * Upload a dataset
-         * @description The request body is the content itself; it is checked, counted and stored while it arrives, and never held whole in
-         *     memory. A bad line of `format=jsonl` is refused with its number (`dataset_bad_line`). The dataset exists once `201` is
-         *     sent. A refused or broken upload leaves nothing behind.
+         * @description The request body is the content. The server checks, counts and stores it while it arrives, and never holds all of
+         *     it in memory. An invalid line of `format=jsonl` is refused with its number (`dataset_line_invalid`). The dataset
+         *     exists once the server sends `201`. A refused or interrupted upload leaves nothing behind.
          *
-         *     With `uri` there is no body: the content is copied from that object, and checked alike. What becomes of the object later
-         *     changes no dataset, and so no result of a job.
+         *     With `uri` the request has no body: the server copies the content from that object and makes the same checks.
+         *     Later changes of the object change neither the dataset nor the result of any job.
          */
         post: operations["createDataset"];
         delete?: never;
@@ -683,21 +692,21 @@ export interface paths {
         };
         /**
          * Read a dataset's record
-         * @description Its name, size, digest and counts; the content itself is not sent.
+         * @description Name, size, digest and counts of the dataset, without its content.
          */
         get: operations["getDataset"];
         put?: never;
         post?: never;
         /**
          * Delete a dataset
-         * @description Deletes the record and the content. Refused while a job that is not in a final state trains on it.
+         * @description Deletes the record and the content. The request is refused while an unfinished job trains on the dataset.
          */
         delete: operations["deleteDataset"];
         options?: never;
         head?: never;
         /**
          * Change a dataset's name or description
-         * @description A JSON merge patch (RFC 7396): fields that are absent stay. The content never changes, and neither does what was found in it.
+         * @description A JSON merge patch (RFC 7396): absent fields stay. The content and its counts cannot change.
          */
         patch: operations["updateDataset"];
         trace?: never;
@@ -713,8 +722,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The content of a dataset
-         * @description The bytes of a dataset as they were uploaded, all of them or those of one range, so that a download that was cut off goes on.
+         * Download the content of a dataset
+         * @description The uploaded bytes of a dataset, all of them or one range, so that a client can resume an interrupted download.
          */
         get: operations["getDatasetContent"];
         put?: never;
@@ -735,10 +744,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Begin an upload that can be interrupted
-         * @description Announces a dataset that will be sent in parts of `part_bytes`, in any order and at once. What has arrived stays; after an
-         *     interruption `GET /v1/uploads/{upload_id}` tells which parts are missing. An upload to which nothing is sent for a day is removed.
-         *     Until it is complete, deleted or removed, it counts as storage of the project with all of its `bytes`.
+         * Begin a resumable upload
+         * @description Announces a dataset that the client sends in parts of `part_bytes`, in any order and concurrently. Received parts
+         *     stay; after an interruption `GET /v1/uploads/{upload_id}` lists the missing parts. An upload that receives nothing
+         *     for a day is removed. Until it is completed, deleted or removed, all of its `bytes` count as storage of the
+         *     project.
          */
         post: operations["createUpload"];
         delete?: never;
@@ -758,15 +768,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read which parts have arrived
-         * @description What was announced, and the numbers of the parts that are there whole.
+         * Read an upload
+         * @description The announced fields, and the numbers of the completely received parts.
          */
         get: operations["getUpload"];
         put?: never;
         post?: never;
         /**
-         * Give an upload up
-         * @description Removes the parts that have arrived. The dataset of one that was completed stays.
+         * Abort an upload
+         * @description Removes the received parts. The dataset of a completed upload stays.
          */
         delete: operations["deleteUpload"];
         options?: never;
@@ -787,10 +797,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Where parts can be sent
-         * @description Of a server that keeps its objects in S3 the answer has presigned URLs, each for a PUT of just this part with just its size, until
-         *     `expires_at` (or until the credentials of the server expire, if that is earlier): the content then passes by the API. Elsewhere, and
-         *     with `via: api`, the URLs are paths of this API and need the API key. What was sent either way is counted alike; completing checks all of it.
+         * Get upload URLs for parts
+         * @description If the server stores objects in S3, the response has presigned URLs, each for a PUT of exactly this part with
+         *     exactly its size, valid until `expires_at` (or until the server's credentials expire, if that is earlier): the
+         *     content then does not pass through the API. Otherwise, and with `via: api`, the URLs are paths of this API and
+         *     require the API key. Both kinds of parts count alike; completion checks all of them.
          */
         post: operations["createUploadUrls"];
         delete?: never;
@@ -806,16 +817,16 @@ export interface paths {
             path: {
                 /** @description Identifier of the upload. */
                 upload_id: components["parameters"]["UploadId"];
-                /** @description Which part, from 1 on. */
+                /** @description Number of the part, from 1. */
                 part_number: number;
             };
             cookie?: never;
         };
         get?: never;
         /**
-         * Send a part
-         * @description The body is the part itself: `part_bytes` bytes, the last part what is left. A part that is sent again replaces the one before; one
-         *     that arrives in part only is not kept.
+         * Upload a part
+         * @description The body is the part: `part_bytes` bytes, the last part the remainder. A part that is sent again replaces the
+         *     previous one; an incompletely received part is discarded.
          */
         put: operations["putUploadPart"];
         post?: never;
@@ -838,10 +849,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a dataset of the parts
-         * @description Reads all parts and checks them as `POST /v1/datasets` checks a body, and against the `digest` that was announced. Completing again,
-         *     as after a lost answer, answers with the same dataset; of several requests at once, while parts are being replaced, one decides which
-         *     parts it is made of, and its digest is of just these. After a refusal the parts are still there.
+         * Complete an upload
+         * @description Reads all parts, checks them as `POST /v1/datasets` checks a body, compares them with the announced `digest`, and
+         *     creates the dataset. A repeated request, for example after a lost response, returns the same dataset; with
+         *     concurrent requests while parts are replaced, one request determines the parts of the dataset, and the digest
+         *     matches exactly these. After a refusal the parts still exist.
          */
         post: operations["completeUpload"];
         delete?: never;
@@ -859,22 +871,24 @@ export interface paths {
         };
         /**
          * List models, newest first
-         * @description One page of uploaded models, newest first, with the presets and the families that can be trained.
+         * @description One page of uploaded models, newest first, with the presets and the supported model families.
          */
         get: operations["listModels"];
         put?: never;
         /**
          * Upload a Hugging Face model
-         * @description The request body is a tar archive of a model's folder, as `tar -ch -C folder .` makes it: `config.json`, the weights as
-         *     `model.safetensors` or as shards (`model-00001-of-00002.safetensors` …, with or without
-         *     `model.safetensors.index.json`), and the files of its tokenizer. Other files are left out and named in the reply.
+         * @description The request body is a tar archive of a model's folder, as `tar -ch -C folder .` writes it: `config.json`, the
+         *     weights as `model.safetensors` or as shards (`model-00001-of-00002.safetensors` …, with or without
+         *     `model.safetensors.index.json`), and the files of its tokenizer. Other files are ignored and listed in the
+         *     response.
          *
-         *     Everything is checked while it arrives: the archive, every safetensors header, and names, shapes and dtypes of the
-         *     tensors against the parameters that `config.json` asks for. The model exists once `201` is sent. A refused or broken
-         *     upload leaves nothing behind.
+         *     The server checks everything while it arrives: the archive, every safetensors header, and names, shapes and dtypes
+         *     of the tensors against the parameters that `config.json` requires. The model exists once the server sends `201`. A
+         *     refused or interrupted upload leaves nothing behind.
          *
-         *     With `uri` there is no body: the files are copied from that folder of a bucket, and checked alike. One that changes while it is
-         *     copied is refused; what becomes of the folder later changes no model. A DeepSpeed universal checkpoint needs an archive.
+         *     With `uri` the request has no body: the server copies the files from that folder of a bucket and makes the same
+         *     checks. A folder that changes while it is copied is refused; later changes of the folder change no model. A
+         *     DeepSpeed universal checkpoint must be uploaded as an archive.
          */
         post: operations["createModel"];
         delete?: never;
@@ -895,21 +909,21 @@ export interface paths {
         };
         /**
          * Read a model's record
-         * @description Its configuration and its files with their sizes and digests; the weights themselves are not sent.
+         * @description The model's configuration and its files with sizes and digests, without the weights.
          */
         get: operations["getModel"];
         put?: never;
         post?: never;
         /**
          * Delete a model
-         * @description Deletes the record and the files. Refused while a job that is not in a final state begins with it or uses its tokenizer.
+         * @description Deletes the record and the files. The request is refused while an unfinished job begins with the model or uses its tokenizer.
          */
         delete: operations["deleteModel"];
         options?: never;
         head?: never;
         /**
          * Change a model's name or description
-         * @description A JSON merge patch (RFC 7396): fields that are absent stay. The files never change, and neither does what was found in them.
+         * @description A JSON merge patch (RFC 7396): absent fields stay. The files and the results of their checks cannot change.
          */
         patch: operations["updateModel"];
         trace?: never;
@@ -922,8 +936,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the pools of workers
-         * @description Pools that have a worker that is alive, or a job, by name.
+         * List the pools
+         * @description Pools that have a live worker or a job, by name.
          */
         get: operations["listPools"];
         put?: never;
@@ -943,7 +957,7 @@ export interface paths {
         };
         /**
          * List the workers
-         * @description Workers that are alive, by pool and id.
+         * @description Live workers, by pool and id.
          */
         get: operations["listWorkers"];
         put?: never;
@@ -963,15 +977,15 @@ export interface paths {
         };
         /**
          * List API keys, newest first
-         * @description The keys of the project, expired ones as well, without their secrets. `project` names another one; that needs the scope
-         *     `operator`.
+         * @description The keys of the project without their secrets, including expired ones. `project` selects another project, which
+         *     requires the scope `operator`.
          */
         get: operations["listApiKeys"];
         put?: never;
         /**
-         * Make an API key
-         * @description Makes a key and answers its secret, this one time: the server stores only its SHA-256. Keys of other projects, and the scope
-         *     `operator`, can be given only by a key that has the scope `operator` itself.
+         * Create an API key
+         * @description Creates a key and returns its secret. The secret is not returned again: the server stores only its SHA-256. Only a
+         *     key with the scope `operator` can create keys of other projects and keys with the scope `operator`.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -991,7 +1005,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Look at an API key
+         * Read an API key
          * @description The key without its secret.
          */
         get: operations["getApiKey"];
@@ -999,17 +1013,18 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description From now on neither of its secrets is accepted. Streams that are open go on until they end. The key that a server accepts from
-         *     its start comes back when the server starts again with the same configuration.
+         * @description The server rejects both secrets of the key from now on. Open streams continue until they end. A key from a
+         *     server's configuration is created again when the server restarts with the same configuration.
          */
         delete: operations["revokeApiKey"];
         options?: never;
         head?: never;
         /**
-         * Change an API key's name, expiry or rate
-         * @description A JSON merge patch (RFC 7396): fields that are absent stay, `null` takes the expiry or the rate away. The change holds for both of
-         *     the key's secrets, within a second on every server. Project and scopes never change: make another key. The key that a server accepts
-         *     from its start is changed there (`api_key_builtin`), and one with the scope `operator` only by such a key.
+         * Change an API key's name, expiry or rate limit
+         * @description A JSON merge patch (RFC 7396): absent fields stay, `null` removes the expiry or the rate limit. The change applies
+         *     to both secrets of the key, within a second on every server. Project and scopes cannot change; create another key
+         *     instead. A key from a server's configuration is changed there (`api_key_builtin`), and only a key with the scope
+         *     `operator` can change another key with that scope.
          */
         patch: operations["updateApiKey"];
         trace?: never;
@@ -1027,9 +1042,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give an API key a new secret
-         * @description Answers the new secret, this one time. The one before works on for `overlap_seconds`, so that its users can be changed one after
-         *     the other; one from a rotation before that ends at once.
+         * Rotate the secret of an API key
+         * @description Returns the new secret, which is not returned again. The previous secret remains valid for `overlap_seconds`, so
+         *     that clients can be updated one after the other; an older secret from an earlier rotation becomes invalid at once.
          */
         post: operations["rotateApiKey"];
         delete?: never;
@@ -1046,10 +1061,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who has changed what, newest first
-         * @description One entry for each request of the project's keys that changes something or would have: what was asked of what, by which key, and how
-         *     it ended. Entries are written before the request is answered and kept for 400 days, at most about 100,000 of them. They hold
-         *     nothing of bodies or headers. A page may have fewer entries than `limit` and yet a next page, where filters let few through.
+         * List the audit log, newest first
+         * @description Each entry is one request by an API key of the project that changed something or tried to: the operation, its
+         *     resource, the key and the outcome. The server writes an entry before it responds, and keeps it for 400 days; it
+         *     keeps at most about 100,000 entries. Entries contain no bodies and no headers. With filters a page may have fewer
+         *     entries than `limit` although another page follows.
          */
         get: operations["listAuditLog"];
         put?: never;
@@ -1074,13 +1090,14 @@ export interface paths {
         get: operations["listWebhooks"];
         put?: never;
         /**
-         * Have events of jobs sent to a URL
-         * @description From now on the events of jobs are POSTed to the URL, signed as [Standard Webhooks](https://www.standardwebhooks.com)
-         *     describes. The secret is answered here and never again. Each event is sent at least once; a receiver knows a repeated
-         *     one by its `webhook-id`, and the order of a job's events by their `position`.
+         * Create a webhook
+         * @description From now on the server POSTs job events to the URL, signed as described by [Standard
+         *     Webhooks](https://www.standardwebhooks.com). The response contains the secret, which is not returned again. The
+         *     server sends each event at least once; a receiver detects a repeated event by its `webhook-id`, and orders a job's
+         *     events by their `position`.
          *
-         *     A URL whose host is, or resolves to, a private, loopback or link-local address is refused, at the latest when something
-         *     is to be sent there.
+         *     The server refuses a URL whose host is, or resolves to, a private, loopback or link-local address, at the latest
+         *     when it sends a message there.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -1101,23 +1118,23 @@ export interface paths {
         };
         /**
          * Read a webhook
-         * @description The webhook as it is now, without its secrets.
+         * @description The webhook without its secrets.
          */
         get: operations["getWebhook"];
         put?: never;
         post?: never;
         /**
          * Delete a webhook
-         * @description Deletes it with its log of deliveries. What was not delivered yet is not sent any more.
+         * @description Deletes the webhook and its log of messages. Pending messages are not sent any more.
          */
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
         /**
          * Change a webhook
-         * @description A JSON merge patch (RFC 7396): fields that are absent stay.
-         *     Messages under way go to the new `url`, too. With `enabled: false` nothing is sent: events of that time are not kept for later, and
-         *     messages under way fail with `webhook_disabled`; `redeliver` sends those again.
+         * @description A JSON merge patch (RFC 7396): absent fields stay. Pending messages are sent to the new `url` as well. With
+         *     `enabled: false` the server sends nothing: it does not keep events of that time, and pending messages fail with
+         *     `webhook_disabled`; `redeliver` sends those again.
          */
         patch: operations["updateWebhook"];
         trace?: never;
@@ -1135,10 +1152,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give a webhook a new secret
-         * @description The reply has the new secret. For `overlap_seconds` each message is signed with both, the new one first, so that the
-         *     receiver can be given it without missing a message. No webhook has more than two secrets: rotating again meanwhile ends the
-         *     oldest.
+         * Rotate the secret of a webhook
+         * @description The response contains the new secret. For `overlap_seconds` each message is signed with both secrets, the new one
+         *     first, so that the receiver can be updated without a missed message. A webhook has at most two secrets: another
+         *     rotation during the overlap ends the oldest.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -1160,9 +1177,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a message to try a webhook
-         * @description Sends a message of the type `webhook.ping`, signed, logged and tried again as every other one, whatever events the webhook wants. The log says
-         *     what became of it.
+         * Send a test message to a webhook
+         * @description Sends a message of the type `webhook.ping`, whatever event types the webhook selects. It is signed, logged and
+         *     retried like every other message. The log shows the outcome.
          */
         post: operations["pingWebhook"];
         delete?: never;
@@ -1182,7 +1199,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what was sent to a webhook, newest first
+         * List the messages of a webhook, newest first
          * @description One page of the log, which keeps the newest 1,000 messages, each with its last 20 attempts.
          */
         get: operations["listWebhookDeliveries"];
@@ -1201,7 +1218,7 @@ export interface paths {
             path: {
                 /** @description Identifier of the webhook. */
                 webhook_id: components["parameters"]["WebhookId"];
-                /** @description Identifier of the message in the log. */
+                /** @description Identifier of the message in the webhook's log. */
                 delivery_id: components["parameters"]["DeliveryId"];
             };
             cookie?: never;
@@ -1210,7 +1227,8 @@ export interface paths {
         put?: never;
         /**
          * Send a message again
-         * @description Sends a message of the log again, with the same `webhook-id` and from the first attempt on. Asking again while it is `pending` changes nothing.
+         * @description Sends a message of the log again with the same `webhook-id`, and begins with the first attempt. The request
+         *     changes nothing while the message is `pending`.
          */
         post: operations["redeliverWebhook"];
         delete?: never;
@@ -1228,7 +1246,7 @@ export interface paths {
         };
         /**
          * List projects
-         * @description All projects that have or had anything, by name, with what they may use and what they use.
+         * @description All projects that have or had a resource, by name, with their quotas and current usage.
          */
         get: operations["listProjects"];
         put?: never;
@@ -1250,14 +1268,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Look at a project
-         * @description What the project may use, and what it uses. A name that nobody has used yet is an empty project without limits.
+         * Read a project
+         * @description The quota of the project and its current usage. An unused name is an empty project without limits.
          */
         get: operations["getProject"];
         /**
          * Set the quota of a project
-         * @description Replaces all limits of the project; one that is left out is none. What the project has already stays, even where it is more: it
-         *     only gets nothing new.
+         * @description Replaces all limits of the project; an absent limit is removed. Existing resources stay, even above the new
+         *     limits; the project then cannot add more.
          */
         put: operations["putProject"];
         post?: never;
@@ -1275,8 +1293,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whose key this is, and what it may
-         * @description The API key of the request, with its scopes and its own limit of requests, and its project with its quota and what it uses now.
+         * Read the calling API key
+         * @description The API key of the request with its scopes and rate limit, and its project with its quota and current usage.
          */
         get: operations["getMe"];
         put?: never;
@@ -1295,9 +1313,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What the project has used
-         * @description Time, ranks, cost and tokens by day (UTC), at most 366 days; and what there is now: jobs by state, ranks, storage, and the limits of
-         *     the project. Days are kept for 400 days.
+         * Read the usage of the project
+         * @description Time, ranks, cost and tokens by day (UTC), for at most 366 days; and the current jobs by state, ranks, storage and
+         *     quota of the project. Days are kept for 400 days.
          */
         get: operations["getUsage"];
         put?: never;
@@ -1316,8 +1334,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Is the process alive
-         * @description Answers as long as the process runs; it asks no other service.
+         * Check liveness
+         * @description Returns 200 as long as the process runs; it depends on no other service.
          */
         get: operations["getHealth"];
         put?: never;
@@ -1336,8 +1354,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Can the process serve requests
-         * @description Asks Redis and the object store. A load balancer should send requests only while this answers `200`.
+         * Check readiness
+         * @description Checks Redis and the object store. A load balancer should send requests only while this operation returns `200`.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -1356,9 +1374,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Metrics for Prometheus
-         * @description Requests and streams of this process, and the pools as all processes see them. Needs a key with the scope `operator`, because pools
-         *     serve all projects; Prometheus sends it when its scrape configuration has `authorization: {credentials: …}`.
+         * Read Prometheus metrics
+         * @description Requests and streams of this process, and the pools, which are the same in all processes. Requires a key with the
+         *     scope `operator`, because pools serve all projects; Prometheus sends it with `authorization: {credentials: …}` in
+         *     its scrape configuration.
          */
         get: operations["getMetrics"];
         put?: never;
@@ -1377,8 +1396,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * This document
-         * @description The contract that the server is bound to.
+         * Read this document
+         * @description The contract of the server.
          */
         get: operations["getOpenapi"];
         put?: never;
@@ -1401,22 +1420,24 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * Something happened to a job
-         * @description Sent to the `url` of each webhook that wants events of this type and job, at least once and signed as Standard Webhooks describes: its
-         *     libraries check the signature. `data.seq` has the order of the events of a job, which may arrive in another one. When what
-         *     `data.position` begins with is another than before, `seq` counts from 1 again: Redis was lost.
+         * Job event
+         * @description The server sends the event to the `url` of each webhook that selects events of this type and job. It sends each
+         *     event at least once and signs it as described by Standard Webhooks, whose libraries verify the signature.
+         *     `data.seq` gives the order of a job's events, which may arrive in another order. When the first part of
+         *     `data.position` has changed, Redis was lost and `seq` counts from 1 again.
          */
         post: {
             parameters: {
                 query?: never;
                 header: {
-                    /** @description Names the message; the same each time that it is sent, and to every webhook that it is sent to. */
+                    /** @description Identifies the message; equal in all attempts and for all webhooks that receive it. */
                     "webhook-id": string;
-                    /** @description When this attempt was made, in seconds since 1970. Refuse old ones. */
+                    /** @description Time of this attempt, in seconds since 1970. Receivers should reject old messages. */
                     "webhook-timestamp": string;
                     /**
-                     * @description `v1,` and the HMAC-SHA-256, in base64, of id, timestamp and body, joined by dots, under the secret without `whsec_`. While two secrets are
-                     *     good there are two, separated by a space; one that fits is enough.
+                     * @description `v1,` and the base64 HMAC-SHA-256 of id, timestamp and body, joined by dots, with the secret without `whsec_`
+                     *     as the key. While two secrets are valid there are two signatures, separated by a space; one valid signature
+                     *     suffices.
                      */
                     "webhook-signature": string;
                 };
@@ -1429,14 +1450,14 @@ export interface webhooks {
                 };
             };
             responses: {
-                /** @description The message was taken. Of the answer only the status is read. */
+                /** @description The message is accepted. The server reads only the status of the response. */
                 "2XX": {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description The message was not taken, and is sent again later. A redirect is not followed. */
+                /** @description The message is not accepted, and the server retries it later. The server does not follow redirects. */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1461,20 +1482,21 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * Somebody tries a webhook
-         * @description Sent when `POST /v1/webhooks/{webhook_id}/ping` asks for it; headers and signature are those of every message.
+         * Test message
+         * @description The server sends it on `POST /v1/webhooks/{webhook_id}/ping`. Headers and signature are those of every message.
          */
         post: {
             parameters: {
                 query?: never;
                 header: {
-                    /** @description Names the message; the same each time that it is sent, and to every webhook that it is sent to. */
+                    /** @description Identifies the message; equal in all attempts and for all webhooks that receive it. */
                     "webhook-id": string;
-                    /** @description When this attempt was made, in seconds since 1970. Refuse old ones. */
+                    /** @description Time of this attempt, in seconds since 1970. Receivers should reject old messages. */
                     "webhook-timestamp": string;
                     /**
-                     * @description `v1,` and the HMAC-SHA-256, in base64, of id, timestamp and body, joined by dots, under the secret without `whsec_`. While two secrets are
-                     *     good there are two, separated by a space; one that fits is enough.
+                     * @description `v1,` and the base64 HMAC-SHA-256 of id, timestamp and body, joined by dots, with the secret without `whsec_`
+                     *     as the key. While two secrets are valid there are two signatures, separated by a space; one valid signature
+                     *     suffices.
                      */
                     "webhook-signature": string;
                 };
@@ -1487,14 +1509,14 @@ export interface webhooks {
                 };
             };
             responses: {
-                /** @description The message was taken. */
+                /** @description The message is accepted. */
                 "2XX": {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description The message was not taken, and is sent again later. */
+                /** @description The message is not accepted, and the server retries it later. */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1518,16 +1540,16 @@ export interface components {
          */
         JobId: string;
         /**
-         * @description A name for people.
+         * @description Display name.
          * @example book
          */
         Name: string;
         /**
-         * @description `cancelled`, `succeeded` and `failed` are final: a job never leaves them, unless a person has a failed one tried again.
+         * @description `cancelled`, `succeeded` and `failed` are final: a job never leaves them, except that a user can retry a failed job.
          * @enum {string}
          */
         JobState: "queued" | "provisioning" | "starting" | "running" | "recovering" | "pausing" | "paused" | "cancelling" | "cancelled" | "succeeded" | "failed";
-        /** @description The name of a pool. */
+        /** @description Name of a pool. */
         PoolName: string;
         /**
          * Format: date-time
@@ -1535,20 +1557,20 @@ export interface components {
          * @example 2026-11-21T09:00:00.000Z
          */
         Time: string;
-        /** @description One entry of a job's history. */
+        /** @description A state change in a job's history. */
         StateChange: {
             state: components["schemas"]["JobState"];
-            /** @description Why. */
+            /** @description Reason for the change. */
             reason: string | null;
             at: components["schemas"]["Time"];
         };
         /**
-         * @description The project that it belongs to. Keys of other projects can't see it.
+         * @description Project of the resource. Keys of other projects cannot access it.
          * @example default
          */
         ProjectName: string;
         /**
-         * @description Free `name=value` pairs to find jobs by.
+         * @description `name=value` pairs by which jobs can be listed.
          * @example {
          *       "team": "docs"
          *     }
@@ -1557,12 +1579,12 @@ export interface components {
             [key: string]: string;
         };
         /**
-         * @description Jobs of a higher one come first. Each minute of waiting counts as much as a point. A job of a higher priority may make
-         *     others of the pool save and go back to the queue.
+         * @description Jobs of a higher priority come first. Each minute of waiting counts as one point. A job of a higher priority may
+         *     preempt others of the pool, which save and return to the queue.
          * @default 0
          */
         Priority: number;
-        /** @description The id of a special token, several or none; kept for the exported model. */
+        /** @description Id of a special token, several or none; kept for the exported model. */
         TokenIds: number | number[] | null;
         /** @description GPT-2, with LayerNorm, learned positions, biases and GELU. */
         ResolvedGpt2Config: {
@@ -1571,9 +1593,9 @@ export interface components {
              * @enum {string}
              */
             model_type: "gpt2";
-            /** @description Number of tokens. */
+            /** @description Size of the vocabulary. */
             vocab_size: number;
-            /** @description The longest sequence; every position has an embedding. */
+            /** @description Maximum sequence length; every position has an embedding. */
             n_positions: number;
             /** @description Width of the residual stream. */
             n_embd: number;
@@ -1584,58 +1606,58 @@ export interface components {
             /** @description Width inside the MLP; even. */
             n_inner: number;
             /**
-             * @description The activation of the MLP. `gelu` is exact, `gelu_new` its approximation by tanh.
+             * @description The activation of the MLP. `gelu` is exact, `gelu_new` is its approximation by tanh.
              * @enum {string}
              */
             activation_function: "gelu" | "gelu_new";
-            /** @description Share of what a block adds to the residual stream that is dropped in training. */
+            /** @description Dropout of a block's addition to the residual stream in training. */
             resid_pdrop: number;
-            /** @description Share of the embeddings that is dropped in training. */
+            /** @description Dropout of the embeddings in training. */
             embd_pdrop: number;
-            /** @description Share of the attention probabilities that are dropped in training. */
+            /** @description Dropout of the attention probabilities in training. */
             attn_pdrop: number;
             /** @description Epsilon of LayerNorm. */
             layer_norm_epsilon: number;
             /** @description Standard deviation of the initial weights. */
             initializer_range: number;
-            /** @description One matrix for input and output embedding. */
+            /** @description Input and output embedding share one matrix. */
             tie_word_embeddings: boolean;
             bos_token_id?: components["schemas"]["TokenIds"];
             eos_token_id?: components["schemas"]["TokenIds"];
             pad_token_id?: components["schemas"]["TokenIds"];
         };
         /**
-         * @description How rotary frequencies are stretched. `linear`: divided by `factor`. `llama3`, `yarn`: low frequencies are, high ones are not, those between
-         *     in part.
+         * @description Scaling of rotary frequencies. `linear`: all are divided by `factor`. `llama3`, `yarn`: low frequencies are divided,
+         *     high ones are not, and those between in part.
          */
         RopeScaling: {
             /**
-             * @description How the frequencies are stretched.
+             * @description Kind of scaling.
              * @enum {string}
              */
             rope_type: "linear" | "llama3" | "yarn";
-            /** @description How much longer the sequences are than those of the first training. */
+            /** @description Ratio of the sequence length to that of the original training. */
             factor: number;
-            /** @description `llama3`, `yarn`: the longest sequence of the first training. */
+            /** @description `llama3`, `yarn`: the longest sequence of the original training. */
             original_max_position_embeddings?: number;
-            /** @description `llama3`: where frequencies begin to be scaled. */
+            /** @description `llama3`: limit at which the scaling of frequencies begins. */
             low_freq_factor?: number;
-            /** @description `llama3`: where frequencies are scaled no more. */
+            /** @description `llama3`: limit at which the scaling of frequencies ends. */
             high_freq_factor?: number;
-            /** @description `yarn`: rotations above which a dimension is not scaled. */
+            /** @description `yarn`: number of rotations above which a dimension is not scaled. */
             beta_fast?: number;
-            /** @description `yarn`: rotations below which a dimension is scaled in full. */
+            /** @description `yarn`: number of rotations below which a dimension is scaled fully. */
             beta_slow?: number;
             /** @description `yarn`: factor of cosines and sines; by default computed from `factor`. */
             attention_factor?: number;
-            /** @description `yarn`: part of the default of `attention_factor`. */
+            /** @description `yarn`: contributes to the default of `attention_factor`. */
             mscale?: number;
-            /** @description `yarn`: part of the default of `attention_factor`. */
+            /** @description `yarn`: contributes to the default of `attention_factor`. */
             mscale_all_dim?: number;
-            /** @description `yarn`: whether the bounds between dimensions are whole numbers. */
+            /** @description `yarn`: rounds the bounds between dimensions to whole numbers. */
             truncate?: boolean;
         };
-        /** @description What the families with RMSNorm, rotary positions and SwiGLU have in common. */
+        /** @description Common fields of the families with RMSNorm, rotary positions and SwiGLU. */
         DecoderFields: {
             /** @description Width of the residual stream. */
             hidden_size: number;
@@ -1649,16 +1671,16 @@ export interface components {
             num_key_value_heads: number;
             /** @description Width of one head; even. */
             head_dim: number;
-            /** @description Number of tokens. */
+            /** @description Size of the vocabulary. */
             vocab_size: number;
-            /** @description The longest sequence that the model is meant for. */
+            /** @description Maximum sequence length of the model. */
             max_position_embeddings: number;
             /** @description Epsilon of RMSNorm. */
             rms_norm_eps: number;
             /** @description Base of the rotary frequencies. */
             rope_theta: number;
             rope_scaling: components["schemas"]["RopeScaling"] | null;
-            /** @description One matrix for input and output embedding. */
+            /** @description Input and output embedding share one matrix. */
             tie_word_embeddings: boolean;
             /** @description Standard deviation of the initial weights. */
             initializer_range: number;
@@ -1667,7 +1689,7 @@ export interface components {
              * @enum {string}
              */
             hidden_act: "silu";
-            /** @description Share of the attention probabilities that are dropped in training. */
+            /** @description Dropout of the attention probabilities in training. */
             attention_dropout: number;
             bos_token_id?: components["schemas"]["TokenIds"];
             eos_token_id?: components["schemas"]["TokenIds"];
@@ -1680,9 +1702,9 @@ export interface components {
              * @enum {string}
              */
             model_type: "llama";
-            /** @description Whether the projections of attention have biases. */
+            /** @description The projections of attention have biases. */
             attention_bias: boolean;
-            /** @description Whether the projections of the MLP have biases. */
+            /** @description The projections of the MLP have biases. */
             mlp_bias: boolean;
         };
         /** @description Mistral. */
@@ -1692,7 +1714,7 @@ export interface components {
              * @enum {string}
              */
             model_type: "mistral";
-            /** @description Tokens that a query sees, itself included; null: all before it. */
+            /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;
         };
         /** @description Qwen2 and Qwen2.5: queries, keys and values have biases. */
@@ -1702,31 +1724,31 @@ export interface components {
              * @enum {string}
              */
             model_type: "qwen2";
-            /** @description Whether some layers have a sliding window. */
+            /** @description Some layers have a sliding window. */
             use_sliding_window: boolean;
-            /** @description Tokens that a query sees, itself included; null: all before it. */
+            /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;
-            /** @description The first layer that has the window by default. */
+            /** @description Index of the first layer with a sliding window by default. */
             max_window_layers: number;
-            /** @description The attention of each layer. */
+            /** @description Kind of attention of each layer. */
             layer_types: ("full_attention" | "sliding_attention")[];
         };
-        /** @description Qwen3: query and key heads are normalised. */
+        /** @description Qwen3: query and key heads are normalized. */
         ResolvedQwen3Config: components["schemas"]["DecoderFields"] & {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "qwen3";
-            /** @description Whether the projections of attention have biases. */
+            /** @description The projections of attention have biases. */
             attention_bias: boolean;
-            /** @description Whether some layers have a sliding window. */
+            /** @description Some layers have a sliding window. */
             use_sliding_window: boolean;
-            /** @description Tokens that a query sees, itself included; null: all before it. */
+            /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;
-            /** @description The first layer that has the window by default. */
+            /** @description Index of the first layer with a sliding window by default. */
             max_window_layers: number;
-            /** @description The attention of each layer. */
+            /** @description Kind of attention of each layer. */
             layer_types: ("full_attention" | "sliding_attention")[];
         };
         /** @description Mixtral: a mixture of experts. */
@@ -1736,24 +1758,23 @@ export interface components {
              * @enum {string}
              */
             model_type: "mixtral";
-            /** @description Tokens that a query sees, itself included; null: all before it. */
+            /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;
             /** @description Number of experts. */
             num_local_experts: number;
-            /** @description Experts that each token is sent to. */
+            /** @description Number of experts to which each token is sent. */
             num_experts_per_tok: number;
-            /** @description Whether the auxiliary loss is part of the loss. */
+            /** @description The auxiliary loss is part of the loss. */
             output_router_logits: boolean;
             /** @description Factor of the auxiliary loss. */
             router_aux_loss_coef: number;
         };
-        /** @description The configuration with every field that its family has, in the spelling of transformers 4. */
+        /** @description The configuration with every field of its family, as spelled by transformers 4. */
         ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"];
         /**
          * @description `llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size 512, grouped-query
-         *     attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million
-         *     parameters, without dropout, vocabulary 50304. `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which each
-         *     token is sent to 2, vocabulary 256.
+         *     attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million parameters, without dropout, vocabulary 50304.
+         *     `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which each token is sent to 2, vocabulary 256.
          * @enum {string}
          */
         PresetName: "llama-tiny" | "llama-small" | "gpt2" | "mixtral-tiny";
@@ -1763,19 +1784,21 @@ export interface components {
          */
         CheckpointId: string;
         /**
-         * @description How much of the checkpoint is taken over. A model has weights only, unless it was uploaded as a DeepSpeed universal checkpoint: then `full` takes the state of the optimizer, too. `full`: the fp32 master weights, the state of the optimizer and its count
-         *     of steps; the `type` of the optimizer and the frozen parameters must be the same. `weights`: the fp32 master weights; the optimizer begins anew.
-         *     `weights_16bit`: the weights as `train.precision` rounds them, as if only a 16-bit export were left. In each of these cases
-         *     the job counts its own steps from 0. `continue`: as `full`, and the job goes on after the checkpoint's step as if it had made it.
+         * @description Parts of the initial state that are restored. `full`: the fp32 master weights, the optimizer state and its number of
+         *     steps; the optimizer `type` and the frozen parameters must be the same. For a model, `full` requires a DeepSpeed
+         *     universal checkpoint; other models have weights only. `weights`: the fp32 master weights; the optimizer starts
+         *     fresh. `weights_16bit`: the weights rounded to `train.precision`, as from a 16-bit export. In these cases the job
+         *     counts its own steps from 0. `continue`: like `full`, and the job continues after the checkpoint's step as if the
+         *     checkpoint were its own.
          * @default weights
          * @enum {string}
          */
         Restore: "full" | "weights" | "weights_16bit" | "continue";
-        /** @description The checkpoint to begin with, and where it lies. */
+        /** @description The initial checkpoint and its location. */
         ResolvedInitCheckpoint: {
             checkpoint: components["schemas"]["CheckpointId"];
             job: components["schemas"]["JobId"];
-            /** @description Where the checkpoint lies in the object store. */
+            /** @description Prefix of the checkpoint's objects in the object store. */
             prefix: string;
             restore: components["schemas"]["Restore"];
         };
@@ -1784,16 +1807,16 @@ export interface components {
          * @example mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F
          */
         ModelId: string;
-        /** @description The uploaded model to begin with. */
+        /** @description The initial model. */
         ResolvedInitModel: {
             model: components["schemas"]["ModelId"];
             /**
-             * @description With the state of the optimizer that was uploaded with it.
+             * @description Restores the uploaded optimizer state as well.
              * @enum {string}
              */
             restore?: "full";
         };
-        /** @description The model's configuration, the preset that it came from, and where its first weights come from. */
+        /** @description The model's configuration, its preset, and the source of its initial weights. */
         ResolvedModel: {
             config: components["schemas"]["ResolvedModelConfig"];
             preset: components["schemas"]["PresetName"] | null;
@@ -1805,108 +1828,106 @@ export interface components {
          */
         DatasetId: string;
         /**
-         * @description An object of S3, `s3://bucket/key`.
+         * @description An S3 object, `s3://bucket/key`.
          * @example s3://my-data/texts/shakespeare.txt
          */
         S3Uri: string;
         /**
-         * @description How the content is read; `docs/data.md` describes each.
+         * @description Format of the content; `docs/data.md` describes each.
          * @enum {string}
          */
         DatasetFormat: "text" | "jsonl" | "tokens";
-        /** @description A seed of the counter-based random numbers. */
+        /** @description Seed of the counter-based random numbers. */
         Seed: number;
-        /** @description What to train on. Exactly one of `dataset` and `uri`. */
+        /** @description Training data. Exactly one of `dataset` and `uri`. */
         DataSpec: {
             dataset?: components["schemas"]["DatasetId"];
             /**
-             * @description An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST /v1/datasets`; the key needs the scope
-             *     `datasets`. It is copied before the job is recorded, unless the project has a dataset that was copied from it as it is now (same
-             *     ETag, size and `format`). The resolved document names the dataset.
+             * @description An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST /v1/datasets`; the key
+             *     needs the scope `datasets`. The server copies the object before it records the job, unless the project has a
+             *     dataset that was copied from the same content (equal ETag, size and `format`). The resolved document names the
+             *     dataset.
              */
             uri?: components["schemas"]["S3Uri"];
-            /** @description How the object that `uri` names is read; `text` by default. A dataset has its own. */
+            /** @description Format of the object that `uri` names; by default `text`. A dataset has its own format. */
             format?: components["schemas"]["DatasetFormat"];
             /**
-             * @description `bytes`: one token for each byte, 256 in all. The id of an uploaded model: its `tokenizer.json`. `s3://bucket/key`: a
-             *     `tokenizer.json` in a bucket that the operator allows; the key needs the scope `models`. It is copied before the job is
-             *     recorded, unless the project has a copy of the same content, and the resolved document has the id of the copy. `null`: that of the
-             *     model that the job begins with (of a checkpoint: the one that its job had), else `bytes`. A dataset of
-             *     `format=tokens` needs none, and the resolved document says `null`.
+             * @description `bytes`: one token for each byte, 256 in all. The id of an uploaded model: its `tokenizer.json`.
+             *     `s3://bucket/key`: a `tokenizer.json` in a bucket that the operator allows; the key needs the scope `models`.
+             *     The server copies it before it records the job, unless the project has a copy of the same content, and the
+             *     resolved document has the id of the copy. `null`: the tokenizer of the initial model (for a checkpoint: that of
+             *     its job), otherwise `bytes`. A dataset of `format=tokens` needs no tokenizer, and the resolved document has
+             *     `null`.
              * @default null
              * @example bytes
              * @example s3://my-data/tokenizers/mine/tokenizer.json
              */
             tokenizer?: string | null;
             /**
-             * @description A Jinja template, as Hugging Face tokenizers have it, that turns the messages of a chat into a text. `null`: the
-             *     template of the tokenizer's model. The resolved document has the template itself, and `null` where the dataset has no
+             * @description A Jinja template, as in Hugging Face tokenizers, that renders the messages of a chat as a text. `null`: the
+             *     template of the tokenizer's model. The resolved document contains the template, or `null` if the dataset has no
              *     chats.
              * @default null
              */
             chat_template?: string | null;
             /**
-             * @description Whether special tokens that stand in texts, messages and prompts, such as `<|im_end|>`, are read as those tokens. By default they
-             *     are read as the letters that they consist of, so that a text can't end a turn or a document. What a chat template writes is always
-             *     read as tokens. Set it where texts were rendered by a template before they were uploaded.
+             * @description Whether special tokens in texts, messages and prompts, such as `<|im_end|>`, are parsed as those tokens. By
+             *     default they are encoded as plain text, so that a text cannot end a turn or a document. The output of a chat
+             *     template is always parsed as tokens. Set it if texts were rendered by a template before they were uploaded.
              * @default false
              */
             parse_special_tokens?: boolean;
             /**
              * Format: date
-             * @description The day that `strftime_now` of the template tells, at 00:00 UTC, so that the tokens do not depend on when a worker makes them.
-             *     `null`: the day on which the job is created (UTC); of a job that begins with a checkpoint and has the template of the
-             *     checkpoint's job, the day of that job. The resolved document has the day itself, and `null` where the template has no `strftime_now`.
+             * @description The day that `strftime_now` of the template returns, at 00:00 UTC, so that tokens do not depend on the time at
+             *     which a worker prepares them. `null`: the day on which the job is created (UTC); for a job that begins with a
+             *     checkpoint and has the template of the checkpoint's job, the day of that job. The resolved document contains the
+             *     day, or `null` if the template has no `strftime_now`.
              * @default null
              * @example 2026-11-25
              */
             template_date?: string | null;
             /**
-             * @description How documents are cut into sequences. `split`: one after the other, cut every `sequence_length` tokens. `whole`: as many
-             *     whole documents as have room in a sequence, the rest of it padded; one that is too long is cut. In both, a token sees its own document
-             *     only, and none is trained to foretell another document. `whole` by default for `format=jsonl`, else `split`.
+             * @description Division of documents into sequences. `split`: documents are concatenated and cut every `sequence_length`
+             *     tokens. `whole`: each sequence contains as many whole documents as fit, followed by padding; a document that is
+             *     too long is truncated. In both cases a token attends to its own document only, and no token is trained to
+             *     predict another document. `whole` by default for `format=jsonl`, otherwise `split`.
              * @enum {string}
              */
             packing?: "split" | "whole";
             /**
-             * @description The part of the data that is set aside and evaluated on while the job trains: so many of the documents, or of the
-             *     sequences where there is only one document, at least one, chosen by `seed`.
+             * @description Share of the data for validation during training: that share of the documents, or of the sequences of a single
+             *     document, at least one, selected by `seed`.
              * @default 0
              */
             validation_fraction?: number;
             /**
-             * @description Seed of the order of the samples, and of what is set aside.
+             * @description Seed of the order of the samples and of the validation split.
              * @default 1
              */
             seed?: components["schemas"]["Seed"];
         } & (unknown | unknown);
-        /** @description The data, with every field. It names a dataset, also where the document that was sent has a `uri`. */
+        /** @description The data, with every field. It names a dataset even if the request has a `uri`. */
         ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
         /** @description Settings of the parameters whose names match. */
         ParamGroupSpec: {
             /**
-             * @description A pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` stands for any run of characters, `?`
-             *     for one.
+             * @description A pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` matches any sequence of characters,
+             *     `?` matches one.
              * @example model.layers.*.input_layernorm.weight
              */
             match: string;
-            /**
-             * @description Peak learning rate of the group; the schedule scales it as it scales `optimizer.lr`, which is the default
-             *     (`null`).
-             */
+            /** @description Peak learning rate of the group; the schedule scales it like `optimizer.lr`, which is the default (`null`). */
             lr?: number | null;
-            /** @description Weight decay of the whole group; by default (`null`) as without the group. */
+            /** @description Weight decay of the whole group; by default (`null`) the same as without the group. */
             weight_decay?: number | null;
             /**
-             * @description The parameters stay as they are. They have no gradient and no state of the optimizer.
+             * @description The parameters are not trained. They have no gradient and no optimizer state.
              * @default false
              */
             frozen?: boolean;
         };
-        /**
-         * @description The optimizer. `type` decides which of the other fields there are and what their defaults are; a field of another
-         *     type is refused.
-         */
+        /** @description The optimizer. `type` determines the available fields and their defaults; a field of another type is refused. */
         OptimizerSpec: {
             /**
              * @description The update rule.
@@ -1920,9 +1941,9 @@ export interface components {
              */
             lr?: number;
             /**
-             * @description Decay of the matrices; norms and biases have none unless `param_groups` says so. `adamw`, `lion`: decoupled.
-             *     `lamb`: part of the update that the trust ratio scales. `adam`, `adagrad`, `sgd`: added to the gradient (L2).
-             *     By default 0.1 for the first three and 0 for the others.
+             * @description Weight decay of matrices; norms and biases have none unless `param_groups` sets it. `adamw`, `lion`: decoupled.
+             *     `lamb`: part of the update that the trust ratio scales. `adam`, `adagrad`, `sgd`: added to the gradient (L2). By
+             *     default 0.1 for the first three and 0 for the others.
              */
             weight_decay?: number;
             /**
@@ -1946,56 +1967,56 @@ export interface components {
             nesterov?: boolean;
             /** @description `adagrad`: decay of the rate with the steps; by default 0. */
             lr_decay?: number;
-            /** @description `adagrad`: what the sum of squares begins with; by default 0. */
+            /** @description `adagrad`: initial value of the sum of squares; by default 0. */
             initial_accumulator_value?: number;
-            /** @description `lamb`: the least trust ratio; by default 0.01. */
+            /** @description `lamb`: minimum trust ratio; by default 0.01. */
             min_coeff?: number;
-            /** @description `lamb`: the greatest trust ratio; by default 10. */
+            /** @description `lamb`: maximum trust ratio; by default 10. */
             max_coeff?: number;
             /**
-             * @description `lamb`: what is corrected for moments that begin with zeros. `update`: the moments in the update, of which the
-             *     trust ratio is taken, as in the paper. `step_size`: the size of the step, after the trust ratio of an update
-             *     that is not corrected, as DeepSpeed has it. By default `update`.
+             * @description `lamb`: bias correction of the moments, which begin with zeros. `update`: corrects the moments in the update
+             *     from which the trust ratio is computed, as in the paper. `step_size`: corrects the step size after the trust
+             *     ratio of an uncorrected update, as in DeepSpeed. By default `update`.
              * @enum {string}
              */
             bias_correction?: "update" | "step_size" | "none";
             /**
-             * @description Settings for some of the parameters, by name. The first entry that matches a parameter is the one that counts.
+             * @description Settings for some of the parameters, by name. The first entry that matches a parameter applies.
              * @default []
              */
             param_groups?: components["schemas"]["ParamGroupSpec"][];
         };
-        /** @description The learning rate over the steps. */
+        /** @description Learning rate schedule. */
         LrScheduleSpec: {
             /**
-             * @description How the rate goes from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak. `wsd` (warm-up,
-             *     stable, decay) stays at the peak until the last `decay_steps`, in which it falls linearly.
+             * @description Schedule from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak. `wsd` (warm-up,
+             *     stable, decay) stays at the peak until the last `decay_steps`, in which it decreases linearly.
              * @default cosine
              * @enum {string}
              */
             type?: "constant" | "linear" | "cosine" | "wsd";
             /**
-             * @description Steps of warm-up, at most `steps`.
+             * @description Number of warm-up steps, at most `steps`.
              * @default 0
              */
             warmup_steps?: number;
             /**
-             * @description The form of the rise from `warmup_start_lr` to the peak; `log` rises fast first.
+             * @description Form of the increase from `warmup_start_lr` to the peak; `log` increases fast first.
              * @default linear
              * @enum {string}
              */
             warmup_type?: "linear" | "log";
             /**
-             * @description The rate that the warm-up begins with.
+             * @description Learning rate at the beginning of the warm-up.
              * @default 0
              */
             warmup_start_lr?: number;
             /**
-             * @description What the decay falls to. The step after the last one would have it.
+             * @description Final value of the decay, which the step after the last one would have.
              * @default 0
              */
             min_lr?: number;
-            /** @description `wsd`: length of the last decay; by default a tenth of `steps`, rounded up. */
+            /** @description `wsd`: number of steps of the final decay; by default a tenth of `steps`, rounded up. */
             decay_steps?: number;
         };
         /**
@@ -2004,65 +2025,65 @@ export interface components {
          */
         Precision: "bf16" | "fp16" | "fp32";
         /**
-         * @description What the loss is multiplied with, so that small gradients do not vanish in fp16; it is divided out again before the
+         * @description Factor of the loss that prevents small gradients from vanishing in fp16; gradients are divided by it before the
          *     update. A step whose gradients are not finite is skipped.
          */
         LossScaleSpec: {
             /**
-             * @description `dynamic` halves the scale when gradients overflow and doubles it after `window` steps without one. By default
-             *     `dynamic` for `precision: fp16`, else `none`. Only where precision, `reduce_dtype` or `grad_accum_dtype` is fp16
-             *     may it be something else than `none`.
+             * @description `dynamic` halves the scale when gradients overflow and doubles it after `window` steps without an overflow. By
+             *     default `dynamic` for `precision: fp16`, otherwise `none`. Values other than `none` require that precision,
+             *     `reduce_dtype` or `grad_accum_dtype` is fp16.
              * @enum {string}
              */
             type?: "none" | "static" | "dynamic";
-            /** @description The scale, or the one to begin with; by default 65536. */
+            /** @description The scale, or its initial value; by default 65536. */
             initial_scale?: number;
             /** @description `dynamic`: steps without overflow before the scale is doubled; by default 1000. */
             window?: number;
             /** @description `dynamic`: overflows before the scale is halved; by default 2. */
             hysteresis?: number;
-            /** @description `dynamic`: a step without overflow gives all of `hysteresis` back; by default false. */
+            /** @description `dynamic`: a step without overflow restores the whole `hysteresis`; by default false. */
             consecutive_hysteresis?: boolean;
-            /** @description `dynamic`: the scale never falls below it; by default 1. */
+            /** @description `dynamic`: minimum scale; by default 1. */
             min_scale?: number;
             /**
-             * @description So many skipped steps in a row fail the job as `diverged`, or as `no_targets` where they had no targets; so does an
-             *     overflow at `min_scale`. `null`: training goes on whatever is skipped.
+             * @description This number of consecutive skipped steps fails the job as `diverged`, or as `no_targets` if the steps had no
+             *     targets; an overflow at `min_scale` fails it as well. `null`: skipped steps never fail the job.
              * @default 100
              */
             max_skipped_steps?: number | null;
         };
         /**
-         * @description From the boundary after `step` steps on. Each value stays until a later entry changes it; `null` goes back to the
-         *     schedule, or to the loss scaler.
+         * @description Applies from the boundary after `step` steps on. Each value stays until a later entry changes it; `null` returns to
+         *     the schedule, or to the loss scaler.
          */
         OverrideSpec: {
-            /** @description Steps done; below `steps`. */
+            /** @description Number of completed steps; below `steps`. */
             step: number;
-            /** @description The rate of the steps from here on. */
+            /** @description Learning rate from this step on. */
             lr?: number | null;
-            /** @description The loss scale from here on. */
+            /** @description Loss scale from this step on. */
             loss_scale?: number | null;
         };
         /** @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`. */
         Overrides: components["schemas"]["OverrideSpec"][];
         /** @description The training loop. */
         TrainSpec: {
-            /** @description Number of optimizer steps. Required, unless the scheduler of a `deepspeed_config` says it. */
+            /** @description Number of optimizer steps. Required, unless the scheduler of a `deepspeed_config` defines it. */
             steps?: number;
             /**
-             * @description Tokens of one sample.
+             * @description Number of tokens of one sample.
              * @default 128
              */
             sequence_length?: number;
             /**
-             * @description Samples of one step.
+             * @description Number of samples of one step.
              * @default 16
              */
             global_batch_size?: number;
             /**
-             * @description Samples of one micro-batch; it divides `global_batch_size`. The quotient is the number of leaves, and the
-             *     most ranks that the job can use.
+             * @description Number of samples of one micro-batch; it divides `global_batch_size`. The quotient is the number of leaves, and
+             *     the maximum number of ranks that the job can use.
              * @default 4
              */
             micro_batch_size?: number;
@@ -2074,19 +2095,19 @@ export interface components {
             optimizer?: components["schemas"]["OptimizerSpec"];
             lr_schedule?: components["schemas"]["LrScheduleSpec"];
             /**
-             * @description The largest global gradient norm; 0 turns clipping off.
+             * @description Maximum global gradient norm; 0 disables clipping.
              * @default 1
              */
             gradient_clipping?: number;
             /**
-             * @description The norm that is clipped and reported, over all parameters. `max` is the largest absolute value.
+             * @description Norm for clipping and reports, over all parameters. `max` is the largest absolute value.
              * @default l2
              * @enum {string}
              */
             gradient_clipping_norm?: "l2" | "max";
             /**
-             * @description Format of parameters, activations and gradients. Sums of matrix products and the states of the optimizer are fp32
-             *     whatever it is.
+             * @description Dtype of parameters, activations and gradients. Sums of matrix products and the optimizer states are always
+             *     fp32.
              * @default bf16
              */
             precision?: components["schemas"]["Precision"];
@@ -2094,87 +2115,88 @@ export interface components {
             /** @default [] */
             overrides?: components["schemas"]["Overrides"];
             /**
-             * @description Keeps the input of each layer only, and computes the layer again before its backward pass; the copies of
-             *     weights that matrix products read are made for one layer at a time (but those of experts). Less memory for a
-             *     third more work, and the same bits.
+             * @description Activation checkpointing: keeps only the input of each layer and recomputes the layer before its backward pass;
+             *     packed copies of weights are made for one layer at a time (except those of experts). It saves memory for a third
+             *     more work, and gives the same bits.
              * @default false
              */
             activation_checkpointing?: boolean;
             /**
-             * @description Steps between evaluations on what `data.validation_fraction` sets aside, by default 100; the last step is always
-             *     followed by one.
+             * @description Steps between evaluations on the data of `data.validation_fraction`, by default 100; an evaluation always
+             *     follows the last step.
              */
             eval_every_steps?: number;
         };
         /** @description Settings of some parameters, with every field. */
         ResolvedParamGroup: WithRequired<components["schemas"]["ParamGroupSpec"], "match" | "lr" | "weight_decay" | "frozen">;
-        /** @description The optimizer, with every field that its type has. */
+        /** @description The optimizer, with every field of its type. */
         ResolvedOptimizer: WithRequired<components["schemas"]["OptimizerSpec"], "type" | "lr" | "weight_decay" | "param_groups"> & {
             param_groups: components["schemas"]["ResolvedParamGroup"][];
         };
-        /** @description The learning rate, with every field that its type has. */
+        /** @description The learning rate schedule, with every field of its type. */
         ResolvedLrSchedule: WithRequired<components["schemas"]["LrScheduleSpec"], "type" | "warmup_steps" | "warmup_type" | "warmup_start_lr" | "min_lr">;
-        /** @description The loss scale, with every field that its type has. */
+        /** @description The loss scale, with every field of its type. */
         ResolvedLossScale: WithRequired<components["schemas"]["LossScaleSpec"], "type" | "max_skipped_steps">;
-        /** @description The training loop, with every field; `eval_every_steps` only where data is set aside. */
+        /** @description The training loop, with every field; `eval_every_steps` only with a validation split. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];
         };
         /**
-         * @description How the optimizer is sharded over the ranks. The number formats, `lanes` and `gradient_predivide_factor` change the
-         *     result, by rounding; `stage` alone, `bucket_bytes` and `offload` do not.
+         * @description Sharding of the optimizer over the ranks. The dtypes, `lanes` and `gradient_predivide_factor` change the result by
+         *     rounding; `stage` alone, `bucket_bytes` and `offload` do not.
          */
         ZeroSpec: {
             /**
-             * @description 2: the optimizer's state and the gradients are sharded; every leaf's gradients are exchanged. 1: each rank sums
-             *     the gradients of its leaves first and exchanges the sums, once per step when it has one lane: less traffic, more
+             * @description 2: optimizer state and gradients are sharded; the gradients of every leaf are exchanged. 1: each rank first sums
+             *     the gradients of its leaves and exchanges the sums, once per step when it has one lane: less traffic, more
              *     memory.
              * @default 2
              * @enum {integer}
              */
             stage?: 1 | 2;
             /**
-             * @description Stage 1 only: partial sums of a step, from `resources.ranks.max` (the default) to the number of leaves. Leaf v
-             *     belongs to lane v mod `lanes`; the result depends on it and not on the number of ranks, which it bounds.
+             * @description Stage 1 only: number of partial sums of a step, from `resources.ranks.max` (the default) to the number of
+             *     leaves. Leaf v belongs to lane v mod `lanes`; the result depends on `lanes` and not on the number of ranks,
+             *     which `lanes` bounds.
              */
             lanes?: number;
             /**
-             * @description Size of the gradient buckets that are exchanged while the backward pass runs. A model may have 16,384 of them.
+             * @description Size of the gradient buckets that are exchanged during the backward pass. A model may have 16,384 of them.
              * @default 16777216
              */
             bucket_bytes?: number;
-            /** @description Format of gradients on the wire; by default `train.precision`. */
+            /** @description Dtype of gradients in transfer; by default `train.precision`. */
             reduce_dtype?: components["schemas"]["Precision"];
             /**
-             * @description Format in which the gradients of a step are summed.
+             * @description Dtype of the sums of the gradients of a step.
              * @default fp32
              */
             grad_accum_dtype?: components["schemas"]["Precision"];
             /**
-             * @description Format of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`.
+             * @description Dtype of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`.
              * @default fp32
              * @enum {string}
              */
             master_dtype?: "fp32" | "fp16";
             /**
-             * @description Gradients are divided by it before they travel and multiplied with it after their sum, against overflow of a
-             *     16-bit `reduce_dtype`.
+             * @description Divisor of gradients before the exchange and factor after their sum; it prevents overflow of a 16-bit
+             *     `reduce_dtype`.
              * @default 1
              */
             gradient_predivide_factor?: number;
             /**
-             * @description `cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory, and updates there.
-             *     On a CPU worker both are the same.
+             * @description `cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory and updates them
+             *     there. On a CPU worker both values are the same.
              * @default none
              * @enum {string}
              */
             offload?: "none" | "cpu";
             /**
-             * @description Ranks over which the experts of a mixture-of-experts model are spread: each keeps this part of them, and tokens
-             *     travel to their experts. It divides the experts, the leaves of a step, `lanes`, and every number of ranks. It is
-             *     part of what decides the result; the number of ranks is not.
+             * @description Number of ranks over which the experts of a mixture-of-experts model are spread: each rank keeps its share of
+             *     them, and tokens are sent to their experts. It divides the experts, the leaves of a step, `lanes`, and every
+             *     number of ranks. It influences the result; the number of ranks does not.
              * @default 1
              */
             expert_parallel_size?: number;
@@ -2182,108 +2204,111 @@ export interface components {
         /** @description The sharding, with every field; `lanes` at stage 1 only. */
         ResolvedZero: WithRequired<components["schemas"]["ZeroSpec"], "stage" | "bucket_bytes" | "reduce_dtype" | "grad_accum_dtype" | "master_dtype" | "gradient_predivide_factor" | "offload" | "expert_parallel_size">;
         /**
-         * @description How many ranks the job may run on; `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of
-         *     `zero.expert_parallel_size`, which is the default of `min`.
+         * @description Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of `zero.expert_parallel_size`,
+         *     which is the default of `min`.
          */
         RanksSpec: {
             /**
-             * @description The fewest ranks.
+             * @description Minimum number of ranks.
              * @default 1
              */
             min?: number;
-            /** @description The most ranks; by default `preferred`. */
+            /** @description Maximum number of ranks; by default `preferred`. */
             max?: number;
             /**
-             * @description The number to start with.
+             * @description Number of ranks to start with.
              * @default 1
              */
             preferred?: number;
         };
-        /** @description Where the job runs. */
+        /** @description Placement of the job. */
         ResourcesSpec: {
             /**
-             * @description The pool of workers that takes the job.
+             * @description Pool of workers that runs the job.
              * @default default
              */
             pool?: string;
             ranks?: components["schemas"]["RanksSpec"];
         };
-        /** @description How many ranks, with every field. */
+        /** @description Number of ranks, with every field. */
         ResolvedRanks: WithRequired<components["schemas"]["RanksSpec"], "min" | "max" | "preferred">;
-        /** @description Where the job runs, with every field. */
+        /** @description Placement of the job, with every field. */
         ResolvedResources: WithRequired<components["schemas"]["ResourcesSpec"], "pool" | "ranks"> & {
             ranks: components["schemas"]["ResolvedRanks"];
         };
-        /** @description When checkpoints are written and how many are kept. */
+        /** @description Interval and retention of checkpoints. */
         CheckpointSpec: {
-            /** @description Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is given; 100 steps without any. */
+            /** @description Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is set; 100 steps without any. */
             every_steps?: number;
             /** @description Seconds of training between checkpoints. */
             every_seconds?: number;
             /**
-             * @description The interval that loses least (Young and Daly), from the measured time that a save costs and the rate of failures.
+             * @description The interval with the smallest expected loss (Young and Daly), from the measured cost of a save and the failure rate.
              * @enum {boolean}
              */
             auto?: true;
             /**
-             * @description When a checkpoint is due and two before it are still being stored: `skip` leaves it out, `wait` lets the training wait.
+             * @description Behaviour when a checkpoint is due while the two previous ones are still being stored: `skip` omits it, `wait` stalls the training.
              * @default skip
              * @enum {string}
              */
             on_busy?: "skip" | "wait";
             /**
-             * @description How many of the newest are kept.
+             * @description Number of newest checkpoints to keep.
              * @default 3
              */
             keep_last?: number;
-            /** @description Checkpoints of every so many steps are kept beside the newest, for ever. */
+            /** @description Checkpoints at multiples of this number of steps are kept permanently, besides the newest. */
             keep_every?: number;
         };
-        /** @description The checkpoints, with every field; one of the three that say when. */
+        /** @description Checkpoint interval and retention, with every field; exactly one of the three intervals. */
         ResolvedCheckpoint: WithRequired<components["schemas"]["CheckpointSpec"], "on_busy" | "keep_last">;
-        /** @description What the job may use. A limit that is reached stops it, with the reason `budget_reached`. `resume` gives it as much again. */
+        /**
+         * @description Limits of the job. A reached limit stops the job with the reason `budget_reached`. `resume` grants the whole limits
+         *     again.
+         */
         LimitsSpec: {
-            /** @description Seconds in which it may hold slots. */
+            /** @description Maximum time in seconds for which the job holds slots. */
             max_runtime?: number;
-            /** @description Seconds that it may wait for slots at a stretch. */
+            /** @description Maximum time in seconds that the job waits for slots without interruption. */
             max_wait?: number;
-            /** @description What its slots may cost, at the price of a rank-hour that the workers announce. */
+            /** @description Maximum cost of its slots, at the price per rank-hour that the workers report. */
             max_cost?: number;
             /**
-             * @description A job that pauses saves first; one that is cancelled keeps the checkpoints that it has.
+             * @description Action at a limit. A job that pauses saves first; a cancelled job keeps its existing checkpoints.
              * @default pause
              * @enum {string}
              */
             on_limit?: "pause" | "cancel";
         };
-        /** @description What the job may use, with every field; a limit that is absent does not exist. */
+        /** @description Limits of the job, with every field; an absent limit is unlimited. */
         ResolvedLimits: WithRequired<components["schemas"]["LimitsSpec"], "on_limit">;
-        /** @description What to do about errors and preemptions. */
+        /** @description Handling of errors and preemptions. */
         RetrySpec: {
             /**
-             * @description Errors in a row, without a new checkpoint between them, that the job survives.
+             * @description Number of consecutive errors without a new checkpoint that the job survives.
              * @default 3
              */
             max_errors?: number;
             /**
-             * @description Preemptions (a spot notice, a scale-in, a job of higher priority) that the job survives; at the next one it is paused at
-             *     its checkpoint, with the reason `preemption_limit`. `resume` begins the count anew. null: any number.
+             * @description Preemptions (a spot notice, a scale-in, a job of higher priority) that the job survives; the next one pauses it
+             *     at its checkpoint, with the reason `preemption_limit`. `resume` resets the count. null: any number.
              * @default null
              */
             preemptions?: number | null;
         };
-        /** @description What to do about errors, with every field. */
+        /** @description Handling of errors and preemptions, with every field. */
         ResolvedRetry: WithRequired<components["schemas"]["RetrySpec"], "max_errors" | "preemptions">;
-        /** @description The weights that a finished job leaves. */
+        /** @description Export of the weights when the job has finished. */
         ExportSpec: {
             /**
-             * @description A Hugging Face model folder.
+             * @description Writes a Hugging Face model folder.
              * @default safetensors
              * @enum {string}
              */
             format?: "safetensors";
             /**
-             * @description Format of the exported weights.
+             * @description Dtype of the exported weights.
              * @default bf16
              * @enum {string}
              */
@@ -2296,19 +2321,19 @@ export interface components {
          * @example wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F
          */
         WebhookId: string;
-        /** @description Who is told of what happens to the job, besides the webhooks that are told of every job. */
+        /** @description Webhooks that receive the job's events, besides the webhooks for all jobs. */
         NotifySpec: {
             /**
-             * @description Webhooks of the project with `jobs` `named`; one that is told of every job hears of this one only once.
+             * @description Webhooks of the project with `jobs` `named`. A webhook for all jobs receives each event of this job once.
              * @default []
              */
             webhooks?: components["schemas"]["WebhookId"][];
         };
-        /** @description Who is told, with every field. */
+        /** @description Webhooks of the job, with every field. */
         ResolvedNotify: WithRequired<components["schemas"]["NotifySpec"], "webhooks">;
         /** @description The job document with every default filled in. Training is a function of it alone. */
         ResolvedJobSpec: {
-            /** @description A name for people; empty when none was given. */
+            /** @description Display name; empty when absent. */
             name: string;
             project: components["schemas"]["ProjectName"];
             labels: components["schemas"]["Labels"];
@@ -2324,23 +2349,23 @@ export interface components {
             export: components["schemas"]["ResolvedExport"];
             notify: components["schemas"]["ResolvedNotify"];
         };
-        /** @description How far the training is. */
+        /** @description Progress of the training. */
         Progress: {
-            /** @description Steps done. */
+            /** @description Number of completed steps. */
             step: number;
-            /** @description Steps in all. */
+            /** @description Total number of steps. */
             total_steps: number;
-            /** @description Tokens read so far. */
+            /** @description Tokens processed so far. */
             tokens: number;
-            /** @description `step` of `total_steps`. */
+            /** @description `step` in percent of `total_steps`. */
             percent: number;
             /** @description Mean loss of the last step, in nats per token. */
             loss: number | null;
             /** @description Loss scale of the last step; 1 without loss scaling. */
             loss_scale?: number;
-            /** @description Steps so far whose gradients were not finite; they changed nothing. */
+            /** @description Steps so far that were skipped because their gradients were not finite; they changed nothing. */
             skipped_steps?: number;
-            /** @description Measured over the last steps. */
+            /** @description Throughput over the last steps. */
             tokens_per_second: number | null;
             /** @description Estimated time until the last step. */
             eta_seconds: number | null;
@@ -2354,17 +2379,17 @@ export interface components {
         /** @description The newest committed checkpoint. */
         CheckpointRef: {
             id: components["schemas"]["CheckpointId"];
-            /** @description Steps done when it was taken. */
+            /** @description Completed steps at the time of the checkpoint. */
             step: number;
             state_digest: components["schemas"]["StateDigest"];
         };
-        /** @description What the job has used so far; brought up to date every few seconds while it holds slots. */
+        /** @description Usage of the job so far, updated every few seconds while it holds slots. */
         Usage: {
-            /** @description Time in which it held slots. */
+            /** @description Time for which the job held slots. */
             run_seconds: number;
-            /** @description The same, times the slots. */
+            /** @description Sum over its slots of the time for which the job held them. */
             rank_seconds: number;
-            /** @description What they cost, at the price of a rank-hour that the workers announce. */
+            /** @description Cost of its slots, at the price per rank-hour that the workers report. */
             cost: number;
         };
         /** @description One file of the model folder. */
@@ -2378,41 +2403,41 @@ export interface components {
         };
         /** @description The exported model. */
         ExportResult: {
-            /** @description Where it lies in the object store. */
+            /** @description Prefix of its objects in the object store. */
             prefix: string;
             state_digest: components["schemas"]["StateDigest"];
             /** @description The files of the model folder. */
             files: components["schemas"]["ExportFile"][];
         };
         /**
-         * @description Whose doing a failure is.
+         * @description Category of a failure.
          * @enum {string}
          */
         FailureCategory: "user" | "data" | "oom" | "diverged" | "hardware" | "preempted" | "capacity" | "limit" | "internal";
-        /** @description Why a job failed. */
+        /** @description Failure of a job. */
         Failure: {
             category: components["schemas"]["FailureCategory"];
-            /** @description A stable code of the error catalogue. */
+            /** @description Stable code of the error catalogue. */
             code: string;
-            /** @description For people. */
+            /** @description Message for users. */
             message: string;
-            /** @description The rank that failed, when it was one. */
+            /** @description Rank that failed; null for other errors. */
             rank: number | null;
-            /** @description The step at which it failed, when known. */
+            /** @description Step at which it failed; null when unknown. */
             step: number | null;
-            /** @description Whether the same job may succeed when it is tried again. */
+            /** @description True if a retry of the same job may succeed. */
             retryable: boolean;
-            /** @description Name of the machine on which the rank ran, when it was one. */
+            /** @description Host name of the machine on which the rank ran; null for other errors. */
             host?: string;
-            /** @description With which the rank exited; `null` when it did not exit by itself. */
+            /** @description Exit code of the rank; `null` if it did not exit by itself. */
             exit_code?: number | null;
-            /** @description That ended the rank, e.g. `SIGKILL`; `null` when none did. */
+            /** @description Signal that ended the rank, e.g. `SIGKILL`; `null` without one. */
             signal?: string | null;
-            /** @description The last lines that the rank wrote to its standard output and error, oldest first. */
+            /** @description The last lines that the rank wrote to standard output and standard error, oldest first. */
             output?: string[];
         };
         /**
-         * @description Something that was accepted and has no effect.
+         * @description An accepted field without effect.
          * @example {
          *       "pointer": "/deepspeed_config/comms_config",
          *       "code": "field_without_effect",
@@ -2420,18 +2445,18 @@ export interface components {
          *     }
          */
         Warning: {
-            /** @description JSON pointer into the job document that was sent, or into the model that is answered. */
+            /** @description JSON pointer into the job document of the request, or into the returned model. */
             pointer: string;
             /**
-             * @description A stable code
+             * @description Stable code of the warning
              * @enum {string}
              */
             code: "field_without_effect" | "tokenizer_not_read";
-            /** @description What has no effect and why, for people. */
+            /** @description The field without effect and the reason, for users. */
             message: string;
         };
         /**
-         * @description A job as it is now.
+         * @description The current state of a job.
          * @example {
          *       "id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
          *       "name": "readme-bytes",
@@ -2590,47 +2615,50 @@ export interface components {
          */
         Job: {
             id: components["schemas"]["JobId"];
-            /** @description As in the document. */
+            /** @description Name from the document. */
             name: string;
             state: components["schemas"]["JobState"];
             /**
-             * @description Why the job is in this state, an open set of codes.
+             * @description Reason for the state, an open set of codes.
              * @example user_request
              */
             reason: string | null;
-            /** @description Names the newest change of the state, or of what is asked of the job. It grows with each, by how much says nothing, and no change has that of another one that was lost with Redis. */
+            /** @description Version of the state and of the user's requests. It increases with each change, by an arbitrary amount, and a value that was lost with Redis is never reused. */
             state_version: number;
-            /** @description The states that the job was in, oldest first; the newest 200. */
+            /** @description States of the job, oldest first; the newest 200. */
             state_history: components["schemas"]["StateChange"][];
             created_at: components["schemas"]["Time"];
             updated_at: components["schemas"]["Time"];
             spec: components["schemas"]["ResolvedJobSpec"];
             labels: components["schemas"]["Labels"];
             progress: components["schemas"]["Progress"];
-            /** @description The attempt that is queued or runs; each resume begins a new one. */
+            /** @description Number of the queued or running attempt; each resume begins a new one. */
             attempt: number;
-            /** @description Grows with each worker that takes the job; fences the writes of the one before. */
+            /** @description Increases each time that a worker claims the job; it fences the writes of the previous worker. */
             epoch: number;
-            /** @description Ranks that train now; `null` when none do. */
+            /** @description Number of running ranks; `null` without any. */
             world_size: number | null;
-            /** @description Ranks that the next attempt asks for. */
+            /** @description Number of ranks that the next attempt requests. */
             requested_ranks: number;
             /**
-             * @description Its place among the jobs of the pool that wait for slots, 1 for the first; `null` for one that does not wait. Jobs of
-             *     projects that use fewer slots, and small ones, may pass it.
+             * @description Position among the jobs of the pool that wait for slots, from 1; `null` for a job that does not wait. Jobs of
+             *     projects that use fewer slots, and small jobs, may overtake it.
              */
             queue_position: number | null;
             latest_checkpoint: components["schemas"]["CheckpointRef"] | null;
-            /** @description Time of training that recoveries had to repeat. */
+            /** @description Training time that recoveries had to repeat. */
             lost_work_seconds: number;
             usage: components["schemas"]["Usage"];
             export: components["schemas"]["ExportResult"] | null;
             failure: components["schemas"]["Failure"] | null;
-            /** @description What has no effect in the document; only in the answer to the request that creates the job, and absent when there is nothing. */
+            /**
+             * @description Fields of the document without effect; present only in the response to the creation of the job, and only if
+             *     there are any.
+             */
             warnings?: components["schemas"]["Warning"][];
         };
         /**
-         * @description To be sent as `after` for the next page; `null` on the last one.
+         * @description Send it as `after` for the next page; `null` on the last page.
          * @example null
          */
         NextCursor: string | null;
@@ -2647,32 +2675,32 @@ export interface components {
              */
             pointer: string;
             /**
-             * @description A stable code
+             * @description Stable code of the field error
              * @example unknown_field
              */
             code: string;
-            /** @description What is wrong, for people. */
+            /** @description Description of the problem, for users. */
             message: string;
-            /** @description What was probably meant, or what would be right. */
+            /** @description Suggested field or value. */
             suggestion?: string;
         };
-        /** @description An error, as RFC 9457 describes it. */
+        /** @description An error, as described by RFC 9457. */
         Problem: {
-            /** @description `urn:zerofleet:error:` and the code. */
+            /** @description `urn:zerofleet:error:` followed by the code. */
             type: string;
-            /** @description The same for every error of this code. */
+            /** @description Title of the error; equal for all errors of this code. */
             title: string;
             /** @description The HTTP status. */
             status: number;
-            /** @description What happened this time, for people. */
+            /** @description Description of this occurrence, for users. */
             detail: string;
-            /** @description A stable code of the error catalogue. */
+            /** @description Stable code of the error catalogue. */
             code: string;
-            /** @description Names the request in the server's log. */
+            /** @description Identifies the request in the server's log. */
             request_id: string;
-            /** @description Whether the same request may succeed later. */
+            /** @description True if the same request may succeed later. */
             retryable: boolean;
-            /** @description The bad fields, all of them; empty when the error is not about fields. */
+            /** @description All bad fields; empty for errors that do not concern fields. */
             errors: components["schemas"]["FieldError"][];
         };
         /**
@@ -2681,10 +2709,10 @@ export interface components {
          */
         ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral";
         /**
-         * @description A Hugging Face `config.json`, as transformers 4 or 5 writes it, of one of the families that `model_type` names. A field
-         *     that is absent has the default of transformers; a field that changes nothing here is accepted; a field that would
-         *     change the mathematics in a way that is not computed here, or that nobody knows, is refused by name. `docs/models.md` has the fields of each
-         *     family.
+         * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of a family that `model_type` names. An absent
+         *     field has the default of transformers; a field without effect on the computation is accepted; a field that would
+         *     change the mathematics in an unsupported way, or an unknown field, is refused by name. `docs/models.md` lists the
+         *     fields of each family.
          * @example {
          *       "model_type": "llama",
          *       "hidden_size": 256,
@@ -2700,25 +2728,26 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description Begins with the state of a committed checkpoint, of this job's model, or with the weights of an uploaded model, or of one in a
-         *     bucket, instead of fresh weights. Exactly one of `checkpoint`, `model` and `uri`; or just the text that it would have, where there is
-         *     nothing more to say.
+         * @description Initial state instead of fresh weights: a committed checkpoint of a model with the same parameters, an uploaded
+         *     model, or a model in a bucket. Exactly one of `checkpoint`, `model` and `uri`; a string is a short form for that
+         *     value alone.
          */
         InitFromSpec: {
             checkpoint?: components["schemas"]["CheckpointId"];
             model?: components["schemas"]["ModelId"];
             /**
-             * @description The folder of a Hugging Face model in a bucket that the operator allows, `s3://bucket/folder`, as `uri` of `POST /v1/models`;
-             *     the key needs the scope `models`. It is copied before the job is recorded, unless the project has a model that was copied from
-             *     it as it is now (same names, sizes and ETags of its files). The resolved document names the model.
+             * @description Folder of a Hugging Face model in a bucket that the operator allows, `s3://bucket/folder`, as `uri` of `POST
+             *     /v1/models`; the key needs the scope `models`. The server copies the folder before it records the job, unless
+             *     the project has a model that was copied from the same content (equal names, sizes and ETags of its files). The
+             *     resolved document names the model.
              * @example s3://my-data/models/mine
              */
             uri?: components["schemas"]["S3Uri"];
             restore?: components["schemas"]["Restore"];
         } | string;
         /**
-         * @description Exactly one of `preset` and `config`, and where the first weights come from. With `init_from.model` or `init_from.uri` both may
-         *     be absent: then the configuration is that model's.
+         * @description The model: exactly one of `preset` and `config`, and the source of the initial weights. With `init_from.model` or
+         *     `init_from.uri` both may be absent; the configuration is then that of the initial model.
          */
         ModelSpec: {
             preset?: components["schemas"]["PresetName"];
@@ -2726,9 +2755,9 @@ export interface components {
             init_from?: components["schemas"]["InitFromSpec"];
         };
         /**
-         * @description An existing DeepSpeed configuration, instead of the fields of `train` and `zero` that it defines. It is translated
-         *     when the job is created and is not part of the resolved document. A key that has no meaning here is refused by name;
-         *     `docs/deepspeed.md` has the table.
+         * @description An existing DeepSpeed configuration, instead of the fields of `train` and `zero` that it defines. The server
+         *     translates it when the job is created; it is not part of the resolved document. A key without an equivalent is
+         *     refused by name; `docs/deepspeed.md` has the table.
          * @example {
          *       "train_batch_size": 16,
          *       "train_micro_batch_size_per_gpu": 4,
@@ -2755,12 +2784,12 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description What to train, on what, and how. Everything but `model`, `data` and `train.steps` has a default. With a
-         *     `deepspeed_config` the number of steps may stand in its scheduler.
+         * @description Document of a training job. Every field but `model`, `data` and `train.steps` has a default. With a
+         *     `deepspeed_config` its scheduler may define the number of steps.
          */
         JobSpec: {
             name?: components["schemas"]["Name"];
-            /** @description The project of the API key, which is also the default; any other name is refused. */
+            /** @description Project of the job. The default is the project of the API key; any other name is refused. */
             project?: components["schemas"]["ProjectName"];
             labels?: components["schemas"]["Labels"];
             priority?: components["schemas"]["Priority"];
@@ -2776,24 +2805,28 @@ export interface components {
             notify?: components["schemas"]["NotifySpec"];
             deepspeed_config?: components["schemas"]["DeepspeedConfig"];
         };
-        /** @description The folder that becomes the model to begin with. */
+        /** @description The folder that becomes the initial model. */
         PlannedInitFolder: {
             uri: components["schemas"]["S3Uri"];
         };
-        /** @description As in the document of a job, but with the `uri` of a folder that was not copied yet. Its `config.json` was read; the weights were not. */
+        /**
+         * @description As in the document of a job, but with the `uri` of a folder that has not been copied. Its `config.json` was read;
+         *     its weights were not.
+         */
         PlannedModel: {
             config: components["schemas"]["ResolvedModelConfig"];
             preset: components["schemas"]["PresetName"] | null;
             init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | components["schemas"]["PlannedInitFolder"] | null;
         };
         /**
-         * @description As in the document of a job, but with `uri` and `format` of what was not copied yet. `tokenizer` is absent where it would be that of
-         *     a model that is copied first; `chat_template` is then as far as it is known.
+         * @description As in the document of a job, but with `uri` and `format` of an object that has not been copied. `tokenizer` is
+         *     absent if it would be that of a model that is copied first; `chat_template` is then incomplete.
          */
         PlannedData: WithRequired<components["schemas"]["DataSpec"], "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
         /**
-         * @description The document that the job would have. `data` and `model.init_from` name an object and a folder by their `uri` where creating the
-         *     job would copy them first; what depends on their content is checked then. So does `data.tokenizer`, whose content is checked already.
+         * @description The document that the job would have. `data` and `model.init_from` name an object and a folder by `uri` if the
+         *     creation of the job would copy them first; their content is checked then. `data.tokenizer` may name an object as
+         *     well; its content is already checked.
          * @example {
          *       "name": "readme-bytes",
          *       "project": "default",
@@ -2909,7 +2942,7 @@ export interface components {
          *     }
          */
         PlannedJobSpec: {
-            /** @description A name for people; empty when none was given. */
+            /** @description Display name; empty when absent. */
             name: string;
             project: components["schemas"]["ProjectName"];
             labels: components["schemas"]["Labels"];
@@ -2926,50 +2959,50 @@ export interface components {
             notify: components["schemas"]["ResolvedNotify"];
         };
         /**
-         * @description What ranks compute on. With `cuda` the bytes are those of the GPU's memory, without what the CUDA runtime and NCCL take for
-         *     themselves; with `offload: cpu` master weights, moments and sums of gradients are then 0, for they lie in the host's memory. `threads`
-         *     and `instruction_set` count for the CPU only.
+         * @description Device of the ranks. With `cuda` the bytes are those in the GPU's memory, without the memory of the CUDA runtime and
+         *     NCCL; with `offload: cpu` master weights, moments and sums of gradients are 0 there, because they are in host
+         *     memory. `threads` and `instruction_set` apply to the CPU only.
          * @default cpu
          * @enum {string}
          */
         EstimateDevice: "cpu" | "cuda";
         /**
-         * @description The path of instructions that the worker takes, as in the fingerprint of its numerics. The one that multiplies bf16
-         *     keeps its copies of weights in half the space. By default the best one of the machine that answers.
+         * @description Instruction set of the kernels, as in the worker's numerics fingerprint. The kernels that multiply bf16 keep packed
+         *     weights in half the space. By default the best one of the server's machine.
          * @enum {string}
          */
         InstructionSet: "generic" | "avx2" | "avx512" | "avx512bf16";
-        /** @description Bytes of the rank that needs the most, by part; ranks differ by a block of 4096 elements at most. */
+        /** @description Bytes of the rank that needs the most, by part; ranks differ by at most one block of 4096 elements. */
         RankMemory: {
             /** @description All parameters, in `train.precision`. */
             params: number;
-            /** @description Sums of the gradients of what the rank owns, in `zero.grad_accum_dtype`. */
+            /** @description Sums of the gradients of the shard that the rank owns, in `zero.grad_accum_dtype`. */
             grad_shard: number;
-            /** @description Master weights of what the rank owns, in `zero.master_dtype`. */
+            /** @description Master weights of the shard that the rank owns, in `zero.master_dtype`. */
             master: number;
-            /** @description All other states of the optimizer, of what the rank owns, in fp32. */
+            /** @description All other optimizer states of the shard that the rank owns, in fp32. */
             moments: number;
-            /** @description Stage 1: the sum of the gradients of a lane of several leaves, of all parameters that are trained. */
+            /** @description Stage 1: the sum of the gradients of one lane of several leaves, for all trained parameters. */
             lane_accumulator: number;
-            /** @description Buckets of gradients on their way between ranks. */
+            /** @description Gradient buckets in transfer between ranks. */
             staging: number;
-            /** @description Activations, gradients before they enter a bucket, work space. */
+            /** @description Activations, gradients before they enter a bucket, and workspace. */
             activations: number;
-            /** @description Copies of the weights in the order in which products read them. */
+            /** @description Copies of the weights in the layout of the matrix products. */
             packed_weights: number;
-            /** @description All parts together. */
+            /** @description Sum of all parts. */
             total: number;
-            /** @description Of a GPU with `zero.offload: cpu`: what lies in the memory of its host besides. */
+            /** @description With `zero.offload: cpu` on a GPU: additional bytes in host memory. */
             host: number;
         };
-        /** @description What one rank of a world needs. */
+        /** @description Memory of one rank of a world. */
         WorldEstimate: {
             /** @description Number of ranks. */
             world_size: number;
             bytes: components["schemas"]["RankMemory"];
         };
         /**
-         * @description What a job needs.
+         * @description Memory of a job.
          * @example {
          *       "num_params": 3344640,
          *       "device": "cpu",
@@ -3040,30 +3073,31 @@ export interface components {
          *     }
          */
         Estimate: {
-            /** @description Elements of all parameters. */
+            /** @description Number of elements of all parameters. */
             num_params: number;
             device: components["schemas"]["EstimateDevice"];
-            /** @description Threads of one rank. */
+            /** @description Threads per rank. */
             threads: number;
             instruction_set: components["schemas"]["InstructionSet"];
             /** @description One entry for each number of ranks. */
             data: components["schemas"]["WorldEstimate"][];
         };
         /**
-         * @description Time of training on the preferred number of ranks, if each computes as much in a second as it did in the job of the pool and
-         *     project, among the newest 100, whose model is nearest in cost. `null` where none was measured with this precision.
+         * @description Duration of the training on the preferred number of ranks, if each rank has the throughput of an earlier job: of the
+         *     newest 100 jobs of the pool and project, the one whose model is nearest in cost. `null` without a measurement at
+         *     this precision.
          */
         WorkDuration: {
-            /** @description Without preparing data, saving and exporting. */
+            /** @description Excludes preparing data, saving and exporting. */
             seconds: number;
-            /** @description Of all ranks together. */
+            /** @description Sum over all ranks. */
             tokens_per_second: number;
-            /** @description The preferred number. */
+            /** @description The preferred number of ranks. */
             ranks: number;
             measured_by: components["schemas"]["JobId"];
         };
         /**
-         * @description What the steps of a job read, and how long that takes.
+         * @description Amount of data that the steps of a job read, and their duration.
          * @example {
          *       "sequences": 6400,
          *       "tokens": 819200,
@@ -3075,115 +3109,115 @@ export interface components {
         Work: {
             /** @description `steps` times `global_batch_size`. */
             sequences: number;
-            /** @description The same, times `sequence_length`. */
+            /** @description `steps` times `global_batch_size` times `sequence_length`. */
             tokens: number;
             /**
-             * @description Sequences of the data that are trained on; `null` as long as only their tokens tell, which the first job with these data
-             *     finds out.
+             * @description Sequences of the training data; `null` while only their tokens determine the number, which the first job with
+             *     these data computes.
              */
             sequences_per_epoch: number | null;
-            /** @description How often each sequence is read. */
+            /** @description Number of times that each sequence is read. */
             epochs: number | null;
             duration: components["schemas"]["WorkDuration"] | null;
         };
-        /** @description What a job would be, and what it would need. */
+        /** @description The resulting job and its needs. */
         DryRun: {
             spec: components["schemas"]["PlannedJobSpec"];
             estimate: components["schemas"]["Estimate"];
             work: components["schemas"]["Work"];
-            /** @description What has no effect in the document. */
+            /** @description Fields of the document without effect. */
             warnings: components["schemas"]["Warning"][];
         };
-        /** @description The job, and on what it would run. */
+        /** @description The job, and the hardware to estimate for. */
         EstimateRequest: {
             spec: components["schemas"]["JobSpec"];
-            /** @description Numbers of ranks; by default those that `resources.ranks` allows. */
+            /** @description Numbers of ranks; by default all that `resources.ranks` allows. */
             world_sizes?: number[];
             device?: components["schemas"]["EstimateDevice"];
             /**
-             * @description Threads of one rank.
+             * @description Threads per rank.
              * @default 1
              */
             threads?: number;
             instruction_set?: components["schemas"]["InstructionSet"];
         };
-        /** @description How many ranks the job may run on; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max` ≤ lanes. */
+        /** @description Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max` ≤ lanes. */
         RanksPatch: {
-            /** @description The fewest ranks. */
+            /** @description Minimum number of ranks. */
             min?: number;
-            /** @description The most ranks. */
+            /** @description Maximum number of ranks. */
             max?: number;
-            /** @description The number that it asks for. */
+            /** @description Requested number of ranks. */
             preferred?: number;
         };
-        /** @description What the job may use; `null` takes a limit away. */
+        /** @description Limits of the job; `null` removes a limit. */
         LimitsPatch: {
-            /** @description Seconds in which it may hold slots. */
+            /** @description Maximum time in seconds for which the job holds slots. */
             max_runtime?: number | null;
-            /** @description Seconds that it may wait for slots at a stretch. */
+            /** @description Maximum time in seconds that the job waits for slots without interruption. */
             max_wait?: number | null;
-            /** @description What its slots may cost. */
+            /** @description Maximum cost of its slots. */
             max_cost?: number | null;
             /**
-             * @description What happens when one is reached.
+             * @description Action at a limit.
              * @enum {string}
              */
             on_limit?: "pause" | "cancel";
         };
-        /** @description What to change of a job; at least one field. */
+        /** @description Fields of a job to change; at least one. */
         JobPatch: {
-            /** @description Jobs of a higher one come first. */
+            /** @description Jobs of a higher priority come first. */
             priority?: number;
-            /** @description Labels to set; `null` takes one away. */
+            /** @description Labels to set; `null` removes a label. */
             labels?: {
                 [key: string]: string | null;
             };
-            /** @description Where the job runs. The pool can't be changed. */
+            /** @description Placement of the job. The pool cannot be changed. */
             resources?: {
                 ranks: components["schemas"]["RanksPatch"];
             };
             limits?: components["schemas"]["LimitsPatch"];
-            /** @description What may change of the training. */
+            /** @description Changeable fields of the training. */
             train?: {
                 overrides: components["schemas"]["Overrides"];
             };
         };
-        /** @description How to go on. */
+        /** @description Options of a resume. */
         ResumeRequest: {
-            /** @description Number of ranks; by default as before. */
+            /** @description Number of ranks; by default the previous number. */
             ranks?: number;
         };
-        /** @description Where a fork begins and what it changes. */
+        /** @description Source and changes of a fork. */
         ForkRequest: {
-            /** @description A checkpoint of the job; by default its newest. */
+            /** @description Checkpoint of the job; by default its newest. */
             from_checkpoint?: components["schemas"]["CheckpointId"];
-            /** @description A JSON merge patch (RFC 7396) of the job document; `model` stays. */
+            /** @description A JSON merge patch (RFC 7396) of the job document; `model` cannot change. */
             overrides?: {
                 [key: string]: unknown;
             };
         };
-        /** @description How many ranks the job should run on. */
+        /** @description Requested number of ranks. */
         ResizeRequest: {
             /** @description Number of ranks. */
             ranks: number;
         };
-        /** @description The last error of an attempt, and whose it was. */
-        Blame: {
-            /** @description A stable code of the error catalogue. */
+        /** @description Root cause of the failure of an attempt: its last error. */
+        RootCause: {
+            /** @description Stable code of the error catalogue. */
             code: string;
-            /** @description For people. */
+            /** @description Message for users. */
             message: string;
-            /** @description The rank that failed, when it was one. */
+            /** @description Rank that failed; null for other errors. */
             rank: number | null;
-            /** @description The step at which it failed, when known. */
+            /** @description Step at which it failed; null when unknown. */
             step: number | null;
-            /** @description The machine on which the rank ran. */
+            /** @description Host name of the machine on which the rank ran. */
             host?: string;
         } & {
             [key: string]: unknown;
         };
         /**
-         * @description One time that a worker took the job.
+         * @description The period from a worker's claim of the job to its end.
          * @example {
          *       "epoch": 1,
          *       "attempt": 1,
@@ -3195,31 +3229,31 @@ export interface components {
          *       "ended_at": "2026-11-21T09:30:00.000Z",
          *       "outcome": "requeued",
          *       "reason": "preempted",
-         *       "blame": null
+         *       "root_cause": null
          *     }
          */
         Attempt: {
-            /** @description The epoch that it began; an attempt that another worker took over has several. */
+            /** @description Epoch of the claim; an attempt has several when other workers took it over. */
             epoch: number;
-            /** @description The number of the attempt. */
+            /** @description Number of the attempt. */
             attempt: number;
-            /** @description The workers of its newest generation of ranks, the leader first. */
+            /** @description Workers of its newest generation of ranks, the leader first. */
             workers: string[];
-            /** @description Ranks of its newest generation; `null` when none ever trained. */
+            /** @description Number of ranks of its newest generation; `null` when none trained. */
             world_size: number | null;
             started_at: components["schemas"]["Time"];
             ended_at: components["schemas"]["Time"] | null;
             /**
-             * @description `requeued`: it gave the job back to its queue; `lost`: nothing was heard of its worker any more.
+             * @description `requeued`: the worker returned the job to its queue; `lost`: the worker's lease expired.
              * @enum {string}
              */
             outcome: "running" | "succeeded" | "failed" | "cancelled" | "paused" | "requeued" | "lost";
             /**
-             * @description Why it ended, as in the history of the job.
+             * @description Reason for its end, as in the job's history.
              * @example preempted
              */
             reason: string | null;
-            blame: components["schemas"]["Blame"] | null;
+            root_cause: components["schemas"]["RootCause"] | null;
         };
         /** @description A page of attempts. */
         AttemptPage: {
@@ -3227,15 +3261,19 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description A position is the job's stream, which is another one after a loss of Redis, the `seq` of an item and a stamp of it, with hyphens between
-         *     them, such as `3fa91c0b-41-660da8a518800`. The stamp tells the item from another one that got its `seq` after a failover lost it.
+         * @description The job's stream, the `seq` of an item and a stamp of the item, separated by hyphens, such as
+         *     `3fa91c0b-41-660da8a518800`. After a loss of Redis the job has another stream. The stamp distinguishes items with
+         *     the same `seq` after a failover lost one of them.
          * @example 3fa91c0b-41-660da8a518800
          */
         StreamPosition: string;
-        /** @description Number in the job's sequence of events, metrics and log lines; it only grows, and counts from 1 again after a loss of Redis. */
+        /**
+         * @description Number in the job's sequence of events, metrics and log lines; it increases, and starts from 1 again after a loss of
+         *     Redis.
+         */
         Seq: number;
         /**
-         * @description Something that happened to a job.
+         * @description An event of a job.
          * @example {
          *       "seq": 2,
          *       "position": "3fa91c0b-2-660da8a518800",
@@ -3253,17 +3291,17 @@ export interface components {
             seq: components["schemas"]["Seq"];
             position: components["schemas"]["StreamPosition"];
             /**
-             * @description Tells events from metrics and log lines.
+             * @description Distinguishes events from metrics and log lines.
              * @enum {string}
              */
             kind: "event";
             /**
-             * @description What happened, an open set: `job.created`, `job.state`, `attempt.started`, `checkpoint.committed`, `rank.lost`, …
+             * @description Type of the event, an open set: `job.created`, `job.state`, `attempt.started`, `checkpoint.committed`, `rank.lost`, …
              * @example checkpoint.committed
              */
             type: string;
             at: components["schemas"]["Time"];
-            /** @description Details, by type of event. */
+            /** @description Details; the fields depend on the type. */
             data: {
                 [key: string]: unknown;
             };
@@ -3275,21 +3313,21 @@ export interface components {
         };
         /** @description Trust ratios of a group of parameters. */
         TrustRatios: {
-            /** @description The least one. */
-            least: number;
-            /** @description The median. */
+            /** @description The smallest ratio. */
+            min: number;
+            /** @description The median ratio. */
             median: number;
-            /** @description The largest one. */
-            largest: number;
+            /** @description The largest ratio. */
+            max: number;
         };
         /**
-         * @description Where the time of a step went on rank 0, in seconds of wall time. Exchange and gathering run beside the rest; what is
-         *     here is how long the step waited for them.
+         * @description Wall time of a step on rank 0 by phase, in seconds. Exchange and gathering run concurrently with the other phases;
+         *     their values are the times that the step waited for them.
          */
         StepSeconds: {
             /** @description The whole step. */
             total: number;
-            /** @description Reading of sequences. */
+            /** @description Reading sequences. */
             data: number;
             /** @description Forward passes. */
             forward: number;
@@ -3297,13 +3335,13 @@ export interface components {
             backward: number;
             /** @description Waiting for gradients and statistics of other ranks. */
             exchange: number;
-            /** @description Statistics and the update of what the rank owns. */
+            /** @description Statistics, and the update of the shard that the rank owns. */
             optimizer: number;
-            /** @description Waiting for the new parameters of other ranks. */
+            /** @description Waiting for updated parameters of other ranks. */
             gather: number;
         };
         /**
-         * @description One optimizer step.
+         * @description Metrics of one optimizer step.
          * @example {
          *       "seq": 57,
          *       "position": "3fa91c0b-57-660da8a518800",
@@ -3332,28 +3370,29 @@ export interface components {
             seq: components["schemas"]["Seq"];
             position: components["schemas"]["StreamPosition"];
             /**
-             * @description Tells metrics from events and log lines.
+             * @description Distinguishes metrics from events and log lines.
              * @enum {string}
              */
             kind: "metric";
             at: components["schemas"]["Time"];
-            /** @description Steps done. */
+            /** @description Number of completed steps. */
             step: number;
             /** @description Mean over the target tokens, in nats, without `aux_loss`; `null` when not finite. */
             loss: number | null;
             /**
-             * @description The load balancing loss of the model's routers, times `router_aux_loss_coef`, mean over micro-batches; padding does
-             *     not count. What is trained on is `loss` + `aux_loss`. Only where the model has routers and a factor above 0; `null`
-             *     when not finite.
+             * @description The load balancing loss of the model's routers, times `router_aux_loss_coef`, mean over micro-batches, without
+             *     padding. The training minimizes `loss` + `aux_loss`. Present only for models with routers and a factor above 0;
+             *     `null` when not finite.
              */
             aux_loss?: number | null;
             /**
-             * @description `lamb`: the trust ratios that the step multiplied the updates of parameters with, one entry per group of parameters
-             *     with the same learning rate and weight decay. Of experts that are spread over ranks, those that rank 0 holds.
+             * @description `lamb`: the trust ratios by which the step multiplied the updates of parameters, one entry per group of
+             *     parameters with the same learning rate and weight decay. For experts that are spread over ranks, those of rank
+             *     0.
              */
             trust_ratios?: components["schemas"]["TrustRatios"][];
             seconds: components["schemas"]["StepSeconds"];
-            /** @description Mean loss over the validation data after the step, in nats; only where it was evaluated. */
+            /** @description Mean loss on the validation data after the step, in nats; present only for steps with an evaluation. */
             eval_loss?: number | null;
             /** @description Global gradient norm before clipping; `null` when not finite. */
             grad_norm: number | null;
@@ -3361,15 +3400,15 @@ export interface components {
             lr: number;
             /** @description Loss scale of the step; 1 without loss scaling. */
             loss_scale?: number;
-            /** @description Steps so far whose gradients were not finite; they changed nothing. */
+            /** @description Steps so far that were skipped because their gradients were not finite; they changed nothing. */
             skipped_steps?: number;
-            /** @description Tokens read so far. */
+            /** @description Tokens processed so far. */
             tokens: number;
-            /** @description Tokens of the step over its time. */
+            /** @description Tokens of the step divided by its duration. */
             tokens_per_second: number | null;
-            /** @description Ranks that did the step. */
+            /** @description Number of ranks that executed the step. */
             world_size: number;
-            /** @description Epoch of the attempt that did the step. */
+            /** @description Epoch of the attempt that executed the step. */
             epoch: number;
         };
         /** @description A page of metrics. */
@@ -3378,7 +3417,7 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description One line that a rank wrote, or that its worker says about it.
+         * @description A line written by a rank, or by its worker about it.
          * @example {
          *       "seq": 12,
          *       "position": "3fa91c0b-12-660da8a518800",
@@ -3396,23 +3435,24 @@ export interface components {
             seq: components["schemas"]["Seq"];
             position: components["schemas"]["StreamPosition"];
             /**
-             * @description Tells log lines from events and metrics.
+             * @description Distinguishes log lines from events and metrics.
              * @enum {string}
              */
             kind: "log";
             at: components["schemas"]["Time"];
-            /** @description Whose line it is; `null` for the job as a whole. */
+            /** @description Rank of the line; `null` for lines about the whole job. */
             rank: number | null;
             /**
-             * @description Where it was written: `stdout`, or `stderr` for what is out of the ordinary; `worker` when the worker says it.
+             * @description Source of the line: `stdout` or `stderr` of the rank, where `stderr` has warnings and errors; `worker` for
+             *     messages of its worker.
              * @enum {string}
              */
             stream: "stdout" | "stderr" | "worker";
-            /** @description The line, without control characters but tabs. */
+            /** @description The line, without control characters except tabs. */
             message: string;
-            /** @description The line was longer. */
+            /** @description The line was longer and has been truncated. */
             truncated: boolean;
-            /** @description Lines of the rank that were dropped before this one; 0 unless the entry is there to say so. */
+            /** @description Number of dropped lines of the rank before this one; above 0 only in entries that report dropped lines. */
             dropped: number;
             /** @description Epoch of the attempt that wrote it. */
             epoch: number;
@@ -3423,12 +3463,12 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description The place of a checkpoint in its job's list, which is ordered by step.
+         * @description Position of a checkpoint in its job's list, which is ordered by step.
          * @example 000000000100:ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F
          */
         CheckpointCursor: string;
         /**
-         * @description A committed checkpoint. It can be resumed on any number of ranks.
+         * @description A committed checkpoint. A job can resume from it on any number of ranks.
          * @example {
          *       "id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
          *       "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
@@ -3445,19 +3485,19 @@ export interface components {
         Checkpoint: {
             id: components["schemas"]["CheckpointId"];
             job_id: components["schemas"]["JobId"];
-            /** @description Steps done when it was taken. */
+            /** @description Completed steps at the time of the checkpoint. */
             step: number;
-            /** @description Ranks that wrote it. */
+            /** @description Number of ranks that wrote it. */
             world_size: number;
             state_digest: components["schemas"]["StateDigest"];
             /** @description Size of all its shards. */
             bytes: number;
             committed_at: components["schemas"]["Time"];
-            /** @description A pinned checkpoint is never removed by the retention rule. */
+            /** @description The retention rule never removes a pinned checkpoint. */
             pinned: boolean;
-            /** @description Its job could not load it, and went on from the checkpoint before. It never counts as the newest, and goes as soon as there is another one, unless it is pinned. */
+            /** @description The job could not load this checkpoint and resumed from the previous one. It never becomes the newest again, and is removed once there is another one, unless it is pinned. */
             damaged: boolean;
-            /** @description Where it lies in the object store. */
+            /** @description Prefix of its objects in the object store. */
             prefix: string;
         };
         /** @description A page of checkpoints. */
@@ -3466,17 +3506,17 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description What to change of a checkpoint.
+         * @description Fields of a checkpoint to change.
          * @example {
          *       "pinned": true
          *     }
          */
         CheckpointPatch: {
-            /** @description Whether it is kept whatever the retention rule says. */
+            /** @description Exempts the checkpoint from the retention rule. */
             pinned: boolean;
         };
         /**
-         * @description Whether every byte of a checkpoint is the one that was saved.
+         * @description Result of the verification of a checkpoint.
          * @example {
          *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
          *       "valid": true,
@@ -3486,60 +3526,60 @@ export interface components {
          */
         CheckpointVerdict: {
             checkpoint_id: components["schemas"]["CheckpointId"];
-            /** @description Whether it can be loaded. */
+            /** @description True if the checkpoint can be loaded. */
             valid: boolean;
-            /** @description Bytes of its shards that were compared and found right. */
+            /** @description Bytes of its shards that were compared and are correct. */
             bytes: number;
-            /** @description What is wrong, by object; empty when it is valid. */
+            /** @description Damaged objects; empty for a valid checkpoint. */
             problems: {
-                /** @description Key of the object, within the checkpoint. */
+                /** @description Key of the object, relative to the checkpoint. */
                 object: string;
-                /** @description Which kind of damage, from the catalogue of errors. */
+                /** @description Code of the error catalogue for the damage. */
                 code: string;
-                /** @description Which part of it. */
+                /** @description Location of the damage in the object. */
                 message: string;
             }[];
         };
-        /** @description A turn of a chat. */
+        /** @description A message of a chat. */
         ChatMessage: {
             /**
-             * @description Whose turn it is, in the words of the template.
+             * @description Role of the author, as named by the template.
              * @example user
              */
             role: string;
-            /** @description What is said. */
+            /** @description Text of the message. */
             content: string;
         };
-        /** @description A text to go on with, or a chat to answer, and how tokens are drawn. */
+        /** @description A text to continue or a chat to answer, and the sampling options. */
         SampleRequest: {
-            /** @description The text that the model goes on with. */
+            /** @description The text that the model continues. */
             prompt?: string;
-            /** @description The chat that the model answers; for a job with a chat template. */
+            /** @description The chat that the model answers; requires a job with a chat template. */
             messages?: components["schemas"]["ChatMessage"][];
             /**
-             * @description How many tokens are drawn.
+             * @description Maximum number of sampled tokens.
              * @default 128
              */
             max_tokens?: number;
             /**
-             * @description Below 1 likely tokens come more often, above 1 less often; 0 takes the most likely one each time.
+             * @description Sampling temperature. Below 1 likely tokens become more frequent, above 1 less frequent; 0 selects the most likely token each time.
              * @default 1
              */
             temperature?: number;
             /**
-             * @description Draws among the k most likely tokens; 0 keeps all.
+             * @description Samples among the k most likely tokens; 0 keeps all.
              * @default 0
              */
             top_k?: number;
             /**
-             * @description And of those among the fewest whose probabilities add up to this share; 1 keeps all.
+             * @description Samples among the fewest of these tokens whose probabilities sum to this share; 1 keeps all.
              * @default 1
              */
             top_p?: number;
             seed?: components["schemas"]["Seed"];
         } & (unknown | unknown);
         /**
-         * @description What a checkpoint's model wrote.
+         * @description Text sampled from a checkpoint's model.
          * @example {
          *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
          *       "step": 50,
@@ -3550,33 +3590,33 @@ export interface components {
          */
         Sample: {
             checkpoint_id: components["schemas"]["CheckpointId"];
-            /** @description Steps that were done when the checkpoint was taken. */
+            /** @description Completed steps at the time of the checkpoint. */
             step: number;
-            /** @description As it was sent, or what the chat template makes of the messages. */
+            /** @description The prompt of the request, or the chat template's rendering of its messages. */
             prompt: string;
-            /** @description What the model added. */
+            /** @description The sampled text. */
             completion: string;
-            /** @description Tokens that were drawn. */
+            /** @description Number of sampled tokens. */
             num_tokens: number;
         };
         /**
-         * @description `safetensors`: the weights as a Hugging Face model folder. `deepspeed_universal`: weights, state of the optimizer and its count
-         *     of steps in DeepSpeed's universal checkpoint layout.
+         * @description `safetensors`: the weights as a Hugging Face model folder. `deepspeed_universal`: the weights, the optimizer state
+         *     and its number of steps in DeepSpeed's universal checkpoint layout.
          * @default safetensors
          * @enum {string}
          */
         ExportFormat: "safetensors" | "deepspeed_universal";
-        /** @description What to write. */
+        /** @description Format and dtype of the export. */
         ExportRequest: {
             format?: components["schemas"]["ExportFormat"];
             /**
-             * @description Of the weights; by default that of `export.dtype` of the job. A `deepspeed_universal` export is fp32.
+             * @description Dtype of the weights; by default `export.dtype` of the job. A `deepspeed_universal` export is fp32.
              * @enum {string}
              */
             dtype?: "bf16" | "fp16" | "fp32";
         };
         /**
-         * @description A checkpoint in another program's format.
+         * @description A checkpoint in another format.
          * @example {
          *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
          *       "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
@@ -3605,56 +3645,56 @@ export interface components {
             job_id: components["schemas"]["JobId"];
             format: components["schemas"]["ExportFormat"];
             /**
-             * @description Format of the weights.
+             * @description Dtype of the weights.
              * @enum {string}
              */
             dtype: "bf16" | "fp16" | "fp32";
             /**
-             * @description How far it is.
+             * @description State of the export.
              * @enum {string}
              */
             state: "queued" | "running" | "succeeded" | "failed";
             /** @description Folder of the files in the object store. */
             prefix: string;
-            /** @description Digest of the checkpoint's state; null until it succeeded. */
+            /** @description Digest of the checkpoint's state; null until the export has succeeded. */
             state_digest: string | null;
-            /** @description What was written; empty until it succeeded. */
+            /** @description Written files; empty until the export has succeeded. */
             files: components["schemas"]["ExportFile"][];
-            /** @description Why it failed; null otherwise. */
+            /** @description Error of a failed export; null otherwise. */
             error: {
                 /** @description Stable code of the error. */
                 code: string;
-                /** @description What happened, for people. */
+                /** @description Message for users. */
                 message: string;
             } | null;
         };
-        /** @description What is to be fetched. */
+        /** @description Files to download. */
         DownloadRequest: {
             /**
-             * @description Of the export; absent for the checkpoint itself.
+             * @description Format of the export; absent for the checkpoint.
              * @enum {string}
              */
             format?: "safetensors" | "deepspeed_universal";
             /**
-             * @description Of the export; by default that of `export.dtype` of the job, and fp32 of a `deepspeed_universal`.
+             * @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`.
              * @enum {string}
              */
             dtype?: "bf16" | "fp16" | "fp32";
             /**
-             * @description How long presigned URLs are good, and how long the retention rule waits.
+             * @description Validity of presigned URLs; the retention rule does not remove the checkpoint during this time.
              * @default 3600
              */
             expires_seconds?: number;
             /**
-             * @description `api`: paths of this API also where there could be presigned URLs, for clients that do not reach the object store.
+             * @description `api`: returns paths of this API even where presigned URLs are possible, for clients that cannot reach the object store.
              * @default auto
              * @enum {string}
              */
             via?: "auto" | "api";
         };
-        /** @description One file. */
+        /** @description A file. */
         DownloadFile: {
-            /** @description Name in the folder, with slashes for folders in it. */
+            /** @description Name relative to the folder; slashes separate folders. */
             name: string;
             /** @description Size. */
             bytes: number;
@@ -3662,39 +3702,39 @@ export interface components {
             sha256: string;
             /**
              * Format: uri-reference
-             * @description A presigned URL, or a path of this API, which needs the API key.
+             * @description A presigned URL, or a path of this API, which requires the API key.
              */
             url: string;
         };
-        /** @description Files and where they can be fetched. */
+        /** @description Files and their download URLs. */
         Download: {
             checkpoint_id: components["schemas"]["CheckpointId"];
             /**
-             * @description The export's; null of the checkpoint itself.
+             * @description Format of the export; null for the checkpoint.
              * @enum {string|null}
              */
             format: "safetensors" | "deepspeed_universal" | null;
             /**
-             * @description The export's; null of the checkpoint itself.
+             * @description Dtype of the export; null for the checkpoint.
              * @enum {string|null}
              */
             dtype: "bf16" | "fp16" | "fp32" | null;
             state_digest: components["schemas"]["StateDigest"];
-            /** @description Until when the URLs are good; null of paths of this API. */
+            /** @description Time until which the URLs are valid; null for paths of this API. */
             expires_at: components["schemas"]["Time"] | null;
-            /** @description All files that belong to it. */
+            /** @description All of its files. */
             files: components["schemas"]["DownloadFile"][];
         };
-        /** @description A remark for people; empty at first. */
+        /** @description Description for display; initially empty. */
         Description: string;
-        /** @description The object that a dataset was copied from, as it was then. */
+        /** @description The object from which a dataset was copied, at the time of the copy. */
         DatasetSource: {
             uri: components["schemas"]["S3Uri"];
-            /** @description What the server called this version of the object. */
+            /** @description ETag of the object. */
             etag: string;
         };
         /**
-         * @description What to train on.
+         * @description Training data.
          * @example {
          *       "id": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *       "project": "default",
@@ -3721,18 +3761,18 @@ export interface components {
             bytes: number;
             /** @description SHA-256 of the content. */
             digest: string;
-            /** @description The object that the content was copied from; null for an upload. */
+            /** @description The object from which the content was copied; null for an upload. */
             source: components["schemas"]["DatasetSource"] | null;
-            /** @description Documents; a text is one. */
+            /** @description Number of documents; a text is one document. */
             num_documents: number;
-            /** @description Documents that are lists of messages; they need a chat template. */
+            /** @description Number of documents that are lists of messages; they need a chat template. */
             num_chats: number;
             /**
-             * @description Of a text: tokens under the `bytes` tokenizer. Of `format=tokens`: its tokens. Of `format=jsonl` `null`: it depends on the
-             *     tokenizer.
+             * @description `text`: number of tokens with the `bytes` tokenizer. `tokens`: number of its tokens. `jsonl`: `null`, because
+             *     the number depends on the tokenizer.
              */
             num_tokens: number | null;
-            /** @description The largest token of `format=tokens`, which a model's `vocab_size` must be above; else `null`. */
+            /** @description The largest token of `format=tokens`, which must be below a model's `vocab_size`; `null` for other formats. */
             max_token: number | null;
             created_at: components["schemas"]["Time"];
         };
@@ -3741,13 +3781,13 @@ export interface components {
             data: components["schemas"]["Dataset"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description What to change; at least one field. */
+        /** @description Fields to change; at least one. */
         DatasetPatch: {
             name?: components["schemas"]["Name"];
             description?: components["schemas"]["Description"];
         };
         /**
-         * @description A dataset that will be sent in parts.
+         * @description A dataset to be sent in parts.
          * @example {
          *       "name": "book",
          *       "bytes": 20000000,
@@ -3757,14 +3797,14 @@ export interface components {
         UploadRequest: {
             name: components["schemas"]["Name"];
             /**
-             * @description How the content is read.
+             * @description Format of the content.
              * @default text
              */
             format?: components["schemas"]["DatasetFormat"];
             /** @description Size of the whole content. */
             bytes: number;
             /**
-             * @description SHA-256 of the whole content; other content is refused at the end.
+             * @description SHA-256 of the whole content; completion refuses different content.
              * @default null
              */
             digest?: string | null;
@@ -3775,7 +3815,7 @@ export interface components {
          */
         UploadId: string;
         /**
-         * @description An upload that can be interrupted.
+         * @description A resumable upload.
          * @example {
          *       "id": "upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *       "project": "default",
@@ -3797,57 +3837,57 @@ export interface components {
             format: components["schemas"]["DatasetFormat"];
             /** @description Size of the whole content. */
             bytes: number;
-            /** @description What was announced of the content; null for nothing. */
+            /** @description Announced digest of the content; null without one. */
             digest: string | null;
-            /** @description Size of each part but the last, which is what is left. */
+            /** @description Size of each part but the last, which is the remainder. */
             part_bytes: number;
-            /** @description How many parts there are. */
+            /** @description Number of parts. */
             num_parts: number;
-            /** @description Numbers of the parts that are there, ascending; none once it is complete. */
+            /** @description Numbers of the received parts, ascending; empty after completion. */
             received_parts: number[];
-            /** @description What became of it; null until it is complete. */
+            /** @description Dataset of the upload; null until completion. */
             dataset_id: components["schemas"]["DatasetId"] | null;
             created_at: components["schemas"]["Time"];
         };
-        /** @description Which parts are to be sent, and how. */
+        /** @description Parts to send, and the kind of URLs. */
         UploadUrlsRequest: {
-            /** @description Numbers of parts; absent for those that have not arrived, the first 1000 of them. */
+            /** @description Numbers of parts; absent: the missing parts, at most 1000. */
             part_numbers?: number[];
             /**
-             * @description The SHA-256 of each of the `part_numbers`, base64. A presigned URL is then good for these bytes alone. Buckets with a default
-             *     retention (Object Lock) refuse parts without one.
+             * @description The SHA-256 of each of the `part_numbers`, base64. A presigned URL is then valid for these bytes alone. Buckets
+             *     with a default retention (Object Lock) refuse parts without it.
              */
             sha256?: string[];
             /**
-             * @description How long presigned URLs are good.
+             * @description Validity of presigned URLs.
              * @default 3600
              */
             expires_seconds?: number;
             /**
-             * @description `api`: paths of this API also where there could be presigned URLs, for clients that do not reach the object store.
+             * @description `api`: returns paths of this API even where presigned URLs are possible, for clients that cannot reach the object store.
              * @default auto
              * @enum {string}
              */
             via?: "auto" | "api";
         };
-        /** @description A part and where it can be sent. */
+        /** @description A part and its upload URL. */
         UploadPart: {
-            /** @description Which part, from 1 on. */
+            /** @description Number of the part, from 1. */
             part_number: number;
-            /** @description Its size. */
+            /** @description Size of the part. */
             bytes: number;
             /**
              * Format: uri-reference
-             * @description For a PUT of the part: a presigned URL, or a path of this API, which needs the API key.
+             * @description URL for a PUT of the part: a presigned URL, or a path of this API, which requires the API key.
              */
             url: string;
-            /** @description Headers that the PUT must have. */
+            /** @description Required headers of the PUT. */
             headers: {
                 [key: string]: string;
             };
         };
         /**
-         * @description Where parts can be sent.
+         * @description Parts and their upload URLs.
          * @example {
          *       "upload_id": "upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *       "expires_at": null,
@@ -3869,21 +3909,22 @@ export interface components {
          */
         UploadUrls: {
             upload_id: components["schemas"]["UploadId"];
-            /** @description Until when the URLs are good; null of paths of this API. */
+            /** @description Time until which the URLs are valid; null for paths of this API. */
             expires_at: components["schemas"]["Time"] | null;
-            /** @description In ascending order, or as they were asked for. */
+            /** @description In ascending order, or in the order of the request. */
             parts: components["schemas"]["UploadPart"][];
         };
         /** @description A tokenizer that was uploaded with a model. */
         ModelTokenizer: {
-            /** @description One more than the largest token, added tokens included. */
+            /** @description The largest token plus one, including added tokens. */
             vocab_size: number;
-            /** @description The template of `chat_template.jinja`, or of `tokenizer_config.json`; null where there is none. */
+            /** @description The template of `chat_template.jinja` or of `tokenizer_config.json`; null without one. */
             chat_template: string | null;
         };
         /**
-         * @description A Hugging Face model that was uploaded, or copied from a bucket; or a tokenizer alone, which a job named as `data.tokenizer`: that
-         *     has no `model_type`, no parameters and an empty `config`, and no job can begin with it.
+         * @description A Hugging Face model that was uploaded or copied from a bucket; or a tokenizer alone that a job named as
+         *     `data.tokenizer`. A tokenizer alone has no `model_type`, no parameters and an empty `config`, and no job can begin
+         *     with it.
          * @example {
          *       "id": "mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *       "project": "default",
@@ -3930,93 +3971,94 @@ export interface components {
             description: components["schemas"]["Description"];
             /** @description The model family; `null` for a tokenizer alone. */
             model_type: string | null;
-            /** @description Elements of all parameters together. */
+            /** @description Number of elements of all parameters. */
             num_parameters: number;
-            /** @description What the weights are stored in. */
+            /** @description Dtypes of the stored weights. */
             dtypes: ("bf16" | "fp16" | "fp32")[];
-            /** @description Whether `tokenizer.json` is among the files. */
+            /** @description True if `tokenizer.json` is among the files. */
             has_tokenizer: boolean;
-            /** @description What was found in the files of the tokenizer; null where there is none. */
+            /** @description Description of the tokenizer; null without one. */
             tokenizer: components["schemas"]["ModelTokenizer"] | null;
             /**
-             * @description Files of a tokenizer that is not read here, such as `tokenizer.model`, where there is no `tokenizer.json`; absent elsewhere. They are
-             *     kept for exports. A job that begins with the model has to name another `data.tokenizer`, or `bytes`.
+             * @description Tokenizer files in an unsupported format, such as `tokenizer.model`, when there is no `tokenizer.json`;
+             *     otherwise absent. They are kept for exports. A job that begins with the model must name another
+             *     `data.tokenizer`, or `bytes`.
              */
             unread_tokenizer?: string[];
-            /** @description What has no effect in the files; only in the answer to the request that creates the model, and absent when there is nothing. */
-            warnings?: components["schemas"]["Warning"][];
             /**
-             * @description Updates that the state of an optimizer has seen which was uploaded with the weights, in a checkpoint of DeepSpeed; absent where
-             *     there is none.
+             * @description Content of the files without effect; present only in the response to the creation of the model, and only if
+             *     there is any.
              */
+            warnings?: components["schemas"]["Warning"][];
+            /** @description Number of updates of the uploaded optimizer state of a DeepSpeed checkpoint; absent without one. */
             optimizer_steps?: number;
-            /** @description What that state has of each parameter that was trained; empty for an SGD without a momentum. */
+            /** @description Optimizer states of each trained parameter; empty for SGD without momentum. */
             optimizer_states?: ("exp_avg" | "exp_avg_sq" | "momentum_buffer" | "sum")[];
-            /** @description Parameters of which that state has nothing, because they were not trained. */
+            /** @description Parameters without optimizer state, because they were not trained. */
             frozen_parameters?: string[];
-            /** @description The folder, or of a tokenizer alone the object, that it was copied from, as it was then; absent for an upload. */
+            /** @description The folder, or for a tokenizer alone the object, from which it was copied, at the time of the copy; absent for an upload. */
             source?: {
                 uri: components["schemas"]["S3Uri"];
                 /**
-                 * @description SHA-256 over names, sizes and ETags of the files in the bucket; equal for a folder that has not changed. Absent where the
-                 *     server gives no ETags.
+                 * @description SHA-256 of names, sizes and ETags of the files in the bucket; equal for an unchanged folder. Absent if the
+                 *     object store returns no ETags.
                  */
                 version?: string;
             };
-            /** @description Size of all files together. */
+            /** @description Size of all files. */
             bytes: number;
-            /** @description SHA-256 over names and digests of the files, sorted by name; equal for equal folders. */
+            /** @description SHA-256 of names and digests of the files, sorted by name; equal for equal folders. */
             digest: string;
-            /** @description What was kept, sorted by name. */
+            /** @description Stored files, sorted by name. */
             files: components["schemas"]["ExportFile"][];
-            /** @description What the archive had besides and was left out; the first hundred names. */
+            /** @description Ignored files of the archive; the first hundred names. */
             ignored_files: string[];
-            /** @description The model's `config.json` as it came; empty for a tokenizer alone. */
+            /** @description The model's original `config.json`; empty for a tokenizer alone. */
             config: {
                 [key: string]: unknown;
             };
             created_at: components["schemas"]["Time"];
         };
-        /** @description A page of models, and what can be trained without any of them. */
+        /** @description A page of models, the presets and the supported families. */
         ModelPage: {
             data: components["schemas"]["Model"][];
             next_cursor: components["schemas"]["NextCursor"];
-            /** @description Names for `model.preset`. */
+            /** @description Values of `model.preset`. */
             presets: components["schemas"]["PresetName"][];
-            /** @description Values of `model_type` that a `config.json` may have. */
+            /** @description Supported values of `model_type` in a `config.json`. */
             families: string[];
         };
-        /** @description What to change; at least one field. */
+        /** @description Fields to change; at least one. */
         ModelPatch: {
             name?: components["schemas"]["Name"];
             description?: components["schemas"]["Description"];
         };
         /** @description GPUs of one kind. */
         PoolGpus: {
-            /** @description Their model. */
+            /** @description GPU model. */
             name: string;
-            /** @description Memory of each. */
+            /** @description Memory of each GPU. */
             memory_bytes: number;
-            /** @description All of them. */
+            /** @description Number of GPUs. */
             count: number;
-            /** @description Those that have a problem; `GET /v1/workers` says which. */
+            /** @description Number of unhealthy GPUs; `GET /v1/workers` describes their problems. */
             unhealthy: number;
         };
         /** @description Workers of a pool whose ranks compute the same bits. */
         PoolGroup: {
-            /** @description Their fingerprint of numerics; null for those that do not say theirs. */
+            /** @description Numerics fingerprint; null for workers that do not report one. */
             numerics: string | null;
-            /** @description Workers that are alive. */
+            /** @description Number of live workers. */
             workers: number;
-            /** @description Ranks that they can run at once. */
+            /** @description Total number of slots: ranks that can run at once. */
             slots: number;
-            /** @description Slots that belong to jobs. */
+            /** @description Slots held by jobs. */
             used_slots: number;
-            /** @description Their GPUs by model and memory; empty where ranks run on CPUs. */
+            /** @description GPUs by model and memory; empty when ranks run on CPUs. */
             gpus: components["schemas"]["PoolGpus"][];
         };
         /**
-         * @description What a pool has and what is wanted of it.
+         * @description Capacity and load of a pool.
          * @example {
          *       "name": "default",
          *       "workers": 1,
@@ -4037,17 +4079,17 @@ export interface components {
          */
         Pool: {
             name: components["schemas"]["PoolName"];
-            /** @description Workers that are alive. */
+            /** @description Number of live workers. */
             workers: number;
-            /** @description Ranks that they can run at once. */
+            /** @description Total number of slots: ranks that can run at once. */
             slots: number;
-            /** @description Slots that belong to jobs. */
+            /** @description Slots held by jobs. */
             used_slots: number;
-            /** @description Jobs that have slots. */
+            /** @description Jobs that hold slots. */
             running: number;
             /** @description Jobs that wait for slots. */
             waiting: number;
-            /** @description Its workers by what they compute with, in the order of `numerics`. All ranks of a job are in one group. */
+            /** @description Workers grouped by numerics fingerprint, in the order of `numerics`. All ranks of a job run in one group. */
             groups: components["schemas"]["PoolGroup"][];
         };
         /** @description All pools. */
@@ -4057,27 +4099,27 @@ export interface components {
         };
         /** @description A GPU on which one rank of a worker runs. */
         WorkerGpu: {
-            /** @description The name that stays with it, as nvidia-smi shows it. */
+            /** @description Unique id of the GPU, as shown by nvidia-smi. */
             uuid: string;
-            /** @description Its model, such as "NVIDIA H100 80GB HBM3". */
+            /** @description GPU model, such as "NVIDIA H100 80GB HBM3". */
             name: string;
-            /** @description All of its memory. */
+            /** @description Total memory. */
             memory_bytes: number;
-            /** @description Version of its driver. */
+            /** @description Driver version. */
             driver: string;
-            /** @description What is wrong with it, in words; null for a healthy one. */
+            /** @description Description of a problem; null for a healthy GPU. */
             problem: string | null;
         };
-        /** @description Another worker that could not be reached: the pair is not given to the job together. */
+        /** @description Another worker with a failed connection; the job is not placed on both workers. */
         AvoidedWorker: {
             /** @description The other worker. */
             worker_id: string;
             job_id: components["schemas"]["JobId"];
-            /** @description From then on the job may be placed on both again. */
+            /** @description Time from which the job may be placed on both workers again. */
             until: components["schemas"]["Time"];
         };
         /**
-         * @description A worker machine, as it announced itself.
+         * @description A worker, as it reported itself.
          * @example {
          *       "id": "worker-1",
          *       "pool": "default",
@@ -4104,34 +4146,34 @@ export interface components {
          *     }
          */
         Worker: {
-            /** @description A new one with each start of the worker. */
+            /** @description Identifier; each start of the worker gets a new one. */
             id: string;
             pool: components["schemas"]["PoolName"];
-            /** @description Its host name. */
+            /** @description Host name. */
             host: string;
-            /** @description The process of its agent. */
+            /** @description Process id of the agent. */
             pid: number;
-            /** @description Ranks that it can run at once. */
+            /** @description Number of ranks that it can run at once. */
             slots: number;
-            /** @description Slots that belong to jobs. */
+            /** @description Slots held by jobs. */
             used_slots: number;
-            /** @description Of its program. */
+            /** @description Version of its program. */
             version: string;
-            /** @description Where other workers reach it. */
+            /** @description Address at which other workers reach it. */
             address: string;
-            /** @description The machine that it runs on, by its id where machines come from (of EC2, the id of the instance); null where the worker was not told. */
+            /** @description Id of the machine that it runs on, as named by the machine's provider (for EC2 the instance id); null when the worker's configuration does not name it. */
             machine: string | null;
-            /** @description It takes nothing new: it is about to leave, or has a problem. */
+            /** @description The worker accepts no new work, because it is shutting down or has a problem. */
             draining: boolean;
-            /** @description What is wrong with it, in words, such as a process that can not be killed; null for a healthy one. */
+            /** @description Description of a problem, such as a process that cannot be killed; null for a healthy worker. */
             problem: string | null;
-            /** @description What decides the bits of what its ranks compute (their fingerprint of numerics, such as `cpu-avx2/2`); null where it is not known. */
+            /** @description Numerics fingerprint of its ranks, such as `cpu-avx2/2`: equal fingerprints give equal bits; null when unknown. */
             numerics: string | null;
-            /** @description The GPUs of its slots, one rank each; empty where ranks run on the CPU. */
+            /** @description GPUs of its slots, one rank each; empty when ranks run on the CPU. */
             gpus: components["schemas"]["WorkerGpu"][];
-            /** @description Memory of its host that its processes may use, with the limit of its container. */
+            /** @description Host memory that its processes may use, including the limit of its container. */
             memory_bytes: number;
-            /** @description Workers that could not reach this one, or that it could not reach; a job that met this is not placed on both for a while. */
+            /** @description Workers with a failed connection to or from this one. An affected job is not placed on both until `until`. */
             avoided: components["schemas"]["AvoidedWorker"][];
             last_seen: components["schemas"]["Time"];
         };
@@ -4141,17 +4183,18 @@ export interface components {
             data: components["schemas"]["Worker"][];
         };
         /**
-         * @description Identifier of an API key. It is no secret.
+         * @description Identifier of an API key. It is not secret.
          * @example key_01KAJX7Q1N3P5R7T9V1X3Z5B7D
          */
         ApiKeyId: string;
         /**
-         * @description `jobs:read`, `jobs:write`, `datasets`, `models`: to see, to create and steer, to upload. `admin`: all of that, and the keys of the
-         *     project. `operator`: what concerns the whole installation, such as keys of other projects, and quotas.
+         * @description `jobs:read`: read jobs; `jobs:write`: create and control jobs; `datasets` and `models`: upload them. `admin`: all of
+         *     these, and management of the project's keys. `operator`: management of the whole installation, such as keys of other
+         *     projects and quotas.
          * @enum {string}
          */
         Scope: "jobs:read" | "jobs:write" | "datasets" | "models" | "admin" | "operator";
-        /** @description What the key may do. `admin` includes all others but `operator`. */
+        /** @description Permissions of the key. `admin` includes all other scopes but `operator`. */
         Scopes: components["schemas"]["Scope"][];
         /** @description An API key without its secret. */
         ApiKey: {
@@ -4160,20 +4203,20 @@ export interface components {
             name: components["schemas"]["Name"];
             scopes: components["schemas"]["Scopes"];
             /**
-             * @description How often the key may ask in a minute; `null` for the limit of the server.
+             * @description Requests per minute; `null`: the limit of the server.
              * @example null
              */
             requests_per_minute: number | null;
             created_at: components["schemas"]["Time"];
-            /** @description From when on it is refused. */
+            /** @description Time from which the key is refused. */
             expires_at: components["schemas"]["Time"] | null;
-            /** @description When it was used last, to within five minutes; `null` when it never was. */
+            /** @description Time of the last use, accurate to five minutes; `null` when the key was never used. */
             last_used_at: components["schemas"]["Time"] | null;
-            /** @description Until when the secret before the last rotation is accepted; `null` when there is none. */
+            /** @description Time until which the secret before the last rotation is accepted; `null` without one. */
             previous_secret_until: components["schemas"]["Time"] | null;
             /**
-             * @description Whether it is the key that the server accepts from its start (`ZEROFLEET_API_KEY`, or the one in its data directory). That one
-             *     is changed there, not by a rotation.
+             * @description True for the key from the server's configuration (`ZEROFLEET_API_KEY`, or the one in its data directory). That
+             *     key is changed there, not by a rotation.
              * @example false
              */
             builtin: boolean;
@@ -4183,18 +4226,18 @@ export interface components {
             data: components["schemas"]["ApiKey"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description A key to make. */
+        /** @description Fields of a new API key. */
         ApiKeyRequest: {
             name: components["schemas"]["Name"];
             scopes: components["schemas"]["Scopes"];
-            /** @description Its project; by default that of the key which makes it. A project begins with its first key. */
+            /** @description Project of the key; by default the project of the calling key. Creating its first key creates a project. */
             project?: components["schemas"]["ProjectName"];
             expires_at?: components["schemas"]["Time"];
-            /** @description How often it may ask in a minute; without it the limit of the server. */
+            /** @description Requests per minute; absent: the limit of the server. */
             requests_per_minute?: number;
         };
         /**
-         * @description An API key with its secret, which is never answered again.
+         * @description An API key with its secret, which is not returned again.
          * @example {
          *       "id": "key_01KAJX7Q1N3P5R7T9V1X3Z5B7D",
          *       "project": "default",
@@ -4218,91 +4261,91 @@ export interface components {
             name: components["schemas"]["Name"];
             scopes: components["schemas"]["Scopes"];
             /**
-             * @description How often the key may ask in a minute; `null` for the limit of the server.
+             * @description Requests per minute; `null`: the limit of the server.
              * @example null
              */
             requests_per_minute: number | null;
             created_at: components["schemas"]["Time"];
-            /** @description From when on it is refused. */
+            /** @description Time from which the key is refused. */
             expires_at: components["schemas"]["Time"] | null;
-            /** @description When it was used last, to within five minutes; `null` when it never was. */
+            /** @description Time of the last use, accurate to five minutes; `null` when the key was never used. */
             last_used_at: components["schemas"]["Time"] | null;
-            /** @description Until when the secret before the last rotation is accepted; `null` when there is none. */
+            /** @description Time until which the secret before the last rotation is accepted; `null` without one. */
             previous_secret_until: components["schemas"]["Time"] | null;
             /**
-             * @description Whether it is the key that the server accepts from its start (`ZEROFLEET_API_KEY`, or the one in its data directory). That one
-             *     is changed there, not by a rotation.
+             * @description True for the key from the server's configuration (`ZEROFLEET_API_KEY`, or the one in its data directory). That
+             *     key is changed there, not by a rotation.
              * @example false
              */
             builtin: boolean;
             /**
-             * @description What to send as bearer token.
+             * @description The bearer token.
              * @example zf_example
              */
             secret: string;
         };
-        /** @description What to change; at least one field. */
+        /** @description Fields to change; at least one. */
         ApiKeyPatch: {
             name?: components["schemas"]["Name"];
-            /** @description From when on it is refused; `null` for never. */
+            /** @description Time from which the key is refused; `null`: never. */
             expires_at?: components["schemas"]["Time"] | null;
-            /** @description How often it may ask in a minute; `null` for the limit of the server. */
+            /** @description Requests per minute; `null`: the limit of the server. */
             requests_per_minute?: number | null;
         };
-        /** @description How to rotate. */
+        /** @description Options of a rotation. */
         RotateRequest: {
             /**
-             * @description How long the secret before is accepted beside the new one.
+             * @description Seconds for which the previous secret remains valid.
              * @default 86400
              */
             overlap_seconds?: number;
         };
         /**
-         * @description The place of an entry in the log.
+         * @description Position of an entry in the audit log.
          * @example 1763715600000-0
          */
         AuditEntryId: string;
         /**
-         * @description The name of an operation, the `operationId` of this document.
+         * @description Name of an operation: its `operationId` in this document.
          * @example cancelJob
          */
         OperationName: string;
-        /** @description A request that changed something, or would have. */
+        /** @description A request that changed something, or tried to. */
         AuditEntry: {
             id: components["schemas"]["AuditEntryId"];
             at: components["schemas"]["Time"];
             key_id: components["schemas"]["ApiKeyId"];
-            /** @description The key's name when it asked. */
+            /** @description The key's name at the time of the request. */
             key_name: string;
             operation: components["schemas"]["OperationName"];
-            /** @description The id of what was made, else of what the request was about; `null` where there is none. */
+            /** @description Id of the created resource, otherwise of the requested resource; `null` without one. */
             resource: string | null;
             /**
-             * @description `refused`: it was answered with a status 4xx; `failed`: with 5xx, and may have been done or not.
+             * @description `refused`: the status was 4xx; `failed`: the status was 5xx, and the change may or may not have been made.
              * @enum {string}
              */
             outcome: "succeeded" | "refused" | "failed";
-            /** @description HTTP status of the answer. */
+            /** @description HTTP status of the response. */
             status: number;
-            /** @description The error's code; `null` when there was none. */
+            /** @description Error code; `null` without an error. */
             code: string | null;
-            /** @description As in the error and in the log of the server. */
+            /** @description Identifies the request in the error and in the server's log. */
             request_id: string;
         };
         /** @description A page of the audit log. */
         AuditPage: {
             data: components["schemas"]["AuditEntry"][];
-            /** @description Hand it back as `after`; null at the end. */
+            /** @description Send it as `after` for the next page; null on the last page. */
             next_cursor: components["schemas"]["AuditEntryId"] | null;
         };
         /**
-         * @description Where messages are POSTed. `http` and addresses that are not public are refused, unless the operator has allowed them; so are a
-         *     user name, a password and a fragment.
+         * @description URL that receives the messages. The server refuses `http` and addresses that are not public, unless the operator has
+         *     allowed them; it also refuses a user name, a password and a fragment.
          * @example https://hooks.example.com/zerofleet
          */
         WebhookUrl: string;
         /**
-         * @description Types of events that are sent: one by its name, those with the same first word (`checkpoint.*`), or all (`*`).
+         * @description Types of events to send: one by its name, those with the same first word (`checkpoint.*`), or all (`*`).
          * @example [
          *       "*"
          *     ]
@@ -4318,24 +4361,24 @@ export interface components {
          */
         WebhookJobs: "all" | "named";
         /**
-         * @description Whether anything is sent.
+         * @description The server sends messages only to enabled webhooks.
          * @example true
          */
         WebhookEnabled: boolean;
         /**
-         * @description `not_delivered`: the server has set `enabled` to false, because no message was taken for three days. `null`: the webhook is
-         *     enabled, or somebody has disabled it.
+         * @description `not_delivered`: the server has set `enabled` to false, because no message was accepted for three days. `null`: the
+         *     webhook is enabled, or a user has disabled it.
          * @example null
          * @enum {string|null}
          */
         WebhookDisabledReason: "not_delivered" | null;
         /**
-         * @description Since when no message was taken; `null` when the last one was, or none was sent since the webhook was changed.
+         * @description Time since which no message has been accepted; `null` when the last one was accepted, or none was sent since the webhook was changed.
          * @example null
          */
         WebhookFailingSince: components["schemas"]["Time"] | null;
         /**
-         * @description Since when and until when a secret signs.
+         * @description Validity of a secret.
          * @example {
          *       "created_at": "2026-11-21T08:45:00.000Z",
          *       "expires_at": null
@@ -4343,15 +4386,15 @@ export interface components {
          */
         WebhookSecretTimes: {
             created_at: components["schemas"]["Time"];
-            /** @description When it stops signing; `null` for the newest. */
+            /** @description Time at which it stops signing; `null` for the newest. */
             expires_at: components["schemas"]["Time"] | null;
         };
-        /** @description What is sent where. */
+        /** @description A webhook without its secrets. */
         Webhook: {
             id: components["schemas"]["WebhookId"];
             url: components["schemas"]["WebhookUrl"];
             /**
-             * @description For people.
+             * @description Description for display.
              * @example to the chat
              */
             description: string;
@@ -4361,7 +4404,7 @@ export interface components {
             disabled_reason: components["schemas"]["WebhookDisabledReason"];
             failing_since: components["schemas"]["WebhookFailingSince"];
             created_at: components["schemas"]["Time"];
-            /** @description The secrets that sign now, the newest first; what they are is not told. */
+            /** @description The secrets that currently sign, the newest first, without their values. */
             secrets: components["schemas"]["WebhookSecretTimes"][];
         };
         /** @description A page of webhooks. */
@@ -4369,11 +4412,11 @@ export interface components {
             data: components["schemas"]["Webhook"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description What is to be sent where. */
+        /** @description Fields of a new webhook. */
         WebhookSpec: {
             url: components["schemas"]["WebhookUrl"];
             /**
-             * @description For people.
+             * @description Description for display.
              * @default
              */
             description?: string;
@@ -4388,12 +4431,12 @@ export interface components {
             /** @default true */
             enabled?: components["schemas"]["WebhookEnabled"];
         };
-        /** @description A webhook with the secret that it was just given. */
+        /** @description A webhook with its new secret. */
         WebhookWithSecret: {
             id: components["schemas"]["WebhookId"];
             url: components["schemas"]["WebhookUrl"];
             /**
-             * @description For people.
+             * @description Description for display.
              * @example to the chat
              */
             description: string;
@@ -4403,38 +4446,38 @@ export interface components {
             disabled_reason: components["schemas"]["WebhookDisabledReason"];
             failing_since: components["schemas"]["WebhookFailingSince"];
             created_at: components["schemas"]["Time"];
-            /** @description The secrets that sign now, the newest first. */
+            /** @description The secrets that currently sign, the newest first. */
             secrets: components["schemas"]["WebhookSecretTimes"][];
             /**
-             * @description What checks the signatures, as libraries of Standard Webhooks take it. It is not told again.
+             * @description Secret that verifies the signatures, in the format of the Standard Webhooks libraries. It is not returned again.
              * @example whsec_A5Qfyd3tg6tXFzDy9QU7EbvCxgD7J8zRY43FAtV/9zk=
              */
             secret: string;
         };
-        /** @description What to change; at least one field. */
+        /** @description Fields to change; at least one. */
         WebhookPatch: {
             url?: components["schemas"]["WebhookUrl"];
-            /** @description For people. */
+            /** @description Description for display. */
             description?: string;
             events?: components["schemas"]["WebhookEvents"];
             jobs?: components["schemas"]["WebhookJobs"];
             enabled?: components["schemas"]["WebhookEnabled"];
         };
-        /** @description How the new secret takes over. */
+        /** @description Options of a rotation. */
         RotateSecretRequest: {
             /**
-             * @description For how long the secret of before signs as well.
+             * @description Seconds for which the previous secret signs as well.
              * @default 86400
              */
             overlap_seconds?: number;
         };
         /**
-         * @description Identifier of a message that was sent to a webhook, or will be.
+         * @description Identifier of a message to a webhook.
          * @example dlv_01KAJX8W3Q5R7T9V1X3Z5B7D9F
          */
         DeliveryId: string;
         /**
-         * @description The body that is POSTed to the URL.
+         * @description Body of a message to the URL.
          * @example {
          *       "type": "job.state",
          *       "timestamp": "2026-11-21T09:00:00.000Z",
@@ -4469,7 +4512,7 @@ export interface components {
             };
         };
         /**
-         * @description The body that a ping POSTs to the URL.
+         * @description Body of a test message to the URL.
          * @example {
          *       "type": "webhook.ping",
          *       "timestamp": "2026-11-21T09:00:00.000Z",
@@ -4485,13 +4528,13 @@ export interface components {
              */
             type: "webhook.ping";
             timestamp: components["schemas"]["Time"];
-            /** @description What was pinged. */
+            /** @description The tested webhook. */
             data: {
                 webhook_id: components["schemas"]["WebhookId"];
             };
         };
         /**
-         * @description One time that it was sent, or should have been.
+         * @description An attempt to send the message.
          * @example {
          *       "at": "2026-11-21T09:00:06.000Z",
          *       "status": 503,
@@ -4501,22 +4544,22 @@ export interface components {
          */
         DeliveryAttempt: {
             at: components["schemas"]["Time"];
-            /** @description HTTP status of the answer; `null` when there was none. */
+            /** @description HTTP status of the response; `null` without a response. */
             status: number | null;
             /**
-             * @description Why it did not succeed; `null` when it did.
+             * @description Error of the attempt; `null` when it succeeded.
              * @enum {string|null}
              */
             error: "address_refused" | "name_not_found" | "connection_failed" | "tls_failed" | "timeout" | "protocol_error" | "refused_by_receiver" | "webhook_disabled" | null;
-            /** @description How long it took. */
+            /** @description Duration of the attempt. */
             duration_ms: number;
         };
-        /** @description A message and how often it was sent. */
+        /** @description A message and its attempts. */
         Delivery: {
             id: components["schemas"]["DeliveryId"];
             webhook_id: components["schemas"]["WebhookId"];
             /**
-             * @description The header `webhook-id`; the same each time that it is sent.
+             * @description The header `webhook-id`; equal in all attempts.
              * @example msg_01KAJX9B2M4P6R8T0V2X4Z6B8D
              */
             message_id: string;
@@ -4539,12 +4582,12 @@ export interface components {
              */
             message: components["schemas"]["WebhookMessage"] | components["schemas"]["WebhookPing"];
             /**
-             * @description `succeeded` once the receiver has answered with 2xx; `failed` after the last attempt.
+             * @description `succeeded` once the receiver has responded with 2xx; `failed` after the last attempt.
              * @enum {string}
              */
             state: "pending" | "succeeded" | "failed";
             created_at: components["schemas"]["Time"];
-            /** @description About when it is sent next; `null` when it is not. */
+            /** @description Approximate time of the next attempt; `null` without one. */
             next_attempt_at: components["schemas"]["Time"] | null;
             /** @description The last attempts, oldest first. */
             attempts: components["schemas"]["DeliveryAttempt"][];
@@ -4554,20 +4597,20 @@ export interface components {
             data: components["schemas"]["Delivery"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description What a project may use; `null` is no limit. */
+        /** @description Quota of a project; `null`: unlimited. */
         ProjectQuota: {
             /**
-             * @description Jobs that have not ended.
+             * @description Number of unfinished jobs.
              * @default null
              */
             max_jobs: number | null;
             /**
-             * @description Ranks that jobs which have not ended, and are not paused, may ask for together.
+             * @description Total number of ranks that unfinished jobs request, except paused ones.
              * @default null
              */
             max_ranks: number | null;
             /**
-             * @description Datasets, models and checkpoints together. Checkpoints of jobs that run are written even beyond it.
+             * @description Total bytes of datasets, models and checkpoints. Running jobs write checkpoints even above this limit.
              * @default null
              */
             max_storage_bytes: number | null;
@@ -4581,7 +4624,7 @@ export interface components {
          *         "max_ranks": 8,
          *         "max_storage_bytes": null
          *       },
-         *       "use": {
+         *       "used": {
          *         "jobs": 3,
          *         "ranks": 6,
          *         "storage_bytes": 1250000000
@@ -4591,13 +4634,13 @@ export interface components {
         Project: {
             name: components["schemas"]["ProjectName"];
             quota: components["schemas"]["ProjectQuota"];
-            /** @description What counts against the quota now. */
-            use: {
-                /** @description Jobs that have not ended. */
+            /** @description Current usage that counts towards the quota. */
+            used: {
+                /** @description Number of unfinished jobs. */
                 jobs: number;
-                /** @description Ranks that they ask for. */
+                /** @description Number of ranks that these jobs request. */
                 ranks: number;
-                /** @description Datasets, models and checkpoints. */
+                /** @description Bytes of datasets, models and checkpoints. */
                 storage_bytes: number;
             };
         };
@@ -4605,66 +4648,66 @@ export interface components {
         ProjectList: {
             data: components["schemas"]["Project"][];
         };
-        /** @description What a project may use; without a limit, or with `null`, as much as it likes. */
+        /** @description Quota of a project; an absent limit or `null`: unlimited. */
         QuotaRequest: {
             /**
-             * @description Jobs that have not ended.
+             * @description Number of unfinished jobs.
              * @default null
              */
             max_jobs?: number | null;
             /**
-             * @description Ranks that jobs which have not ended, and are not paused, may ask for together.
+             * @description Total number of ranks that unfinished jobs request, except paused ones.
              * @default null
              */
             max_ranks?: number | null;
             /**
-             * @description Datasets, models and checkpoints together. Checkpoints of jobs that run are written even beyond it.
+             * @description Total bytes of datasets, models and checkpoints. Running jobs write checkpoints even above this limit.
              * @default null
              */
             max_storage_bytes?: number | null;
         };
-        /** @description What to set of a project. */
+        /** @description Fields of a project to set. */
         ProjectRequest: {
             quota: components["schemas"]["QuotaRequest"];
         };
-        /** @description The key of the request and its project. */
+        /** @description The calling API key and its project. */
         Me: {
             api_key: components["schemas"]["ApiKey"];
             project: components["schemas"]["Project"];
         };
-        /** @description What was used. */
+        /** @description Usage. */
         UsageSums: {
-            /** @description Jobs that were created. */
+            /** @description Number of created jobs. */
             jobs: number;
             /** @description Time for which jobs held ranks. */
             run_seconds: number;
-            /** @description The same for each rank. */
+            /** @description Sum over the ranks of the time for which jobs held them. */
             rank_seconds: number;
-            /** @description What the ranks cost, by the price of the workers (`ZEROFLEET_PRICE_PER_RANK_HOUR`). */
+            /** @description Cost of the ranks at the price of the workers (`ZEROFLEET_PRICE_PER_RANK_HOUR`). */
             cost: number;
-            /** @description Tokens that were trained on, once more where a step was repeated. */
+            /** @description Number of tokens trained on; tokens of repeated steps count again. */
             tokens: number;
         };
-        /** @description What was used on one day. */
+        /** @description Usage of one day. */
         DayUsage: {
             /**
              * Format: date
              * @description The day, UTC.
              */
             date: string;
-            /** @description Jobs that were created. */
+            /** @description Number of created jobs. */
             jobs: number;
             /** @description Time for which jobs held ranks. */
             run_seconds: number;
-            /** @description The same for each rank. */
+            /** @description Sum over the ranks of the time for which jobs held them. */
             rank_seconds: number;
-            /** @description What the ranks cost, by the price of the workers (`ZEROFLEET_PRICE_PER_RANK_HOUR`). */
+            /** @description Cost of the ranks at the price of the workers (`ZEROFLEET_PRICE_PER_RANK_HOUR`). */
             cost: number;
-            /** @description Tokens that were trained on, once more where a step was repeated. */
+            /** @description Number of tokens trained on; tokens of repeated steps count again. */
             tokens: number;
         };
         /**
-         * @description What a project has used, and what it has now.
+         * @description Past usage and current resources of a project.
          * @example {
          *       "project": "default",
          *       "from": "2026-11-21",
@@ -4727,15 +4770,15 @@ export interface components {
              */
             to: string;
             total: components["schemas"]["UsageSums"];
-            /** @description Each day, the first one first. */
+            /** @description Usage of each day, oldest first. */
             days: components["schemas"]["DayUsage"][];
-            /** @description Jobs that there are now, by state. */
+            /** @description Number of current jobs, by state. */
             jobs: {
                 [key: string]: number;
             };
-            /** @description Ranks that jobs which have not ended, and are not paused, ask for. */
+            /** @description Number of ranks that unfinished jobs request, except paused ones. */
             ranks: number;
-            /** @description What is stored now. Exports are not counted. */
+            /** @description Currently stored bytes. Exports are not counted. */
             storage: {
                 /** @description Datasets. */
                 dataset_bytes: number;
@@ -4743,9 +4786,9 @@ export interface components {
                 model_bytes: number;
                 /** @description Checkpoints. */
                 checkpoint_bytes: number;
-                /** @description Uploads in parts that are not complete, each with all that it announced. */
+                /** @description Incomplete uploads in parts, each with its announced size. */
                 upload_bytes: number;
-                /** @description All of them. */
+                /** @description Sum of all. */
                 total_bytes: number;
             };
             quota: components["schemas"]["ProjectQuota"];
@@ -4766,15 +4809,15 @@ export interface components {
             /** @description Version of the program. */
             version: string;
         };
-        /** @description One thing that was asked. */
+        /** @description Check of one service. */
         ReadinessCheck: {
-            /** @description It answered. */
+            /** @description The service responded. */
             ok: boolean;
-            /** @description A code of the error catalogue when it did not. */
+            /** @description Code of the error catalogue if the check failed. */
             code: string | null;
         };
         /**
-         * @description What the process needs, and whether it answers.
+         * @description Services that the process needs, and their status.
          * @example {
          *       "status": "ready",
          *       "checks": {
@@ -4791,11 +4834,11 @@ export interface components {
          */
         Readiness: {
             /**
-             * @description `ready` when all checks are well.
+             * @description `ready` when all checks have passed.
              * @enum {string}
              */
             status: "ready" | "not_ready";
-            /** @description One entry for each thing that was asked. */
+            /** @description One entry for each service. */
             checks: {
                 redis: components["schemas"]["ReadinessCheck"];
                 object_store: components["schemas"]["ReadinessCheck"];
@@ -4803,7 +4846,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description The request could not be read (`malformed_json`, `body_required`) or has a bad parameter (`invalid_parameter`). */
+        /** @description The request could not be read (`malformed_json`, `body_required`), or a parameter is invalid (`invalid_parameter`). */
         BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["XRequestId"];
@@ -4816,7 +4859,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description No valid key was sent (`unauthenticated`). */
+        /** @description The request has no valid API key (`unauthenticated`). */
         Unauthenticated: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
@@ -4831,7 +4874,7 @@ export interface components {
             };
         };
         /**
-         * @description The key lacks the scope that the operation needs (`insufficient_scope`), or the project has as much as it may (`jobs_quota_exceeded`,
+         * @description The key lacks the required scope (`insufficient_scope`), or the project has reached a quota (`jobs_quota_exceeded`,
          *     `ranks_quota_exceeded`, `storage_quota_exceeded`).
          */
         Forbidden: {
@@ -4846,7 +4889,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The key has asked too often in this minute (`rate_limited`). */
+        /** @description The key has sent too many requests in this minute (`rate_limited`). */
         RateLimited: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -4860,7 +4903,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description An unexpected error (`internal_error`). The server's log has the details under `request_id`. */
+        /** @description An unexpected error (`internal_error`). The server's log contains the details under `request_id`. */
         InternalError: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -4874,7 +4917,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Redis or the object store does not answer (`job_store_unavailable`, `object_store_unavailable`, `shutting_down`, …). */
+        /** @description Redis or the object store does not respond (`job_store_unavailable`, `object_store_unavailable`, `shutting_down`, …). */
         Unavailable: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -4889,8 +4932,9 @@ export interface components {
             };
         };
         /**
-         * @description The state does not allow it (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`, `too_many_webhooks`), the object
-         *     changed meanwhile (`dataset_source_changed`), or the `Idempotency-Key` has its request already (`idempotency_key_in_use`, `answer_shown_once`).
+         * @description The state does not allow the request (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`,
+         *     `too_many_webhooks`), the object has changed meanwhile (`dataset_source_changed`), or another request has used the
+         *     `Idempotency-Key` (`idempotency_key_in_use`, `response_not_repeatable`).
          */
         Conflict: {
             headers: {
@@ -4918,7 +4962,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body's content type is not one that the operation reads, or it has a `Content-Encoding` (`unsupported_media_type`). */
+        /** @description The operation does not accept the body's content type, or the body has a `Content-Encoding` (`unsupported_media_type`). */
         UnsupportedMediaType: {
             headers: {
                 "X-Request-Id": components["headers"]["XRequestId"];
@@ -4933,9 +4977,9 @@ export interface components {
         };
         /**
          * @description The document was read and refused (`validation_failed`, with all bad fields in `errors`; `dataset_empty`,
-         *     `dataset_not_utf8`, `dataset_bad_line`, `dataset_tokens_invalid`, `idempotency_key_reused`; for a model the `model_…`
-         *     codes, `safetensors_invalid` and `tokenizer_invalid`; `content_too_complex` for what takes too long or too much memory to
-         *     read).
+         *     `dataset_not_utf8`, `dataset_line_invalid`, `dataset_tokens_invalid`, `idempotency_key_reused`; for a model the
+         *     `model_…` codes, `safetensors_invalid` and `tokenizer_invalid`; `content_too_complex` for content that takes too
+         *     much time or memory to read).
          */
         Unprocessable: {
             headers: {
@@ -4949,7 +4993,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The object store has no room left (`disk_full`). */
+        /** @description The object store has no space left (`disk_full`). */
         InsufficientStorage: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -4963,7 +5007,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description There is no such thing (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `webhook_not_found`, `delivery_not_found`, `upload_not_found`). */
+        /** @description The resource does not exist (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `webhook_not_found`, `delivery_not_found`, `upload_not_found`). */
         NotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["XRequestId"];
@@ -4976,7 +5020,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description It has changed since it had the ETag that `If-Match` names (`version_mismatch`). */
+        /** @description The resource has changed since the ETag in `If-Match` (`version_mismatch`). */
         PreconditionFailed: {
             headers: {
                 "X-Request-Id": components["headers"]["XRequestId"];
@@ -4989,7 +5033,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The request is recorded; the job as it is now. */
+        /** @description The request is recorded; the current job. */
         JobAccepted: {
             headers: {
                 "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -5004,7 +5048,7 @@ export interface components {
                 "application/json": components["schemas"]["Job"];
             };
         };
-        /** @description What happened to the job up to `after` was lost with Redis (`position_lost`). Begin anew, without `after`. */
+        /** @description The position `after` was lost with the data of Redis (`position_lost`). The client starts again without `after`. */
         Gone: {
             headers: {
                 "X-Request-Id": components["headers"]["XRequestId"];
@@ -5017,7 +5061,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description No worker answered in time (`sample_timeout`). */
+        /** @description No worker responded in time (`sample_timeout`). */
         Timeout: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -5033,41 +5077,43 @@ export interface components {
         };
     };
     parameters: {
-        /** @description The most items that a page may have. */
+        /** @description Maximum number of items per page. */
         Limit: number;
-        /** @description Only those with exactly this name. */
+        /** @description Returns only items with exactly this name. */
         NameFilter: components["schemas"]["Name"];
         /**
-         * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-         *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-         *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-         *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-         *     else for seven days.
+         * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+         *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+         *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+         *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+         *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+         *     days.
          */
         IdempotencyKey: string;
         /** @description Identifier of the job. */
         JobId: components["schemas"]["JobId"];
-        /** @description The `ETag` of a reply that the client still has. */
+        /** @description The `ETag` of a response that the client has cached. */
         IfNoneMatch: string;
         /**
-         * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
-         *     one; its progress does not count.
+         * @description The `ETag` of a response that contains the job. The request is refused (`version_mismatch`) when the job's
+         *     `state_version` has changed since; changes of its progress do not count.
          */
         IfMatch: string;
         /**
-         * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
-         *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
+         * @description Returns only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item,
+         *     the `id` of a message of the stream, or a `next_cursor`. A position that was lost with Redis is refused
+         *     (`position_lost`); the client then starts again without `after`.
          */
         AfterPosition: components["schemas"]["StreamPosition"];
-        /** @description The most items that a page may have. */
+        /** @description Maximum number of items per page. */
         StreamLimit: number;
-        /** @description The checkpoint. */
+        /** @description Identifier of the checkpoint. */
         CheckpointId: components["schemas"]["CheckpointId"];
         /** @description Identifier of the dataset. */
         DatasetId: components["schemas"]["DatasetId"];
         /**
-         * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
-         *     what changes by itself, such as the last use of a key, does not count.
+         * @description The `ETag` of a response that contains the resource. The request is refused (`version_mismatch`) when a field that
+         *     users can change has changed since; fields that change by themselves, such as the last use of a key, do not count.
          */
         IfMatchRecord: string;
         /** @description Identifier of the upload. */
@@ -5078,30 +5124,33 @@ export interface components {
         ApiKeyId: components["schemas"]["ApiKeyId"];
         /** @description Identifier of the webhook. */
         WebhookId: components["schemas"]["WebhookId"];
-        /** @description Identifier of the message in the log. */
+        /** @description Identifier of the message in the webhook's log. */
         DeliveryId: components["schemas"]["DeliveryId"];
         /** @description Name of the project. */
         ProjectName: components["schemas"]["ProjectName"];
     };
     requestBodies: never;
     headers: {
-        /** @description Names the request in the server's log, and in `request_id` of a problem document. */
+        /** @description Identifies the request in the server's log and in `request_id` of a problem document. */
         XRequestId: string;
-        /** @description Requests that the key, or an address without a key, may make in a minute. */
+        /** @description Requests per minute that the API key may send, or the address of a request without a key. */
         RateLimitLimit: number;
-        /** @description Requests that are left in this minute. */
+        /** @description Requests left in the current minute. */
         RateLimitRemaining: number;
         /** @description Seconds until the next minute begins. */
         RateLimitReset: number;
-        /** @description How to authenticate. */
+        /** @description Authentication scheme. */
         WwwAuthenticate: string;
-        /** @description Seconds after which it is worth trying again; of a `retryable` error. */
+        /** @description Seconds after which the client may retry a `retryable` error. */
         RetryAfter: number;
-        /** @description The path of what was created. */
+        /** @description Path of the created resource. */
         Location: string;
-        /** @description Names this version of the reply; it changes whenever the body does. Of a job it begins with the job's `state_version`. */
+        /**
+         * @description Identifies this version of the response body; it changes whenever the body changes. For a job it begins with the
+         *     job's `state_version`.
+         */
         ETag: string;
-        /** @description `true` when this is the stored reply to an earlier request with the same `Idempotency-Key`. */
+        /** @description `true` when this is the stored response to an earlier request with the same `Idempotency-Key`. */
         IdempotentReplayed: "true";
     };
     pathItems: never;
@@ -5111,23 +5160,23 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
-                /** @description The `next_cursor` of the page before. */
+                /** @description The `next_cursor` of the previous page. */
                 after?: components["schemas"]["JobId"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Only those with exactly this name. */
+                /** @description Returns only items with exactly this name. */
                 name?: components["parameters"]["NameFilter"];
-                /** @description Only jobs whose identifier begins so. */
+                /** @description Returns only jobs whose identifier begins with this text. */
                 id_prefix?: string;
-                /** @description Only jobs in this state; of several, those in one of them. */
+                /** @description Returns only jobs in this state; with several states, jobs in one of them. */
                 state?: components["schemas"]["JobState"][];
-                /** @description Only jobs of this pool. */
+                /** @description Returns only jobs of this pool. */
                 pool?: components["schemas"]["PoolName"];
-                /** @description Only jobs with this label, as `name=value`; of several, those that have all of them. */
+                /** @description Returns only jobs with this label, as `name=value`; with several labels, jobs that have all of them. */
                 label?: string[];
-                /** @description Only jobs that were created after this time. */
+                /** @description Returns only jobs that were created after this time. */
                 created_after?: string;
-                /** @description Only jobs that were created before this time. */
+                /** @description Returns only jobs that were created before this time. */
                 created_before?: string;
             };
             header?: never;
@@ -5160,16 +5209,17 @@ export interface operations {
     createJob: {
         parameters: {
             query?: {
-                /** @description Only check the document. Nothing is recorded; the answer is what the job would be, and the memory that it needs. */
+                /** @description Only validates the document. Nothing is recorded; the response contains the resulting job and the memory that it needs. */
                 dry_run?: boolean;
             };
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -5182,7 +5232,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Of `dry_run`. The document can be trained. */
+            /** @description Response to `dry_run`: the document is valid. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -5195,7 +5245,7 @@ export interface operations {
                     "application/json": components["schemas"]["DryRun"];
                 };
             };
-            /** @description The job is recorded and will be queued. */
+            /** @description The recorded job, which will be queued. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -5264,13 +5314,13 @@ export interface operations {
     getJob: {
         parameters: {
             query?: {
-                /** @description How long to wait for a change, at most a minute. */
+                /** @description Maximum seconds to wait for a change; at most a minute. */
                 wait?: string;
-                /** @description The `state_version` that the client has seen; only together with `wait`. */
+                /** @description The `state_version` that the client has read; only together with `wait`. */
                 since_version?: number;
             };
             header?: {
-                /** @description The `ETag` of a reply that the client still has. */
+                /** @description The `ETag` of a response that the client has cached. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path: {
@@ -5319,21 +5369,22 @@ export interface operations {
     deleteJob: {
         parameters: {
             query?: {
-                /** @description Whether its checkpoints and exports are removed as well. */
+                /** @description Also removes the job's checkpoints and exports. */
                 artifacts?: boolean;
             };
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
-                 *     one; its progress does not count.
+                 * @description The `ETag` of a response that contains the job. The request is refused (`version_mismatch`) when the job's
+                 *     `state_version` has changed since; changes of its progress do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
@@ -5345,7 +5396,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The job is gone. */
+            /** @description The job was deleted. */
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -5376,16 +5427,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
-                 *     one; its progress does not count.
+                 * @description The `ETag` of a response that contains the job. The request is refused (`version_mismatch`) when the job's
+                 *     `state_version` has changed since; changes of its progress do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
@@ -5401,7 +5453,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The job as it is now. */
+            /** @description The job after the change. */
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
@@ -5435,16 +5487,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
-                 *     one; its progress does not count.
+                 * @description The `ETag` of a response that contains the job. The request is refused (`version_mismatch`) when the job's
+                 *     `state_version` has changed since; changes of its progress do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
@@ -5476,16 +5529,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
-                 *     one; its progress does not count.
+                 * @description The `ETag` of a response that contains the job. The request is refused (`version_mismatch`) when the job's
+                 *     `state_version` has changed since; changes of its progress do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
@@ -5517,16 +5571,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
-                 *     one; its progress does not count.
+                 * @description The `ETag` of a response that contains the job. The request is refused (`version_mismatch`) when the job's
+                 *     `state_version` has changed since; changes of its progress do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
@@ -5562,16 +5617,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
-                 *     one; its progress does not count.
+                 * @description The `ETag` of a response that contains the job. The request is refused (`version_mismatch`) when the job's
+                 *     `state_version` has changed since; changes of its progress do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
@@ -5603,11 +5659,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -5623,7 +5680,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The job is recorded and will be queued. */
+            /** @description The recorded job, which will be queued. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -5658,16 +5715,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
-                 *     one; its progress does not count.
+                 * @description The `ETag` of a response that contains the job. The request is refused (`version_mismatch`) when the job's
+                 *     `state_version` has changed since; changes of its progress do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
@@ -5703,16 +5761,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
-                 *     one; its progress does not count.
+                 * @description The `ETag` of a response that contains the job. The request is refused (`version_mismatch`) when the job's
+                 *     `state_version` has changed since; changes of its progress do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
             };
@@ -5742,9 +5801,9 @@ export interface operations {
     listJobAttempts: {
         parameters: {
             query?: {
-                /** @description The `next_cursor` of the page before. */
+                /** @description The `next_cursor` of the previous page. */
                 after?: string;
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["Limit"];
             };
             header?: never;
@@ -5782,11 +5841,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
-                 *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
+                 * @description Returns only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item,
+                 *     the `id` of a message of the stream, or a `next_cursor`. A position that was lost with Redis is refused
+                 *     (`position_lost`); the client then starts again without `after`.
                  */
                 after?: components["parameters"]["AfterPosition"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["StreamLimit"];
             };
             header?: never;
@@ -5825,19 +5885,20 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
-                 *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
+                 * @description Returns only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item,
+                 *     the `id` of a message of the stream, or a `next_cursor`. A position that was lost with Redis is refused
+                 *     (`position_lost`); the client then starts again without `after`.
                  */
                 after?: components["parameters"]["AfterPosition"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["StreamLimit"];
-                /** @description Only steps from this one on. */
+                /** @description Returns only steps from this one on. */
                 from_step?: number;
-                /** @description Only steps up to this one. */
+                /** @description Returns only steps up to this one. */
                 to_step?: number;
-                /** @description Choose at most so many items out of the range. */
+                /** @description Maximum number of items to select from the range. */
                 max_points?: number;
-                /** @description The metrics whose extremes are kept; only together with `max_points`. */
+                /** @description Metrics whose extremes are kept; only together with `max_points`. */
                 names?: ("loss" | "aux_loss" | "eval_loss" | "grad_norm" | "lr" | "loss_scale" | "tokens_per_second" | "world_size")[];
             };
             header?: never;
@@ -5875,14 +5936,15 @@ export interface operations {
     listJobLogs: {
         parameters: {
             query?: {
-                /** @description Only lines of this rank. */
+                /** @description Returns only lines of this rank. */
                 rank?: number;
                 /**
-                 * @description Only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item, the `id` of a message of the stream, or
-                 *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
+                 * @description Returns only items after the one at this position, such as `3fa91c0b-41-660da8a518800`: the `position` of an item,
+                 *     the `id` of a message of the stream, or a `next_cursor`. A position that was lost with Redis is refused
+                 *     (`position_lost`); the client then starts again without `after`.
                  */
                 after?: components["parameters"]["AfterPosition"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["StreamLimit"];
             };
             header?: never;
@@ -5894,7 +5956,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of lines. */
+            /** @description A page of log lines. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -5920,11 +5982,11 @@ export interface operations {
     streamJob: {
         parameters: {
             query?: {
-                /** @description Only items of these kinds; all when absent. */
+                /** @description Streams only items of these kinds; all when absent. */
                 kinds?: ("event" | "metric" | "log")[];
             };
             header?: {
-                /** @description The `position` of the last item that the client has handled, such as `3fa91c0b-41-660da8a518800`; it is the `id` of the item's message, too. */
+                /** @description The `position` of the last item that the client has handled, such as `3fa91c0b-41-660da8a518800`, which is also the `id` of the item's message. */
                 "Last-Event-ID"?: components["schemas"]["StreamPosition"];
             };
             path: {
@@ -5960,9 +6022,9 @@ export interface operations {
     listJobCheckpoints: {
         parameters: {
             query?: {
-                /** @description The `next_cursor` of the page before. */
+                /** @description The `next_cursor` of the previous page. */
                 after?: components["schemas"]["CheckpointCursor"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["Limit"];
             };
             header?: never;
@@ -5974,7 +6036,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The checkpoints. */
+            /** @description A page of checkpoints. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -5999,11 +6061,11 @@ export interface operations {
     listCheckpoints: {
         parameters: {
             query?: {
-                /** @description The `next_cursor` of the page before. */
+                /** @description The `next_cursor` of the previous page. */
                 after?: components["schemas"]["CheckpointId"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Only checkpoints whose identifier begins so. */
+                /** @description Returns only checkpoints whose identifier begins with this text. */
                 id_prefix?: string;
             };
             header?: never;
@@ -6038,14 +6100,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint. */
+                /** @description Identifier of the checkpoint. */
                 checkpoint_id: components["parameters"]["CheckpointId"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The checkpoint. */
+            /** @description Identifier of the checkpoint. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -6072,23 +6134,24 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
-                /** @description The checkpoint. */
+                /** @description Identifier of the checkpoint. */
                 checkpoint_id: components["parameters"]["CheckpointId"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. */
+            /** @description The checkpoint was deleted. */
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -6118,16 +6181,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
-                /** @description The checkpoint. */
+                /** @description Identifier of the checkpoint. */
                 checkpoint_id: components["parameters"]["CheckpointId"];
             };
             cookie?: never;
@@ -6138,7 +6202,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The checkpoint as it is now. */
+            /** @description The checkpoint after the change. */
             200: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -6170,14 +6234,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint. */
+                /** @description Identifier of the checkpoint. */
                 checkpoint_id: components["parameters"]["CheckpointId"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What was found; a damaged checkpoint is no error of the request. */
+            /** @description The findings. A damaged checkpoint is reported with this status, not as an error. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -6206,7 +6270,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint. */
+                /** @description Identifier of the checkpoint. */
                 checkpoint_id: components["parameters"]["CheckpointId"];
             };
             cookie?: never;
@@ -6217,7 +6281,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The text. */
+            /** @description The sampled text. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -6248,16 +6312,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
-                /** @description The checkpoint. */
+                /** @description Identifier of the checkpoint. */
                 checkpoint_id: components["schemas"]["CheckpointId"];
             };
             cookie?: never;
@@ -6268,7 +6333,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is under way, or done already. */
+            /** @description The export is in progress, or complete. */
             202: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -6300,7 +6365,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint, which may have been removed since. */
+                /** @description Identifier of the checkpoint, which may have been removed since. */
                 checkpoint_id: components["schemas"]["CheckpointId"];
             };
             cookie?: never;
@@ -6337,7 +6402,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The checkpoint; of an export, one that may have been removed since. */
+                /** @description Identifier of the checkpoint; for an export, the checkpoint may have been removed since. */
                 checkpoint_id: components["schemas"]["CheckpointId"];
             };
             cookie?: never;
@@ -6348,7 +6413,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The files. */
+            /** @description The files and their URLs. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -6376,19 +6441,19 @@ export interface operations {
     getCheckpointFile: {
         parameters: {
             query: {
-                /** @description Its name in that list, letter by letter. */
+                /** @description Exact name of the file in that list. */
                 name: string;
-                /** @description The export's format; absent for a file of the checkpoint itself. */
+                /** @description Format of the export; absent for a file of the checkpoint. */
                 format?: "safetensors" | "deepspeed_universal";
-                /** @description The export's dtype; by default that of `export.dtype` of the job, and fp32 of a `deepspeed_universal`. */
+                /** @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`. */
                 dtype?: "bf16" | "fp16" | "fp32";
             };
             header?: {
-                /** @description Bytes of one range, from 0 on; without an end, all that follow. */
+                /** @description Byte range, from 0; without an end, all following bytes. */
                 Range?: string;
             };
             path: {
-                /** @description The checkpoint; of an export, one that may have been removed since. */
+                /** @description Identifier of the checkpoint; for an export, the checkpoint may have been removed since. */
                 checkpoint_id: components["schemas"]["CheckpointId"];
             };
             cookie?: never;
@@ -6409,11 +6474,11 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The bytes of the range; `Content-Range` says which they are. */
+            /** @description The bytes of the range, which `Content-Range` states. */
             206: {
                 headers: {
                     ETag: components["headers"]["ETag"];
-                    /** @description First and last byte, and the length of the file. */
+                    /** @description First byte, last byte, and length of the file. */
                     "Content-Range"?: string;
                     "X-Request-Id": components["headers"]["XRequestId"];
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -6451,13 +6516,13 @@ export interface operations {
     listDatasets: {
         parameters: {
             query?: {
-                /** @description The `next_cursor` of the page before. */
+                /** @description The `next_cursor` of the previous page. */
                 after?: components["schemas"]["DatasetId"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Only those with exactly this name. */
+                /** @description Returns only items with exactly this name. */
                 name?: components["parameters"]["NameFilter"];
-                /** @description Only datasets whose identifier begins so. */
+                /** @description Returns only datasets whose identifier begins with this text. */
                 id_prefix?: string;
             };
             header?: never;
@@ -6491,32 +6556,34 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The object to copy, `s3://bucket/key`, the key as it is and not percent-encoded. Only objects in the buckets that the
-                 *     operator allows (`ZEROFLEET_DATASET_BUCKETS`; none by default) are read, others are `dataset_uri_refused`.
+                 * @description The object to copy, `s3://bucket/key`; the key is not percent-encoded. The server reads only buckets that the
+                 *     operator allows (`ZEROFLEET_DATASET_BUCKETS`; none by default); other objects are refused
+                 *     (`dataset_uri_refused`).
                  */
                 uri?: components["schemas"]["S3Uri"];
-                /** @description A name for people; it need not be unique. */
+                /** @description Display name; it need not be unique. */
                 name: components["schemas"]["Name"];
                 /**
-                 * @description How the body is read. `text`: one UTF-8 text. `jsonl`: a document on each line, `{"text": "…"}` or
-                 *     `{"messages": [{"role": "…", "content": "…"}]}`. `tokens`: a token file.
+                 * @description Format of the body. `text`: one UTF-8 text. `jsonl`: one document per line, `{"text": "…"}` or `{"messages":
+                 *     [{"role": "…", "content": "…"}]}`. `tokens`: a token file.
                  */
                 format?: components["schemas"]["DatasetFormat"];
             };
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
         };
-        /** @description The content itself; none with `uri`. */
+        /** @description The content; absent with `uri`. */
         requestBody?: {
             content: {
                 "text/plain": unknown;
@@ -6526,7 +6593,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The dataset is stored. */
+            /** @description The stored dataset. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -6594,11 +6661,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -6610,7 +6678,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The dataset is gone. */
+            /** @description The dataset was deleted. */
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -6640,16 +6708,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
-                 *     what changes by itself, such as the last use of a key, does not count.
+                 * @description The `ETag` of a response that contains the resource. The request is refused (`version_mismatch`) when a field that
+                 *     users can change has changed since; fields that change by themselves, such as the last use of a key, do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatchRecord"];
             };
@@ -6665,7 +6734,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The dataset as it is now. */
+            /** @description The dataset after the change. */
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
@@ -6698,7 +6767,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Bytes of one range, from 0 on; without an end, all that follow. */
+                /** @description Byte range, from 0; without an end, all following bytes. */
                 Range?: string;
             };
             path: {
@@ -6723,11 +6792,11 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The bytes of the range; `Content-Range` says which they are. */
+            /** @description The bytes of the range, which `Content-Range` states. */
             206: {
                 headers: {
                     ETag: components["headers"]["ETag"];
-                    /** @description First and last byte, and the length of the file. */
+                    /** @description First byte, last byte, and length of the file. */
                     "Content-Range"?: string;
                     "X-Request-Id": components["headers"]["XRequestId"];
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -6767,11 +6836,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -6784,7 +6854,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Parts may be sent. */
+            /** @description The upload, ready to receive parts. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -6851,11 +6921,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -6867,7 +6938,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The upload is gone. */
+            /** @description The upload was removed. */
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -6908,7 +6979,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The parts. */
+            /** @description The parts and their URLs. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -6940,7 +7011,7 @@ export interface operations {
             path: {
                 /** @description Identifier of the upload. */
                 upload_id: components["parameters"]["UploadId"];
-                /** @description Which part, from 1 on. */
+                /** @description Number of the part, from 1. */
                 part_number: number;
             };
             cookie?: never;
@@ -6951,7 +7022,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The part is stored. */
+            /** @description The part was stored. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -6980,11 +7051,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -6996,7 +7068,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The dataset is stored. */
+            /** @description The stored dataset. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -7028,13 +7100,13 @@ export interface operations {
     listModels: {
         parameters: {
             query?: {
-                /** @description The `next_cursor` of the page before. */
+                /** @description The `next_cursor` of the previous page. */
                 after?: components["schemas"]["ModelId"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Only those with exactly this name. */
+                /** @description Returns only items with exactly this name. */
                 name?: components["parameters"]["NameFilter"];
-                /** @description Only models whose identifier begins so. */
+                /** @description Returns only models whose identifier begins with this text. */
                 id_prefix?: string;
             };
             header?: never;
@@ -7068,34 +7140,36 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The folder to copy, `s3://bucket/folder`, not percent-encoded. Only objects right in it are read, and only where the operator allows it
-                 *     (`ZEROFLEET_DATASET_BUCKETS`; nowhere by default), else it is `dataset_uri_refused`. The server must be able to list the folder.
+                 * @description The folder to copy, `s3://bucket/folder`, not percent-encoded. The server reads only objects directly in it,
+                 *     and only in buckets that the operator allows (`ZEROFLEET_DATASET_BUCKETS`; none by default); other folders are
+                 *     refused (`dataset_uri_refused`). The server must be able to list the folder.
                  */
                 uri?: components["schemas"]["S3Uri"];
-                /** @description A name for people; it need not be unique. */
+                /** @description Display name; it need not be unique. */
                 name: components["schemas"]["Name"];
             };
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
         };
-        /** @description The archive; none with `uri`. */
+        /** @description The archive; absent with `uri`. */
         requestBody?: {
             content: {
                 "application/x-tar": unknown;
             };
         };
         responses: {
-            /** @description The model is stored. */
+            /** @description The stored model. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -7163,11 +7237,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -7179,7 +7254,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The model is gone. */
+            /** @description The model was deleted. */
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -7209,16 +7284,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
-                 *     what changes by itself, such as the last use of a key, does not count.
+                 * @description The `ETag` of a response that contains the resource. The request is refused (`version_mismatch`) when a field that
+                 *     users can change has changed since; fields that change by themselves, such as the last use of a key, do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatchRecord"];
             };
@@ -7234,7 +7310,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The model as it is now. */
+            /** @description The model after the change. */
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
@@ -7272,7 +7348,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description All pools. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -7296,7 +7372,7 @@ export interface operations {
     listWorkers: {
         parameters: {
             query?: {
-                /** @description Only workers of this pool. */
+                /** @description Returns only workers of this pool. */
                 pool?: components["schemas"]["PoolName"];
             };
             header?: never;
@@ -7305,7 +7381,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description The workers. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -7329,15 +7405,15 @@ export interface operations {
     listApiKeys: {
         parameters: {
             query?: {
-                /** @description Whose keys; by default those of the key's own project. */
+                /** @description Project of the keys; by default the project of the calling key. */
                 project?: components["schemas"]["ProjectName"];
-                /** @description The `next_cursor` of the page before. */
+                /** @description The `next_cursor` of the previous page. */
                 after?: components["schemas"]["ApiKeyId"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Only those with exactly this name. */
+                /** @description Returns only items with exactly this name. */
                 name?: components["parameters"]["NameFilter"];
-                /** @description Only keys whose identifier begins so. */
+                /** @description Returns only keys whose identifier begins with this text. */
                 id_prefix?: string;
             };
             header?: never;
@@ -7346,7 +7422,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of keys. */
+            /** @description A page of API keys. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -7372,11 +7448,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -7389,7 +7466,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The key, with its secret. */
+            /** @description The key with its secret. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -7427,7 +7504,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The key. */
+            /** @description The API key. */
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
@@ -7455,11 +7532,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -7501,16 +7579,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
-                 *     what changes by itself, such as the last use of a key, does not count.
+                 * @description The `ETag` of a response that contains the resource. The request is refused (`version_mismatch`) when a field that
+                 *     users can change has changed since; fields that change by themselves, such as the last use of a key, do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatchRecord"];
             };
@@ -7526,7 +7605,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The key as it is now. */
+            /** @description The API key after the change. */
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
@@ -7560,11 +7639,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -7580,7 +7660,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The key, with its new secret. */
+            /** @description The key with its new secret. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -7609,19 +7689,19 @@ export interface operations {
     listAuditLog: {
         parameters: {
             query?: {
-                /** @description The `next_cursor` of the page before. */
+                /** @description The `next_cursor` of the previous page. */
                 after?: components["schemas"]["AuditEntryId"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Only requests of this key; it may have been revoked since. */
+                /** @description Returns only requests of this key, which may have been revoked since. */
                 key_id?: components["schemas"]["ApiKeyId"];
-                /** @description Only requests of this operation. */
+                /** @description Returns only requests of this operation. */
                 operation?: components["schemas"]["OperationName"];
-                /** @description Only requests about the thing with this id. */
+                /** @description Returns only requests on the resource with this id. */
                 resource?: string;
-                /** @description Only requests from then on. */
+                /** @description Returns only requests from this time on. */
                 since?: components["schemas"]["Time"];
-                /** @description Only requests up to then. */
+                /** @description Returns only requests up to this time. */
                 until?: components["schemas"]["Time"];
             };
             header?: never;
@@ -7630,7 +7710,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of entries. */
+            /** @description A page of audit entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -7654,13 +7734,13 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
-                /** @description The `next_cursor` of the page before. */
+                /** @description The `next_cursor` of the previous page. */
                 after?: components["schemas"]["WebhookId"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Only webhooks with exactly this URL. */
+                /** @description Returns only webhooks with exactly this URL. */
                 url?: string;
-                /** @description Only webhooks whose identifier begins so. */
+                /** @description Returns only webhooks whose identifier begins with this text. */
                 id_prefix?: string;
             };
             header?: never;
@@ -7695,11 +7775,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -7712,7 +7793,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The webhook, with its secret. */
+            /** @description The webhook with its secret. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -7778,11 +7859,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -7794,7 +7876,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The webhook is gone. */
+            /** @description The webhook was deleted. */
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -7824,16 +7906,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
-                 *     what changes by itself, such as the last use of a key, does not count.
+                 * @description The `ETag` of a response that contains the resource. The request is refused (`version_mismatch`) when a field that
+                 *     users can change has changed since; fields that change by themselves, such as the last use of a key, do not count.
                  */
                 "If-Match"?: components["parameters"]["IfMatchRecord"];
             };
@@ -7849,7 +7932,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The webhook as it is now. */
+            /** @description The webhook after the change. */
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
@@ -7883,11 +7966,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -7903,7 +7987,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The webhook, with its new secret. */
+            /** @description The webhook with its new secret. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -7934,11 +8018,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -7950,7 +8035,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It will be sent. */
+            /** @description The queued message. */
             202: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -7980,9 +8065,9 @@ export interface operations {
     listWebhookDeliveries: {
         parameters: {
             query?: {
-                /** @description The `next_cursor` of the page before. */
+                /** @description The `next_cursor` of the previous page. */
                 after?: components["schemas"]["DeliveryId"];
-                /** @description The most items that a page may have. */
+                /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["Limit"];
             };
             header?: never;
@@ -8021,25 +8106,26 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
                 /** @description Identifier of the webhook. */
                 webhook_id: components["parameters"]["WebhookId"];
-                /** @description Identifier of the message in the log. */
+                /** @description Identifier of the message in the webhook's log. */
                 delivery_id: components["parameters"]["DeliveryId"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It will be sent. */
+            /** @description The queued message. */
             202: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -8075,7 +8161,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description All projects. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -8134,11 +8220,12 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
-                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
-                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
-                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
-                 *     else for seven days.
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -8189,7 +8276,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The key and its project. */
+            /** @description The API key and its project. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -8211,9 +8298,9 @@ export interface operations {
     getUsage: {
         parameters: {
             query?: {
-                /** @description The first day; by default thirty days until `to`. */
+                /** @description First day; by default 30 days before `to`. */
                 from?: string;
-                /** @description The last day; by default today. */
+                /** @description Last day; by default today. */
                 to?: string;
             };
             header?: never;
@@ -8222,7 +8309,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The usage. */
+            /** @description The usage of the project. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -8252,7 +8339,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Alive. */
+            /** @description The process is alive. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -8275,7 +8362,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Everything that a request may need answers. */
+            /** @description All services that requests may need respond. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -8287,7 +8374,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /** @description Something does not answer, or the process is shutting down. */
+            /** @description A service does not respond, or the process is shutting down. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -8308,7 +8395,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Prometheus' text format. */
+            /** @description Prometheus text format. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];

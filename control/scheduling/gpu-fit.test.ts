@@ -15,7 +15,7 @@ t.test('a job is refused only if all workers have GPUs', async (t) => {
   const small = worker(need - 1, need - 1);
   t.equal(misfitOf(spec, []), null, 'no worker');
   t.equal(misfitOf(spec, [small, testWorker('b', 1)]), null, 'a CPU worker accepts any job');
-  t.match(misfitOf(spec, [small, testWorker('b', 1, { draining: true })]), { code: 'does_not_fit' });
+  t.match(misfitOf(spec, [small, testWorker('b', 1, { draining: true })]), { code: 'insufficient_memory' });
   t.equal(misfitOf(spec, [{ ...small, draining: true }]), null);
   t.equal(misfitOf(spec, [worker(need, need)]), null);
 });
@@ -25,7 +25,7 @@ t.test('unhealthy GPUs do not count', async (t) => {
   t.equal(misfitOf(spec, [healthy]), null);
   const hot = healthy.gpus.map((gpu) => ({ ...gpu, problem: 'hot' }));
   t.equal(misfitOf(spec, [{ ...healthy, gpus: hot }]), null, 'no healthy GPU is left to compare with');
-  t.match(misfitOf(spec, [{ ...healthy, gpus: hot }, worker(2 ** 20)]), { code: 'does_not_fit' });
+  t.match(misfitOf(spec, [{ ...healthy, gpus: hot }, worker(2 ** 20)]), { code: 'insufficient_memory' });
 });
 
 t.test('offloaded state must fit into host memory', async (t) => {
@@ -37,12 +37,12 @@ t.test('offloaded state must fit into host memory', async (t) => {
   t.equal(misfitOf(offloading, hosts(of(1))), null);
   t.equal(misfitOf(offloading, hosts(of(1) - 1)), null, 'a second host may register');
   t.match(misfitOf(offloading, hosts(of(2) - 1)), {
-    code: 'does_not_fit',
+    code: 'insufficient_memory',
     message: /each of 2 ranks keeps .* in the memory of its host.*what would help/,
     details: { world_size: 2, bytes: of(2), host_memory_bytes: of(2) - 1 },
   });
   t.equal(misfitOf(offloading, hosts(of(2), of(2))), null, 'on two hosts each has half of it');
-  t.match(misfitOf(offloading, hosts(of(2), of(2) - 1)), { code: 'does_not_fit' });
+  t.match(misfitOf(offloading, hosts(of(2), of(2) - 1)), { code: 'insufficient_memory' });
   t.equal(misfitOf(spec, hosts(1)), null, 'without offload nothing lies there');
 });
 

@@ -27,7 +27,7 @@ function gpuError(spec: ResolvedJobSpec, misfit: GpuMisfit): ZerofleetError {
   const { world_size, bytes, gpu_memory_bytes, remedies } = misfit;
   const help = remedies.length === 0 ? 'a smaller model, or larger GPUs' : remedies.join('; or ');
   return new ZerofleetError(
-    'does_not_fit',
+    'insufficient_memory',
     `each of ${world_size} ranks needs ${gib(bytes)} of GPU memory (${gib(GPU_RESERVE_BYTES)} of it for CUDA and NCCL), and ` +
       `the GPUs of pool ${spec.resources.pool} have ${gib(gpu_memory_bytes)}; what would help: ${help}`,
     { details: { ...misfit } },
@@ -39,7 +39,7 @@ function hostError(spec: ResolvedJobSpec, hosts: PoolWorkers): ZerofleetError | 
   if (misfit === null) return null;
   const { world_size, bytes, host_memory_bytes } = misfit;
   return new ZerofleetError(
-    'does_not_fit',
+    'insufficient_memory',
     `with zero.offload: cpu each of ${world_size} ranks keeps ${gib(bytes)} in the memory of its host, which is more than the hosts of ` +
       `pool ${spec.resources.pool} have for them (the largest ${gib(host_memory_bytes)} for all of its ranks); what would help: more ` +
       'ranks on more hosts, zero.master_dtype: fp16 with precision fp16, or zero.offload: none',

@@ -62,7 +62,7 @@ export class Refusal {
       type: 'attempt.error',
       data: { code, message, rank: null, step: null },
       at: finished_at,
-      blame: true,
+      root_cause: true,
     });
     await putResult(objects, {
       job_id: id,

@@ -79,7 +79,7 @@ t.test('jobs of lost workers are queued again, and the queues of the workers are
   await until(async () => (await pool.store.getJob(job.id))?.state === 'queued');
   await until(async () => calls.length === 3);
   t.same(calls, [job.id, 'remove a', 'remove a'], 'and once more, for entries delivered meanwhile');
-  await until(async () => (await pool.store.goneWorkers()).length === 0);
+  await until(async () => (await pool.store.removedWorkers()).length === 0);
 });
 
 t.test('a queue that can not be removed blocks no decision, and is retried', async (t) => {
@@ -93,7 +93,7 @@ t.test('a queue that can not be removed blocks no decision, and is retried', asy
   run(t, pool, { tick_ms: 10 }, { removeQueue });
   const job = await pool.job();
   await until(async () => (await allocated(pool)) === 1);
-  await until(async () => (await pool.store.goneWorkers()).length === 0);
+  await until(async () => (await pool.store.removedWorkers()).length === 0);
   await until(async () => tried.filter((id) => id === 'y').length === 2);
   t.equal((await pool.store.getJob(job.id))?.queue_position, null);
 });
@@ -145,7 +145,7 @@ t.test('jobs that no group could run are reported', async (t) => {
   run(t, pool, {}, { onUnplaceable: async (name, ids) => void named.push(name, ...ids) });
   await until(() => named.length > 0);
   t.same(named, ['default', job.id]);
-  t.match(await pool.store.getJob(job.id), { reason: 'waiting_capacity' });
+  t.match(await pool.store.getJob(job.id), { reason: 'waiting_for_capacity' });
 });
 
 t.test('only the leader decides, and a follower takes over', async (t) => {

@@ -31,7 +31,7 @@ export const SCHEDULER_TIMING: SchedulerTiming = {
 };
 
 export interface SchedulerOptions {
-  store: Scheduling & Pick<JobAttempts, 'requeueAbandoned'> & Pick<Scaling, 'lead'>;
+  store: Scheduling & Pick<JobAttempts, 'requeueAbandoned'> & Pick<Scaling, 'acquireLeaderLease'>;
   /** Removes the queue of a worker that is gone. */
   removeQueue(workerId: string): Promise<void>;
   /** Called with jobs whose worker was lost: they are queued again, or have ended. */
@@ -90,7 +90,8 @@ export class SchedulerLoop {
       }
     }
     await unwatch?.();
-    if (this.leads_until > 0) await store.lead(LEASE_NAME, this.holder, 0).catch(() => undefined);
+    if (this.leads_until > 0)
+      await store.acquireLeaderLease(LEASE_NAME, this.holder, 0).catch(() => undefined);
   }
 
   private onChange(pool: string | null): void {
@@ -168,8 +169,8 @@ export class SchedulerLoop {
 
   private async removeQueues(): Promise<void> {
     const { store } = this.options;
-    const removed = await this.withoutQueues(await store.goneWorkers());
-    await store.forgetGoneWorkers(removed);
+    const removed = await this.withoutQueues(await store.removedWorkers());
+    await store.forgetRemovedWorkers(removed);
     // An entry may have been delivered between the first removal and forgetting the worker.
     await this.withoutQueues(removed);
   }
@@ -199,7 +200,7 @@ export class SchedulerLoop {
     const { leader_ms } = this.timing;
     const now = performance.now();
     if (now < this.leads_until - (2 * leader_ms) / 3) return true;
-    const { leads } = await this.options.store.lead(LEASE_NAME, this.holder, leader_ms);
+    const { leads } = await this.options.store.acquireLeaderLease(LEASE_NAME, this.holder, leader_ms);
     if (leads && this.leads_until === 0) this.changed.add(null);
     this.leads_until = leads ? now + leader_ms : 0;
     return leads;

@@ -136,7 +136,7 @@ export interface StepResult {
   /** Factor that the loss of this step was multiplied by; `loss` and `grad_norm` are without it. */
   loss_scale: number;
   /** LAMB's, one entry per group of parameters; empty for other optimizers and in skipped steps. */
-  trust_ratios: { least: number; median: number; largest: number }[];
+  trust_ratios: { min: number; median: number; max: number }[];
   /** Targets in this step. */
   tokens: number;
   /** False when a gradient was not finite and the update was skipped. */

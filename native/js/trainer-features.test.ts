@@ -170,10 +170,9 @@ t.test(
       firstStep({ ...config, optimizer: { ...config.optimizer, type: 'lamb', ...fields } });
     const { trust_ratios } = await lamb({ min_coeff: 1e-9, max_coeff: 1e9 });
     t.equal(trust_ratios.length, 2, 'matrices decay, norms do not');
-    for (const { least, median, largest } of trust_ratios)
-      t.ok(0 < least && least <= median && median <= largest);
-    t.ok(trust_ratios.some(({ least, largest }) => least < largest));
-    const bound = { least: 0.5, median: 0.5, largest: 0.5 };
+    for (const { min, median, max } of trust_ratios) t.ok(0 < min && min <= median && median <= max);
+    t.ok(trust_ratios.some(({ min, max }) => min < max));
+    const bound = { min: 0.5, median: 0.5, max: 0.5 };
     t.strictSame((await lamb({ min_coeff: 0.5, max_coeff: 0.5 })).trust_ratios, [bound, bound]);
     const experts = {
       naming: 'mixtral',

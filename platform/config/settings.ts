@@ -62,7 +62,7 @@ export interface Config {
   price_per_rank_hour: number;
   /** URL of the metadata service that announces preemptions; null for none. */
   preemption_source: string | null;
-  /** Time for jobs to save after an agent is told to shut down. */
+  /** Time for jobs to save when an agent shuts down. */
   save_seconds: number;
   /** CIDR ranges that webhooks may reach although they are not public. */
   webhook_allow: readonly string[];
@@ -114,14 +114,14 @@ export const SETTINGS = [
     key: 'port',
     variable: 'ZEROFLEET_PORT',
     fallback: '8080',
-    help: 'Port of the API; 0 picks a free one and prints it.',
+    help: 'Port of the API; 0 selects a free port and prints it.',
     parse: integer(0, 65535),
   }),
   setting({
     key: 'data_dir',
     variable: 'ZEROFLEET_DATA_DIR',
     fallback: '.zerofleet',
-    help: 'Directory of everything that this machine keeps; relative to the working directory.',
+    help: 'Directory for all data of this machine; relative to the working directory.',
     parse: (text) => resolve(nonEmpty(text)),
   }),
   setting({
@@ -154,7 +154,7 @@ export const SETTINGS = [
     variable: 'ZEROFLEET_ATTEMPT_ROLE',
     fallback: null,
     unset: 'they have the credentials of this agent',
-    help: "ARN of an IAM role. This agent assumes it once for each job that it runs, and ranks and other child processes have that session instead of the credentials of this agent: they reach the job's own objects, and what it reads ([credentials of a job](access.md#credentials-of-a-job)).",
+    help: "ARN of an IAM role. This agent assumes it once for each job that it runs. Ranks and other child processes use that session instead of the agent's credentials: it grants access to the job's own objects and its inputs ([credentials of a job](access.md#credentials-of-a-job)).",
     parse: roleArn,
   }),
   setting({
@@ -162,7 +162,7 @@ export const SETTINGS = [
     variable: 'ZEROFLEET_API_KEY',
     fallback: null,
     unset: 'one is made, printed once and stored under the data directory',
-    help: 'An admin key to accept from the first start.',
+    help: 'An admin key that the API accepts from its first start.',
     secret: true,
     parse: apiKey,
   }),
@@ -170,7 +170,7 @@ export const SETTINGS = [
     key: 'pool',
     variable: 'ZEROFLEET_POOL',
     fallback: 'default',
-    help: 'Pool whose jobs this agent takes.',
+    help: 'Pool whose jobs this agent runs.',
     parse: poolName,
   }),
   setting({
@@ -178,14 +178,14 @@ export const SETTINGS = [
     variable: 'ZEROFLEET_ADDRESS',
     fallback: null,
     unset: "this machine's address on the way to Redis; loopback when Redis is on this machine",
-    help: 'IP address at which workers of other machines reach this one. Gradients of jobs that share their ranks between machines are not encrypted: it must be one of a private network.',
+    help: 'IP address at which workers of other machines reach this one. Gradients of jobs that run on several machines are not encrypted: the address must belong to a private network.',
     parse: ipAddress,
   }),
   setting({
     key: 'device',
     variable: 'ZEROFLEET_DEVICE',
     fallback: 'auto',
-    help: 'What ranks of this agent compute on: `cuda` (a GPU each; without one the agent does not start), `cpu`, or `auto`: GPUs where there are some and the native core was built with CUDA ([GPU workers](gpu.md#workers)).',
+    help: "Device of the agent's ranks: `cuda` (one GPU per rank; without a GPU the agent does not start), `cpu`, or `auto`: GPUs if the machine has any and the native core was built with CUDA ([GPU workers](gpu.md#workers)).",
     parse: oneOf(DEVICES),
   }),
   setting({
@@ -193,7 +193,7 @@ export const SETTINGS = [
     variable: 'ZEROFLEET_SLOTS',
     fallback: null,
     unset: `one for each GPU; ${CPU_SLOTS} where ranks run on the CPU`,
-    help: 'How many ranks this agent may run at once; not more than it has GPUs, where it has some.',
+    help: 'Maximum number of concurrent ranks of this agent; with GPUs at most their number.',
     parse: integer(1, 1024),
   }),
   setting({
@@ -202,7 +202,7 @@ export const SETTINGS = [
     fallback: null,
     unset:
       'cores, as far as the control group leaves them, divided by ranks, at least 1; on GPUs at most 4, unless `zero.offload` is `cpu`',
-    help: 'Threads of each rank. Results do not depend on it. On a machine with several NUMA nodes, and a rank on the CPU for each of them or more, a rank stays on the processors of one, if these are as many as its threads; the memory of a rank that uses several is spread over them.',
+    help: 'Threads per rank. Results do not depend on it. On a machine with several NUMA nodes and at least one CPU rank per node, a rank is bound to the processors of one node if the node has at least as many as the rank has threads; the memory of a rank that uses several nodes is interleaved over them.',
     parse: integer(1, 1024),
   }),
   setting({
@@ -210,14 +210,14 @@ export const SETTINGS = [
     variable: 'ZEROFLEET_METRICS_PORT',
     fallback: null,
     unset: 'none are served',
-    help: 'Port on which this agent, or autoscaler, serves its metrics to Prometheus (`/metrics`, on `ZEROFLEET_HOST`); 0 picks a free one and logs it.',
+    help: 'Port on which an agent or an autoscaler serves its Prometheus metrics (`/metrics`, on `ZEROFLEET_HOST`); 0 selects a free port and logs it.',
     parse: integer(0, 65535),
   }),
   setting({
     key: 'price_per_rank_hour',
     variable: 'ZEROFLEET_PRICE_PER_RANK_HOUR',
     fallback: '0',
-    help: 'What a rank of this agent costs in an hour; `limits.max_cost` of jobs is in the same currency.',
+    help: 'Price of one rank of this agent per hour; `limits.max_cost` of jobs is in the same currency.',
     parse: price,
   }),
   setting({
@@ -232,35 +232,35 @@ export const SETTINGS = [
     key: 'save_seconds',
     variable: 'ZEROFLEET_SAVE_SECONDS',
     fallback: '50',
-    help: 'How long this agent, told to shut down without a deadline, lets its jobs save before it returns them to the queue as they were last saved. The grace period of its supervisor must be longer.',
+    help: 'Time for jobs to save when this agent shuts down without a deadline. After it the agent returns them to the queue at their last checkpoint. The grace period of its supervisor must be longer.',
     parse: integer(1, 7200),
   }),
   setting({
     key: 'cache_bytes',
     variable: 'ZEROFLEET_CACHE_BYTES',
     fallback: '100000000000',
-    help: 'How many bytes of prepared data the agents of a data directory keep in it. What no job uses goes when there is more, the longest unused first, and after 30 days in any case; what jobs use stays, even if that is more.',
+    help: 'Maximum bytes of prepared data in the data directory of the agents. Above it, unused data is removed, least recently used first; unused data is removed after 30 days in any case. Data in use stays, even above the limit.',
     parse: integer(0, Number.MAX_SAFE_INTEGER),
   }),
   setting({
     key: 'webhook_allow',
     variable: 'ZEROFLEET_WEBHOOK_ALLOW',
     fallback: 'none',
-    help: 'Ranges of addresses, e.g. `10.1.0.0/16,fd00::/8`, to which webhooks may send though they are not public, also without TLS; `none`: to public ones over TLS only.',
+    help: 'Address ranges, e.g. `10.1.0.0/16,fd00::/8`, to which webhooks may send although they are not public, also without TLS; `none`: only public addresses over TLS.',
     parse: cidrList,
   }),
   setting({
     key: 'dataset_buckets',
     variable: 'ZEROFLEET_DATASET_BUCKETS',
     fallback: 'none',
-    help: 'Buckets, or folders of them, e.g. `my-data,other/texts`, from which datasets, models and tokenizers may be copied by `s3://` URI, whatever the project; on the server of `ZEROFLEET_S3_ENDPOINT`, with the `AWS_*` credentials of the API. The object store must not be among them.',
+    help: 'Buckets, or folders of them, e.g. `my-data,other/texts`, from which all projects may copy datasets, models and tokenizers by `s3://` URI. The API reads them from the server of `ZEROFLEET_S3_ENDPOINT` with its `AWS_*` credentials. The list must not contain the object store.',
     parse: bucketList,
   }),
   setting({
     key: 'drain_seconds',
     variable: 'ZEROFLEET_DRAIN_SECONDS',
     fallback: '0',
-    help: 'How long the API, told to shut down, still serves while `/readyz` answers 503, so that a load balancer can deregister it first.',
+    help: 'Time for which the API still serves during shutdown while `/readyz` returns 503, so that a load balancer can deregister it first.',
     parse: integer(0, 600),
   }),
   setting({
@@ -268,14 +268,14 @@ export const SETTINGS = [
     variable: 'ZEROFLEET_MACHINE_ID',
     fallback: null,
     unset: 'none is reported; a machine of an autoscaler must report it',
-    help: 'The machine that this agent runs on, by its id where machines come from; `aws`: the id of the EC2 instance, from its metadata service.',
+    help: "Id of the machine on which this agent runs, as named by the machine's provider; `aws`: the id of the EC2 instance, from its metadata service.",
     parse: nonEmpty,
   }),
   setting({
     key: 'autoscale_capacity',
     variable: 'ZEROFLEET_AUTOSCALE_CAPACITY',
     fallback: 'local',
-    help: 'Where an autoscaler has machines from: `local` (agents on its own machine) or `aws` (Auto Scaling groups in `AWS_REGION`).',
+    help: "Source of an autoscaler's machines: `local` (agents on its own machine) or `aws` (Auto Scaling groups in `AWS_REGION`).",
     parse: oneOf(CAPACITIES),
   }),
   setting({
@@ -283,7 +283,7 @@ export const SETTINGS = [
     variable: 'ZEROFLEET_AUTOSCALE_POOLS',
     fallback: null,
     unset: 'with `local`, the pool of `ZEROFLEET_POOL`, up to 4 agents of `ZEROFLEET_SLOTS` slots',
-    help: 'JSON: pools of the autoscaler, and the machines that each may have ([autoscaling](autoscaling.md#pools)).',
+    help: 'JSON: pools of the autoscaler and the machine types of each ([autoscaling](autoscaling.md#pools)).',
     parse: poolPolicies,
   }),
   setting({
@@ -298,14 +298,14 @@ export const SETTINGS = [
     variable: 'ZEROFLEET_CLOUDWATCH_NAMESPACE',
     fallback: null,
     unset: 'none are sent',
-    help: 'Namespace of CloudWatch, in `AWS_REGION`, to which an autoscaler sends its metrics.',
+    help: 'CloudWatch namespace, in `AWS_REGION`, for the metrics of an autoscaler.',
     parse: nonEmpty,
   }),
   setting({
     key: 'log_level',
     variable: 'ZEROFLEET_LOG_LEVEL',
     fallback: 'info',
-    help: `One of ${LOG_LEVELS.join(', ')}. \`npm start\` and \`zerofleet up\` at a terminal take \`warn\` where it is unset.`,
+    help: `One of ${LOG_LEVELS.join(', ')}. \`npm start\` and \`zerofleet up\` at a terminal use \`warn\` if it is unset.`,
     parse: oneOf(LOG_LEVELS),
   }),
   setting({

@@ -47,6 +47,6 @@ t.test('a line that is too long is refused before it fills the memory', async (t
   const all = async () => {
     for await (const _ of lineBatches(endless(), 1000));
   };
-  await t.rejects(all(), { code: 'dataset_bad_line', message: /^line 3: it has more than/ });
+  await t.rejects(all(), { code: 'dataset_line_invalid', message: /^line 3: it has more than/ });
   t.ok(read <= MAX_LINE_BYTES + (2 << 20));
 });

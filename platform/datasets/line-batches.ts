@@ -24,7 +24,7 @@ export class LineBatcher {
   /**
    * Returns the whole lines once there are enough of them.
    * @param piece is kept
-   * @throws ZerofleetError `dataset_bad_line` for a line that is too long
+   * @throws ZerofleetError `dataset_line_invalid` for a line that is too long
    */
   push(piece: Uint8Array): LineBatch | null {
     this.pieces.push(piece);

@@ -29,9 +29,9 @@ export async function runProgram(
     const log = createLogger({ level: config.log_level, name });
     const running = await start({ config, log });
     let isEnding = false;
-    const stop = (why: string) => {
+    const stop = (reason: string) => {
       // The end disconnects from the parent, which is no other cause.
-      if (!isEnding) void end(running, log, why);
+      if (!isEnding) void end(running, log, reason);
       isEnding = true;
     };
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
@@ -44,8 +44,8 @@ export async function runProgram(
   }
 }
 
-async function end(running: Running, log: Logger, why: string): Promise<void> {
-  log.info({ why }, 'shutting down');
+async function end(running: Running, log: Logger, reason: string): Promise<void> {
+  log.info({ reason }, 'shutting down');
   try {
     await running.close();
     exitSoon(0);

@@ -27,7 +27,7 @@ t.test('results, errors and bytes pass between threads', async (t) => {
   t.equal(bytes.length, 0, 'transferred');
   const error = await pool.run('refuse', { line: 7 }).catch((thrown: unknown) => thrown);
   t.ok(error instanceof ZerofleetError);
-  t.match(error, { code: 'dataset_bad_line', message: 'line 7', details: { line: 7 } });
+  t.match(error, { code: 'dataset_line_invalid', message: 'line 7', details: { line: 7 } });
   const read = async (begin: number) => Buffer.of(begin);
   t.equal(await pool.run('sum', { count: 5 }, { read }), 10);
   const gone = async () => {

@@ -2,10 +2,10 @@ import { holds, ignored, type Keys, mapped, named, off, only, refused, section }
 import { BF16, DATA_TYPES, FP16 } from './precision-keys.js';
 import { AIO, ZERO_OPTIMIZATION } from './zero-keys.js';
 
-const METRICS = 'metrics are kept by the service: read GET /v1/jobs/{job_id}/metrics or /stream';
-const STORE = 'checkpoints are written by the service, and lie in the object store';
-const COMPRESSION = 'weights and activations are not compressed while training: remove it';
-const NO_PARALLELISM = 'there is neither tensor nor pipeline nor sequence parallelism here: remove it';
+const METRICS = 'the service stores metrics: read GET /v1/jobs/{job_id}/metrics or /stream';
+const STORE = 'the service writes checkpoints to the object store';
+const COMPRESSION = 'training does not compress weights and activations: remove it';
+const NO_PARALLELISM = 'tensor, pipeline and sequence parallelism are not supported: remove it';
 
 const BATCH: Keys = {
   train_batch_size: mapped('integer', 'train.global_batch_size'),
@@ -23,54 +23,57 @@ const GRADIENTS: Keys = {
   communication_data_type: mapped('string', 'zero.reduce_dtype'),
   ...named(
     ['seq_parallel_communication_data_type', 'seq_parallel_comm_data_type'],
-    ignored('string', 'only sequence parallelism reads it, and that is refused by itself'),
+    ignored('string', 'only sequence parallelism uses it, and the key that enables it is refused'),
   ),
   prescale_gradients: mapped('boolean', 'zero.gradient_predivide_factor = resources.ranks.preferred'),
   gradient_predivide_factor: mapped('number', 'zero.gradient_predivide_factor'),
   gradient_allreduce_op: only(['mean'], 'gradients are averaged: multiply the learning rate instead'),
   sparse_gradients: ignored('boolean', 'gradients are exchanged dense, with the same sums'),
-  disable_allgather: ignored('boolean', 'DeepSpeed reads it, and nothing comes of it there either'),
+  disable_allgather: ignored('boolean', 'it has no effect in DeepSpeed either'),
 };
 
 const MONITORING: Keys = {
-  steps_per_print: ignored('integer', 'every step is reported as a metric'),
-  dump_state: ignored('boolean', 'the resolved document is part of every reply'),
+  steps_per_print: ignored('integer', 'every step reports its metrics'),
+  dump_state: ignored('boolean', 'every response contains the resolved document'),
   log_level: ignored('string', 'it does not change the training'),
   timers: ignored('any', 'it does not change the training'),
-  vocabulary_size: ignored('integer', 'DeepSpeed only warns by it; the model says how many tokens there are'),
+  vocabulary_size: ignored(
+    'integer',
+    'DeepSpeed only uses it for a warning; the model defines the vocabulary size',
+  ),
   ...named(
     ['flops_profiler', 'tensorboard', 'wandb', 'csv_monitor', 'comet', 'comms_logger'],
     ignored('any', METRICS),
   ),
   wall_clock_breakdown: ignored('boolean', METRICS),
-  memory_breakdown: ignored('boolean', 'POST /v1/estimate says what a job needs, part by part'),
+  memory_breakdown: ignored('boolean', 'POST /v1/estimate returns the memory of a job by part'),
   ...named(
     ['comms_config', 'monitor_config'],
-    ignored('any', 'DeepSpeed makes it of other keys and prints it; given, it has no effect'),
+    ignored('any', 'DeepSpeed computes it from other keys and prints it; it has no effect as input'),
   ),
-  autotuning: off('there is no tuner: POST /v1/estimate says what fits; remove it'),
+  autotuning: off('autotuning is not supported: remove it, and use POST /v1/estimate'),
 };
 
 const CHECKPOINTS: Keys = {
   activation_checkpointing: section({
     partition_activations: ignored(
       'boolean',
-      'it spreads them over model parallel ranks, and there are none',
+      'it shards activations over model parallel ranks, which are not supported',
     ),
     cpu_checkpointing: only(
       [false],
-      'activations stay on their device: remove it; POST /v1/estimate says what the job needs',
+      'activations stay on their device: remove it; POST /v1/estimate returns the memory of the job',
     ),
-    contiguous_memory_optimization: holds('boolean', 'activations lie in buffers that are made once'),
-    number_checkpoints: ignored('any', 'the model decides what is kept'),
+    contiguous_memory_optimization: holds('boolean', 'activations are in buffers that are allocated once'),
+    number_checkpoints: ignored('any', 'the model determines the checkpointed activations'),
     synchronize_checkpoint_boundary: ignored('boolean', 'it does not change the training'),
     profile: ignored('boolean', METRICS),
   }),
   checkpoint: section({
-    tag_validation: holds('string', 'a checkpoint counts only when all of its ranks have written it'),
+    tag_validation: holds('string', 'a checkpoint is committed only after all of its ranks have written it'),
     load_universal: holds('boolean', 'every checkpoint can be resumed on any number of ranks'),
     use_node_local_storage: ignored('boolean', STORE),
-    parallel_write: section({ pipeline_stage: holds('boolean', 'every rank writes what it owns') }),
+    parallel_write: section({ pipeline_stage: holds('boolean', 'every rank writes its own shard') }),
     writer: ignored('any', STORE),
   }),
   ...named(['nebula', 'datastates_ckpt'], ignored('any', STORE)),
@@ -78,12 +81,12 @@ const CHECKPOINTS: Keys = {
 
 /** Techniques that are not implemented. */
 const REFUSED: Keys = {
-  amp: off('mixed precision is fp16 or bf16 with fp32 master weights: write fp16 or bf16'),
-  torch_autocast: off('whole models are trained in one precision: write fp16 or bf16', [
+  amp: off('mixed precision is fp16 or bf16 with fp32 master weights: use fp16 or bf16'),
+  torch_autocast: off('a model is trained in one precision: use fp16 or bf16', [
     'dtype',
     'lower_precision_safe_modules',
   ]),
-  elasticity: off('every job is elastic: write resources.ranks, and the batch sizes'),
+  elasticity: off('every job is elastic: set resources.ranks and the batch sizes'),
   tensor_parallel: section({
     autotp_size: only([0, 1], NO_PARALLELISM),
     ...named(
@@ -91,17 +94,20 @@ const REFUSED: Keys = {
       refused(NO_PARALLELISM),
     ),
   }),
-  expert_parallel: off('zero.expert_parallel_size spreads the experts of a model that has some: remove it'),
-  use_data_before_expert_parallelism: ignored('boolean', 'it places ranks, which changes no result'),
+  expert_parallel: off('zero.expert_parallel_size spreads the experts of a model: remove it'),
+  use_data_before_expert_parallelism: ignored(
+    'boolean',
+    'it only affects the placement of ranks, which changes no result',
+  ),
   sequence_parallel_size: only([1], NO_PARALLELISM),
   pipeline: refused(NO_PARALLELISM),
-  hybrid_engine: ignored('any', 'it is for generating texts in between, and a job only trains'),
-  compile: ignored('any', 'there is no compiler; kernels are compiled before, and compute the same'),
-  graph_harvesting: ignored('boolean', 'there are no captured graphs, which compute the same'),
+  hybrid_engine: ignored('any', 'it enables text generation during training, and a job only trains'),
+  compile: ignored('any', 'kernels are compiled in advance, and compute the same result'),
+  graph_harvesting: ignored('boolean', 'graphs are not captured; the result is the same'),
   sparse_attention: refused('attention is dense: remove it'),
   progressive_layer_drop: off('layers are never dropped: remove it'),
-  curriculum_learning: off('samples come in an order that depends on the seed alone: remove it'),
-  data_efficiency: off('samples come in an order that depends on the seed alone: remove it'),
+  curriculum_learning: off('the order of samples depends on the seed alone: remove it'),
+  data_efficiency: off('the order of samples depends on the seed alone: remove it'),
   compression_training: refused(COMPRESSION),
   quantize_training: refused(COMPRESSION),
   weight_quantization: refused(COMPRESSION),

@@ -124,7 +124,7 @@ t.test('an error has a reason and a remedy', async (t) => {
     },
     null,
   );
-  t.match(errors[0]?.message, /parameters are not sharded here.*write 2/);
+  t.match(errors[0]?.message, /sharded parameters are not supported.*use 2/);
 });
 
 t.test('all errors at once', async (t) => {
@@ -190,7 +190,7 @@ t.test("errors of the document's own rules point at the key that a value came fr
   };
   t.same(errorsOf(decay, {}), ['scheduler/params/warmup_num_steps warmup_longer_than_training 200']);
   const masters = { fp16: { enabled: true, fp16_master_weights_and_grads: true } };
-  t.same(errorsOf(masters), ['fp16/fp16_master_weights_and_grads fp16_master_not_possible fp32']);
+  t.same(errorsOf(masters), ['fp16/fp16_master_weights_and_grads fp16_master_unsupported fp32']);
   t.same(errorsOf({}, { train: { optimizer: { momentum: 0.9 }, steps: 1 } }), [
     '/train/optimizer/momentum field_without_effect',
   ]);
@@ -225,7 +225,7 @@ t.test('the rate of the scheduler, including its default, overrides that of the 
     return { lr: spec.train.optimizer.lr, why: about.map(({ message }) => message) };
   };
   t.match(rate({ warmup_max_lr: 0.25 }), { lr: 0.25, why: [/warmup_max_lr is 0.25/] });
-  t.match(rate({}), { lr: 0.001, why: [/warmup_max_lr is 0.001 when it is absent; set warmup_max_lr/] });
+  t.match(rate({}), { lr: 0.001, why: [/warmup_max_lr is 0.001 by default: set warmup_max_lr/] });
   t.strictSame(rate({ warmup_max_lr: 0.5 }), { lr: 0.5, why: [] });
   t.strictSame(rate({ warmup_max_lr: 'auto' }), { lr: 0.5, why: [] });
 });

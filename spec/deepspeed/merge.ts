@@ -39,7 +39,7 @@ function conflict(
   return keyError(
     from,
     'deepspeed_conflict',
-    `it makes ${field} ${JSON.stringify(value)}, and ${place} makes it ${JSON.stringify(present)}: write it in one place`,
+    `it sets ${field} to ${JSON.stringify(value)}, and ${place} sets it to ${JSON.stringify(present)}: set it in one place`,
   );
 }
 

@@ -11,11 +11,11 @@ export interface OptimizerImport {
   convert?: Readonly<Record<string, (value: unknown) => unknown>>;
 }
 
-const lr = mapped('number', 'train.optimizer.lr; the scheduler may set another');
+const lr = mapped('number', 'train.optimizer.lr; the scheduler may override it');
 const weight_decay = mapped('number', 'train.optimizer.weight_decay');
 const betas = mapped('list', 'train.optimizer.betas');
 const eps = mapped('number', 'train.optimizer.eps');
-const max_grad_norm = refused('DeepSpeed refuses it as well: write gradient_clipping');
+const max_grad_norm = refused('DeepSpeed refuses it as well: use gradient_clipping');
 const amsgrad = only([false], 'there is no AMSGrad');
 
 /** Options of the implementation that do not change the update. */
@@ -29,14 +29,14 @@ const COMMON: Keys = {
   max_grad_norm,
   ...IMPLEMENTATION,
   maximize: only([false], 'the loss is minimized'),
-  fp32_optimizer_states: only([true], 'the states of the optimizer are fp32'),
+  fp32_optimizer_states: only([true], 'optimizer states are fp32'),
 };
 const ADAM: Keys = {
   ...COMMON,
   betas,
   eps,
   amsgrad,
-  bias_correction: only([true], 'the moments are always corrected'),
+  bias_correction: only([true], 'the bias of the moments is always corrected'),
   adam_w_mode: mapped('boolean', 'train.optimizer.type: adamw, or adam for false with the type Adam'),
 };
 const ADAM_DEFAULTS = { lr: 1e-3, weight_decay: 0, betas: [0.9, 0.999], eps: 1e-8 };
@@ -90,10 +90,10 @@ export const OPTIMIZERS: Readonly<Record<string, OptimizerImport>> = {
 };
 
 const ONE_BIT =
-  'gradients are exchanged whole, so that the result does not depend on the number of ranks: write Adam, AdamW or Lamb, ' +
+  'gradients are exchanged uncompressed, so that the result does not depend on the number of ranks: use Adam, AdamW or Lamb, ' +
   'and communication_data_type bf16 or fp16 for less traffic';
 const MU_P =
-  'the widths of maximal update parametrization are not known here: write Adam, AdamW or SGD, and the rates of ' +
+  'the document has no widths for maximal update parametrization: use Adam, AdamW or SGD, and set the rates of ' +
   'groups of parameters in train.optimizer.param_groups';
 
 /** DeepSpeed's optimizers that are not supported, with the remedy. */
@@ -104,5 +104,5 @@ export const REFUSED_OPTIMIZERS: Readonly<Record<string, string>> = {
   muadam: MU_P,
   muadamw: MU_P,
   musgd: MU_P,
-  muon: 'there is no Muon: write AdamW',
+  muon: 'Muon is not supported: use AdamW',
 };

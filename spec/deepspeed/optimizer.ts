@@ -31,7 +31,7 @@ function overruled(said: Setting | undefined, scheduled: Setting | undefined): W
   if (said?.from === undefined || scheduled === undefined || said.value === scheduled.value) return [];
   const why =
     scheduled.from === undefined
-      ? `DeepSpeed's scheduler sets the rate, and its warmup_max_lr is ${scheduled.value} when it is absent; set warmup_max_lr`
+      ? `DeepSpeed's scheduler sets the rate, and warmup_max_lr is ${scheduled.value} by default: set warmup_max_lr`
       : `the scheduler sets the rate: warmup_max_lr is ${scheduled.value}`;
   return [ignoredField(pointerTo(said.from), 'lr', why)];
 }

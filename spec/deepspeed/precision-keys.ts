@@ -4,9 +4,12 @@ const MASTER_FORMATS = 'master weights are fp32, or fp16 with zero.offload cpu a
 
 export const FP16: Key = section({
   enabled: mapped('boolean', 'train.precision: fp16'),
-  auto_cast: holds('boolean', 'the inputs are tokens; there is nothing to cast'),
+  auto_cast: holds('boolean', 'inputs are tokens and need no cast'),
   fused_mode: holds('boolean', 'the update is always one pass'),
-  loss_scale: mapped('number', 'train.loss_scale.type: dynamic for 0, else static with this initial_scale'),
+  loss_scale: mapped(
+    'number',
+    'train.loss_scale.type: dynamic for 0, otherwise static with this initial_scale',
+  ),
   initial_scale_power: mapped('integer', 'train.loss_scale.initial_scale = 2^initial_scale_power'),
   loss_scale_window: mapped('integer', 'train.loss_scale.window'),
   hysteresis: mapped('integer', 'train.loss_scale.hysteresis'),
@@ -20,17 +23,17 @@ export const FP16: Key = section({
 
 export const BF16: Key = section({
   enabled: mapped('boolean', 'train.precision: bf16'),
-  immediate_grad_update: holds('boolean', 'each gradient is taken over as soon as its parameter has it'),
-  check_grad_overflow: holds('boolean', 'every step is checked for values that are not finite'),
+  immediate_grad_update: holds('boolean', 'each gradient is added as soon as it is computed'),
+  check_grad_overflow: holds('boolean', 'every step is checked for non-finite values'),
   bf16_master_weights_and_grads: only([false], MASTER_FORMATS),
-  bf16_optimizer_states: only([false], 'the states of the optimizer are fp32'),
+  bf16_optimizer_states: only([false], 'optimizer states are fp32'),
 });
 
 export const DATA_TYPES: Key = section({
   grad_accum_dtype: mapped(
     'string',
-    'zero.grad_accum_dtype; fp32 when absent, also where DeepSpeed takes 16 bits',
+    'zero.grad_accum_dtype; fp32 by default, also where DeepSpeed uses 16 bits',
   ),
-  param_dtype: only([], 'parameters have the format of train.precision'),
+  param_dtype: only([], 'parameters have the dtype of train.precision'),
   buffer_dtype: only([], 'the model has no buffers'),
 });

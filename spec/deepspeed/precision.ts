@@ -36,7 +36,7 @@ export function translatePrecision(source: Source): Translated {
   const precision = precisionOf(source);
   const denial = first === undefined ? switchedOff(source, precision) : undefined;
   if (denial !== undefined) {
-    const message = `it is false, and /train/precision is ${precision}: write it in one place`;
+    const message = `it is false, and /train/precision is ${precision}: set it in one place`;
     return { settings: [], errors: [keyError(denial, 'deepspeed_conflict', message)] };
   }
   const settings: Setting[] = [

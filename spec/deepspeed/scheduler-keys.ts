@@ -12,14 +12,14 @@ const WARM_UP: Keys = {
   warmup_type: mapped('string', 'train.lr_schedule.warmup_type; log when absent'),
   last_batch_iteration: only(
     [-1],
-    'a job begins at step 0; model.init_from begins with the state of another',
+    'a job starts at step 0; use model.init_from to start from the state of another job',
   ),
 };
 const RATES: Keys = {
   warmup_min_lr: mapped('number', 'train.lr_schedule.warmup_start_lr'),
   warmup_max_lr: mapped(
     'number',
-    'train.optimizer.lr; it goes before the lr of the optimizer, absent (0.001) as well',
+    'train.optimizer.lr; it overrides the lr of the optimizer, also by default (0.001)',
   ),
 };
 const RATE_DEFAULTS = { warmup_min_lr: 0, warmup_max_lr: 0.001 };
@@ -52,7 +52,7 @@ export const SCHEDULERS: Readonly<Record<string, SchedulerImport>> = {
 /** DeepSpeed's schedulers that are not supported, with the remedy. */
 export const REFUSED_SCHEDULERS: Readonly<Record<string, string>> = {
   OneCycle:
-    'rates and momenta do not cycle here: write WarmupDecayLR or WarmupCosineLR, or no scheduler and a ' +
+    'cyclic rates and momenta are not supported: use WarmupDecayLR or WarmupCosineLR, or no scheduler and a ' +
     'train.lr_schedule of type wsd',
-  LRRangeTest: 'there is no range test: create one short job for each rate to be tried',
+  LRRangeTest: 'range tests are not supported: create a short job for each rate',
 };

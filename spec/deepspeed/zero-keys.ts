@@ -1,7 +1,7 @@
 import { holds, ignored, type Key, type Keys, mapped, named, only, refused, section } from './key.js';
 
-const STAGE_3 = 'only ZeRO stage 3 reads it, and that is refused by itself';
-const NVME = 'it configures NVMe, which is refused by itself';
+const STAGE_3 = 'only ZeRO stage 3 uses it, and stage 3 is refused';
+const NVME = 'it configures NVMe offload, which is refused';
 
 /** Keys that only ZeRO stage 3 and its variants read. */
 const STAGE_3_KEYS: Keys = named(
@@ -46,7 +46,7 @@ const STAGE_3_KEYS: Keys = named(
 
 const OFFLOAD_OPTIMIZER: Key = section({
   device: mapped('string', 'zero.offload: cpu, or none'),
-  pin_memory: holds('boolean', 'host memory that a GPU copies from is always pinned'),
+  pin_memory: holds('boolean', 'host memory for transfers to a GPU is always pinned'),
   nvme_path: ignored('string', NVME),
   buffer_count: ignored('integer', NVME),
   fast_init: ignored('boolean', NVME),
@@ -54,8 +54,8 @@ const OFFLOAD_OPTIMIZER: Key = section({
   pipeline_read: ignored('boolean', NVME),
   pipeline_write: ignored('boolean', NVME),
   convert_grad_on_cpu: ignored('boolean', 'it does not change the result'),
-  cpuadam_cores_perc: ignored('number', 'the update takes the threads of its rank'),
-  ratio: only([1], 'all of the optimizer is offloaded, or nothing'),
+  cpuadam_cores_perc: ignored('number', 'the update uses the threads of its rank'),
+  ratio: only([1], 'the optimizer is offloaded completely or not at all'),
   super_offload: ignored('boolean', STAGE_3),
 });
 
@@ -67,21 +67,21 @@ export const ZERO_OPTIMIZATION: Key = section({
   ),
   offload_optimizer: OFFLOAD_OPTIMIZER,
   cpu_offload: mapped('boolean', 'zero.offload: cpu'),
-  cpu_offload_use_pin_memory: holds('boolean', 'host memory that a GPU copies from is always pinned'),
-  ignore_unused_parameters: holds('boolean', 'every parameter of the models here gets a gradient'),
+  cpu_offload_use_pin_memory: holds('boolean', 'host memory for transfers to a GPU is always pinned'),
+  ignore_unused_parameters: holds('boolean', 'every parameter of the supported models has a gradient'),
   load_from_fp32_weights: mapped('boolean', 'model.init_from.restore: weights, or weights_16bit for false'),
-  overlap_comm: holds('boolean', 'gradients always travel while the backward pass runs'),
-  contiguous_gradients: holds('boolean', 'gradients are always gathered in contiguous buckets'),
-  reduce_scatter: holds('boolean', 'gradients always go to their owner alone'),
+  overlap_comm: holds('boolean', 'the exchange of gradients always overlaps the backward pass'),
+  contiguous_gradients: holds('boolean', 'gradients are always copied to contiguous buckets'),
+  reduce_scatter: holds('boolean', 'gradients are always sent to their owner only'),
   allgather_partitions: holds('boolean', 'updated parameters are always gathered in buckets'),
   allgather_bucket_size: ignored('number', 'parameters are gathered in the buckets of the gradients'),
   use_multi_rank_bucket_allreduce: holds('boolean', 'one exchange serves all owners of a bucket'),
   round_robin_gradients: holds('boolean', 'every rank owns an equal part of every bucket'),
-  parameter_alignment: holds('boolean', 'every parameter begins at a block of 4096 elements'),
+  parameter_alignment: holds('boolean', 'every parameter is aligned to a block of 4096 elements'),
   compute_grad_norm: holds('boolean', 'the norm is always computed'),
   elastic_checkpoint: holds('boolean', 'every checkpoint can be resumed on any number of ranks'),
   log_trace_cache_warnings: ignored('boolean', 'there is no trace cache'),
-  enable_sanity_checks: holds('boolean', 'arrival of every gradient is always checked'),
+  enable_sanity_checks: holds('boolean', 'the arrival of every gradient is always checked'),
   legacy_stage1: only([false], 'there is one stage 1'),
   zenflow: refused('updates are never delayed'),
   ...STAGE_3_KEYS,

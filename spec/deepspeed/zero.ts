@@ -36,7 +36,7 @@ function stage(source: Source): Translated {
   const said = source.get<number>(from);
   if (said === 3) {
     const why =
-      'parameters are not sharded here, only gradients and the optimizer: write 2, with offload_optimizer if need be';
+      'sharded parameters are not supported, only sharded gradients and optimizer state: use 2, with offload_optimizer if necessary';
     return { settings: [], errors: [keyError(from, 'deepspeed_key_unsupported', `stage 3: ${why}`)] };
   }
   if (said !== undefined && ![0, 1, 2].includes(said))
@@ -50,7 +50,7 @@ function offload(source: Source): Translated {
   const device = source.get<string>(from);
   const old = `${AT}.cpu_offload`;
   if (device === 'nvme') {
-    const message = 'nvme: the optimizer is offloaded to host memory only: write cpu';
+    const message = 'nvme: the optimizer is offloaded to host memory only: use cpu';
     return { settings: [], errors: [keyError(from, 'deepspeed_key_unsupported', message, 'cpu')] };
   }
   if (device !== undefined && device !== 'cpu' && device !== 'none')

@@ -85,9 +85,9 @@ const OF_OTHER_MODELS: readonly (readonly [name: string, values: readonly unknow
   ['per_layer_config', [], 'all layers have the same sizes'],
   ['pruned_heads', [{}], 'no head is left out'],
   ['is_encoder_decoder', [false], 'models here are decoders'],
-  ['add_cross_attention', [false], 'there is no encoder to attend to'],
+  ['add_cross_attention', [false], 'cross attention to an encoder is not supported'],
   ['use_mrope', [false], 'positions have one dimension'],
-  ['rope_interleaved', [false], 'the halves of a head are rotated, not its neighbours'],
+  ['rope_interleaved', [false], 'rotary positions rotate the halves of a head, not adjacent elements'],
 ];
 
 /**
@@ -97,29 +97,28 @@ const OF_OTHER_MODELS: readonly (readonly [name: string, values: readonly unknow
  */
 export function readCommon(reader: ConfigReader, causalLm: string): void {
   reader.ignore(['model_type', ...OF_THE_FILE, ...OF_RUNNING]);
-  reader.ignoreWithWarning(['architectures'], `the model that is trained is ${causalLm}`, [[causalLm]]);
+  reader.ignoreWithWarning(['architectures'], `the trained model is ${causalLm}`, [[causalLm]]);
   reader.ignoreWithWarning(
     ['max_sequence_length'],
-    'max_position_embeddings says how long a sequence may be',
+    'max_position_embeddings limits the length of a sequence',
   );
   reader.ignoreWithWarning(
     ['pretraining_tp'],
-    'matrix products are computed whole, which is the same sum',
+    'matrix products are computed without slices, with the same sum',
     [1],
   );
-  reader.ignoreWithWarning(OF_TASKS, 'models here only learn to continue texts');
+  reader.ignoreWithWarning(OF_TASKS, 'jobs train language models only');
   reader.ignoreWithWarning(
     OF_SAMPLING,
-    'it says how texts are sampled, which is what generation_config.json is for',
+    'it configures text generation, which belongs in generation_config.json',
   );
-  const quantized =
-    'the weights of a quantized model cannot be trained: take the model that it was made from';
+  const quantized = 'the weights of a quantized model cannot be trained: use the original model';
   reader.only('quantization_config', [], quantized);
   reader.only('compression_config', [], quantized);
   reader.only(
     'auto_map',
     [],
-    'code that comes with a model is not run: remove it if that code computes what transformers does for model_type',
+    'code in a model folder is not executed: remove the field if that code computes the same as transformers for model_type',
   );
   for (const [name, values, why] of OF_OTHER_MODELS) reader.only(name, values, why);
 }

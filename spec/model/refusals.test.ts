@@ -140,7 +140,7 @@ const REFUSED: Refusal[] = [
   [{ ...LLAMA, num_key_value_heads: 3 }, 'heads_not_divisible', '/num_key_value_heads', '2'],
   [
     { ...MIXTRAL, num_local_experts: 4, num_experts_per_tok: 5 },
-    'more_experts_than_there_are',
+    'experts_per_token_exceeds_experts',
     '/num_experts_per_tok',
     '4',
   ],

@@ -11,9 +11,8 @@ export interface RopeConfig {
 const THETA = { above: 1, below: 1e15 };
 const FACTOR = { min: 1, below: 1e6 };
 const TYPES = { default: 'default', linear: 'linear', llama3: 'llama3', yarn: 'yarn' } as const;
-const WHY_TYPES =
-  'Frequencies that follow the length of the sequence, or lists of factors, are not computed here.';
-const WHY_PARTIAL = 'every element of a head is rotated';
+const WHY_TYPES = 'Frequencies that depend on the sequence length, and lists of factors, are not supported.';
+const WHY_PARTIAL = 'rotary positions apply to every element of a head';
 
 /**
  * Reads both spellings: transformers 4 has `rope_theta` beside `rope_scaling`; transformers 5 has both in
@@ -27,7 +26,11 @@ export function readRope(reader: ConfigReader, defaultTheta: number, maxPosition
   if (inner === null) return { rope_theta: theta, rope_scaling: null };
   const within = inner.has('rope_theta') ? inner.number('rope_theta', THETA) : theta;
   if (beside && within !== theta)
-    inner.fail('rope_theta', 'model_field_conflict', `rope_theta is ${within} here and ${theta} beside it`);
+    inner.fail(
+      'rope_theta',
+      'model_field_conflict',
+      `rope_theta is ${within} here and ${theta} at the top level`,
+    );
   inner.only('partial_rotary_factor', [1], WHY_PARTIAL);
   return { rope_theta: within, rope_scaling: readScaling(inner, maxPositions) };
 }

@@ -45,8 +45,8 @@ export function checkShapes(config: ResolvedModelConfig): FieldError[] {
     errors.push(
       fieldError(
         `/${nameOf('experts_per_token')}`,
-        'more_experts_than_there_are',
-        `${nameOf('experts_per_token')} ${experts_per_token} is more than ${nameOf('num_experts')} ${num_experts}`,
+        'experts_per_token_exceeds_experts',
+        `${nameOf('experts_per_token')} ${experts_per_token} is greater than ${nameOf('num_experts')} ${num_experts}`,
         String(num_experts),
       ),
     );

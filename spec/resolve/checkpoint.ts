@@ -12,6 +12,6 @@ export function resolveCheckpoint(given: JobSpec['checkpoint'] = {}): ResolvedJo
 export function checkCheckpoint(given: JobSpec['checkpoint'] = {}): FieldError[] {
   const [first, ...more] = WHEN.filter((name) => given[name] !== undefined);
   return more.map((name) =>
-    fieldError(`/checkpoint/${name}`, 'exactly_one_of', `give ${first} or ${name}, not both`),
+    fieldError(`/checkpoint/${name}`, 'exactly_one_of', `set ${first} or ${name}, not both`),
   );
 }

@@ -15,7 +15,7 @@ export type NamedData = Data & Pick<ResolvedData, 'dataset'>;
 /** @param given the data of the document; content at a URI has the stated format, a dataset its own */
 export function checkFormat(given: Data): FieldError[] {
   if (given.format === undefined || given.uri !== undefined) return [];
-  return [fieldError('/data/format', 'field_without_effect', 'a dataset has a format already; leave it out')];
+  return [fieldError('/data/format', 'field_without_effect', 'a dataset already has a format; omit it')];
 }
 
 export function resolveData({ uri: _, format: __, ...given }: NamedData, sources: DataSources): ResolvedData {
@@ -46,7 +46,7 @@ export function checkEvaluation(given: Train | undefined, { data }: ResolvedJobS
     fieldError(
       '/train/eval_every_steps',
       'field_without_effect',
-      'eval_every_steps has no effect without data.validation_fraction: nothing is set aside to evaluate on',
+      'eval_every_steps has no effect without data.validation_fraction: there is no validation data',
     ),
   ];
 }
@@ -70,7 +70,7 @@ export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): F
       fieldError(
         '/data/validation_fraction',
         'dataset_too_small',
-        `dataset ${dataset.id} has one sequence of ${train.sequence_length} tokens: there is none to set aside`,
+        `dataset ${dataset.id} has a single sequence of ${train.sequence_length} tokens: a validation split needs at least two`,
         '0',
       ),
     ];

@@ -15,7 +15,7 @@ export function checkExpertSets(spec: ResolvedJobSpec): FieldError[] {
   if (numSets === 1) return [];
   const { num_experts: experts } = architectureOf(model.config);
   if (experts === 0) {
-    const why = `the model (${model.config.model_type}) has no experts that could be spread`;
+    const why = `the model (${model.config.model_type}) has no experts`;
     return [fieldError(POINTER, 'model_has_no_experts', why, '1')];
   }
   const leaves = leafCount(train);

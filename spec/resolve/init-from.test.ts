@@ -33,19 +33,19 @@ t.test('a checkpoint as initial state', async (t) => {
   t.match(
     begin({ checkpoint: checkpoint.id, restore: 'full' }, source({ steps: 1, optimizer: { type: 'lion' } }))
       .errors,
-    [{ pointer: '/model/init_from/restore', code: 'checkpoint_optimizer_differs', suggestion: 'weights' }],
+    [{ pointer: '/model/init_from/restore', code: 'checkpoint_optimizer_mismatch', suggestion: 'weights' }],
   );
   t.same(begin({ checkpoint: checkpoint.id, restore: 'full' }, source()).errors, []);
   const frozen = { param_groups: [{ match: 'lm_head.*', frozen: true }] };
   t.match(
     begin({ checkpoint: checkpoint.id, restore: 'full' }, source({ steps: 1, optimizer: frozen })).errors,
-    [{ pointer: '/model/init_from/restore', code: 'checkpoint_frozen_differs', message: /lm_head.weight/ }],
+    [{ pointer: '/model/init_from/restore', code: 'checkpoint_frozen_mismatch', message: /lm_head.weight/ }],
   );
   t.same(begin({ checkpoint: checkpoint.id }, source({ steps: 1, optimizer: frozen })).errors, []);
   t.match(begin({ checkpoint: checkpoint.id }, source(undefined, { config: LLAMA })).errors, [
     {
       pointer: '/model/init_from/checkpoint',
-      code: 'checkpoint_model_differs',
+      code: 'checkpoint_model_mismatch',
       message: /hidden_size 64 \(here 256\)/,
     },
   ]);

@@ -63,7 +63,7 @@ export function checkInitFrom(spec: ResolvedJobSpec, source: InitSource | null):
 
 function checkBeyond({ train: { steps } }: ResolvedJobSpec, { checkpoint }: CheckpointSource): FieldError[] {
   if (steps > checkpoint.step) return [];
-  const message = `${steps} steps, and checkpoint ${checkpoint.id} is of step ${checkpoint.step}`;
+  const message = `the job has ${steps} steps, and checkpoint ${checkpoint.id} is at step ${checkpoint.step}`;
   const suggestion = String(checkpoint.step + 1);
   return [fieldError('/train/steps', 'steps_not_beyond_checkpoint', message, suggestion)];
 }
@@ -72,18 +72,18 @@ function checkBeyond({ train: { steps } }: ResolvedJobSpec, { checkpoint }: Chec
 function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): FieldError[] {
   const [here, there] = [statesText(ours), statesText(theirs)];
   if (here !== there) {
-    const message = `the checkpoint has the state of ${there}, and the job trains with ${here}`;
-    return [fieldError(`${AT}/restore`, 'checkpoint_optimizer_differs', message, 'weights')];
+    const message = `the checkpoint has optimizer state of ${there}, and the job uses ${here}`;
+    return [fieldError(`${AT}/restore`, 'checkpoint_optimizer_mismatch', message, 'weights')];
   }
   const changed = frozenDifference(splitParams(ours), splitParams(theirs));
   if (changed === null) return [];
   const message = `${changed} is frozen in one of the two jobs and trained in the other`;
-  return [fieldError(`${AT}/restore`, 'checkpoint_frozen_differs', message, 'weights')];
+  return [fieldError(`${AT}/restore`, 'checkpoint_frozen_mismatch', message, 'weights')];
 }
 
 /** Names the states of an optimizer, for messages and comparisons. */
 function statesText({ train: { optimizer } }: ResolvedJobSpec): string {
-  return optimizer.type === 'sgd' && optimizer.momentum === 0 ? 'sgd without a momentum' : optimizer.type;
+  return optimizer.type === 'sgd' && optimizer.momentum === 0 ? 'sgd without momentum' : optimizer.type;
 }
 
 function checkShapes(spec: ResolvedJobSpec, { checkpoint, spec: from }: CheckpointSource): FieldError[] {
@@ -94,7 +94,7 @@ function checkShapes(spec: ResolvedJobSpec, { checkpoint, spec: from }: Checkpoi
   return [
     fieldError(
       `${AT}/checkpoint`,
-      'checkpoint_model_differs',
+      'checkpoint_model_mismatch',
       `checkpoint ${checkpoint.id} is of another model: ${list}`,
     ),
   ];

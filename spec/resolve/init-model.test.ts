@@ -46,15 +46,15 @@ t.test('a mismatch is refused by name', async (t) => {
   const cases: [JobSpec['model'], string, RegExp][] = [
     [
       { config: { ...config, intermediate_size: 130 } as never, init_from },
-      '/model/init_from/model init_model_differs',
-      /gate_proj.weight has shape \[128,64\] there and \[130,64\] here/,
+      '/model/init_from/model init_model_mismatch',
+      /gate_proj.weight has shape \[128,64\] in the model and \[130,64\] in the job/,
     ],
     [
       { config: { ...config, tie_word_embeddings: true } as never, init_from },
-      '/model/init_from/model init_model_differs',
-      /its lm_head.weight does not exist here/,
+      '/model/init_from/model init_model_mismatch',
+      /the job's model has no lm_head.weight/,
     ],
-    [{ preset: 'llama-small', init_from }, '/model/init_from/model init_model_differs', /embed_tokens/],
+    [{ preset: 'llama-small', init_from }, '/model/init_from/model init_model_mismatch', /embed_tokens/],
     [
       { init_from: { model: id, restore: 'full' } },
       '/model/init_from/restore field_without_effect',

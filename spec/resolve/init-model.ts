@@ -19,7 +19,7 @@ export function checkGiven(given: JobSpec['model']): FieldError[] {
   const { preset, config } = given;
   const errors: FieldError[] = [];
   if (preset !== undefined && config !== undefined)
-    errors.push(fieldError('/model', 'exactly_one_of', 'give preset or config, not both'));
+    errors.push(fieldError('/model', 'exactly_one_of', 'set preset or config, not both'));
   const { model, uri, restore = 'weights' } = initFromOf(given) ?? {};
   const has_model = model !== undefined || uri !== undefined;
   if (preset === undefined && config === undefined && !has_model)
@@ -27,11 +27,13 @@ export function checkGiven(given: JobSpec['model']): FieldError[] {
       fieldError(
         '/model',
         'exactly_one_of',
-        'give exactly one of preset, config, init_from.model, init_from.uri',
+        'set exactly one of preset, config, init_from.model, init_from.uri',
       ),
     );
   if (has_model && restore !== 'weights' && restore !== 'full')
-    errors.push(fieldError(`${AT}/restore`, 'field_without_effect', 'of a model it is weights or full'));
+    errors.push(
+      fieldError(`${AT}/restore`, 'field_without_effect', 'for a model the value must be weights or full'),
+    );
   return errors;
 }
 
@@ -45,7 +47,7 @@ export function checkInitModel(spec: ResolvedJobSpec, { model }: ModelSource): F
   if (difference === null) return errors;
   return [
     ...errors,
-    fieldError(`${AT}/model`, 'init_model_differs', `model ${model.id} has other parameters: ${difference}`),
+    fieldError(`${AT}/model`, 'init_model_mismatch', `model ${model.id} has other parameters: ${difference}`),
   ];
 }
 
@@ -56,14 +58,14 @@ function checkState(spec: ResolvedJobSpec, model: Model): FieldError[] {
   const { optimizer } = spec.train;
   if (spec.model.init_from?.restore !== 'full') return [];
   if (optimizer_states === undefined) {
-    const message = `model ${id} has weights and nothing else; upload a DeepSpeed checkpoint for more`;
+    const message = `model ${id} has only weights; upload a DeepSpeed checkpoint for optimizer state`;
     return [fieldError(at, 'field_without_effect', message, 'weights')];
   }
   const needed = momentsOf(optimizer);
   if (needed.join() !== optimizer_states.join()) {
     const [here, there] = [needed, optimizer_states].map((names) => names.join(' and ') || 'nothing');
-    const message = `model ${id} has ${there} of each parameter, and ${optimizer.type} keeps ${here}`;
-    return [fieldError(at, 'checkpoint_optimizer_differs', message, 'weights')];
+    const message = `model ${id} has ${there} for each parameter, and ${optimizer.type} needs ${here}`;
+    return [fieldError(at, 'checkpoint_optimizer_mismatch', message, 'weights')];
   }
   const changed = frozenOtherwise(spec, frozen_parameters);
   if (changed === null) return [];
@@ -71,7 +73,7 @@ function checkState(spec: ResolvedJobSpec, model: Model): FieldError[] {
     ? ['frozen', 'trains it']
     : ['trained', 'freezes it'];
   const message = `${changed} was ${there} in model ${id}, and the job ${here}`;
-  return [fieldError(at, 'checkpoint_frozen_differs', message, 'weights')];
+  return [fieldError(at, 'checkpoint_frozen_mismatch', message, 'weights')];
 }
 
 /**
@@ -96,11 +98,11 @@ function firstDifference(here: readonly ParamKind[], there: readonly ParamKind[]
     const missing = nameBeyond(kind, other);
     if (missing !== null) return `it has no ${missing}`;
     if (other?.shape.join() !== kind.shape.join())
-      return `${paramName(kind, 0, 0)} has shape [${other?.shape}] there and [${kind.shape}] here`;
+      return `${paramName(kind, 0, 0)} has shape [${other?.shape}] in the model and [${kind.shape}] in the job`;
   }
   const known = new Map(here.map((kind) => [kind.name, kind]));
   const [unexpected] = there.flatMap((kind) => nameBeyond(kind, known.get(kind.name)) ?? []);
-  return unexpected === undefined ? null : `its ${unexpected} does not exist here`;
+  return unexpected === undefined ? null : `the job's model has no ${unexpected}`;
 }
 
 /** Returns the name of a parameter of a kind that the other model does not have. */

@@ -42,7 +42,7 @@ export function checkLossScale(given: LossScale | undefined, spec: ResolvedJobSp
       fieldError(
         `${at}/type`,
         'loss_scale_without_fp16',
-        'a loss scale keeps small gradients from vanishing in fp16, and neither train.precision nor ' +
+        'a loss scale prevents small gradients from vanishing in fp16, and neither train.precision nor ' +
           'zero.reduce_dtype nor zero.grad_accum_dtype is fp16',
         'none',
       ),
@@ -53,7 +53,7 @@ export function checkLossScale(given: LossScale | undefined, spec: ResolvedJobSp
       fieldError(
         `${at}/min_scale`,
         'min_scale_above_initial_scale',
-        `min_scale ${min_scale} is more than initial_scale ${initial_scale}`,
+        `min_scale ${min_scale} is greater than initial_scale ${initial_scale}`,
         String(initial_scale),
       ),
     );
@@ -88,7 +88,11 @@ function checkStep(overrides: readonly Override[], index: number, steps: number)
   const at = `/train/overrides/${index}/step`;
   if (step <= before) {
     return [
-      fieldError(at, 'overrides_not_ascending', `step ${step} does not come after ${before}, the one before`),
+      fieldError(
+        at,
+        'overrides_not_ascending',
+        `step ${step} is not greater than the previous step ${before}`,
+      ),
     ];
   }
   if (step >= steps) {

@@ -39,7 +39,7 @@ export function checkLrSchedule(given: LrSchedule | undefined, train: ResolvedTr
       fieldError(
         `${AT}/min_lr`,
         'min_lr_above_lr',
-        `min_lr ${schedule.min_lr} is more than the peak rate ${optimizer.lr}`,
+        `min_lr ${schedule.min_lr} is greater than the peak rate ${optimizer.lr}`,
       ),
     );
   }
@@ -48,7 +48,7 @@ export function checkLrSchedule(given: LrSchedule | undefined, train: ResolvedTr
       fieldError(
         `${AT}/warmup_start_lr`,
         'warmup_start_lr_above_lr',
-        `warmup_start_lr ${schedule.warmup_start_lr} is more than the peak rate ${optimizer.lr}`,
+        `warmup_start_lr ${schedule.warmup_start_lr} is greater than the peak rate ${optimizer.lr}`,
       ),
     );
   }
@@ -61,7 +61,7 @@ function checkLengths({ warmup_steps, decay_steps = 0 }: ResolvedLrSchedule, ste
       fieldError(
         `${AT}/warmup_steps`,
         'warmup_longer_than_training',
-        `warmup_steps ${warmup_steps} is more than steps ${steps}`,
+        `warmup_steps ${warmup_steps} is greater than steps ${steps}`,
         String(steps),
       ),
     ];
@@ -72,7 +72,7 @@ function checkLengths({ warmup_steps, decay_steps = 0 }: ResolvedLrSchedule, ste
       fieldError(
         `${AT}/decay_steps`,
         'decay_longer_than_training',
-        `decay_steps ${decay_steps} after warmup_steps ${warmup_steps} is more than steps ${steps}`,
+        `decay_steps ${decay_steps} after warmup_steps ${warmup_steps} is greater than steps ${steps}`,
         left > 0 ? String(left) : undefined,
       ),
     ];

@@ -42,7 +42,7 @@ export function checkModel({ model, train }: ResolvedJobSpec): FieldError[] {
     fieldError(
       '/train/sequence_length',
       'sequence_longer_than_model',
-      `sequence_length ${train.sequence_length} is more than the ${max_position_embeddings} positions of the model`,
+      `sequence_length ${train.sequence_length} is greater than the ${max_position_embeddings} positions of the model`,
       String(max_position_embeddings),
     ),
   ];

@@ -122,7 +122,7 @@ export function checkOptimizer(given: Optimizer | undefined, resolved: ResolvedO
       fieldError(
         `${at}/min_coeff`,
         'min_coeff_above_max_coeff',
-        `min_coeff ${min_coeff} is more than max_coeff ${max_coeff}`,
+        `min_coeff ${min_coeff} is greater than max_coeff ${max_coeff}`,
         String(max_coeff),
       ),
     );

@@ -112,7 +112,7 @@ export function checkParamGroups(spec: ResolvedJobSpec): FieldError[] {
       fieldError(
         '/train/optimizer/param_groups',
         'all_parameters_frozen',
-        'every parameter of the model is frozen; there is nothing to train',
+        'every parameter of the model is frozen; at least one must be trained',
       ),
     );
   }
@@ -156,8 +156,8 @@ function unmatched(
     `/train/optimizer/param_groups/${index}/match`,
     'param_group_unmatched',
     name === null
-      ? `no parameter of the model has a name like ${pattern}; names are such as ${example}`
-      : `every parameter that ${pattern} matches is taken by an entry before it, the first one by entry ${groups.findIndex(({ match }) => globMatches(match, name))}`,
+      ? `${pattern} matches no parameter of the model; an example of a name is ${example}`
+      : `earlier entries match every parameter that ${pattern} matches; the first parameter is matched by entry ${groups.findIndex(({ match }) => globMatches(match, name))}`,
   );
 }
 

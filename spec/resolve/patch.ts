@@ -66,8 +66,8 @@ function checkPast(before: ResolvedJobSpec, spec: ResolvedJobSpec, steps_done: n
   return [
     fieldError(
       '/train/overrides',
-      'override_step_done',
-      `${steps_done} steps are done: keep the entries below step ${steps_done} as they are (${JSON.stringify(old)}), and add ` +
+      'override_step_completed',
+      `${steps_done} steps are completed: keep the entries below step ${steps_done} as they are (${JSON.stringify(old)}), and add ` +
         `others from step ${steps_done} on`,
     ),
   ];
@@ -83,7 +83,7 @@ function checkLabels({ labels }: ResolvedJobSpec): FieldError[] {
   const count = Object.keys(labels).length;
   if (count <= MAX_LABELS) return [];
   return [
-    fieldError('/labels', 'wrong_length', `the job would have ${count} labels, ${MAX_LABELS} are allowed`),
+    fieldError('/labels', 'wrong_length', `the job would have ${count} labels; the maximum is ${MAX_LABELS}`),
   ];
 }
 
@@ -95,7 +95,7 @@ function checkLaneCount({ zero, resources }: ResolvedJobSpec): FieldError[] {
     fieldError(
       '/resources/ranks/max',
       'lanes_out_of_range',
-      `the job was made with ${lanes} lanes (zero.lanes), and can't run on more ranks than that`,
+      `the job has ${lanes} lanes (zero.lanes), which limit the number of its ranks`,
       String(lanes),
     ),
   ];

@@ -226,9 +226,9 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     '3',
     { zero: { stage: 1, lanes: 2 }, resources: { ranks: { max: 3 } } },
   ],
-  ['fp16_master_not_possible', '/zero/master_dtype', 'fp32', { zero: { master_dtype: 'fp16' } }],
+  ['fp16_master_unsupported', '/zero/master_dtype', 'fp32', { zero: { master_dtype: 'fp16' } }],
   [
-    'fp16_master_not_possible',
+    'fp16_master_unsupported',
     '/zero/master_dtype',
     'fp32',
     { train: { steps: 1, precision: 'fp16' }, zero: { master_dtype: 'fp16' } },

@@ -55,7 +55,7 @@ t.test('a model with an unreadable tokenizer does not fall back to bytes silentl
     {
       pointer: '/data/tokenizer',
       code: 'tokenizer_missing',
-      message: /has its tokenizer as tokenizer.model alone, which is not read here; .* or say "bytes"/,
+      message: /has only tokenizer.model as tokenizer, which is not supported; .* or use "bytes"/,
     },
   ]);
   t.strictSame(resolve({ tokenizer: 'bytes' }, DATASET, { source: { model: given } }).errors, []);
@@ -128,7 +128,7 @@ t.test('a mismatch is refused by name', async (t) => {
       'a larger vocabulary than the model has',
       resolve({ tokenizer: ID }, DATASET, { tokenizer: small }),
       '/data/tokenizer vocab_too_small',
-      /makes 257 tokens, and the model's vocab_size is 256; name .* at least 257$/,
+      /has 257 tokens, and the model's vocab_size is 256; use .* at least 257$/,
     ],
     [
       'a token that the model does not have',
@@ -140,13 +140,13 @@ t.test('a mismatch is refused by name', async (t) => {
       'a model without a tokenizer',
       resolve({ tokenizer: ID }, DATASET, { tokenizer: model({ has_tokenizer: false, tokenizer: null }) }),
       '/data/tokenizer tokenizer_missing',
-      /has no tokenizer.json; name a model that has one, or bytes/,
+      /has no tokenizer.json; use a model that has one, or bytes/,
     ],
     [
       'chats for bytes, without a template',
       resolve({}, CHATS),
       '/data/chat_template chat_template_missing',
-      /5 of the 9 documents .* are chats, and the bytes tokenizer has no chat template; give one here/,
+      /5 of the 9 documents .* are chats, and the bytes tokenizer has no chat template; set one here/,
     ],
     [
       'chats for a tokenizer without a template',
@@ -160,13 +160,13 @@ t.test('a mismatch is refused by name', async (t) => {
       'a template without chats',
       resolve({ chat_template: 'mine' }, TEXTS),
       '/data/chat_template field_without_effect',
-      /has no chats; leave it out/,
+      /has no chats; omit it/,
     ],
     [
       'a tokenizer for tokens',
       resolve({ tokenizer: 'bytes' }, TOKENS),
       '/data/tokenizer field_without_effect',
-      /has tokens already; leave it out/,
+      /already contains tokens; omit it/,
     ],
   ];
   for (const [name, { codes, errors }, expected, message] of cases) {

@@ -95,7 +95,7 @@ export function checkVocabulary(
       fieldError(
         model.preset === null ? '/model/config/vocab_size' : '/model/preset',
         'vocab_too_small',
-        `the bytes tokenizer makes ${BYTES_VOCAB_SIZE} tokens, vocab_size is ${vocab_size}`,
+        `the bytes tokenizer has ${BYTES_VOCAB_SIZE} tokens, and vocab_size is ${vocab_size}`,
         String(BYTES_VOCAB_SIZE),
       ),
     ];
@@ -103,15 +103,15 @@ export function checkVocabulary(
   const tokens = tokenizer?.tokenizer?.vocab_size ?? 0;
   if (tokenizer !== null && tokens > vocab_size) {
     const message =
-      `${named(tokenizer)} makes ${tokens} tokens, and the model's vocab_size is ${vocab_size}; ` +
-      `name the tokenizer that the model was made with, or train a model with a vocab_size of at least ${tokens}`;
+      `${named(tokenizer)} has ${tokens} tokens, and the model's vocab_size is ${vocab_size}; ` +
+      `use the tokenizer of the model, or train a model with a vocab_size of at least ${tokens}`;
     return [fieldError(TOKENIZER, 'vocab_too_small', message)];
   }
   const max_token = dataset?.max_token ?? -1;
   if (max_token < vocab_size) return [];
   const message =
     `dataset ${dataset?.id} has the token ${max_token}, and the model's vocab_size is ${vocab_size}; ` +
-    `make the tokens with the model's tokenizer, or train a model with a vocab_size of at least ${max_token + 1}`;
+    `encode the data with the model's tokenizer, or train a model with a vocab_size of at least ${max_token + 1}`;
   return [fieldError('/data/dataset', 'vocab_too_small', message)];
 }
 
@@ -125,7 +125,7 @@ export function checkTokenizer(given: Data, resolved: ResolvedData, sources: Dat
   const errors: FieldError[] = [];
   if (dataset?.format === 'tokens' && given.tokenizer)
     errors.push(
-      fieldError(TOKENIZER, 'field_without_effect', `dataset ${dataset.id} has tokens already; leave it out`),
+      fieldError(TOKENIZER, 'field_without_effect', `dataset ${dataset.id} already contains tokens; omit it`),
     );
   if (tokenizer !== null && tokenizer.tokenizer === null)
     errors.push(fieldError(TOKENIZER, 'tokenizer_missing', withoutTokenizer(tokenizer)));
@@ -135,11 +135,11 @@ export function checkTokenizer(given: Data, resolved: ResolvedData, sources: Dat
 function withoutTokenizer({ id, unread_tokenizer }: Model): string {
   if (unread_tokenizer !== undefined)
     return (
-      `model ${id} has its tokenizer as ${unread_tokenizer.join(' and ')} alone, which is not read here; send the model with the ` +
+      `model ${id} has only ${unread_tokenizer.join(' and ')} as tokenizer, which is not supported; upload the model with the ` +
       'tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(folder) of transformers writes, name another ' +
-      'model that has one, or say "bytes"'
+      'model that has one, or use "bytes"'
     );
-  return `model ${id} has no tokenizer.json; name a model that has one, or bytes`;
+  return `model ${id} has no tokenizer.json; use a model that has one, or bytes`;
 }
 
 function checkTemplate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
@@ -147,12 +147,12 @@ function checkTemplate(given: Data, resolved: ResolvedData, sources: DataSources
   if (dataset === null) return [];
   const { id, num_chats, num_documents } = dataset;
   if (num_chats === 0 && given.chat_template)
-    return [fieldError(TEMPLATE, 'field_without_effect', `dataset ${id} has no chats; leave it out`)];
+    return [fieldError(TEMPLATE, 'field_without_effect', `dataset ${id} has no chats; omit it`)];
   if (num_chats === 0 || resolved.chat_template !== null || isUnknown(resolved, sources)) return [];
   const whose = tokenizer === null ? 'the bytes tokenizer' : named(tokenizer);
   const message =
     `${num_chats} of the ${num_documents} documents of dataset ${id} are chats, and ${whose} has no chat template; ` +
-    'give one here, or name the tokenizer of a model with a template';
+    'set one here, or use the tokenizer of a model with a template';
   return [fieldError(TEMPLATE, 'chat_template_missing', message)];
 }
 
@@ -160,8 +160,7 @@ function checkDate(given: Data, resolved: ResolvedData, sources: DataSources): F
   const { chat_template } = resolved;
   const unknown = sources.dataset === null || isUnknown(resolved, sources);
   if (unknown || !given.template_date || usesDate(chat_template)) return [];
-  const message =
-    'template_date has no effect: no chat template that is used here has strftime_now; leave it out';
+  const message = 'template_date has no effect: the chat template does not use strftime_now; omit it';
   return [fieldError('/data/template_date', 'field_without_effect', message)];
 }
 

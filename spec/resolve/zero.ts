@@ -45,7 +45,7 @@ export function checkZero(given: ZeroSpec | undefined, spec: ResolvedJobSpec): F
       fieldError(
         '/zero/lanes',
         'field_without_effect',
-        'lanes has no effect at stage 2, where every leaf is exchanged by itself',
+        'lanes has no effect at stage 2, where every leaf is exchanged separately',
       ),
     );
   }
@@ -83,7 +83,7 @@ function checkBuckets({ zero, model }: ResolvedJobSpec): FieldError[] {
     fieldError(
       '/zero/bucket_bytes',
       'too_many_buckets',
-      `the model has ${buckets} buckets of ${zero.bucket_bytes} bytes; ${MAX_BUCKETS} are possible`,
+      `the model has ${buckets} buckets of ${zero.bucket_bytes} bytes; the maximum is ${MAX_BUCKETS}`,
       String(least),
     ),
   ];
@@ -98,7 +98,7 @@ function checkFp16Master({ zero, train }: ResolvedJobSpec): FieldError[] {
   return [
     fieldError(
       '/zero/master_dtype',
-      'fp16_master_not_possible',
+      'fp16_master_unsupported',
       `master weights in fp16 need ${missing.join(' and ')}`,
       'fp32',
     ),

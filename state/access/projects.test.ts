@@ -60,7 +60,7 @@ t.test('concurrent requests create no more jobs than the quota allows', async (t
   const refused = tries.filter((one) => one.status === 'rejected');
   t.equal(refused.length, 7);
   t.match(refused[0], {
-    reason: { code: 'jobs_quota_exceeded', message: /3 jobs .* may have 3: .* operator/ },
+    reason: { code: 'jobs_quota_exceeded', message: /3 unfinished jobs, .* quota is 3: .* operator/ },
   });
   await createTestJob(store);
   t.pass('another project is not touched');
@@ -93,7 +93,7 @@ t.test('ranks count from creation to the end, except during pauses', async (t) =
   const a = await createTestJob(store, ranks(3));
   await t.rejects(createTestJob(store, ranks(3)), {
     code: 'ranks_quota_exceeded',
-    message: /3 ranks.* may ask for 5/,
+    message: /3 ranks of a quota of 5/,
   });
   const b = await createTestJob(store, ranks(2));
   t.match(await use(store), { ranks: 5, jobs: { queued: 2 } });

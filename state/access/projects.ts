@@ -37,7 +37,7 @@ export function projects(context: StoreContext): Projects {
     async getUse(project) {
       const [counts, use] = await Promise.all([
         Promise.all(JOB_STATES.map((state) => countJobs(context, project, state))),
-        hash(project, 'use'),
+        hash(project, 'used'),
       ]);
       return {
         jobs: Object.fromEntries(counts) as ProjectUse['jobs'],

@@ -131,7 +131,7 @@ t.test('a job that waits too long is paused or cancelled; a running job is not',
   for (const earlier_ms of [MINUTES_59_MS, MINUTE_MS]) {
     t.same(await store.expireWaiting(), [], 'not a minute too early');
     for (const { id } of [running, paused, cancelled, unlimited])
-      await redis.zadd(`${REDIS_PREFIX}:wait-limits`, 'XX', 'INCR', -earlier_ms, id);
+      await redis.zadd(`${REDIS_PREFIX}:wait-deadlines`, 'XX', 'INCR', -earlier_ms, id);
   }
   t.same((await store.expireWaiting()).sort(), [paused.id, cancelled.id].sort());
   t.same(await store.expireWaiting(), []);

@@ -13,17 +13,17 @@ t.test('each epoch states its worker, its number of ranks and its end', async (t
   const job = await pool.job({ ranks: 3 });
   t.strictSame(await store.listAttempts(job.id), { data: [], next_cursor: null });
 
-  t.strictSame(await pool.places(job), { a: 2, b: 1 });
+  t.strictSame(await pool.placements(job), { a: 2, b: 1 });
   const first = (await store.getJob(job.id))?.epoch ?? 0;
   const execution = executionAt(job.id, first);
   await store.transition(job.id, execution, 'starting');
   await store.transition(job.id, execution, 'running', { patch: { world_size: 3 } });
   const data = { code: 'rank_lost', message: 'gone', rank: 1, step: 7, output: [] };
-  await store.appendEvent(job.id, execution, { type: 'rank.lost', data, blame: true });
+  await store.appendEvent(job.id, execution, { type: 'rank.lost', data, root_cause: true });
   await store.releaseAttempt(job.id, execution, { to: 'queued', reason: 'rank_lost' });
   const [released] = (await store.listAttempts(job.id)).data;
   t.match(released, { epoch: first, attempt: 1, world_size: 3, outcome: 'requeued', reason: 'rank_lost' });
-  t.strictSame(released?.blame, data, 'an empty list stays a list');
+  t.strictSame(released?.root_cause, data, 'an empty list stays a list');
   t.strictSame(released?.workers, ['a', 'b']);
   t.ok(released?.ended_at);
 
@@ -67,8 +67,8 @@ t.test('a new priority applies to a waiting job', async (t) => {
   if (!before) throw new Error('no job');
   const update = { before, requested_ranks: before.requested_ranks, changed: ['priority'] };
   await store.updateJob({ ...update, spec: { ...before.spec, priority: 9 } });
-  t.equal(await pool.places(first), null);
-  t.strictSame(await pool.places(second), { a: 1 });
+  t.equal(await pool.placements(first), null);
+  t.strictSame(await pool.placements(second), { a: 1 });
   await t.rejects(store.updateJob({ ...update, spec: before.spec }), { code: 'version_mismatch' });
 });
 

@@ -23,7 +23,7 @@ t.test('a claim', async (t) => {
     execution: '3-a',
     job: { id: 'job', attempt: 2, epoch: 3 },
     error_count: 4,
-    places: [],
+    placements: [],
   });
   t.strictSame(
     claim.granted && claim.control,
@@ -63,7 +63,7 @@ t.test('renewing a lease, and releasing an attempt', async (t) => {
     save_request: 5,
     requested_ranks: 2,
     overrides: 'hash',
-    ask: 1,
+    preemption_request: 1,
     held_ranks: 5,
     moves: true,
   });
@@ -96,11 +96,11 @@ t.test('the control state is read at once, with each message, and not after the 
       '{p}:job:job',
       'state',
       'save_requested',
-      'save_answered',
+      'save_completed',
       'requested_ranks',
       'overrides',
-      'ask',
-      'places',
+      'preemption_request',
+      'placements',
       'move',
     ],
   ]);
@@ -113,7 +113,7 @@ t.test('the control state is read at once, with each message, and not after the 
   redis.hash = ['cancelling', '2', '1', '2', 'b', '1'];
   await message();
   t.match(seen.slice(1), [
-    { desired: 'cancel', save_request: 2, requested_ranks: 2, overrides: 'b', ask: 1 },
+    { desired: 'cancel', save_request: 2, requested_ranks: 2, overrides: 'b', preemption_request: 1 },
   ]);
   redis.hash = [null, null, null, null, null, null];
   await message();

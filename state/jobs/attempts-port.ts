@@ -1,7 +1,7 @@
 import type { Execution } from '../../contracts/execution.js';
 import type { Job, JobState } from '../../contracts/index.js';
 import type { Unsubscribe } from '../core/subscriptions.js';
-import type { Place } from '../pools/pools-port.js';
+import type { WorkerSlots } from '../pools/pools-port.js';
 
 /** State that the user wants; the worker that holds the job acts on it at the next step boundary. */
 export type Desired = 'run' | 'pause' | 'cancel';
@@ -17,7 +17,7 @@ export interface Control {
   /** `documentHash` of the overrides in the job's document. */
   overrides: string;
   /** Preemption request: ranks to shrink to for a waiting job; 0: release all. Null: no request. */
-  ask: number | null;
+  preemption_request: number | null;
   /** Ranks that the job has slots for: more than its generation runs when the scheduler let it grow. */
   held_ranks: number;
   /** True if slots on other workers are reserved for its next generation. */
@@ -46,7 +46,7 @@ export interface GrantedClaim {
   /** The value of `lost_workers` at the previous claim. */
   lost_workers_before: number;
   /** Allocation of the job's ranks; empty for a claim without one. */
-  places: Place[];
+  placements: WorkerSlots[];
 }
 
 export interface ReleaseOptions {

@@ -47,16 +47,24 @@ export function jobAttempts(context: StoreContext): JobAttempts {
         lease_ms: leaseMs,
         at: nowText(),
       });
-      const [state, save_requested, save_answered, requested_ranks, overrides, ask, places, move] =
-        reply as string[];
+      const [
+        state,
+        save_requested,
+        save_completed,
+        requested_ranks,
+        overrides,
+        preemption_request,
+        placements,
+        move,
+      ] = reply as string[];
       return controlOf({
         state,
         save_requested,
-        save_answered,
+        save_completed,
         requested_ranks,
         overrides,
-        ask,
-        places,
+        preemption_request,
+        placements,
         move,
       });
     },
@@ -98,11 +106,11 @@ function refusal(error: unknown): ClaimResult {
 const CONTROL_FIELDS = [
   'state',
   'save_requested',
-  'save_answered',
+  'save_completed',
   'requested_ranks',
   'overrides',
-  'ask',
-  'places',
+  'preemption_request',
+  'placements',
   'move',
 ] as const satisfies (keyof ControlFields)[];
 

@@ -68,13 +68,13 @@ export function jobChanges(context: StoreContext): JobChanges {
 }
 
 /** An entry in the form that core/commands/attempt.lua writes. */
-interface RawAttempt extends Partial<Omit<Attempt, 'blame'>> {
+interface RawAttempt extends Partial<Omit<Attempt, 'root_cause'>> {
   epoch: number;
   attempt: number;
   workers: string[];
   started_at: string;
-  /** JSON of the blame, encoded separately. */
-  blame?: string;
+  /** JSON of the root cause, encoded separately. */
+  root_cause?: string;
 }
 
 /** Reads the whole list; core/commands/attempt.lua bounds its length. */
@@ -92,7 +92,7 @@ async function listAttempts(
 }
 
 function attemptOf(raw: RawAttempt): Attempt {
-  const { epoch, attempt, workers, started_at, blame } = raw;
+  const { epoch, attempt, workers, started_at, root_cause } = raw;
   return {
     epoch,
     attempt,
@@ -102,6 +102,6 @@ function attemptOf(raw: RawAttempt): Attempt {
     ended_at: raw.ended_at ?? null,
     outcome: raw.outcome ?? 'running',
     reason: raw.reason ?? null,
-    blame: blame === undefined ? null : JSON.parse(blame),
+    root_cause: root_cause === undefined ? null : JSON.parse(root_cause),
   };
 }

@@ -39,14 +39,14 @@ t.test('a delayed job takes no turn, but counts as waiting', async (t) => {
   t.match(await handBack(pool, first, { delay_ms: HOUR_MS }), { state: 'queued', reason: 'rank_lost' });
   t.equal(await waiting(pool), 1, 'a pool without workers needs one');
   const second = await pool.job({ min: 2, priority: -100 });
-  t.same(await pool.places(second), { a: 2 });
+  t.same(await pool.placements(second), { a: 2 });
   await due(pool, first);
-  t.equal(await pool.places(first), null, 'it has its turn now');
+  t.equal(await pool.placements(first), null, 'it has its turn now');
   const third = await pool.job({ min: 2, priority: 99 });
   const { epoch } = (await pool.store.getJob(second.id)) ?? second;
   await pool.store.releaseAttempt(second.id, executionAt(second.id, epoch), { to: 'queued' });
-  t.same(await pool.places(first), { a: 2 });
-  t.equal(await pool.places(third), null);
+  t.same(await pool.placements(first), { a: 2 });
+  t.equal(await pool.placements(third), null);
   t.equal(await waiting(pool), 2);
 });
 
@@ -56,7 +56,7 @@ t.test('its wait begins when it is due', async (t) => {
   await handBack(pool, job, { delay_ms: HOUR_MS });
   await pool.claim(await pool.job({ min: 2 }));
   const past = await due(pool, job, 30_000);
-  t.equal(await pool.places(job), null);
+  t.equal(await pool.placements(job), null);
   t.equal(Number(await pool.redis.hget(pool.key(`job:${job.id}`), 'queued_since')), past);
 });
 
@@ -70,7 +70,7 @@ for (const action of ['requestPause', 'requestCancel'] as const) {
     t.equal(await waiting(pool), 0);
     if (action === 'requestCancel') return;
     await pool.store.resumeJob(job.id);
-    t.same(await pool.places(job), { a: 1 }, 'resuming ends the delay');
+    t.same(await pool.placements(job), { a: 1 }, 'resuming ends the delay');
   });
 }
 
@@ -113,7 +113,7 @@ t.test('the maximum wait begins when the job is due, with or without a worker', 
   const pool = await open(t);
   const job = await createTestJob(pool.store, { limits: { max_wait: 60 } });
   await handBack(pool, job, { delay_ms: HOUR_MS });
-  const key = pool.key('wait-limits');
+  const key = pool.key('wait-deadlines');
   const [due, limit] = await Promise.all([
     pool.redis.zscore(pool.key('pool:default:delayed'), job.id),
     pool.redis.zscore(key, job.id),

@@ -100,8 +100,8 @@ t.test('metrics, logs and events carry the execution and its epoch', async (t) =
   t.equal(await appendEvent('job', '3-a', { type: 'rank.lost' }), 12);
   t.same(calls, [['append_event', { ...call, type: 'rank.lost', data: '{}', at: 'now' }]]);
   calls.length = 0;
-  await appendEvent('job', '3-a', { type: 'x', data: { a: 1 }, at: AT, blame: { b: 2 } as never });
-  t.same(calls, [['append_event', { ...call, type: 'x', data: '{"a":1}', at: 'now', blame: { b: 2 } }]]);
+  await appendEvent('job', '3-a', { type: 'x', data: { a: 1 }, at: AT, root_cause: { b: 2 } as never });
+  t.same(calls, [['append_event', { ...call, type: 'x', data: '{"a":1}', at: 'now', root_cause: { b: 2 } }]]);
   t.same([METRICS_KEPT, LOGS_KEPT], [100_000, 10_000]);
 });
 

@@ -42,7 +42,7 @@ export interface EventInput {
   data?: Record<string, unknown>;
   at?: string;
   /** The event names the cause of the attempt's failure, past or imminent; `listAttempts` shows it. */
-  blame?: boolean;
+  root_cause?: boolean;
 }
 
 /** Writes of the worker that holds a job; every write is fenced. */

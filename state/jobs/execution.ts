@@ -62,14 +62,14 @@ export function jobExecution(context: StoreContext): JobExecution {
       return Number(seq);
     },
 
-    async appendEvent(jobId, execution, { type, data, at, blame }) {
+    async appendEvent(jobId, execution, { type, data, at, root_cause }) {
       const [seq] = await commands.run('append_event', {
         job_id: jobId,
         execution,
         type,
         data: JSON.stringify(data ?? {}),
         at: at ?? nowText(),
-        blame,
+        root_cause,
       });
       return Number(seq);
     },

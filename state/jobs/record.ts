@@ -11,7 +11,7 @@ import { documentHash } from '../../platform/canonical-json.js';
 import { randomPiece } from '../../platform/random.js';
 import { gpuBytesBySize, leafCount, modelsOf } from '../../spec/index.js';
 import { type LimitFields, limitFields, usageOf } from '../core/limits.js';
-import type { Place } from '../pools/pools-port.js';
+import type { WorkerSlots } from '../pools/pools-port.js';
 import type { Control } from './attempts-port.js';
 import { jobIndexes } from './job-list.js';
 
@@ -21,7 +21,7 @@ export interface DemandFields {
   priority: string;
   ranks_min: string;
   /** Maximum number of ranks that the job can use. */
-  ranks_most: string;
+  ranks_max: string;
   /** The number of ranks is a multiple of this. */
   ranks_multiple: string;
 }
@@ -55,12 +55,12 @@ interface InternalFields extends DemandFields, GpuFields, LimitFields, Overrides
   batch: string;
   /** '1' once a final state was set. */
   final: string;
-  /** JSON of `Place[]`; empty for none. */
-  places: string;
-  /** Worker that must claim `places`; empty without an allocation, or after the claim. */
-  granted_to: string;
+  /** JSON of `WorkerSlots[]`; empty for none. */
+  placements: string;
+  /** Worker that must claim `placements`; empty without an allocation, or after the claim. */
+  allocated_to: string;
   /** Deadline of the claim: ms, server clock. */
-  granted_until: string;
+  allocated_until: string;
   /** JSON of the pairs of workers that could not connect to each other; empty for none. */
   avoided: string;
 }
@@ -88,7 +88,7 @@ export function demandFields({ project, priority, resources, train, zero }: Reso
     project,
     priority: String(priority),
     ranks_min: String(resources.ranks.min),
-    ranks_most: String(leafCount(train)),
+    ranks_max: String(leafCount(train)),
     ranks_multiple: String(zero.expert_parallel_size),
   };
 }
@@ -155,9 +155,9 @@ export function toRecord(job: Job): Record<string, string> {
     seq_stamp: '0',
     batch: '0',
     final: isFinal(job.state) ? '1' : '',
-    places: '',
-    granted_to: '',
-    granted_until: '0',
+    placements: '',
+    allocated_to: '',
+    allocated_until: '0',
     avoided: '',
   };
   return {
@@ -229,7 +229,7 @@ export function claimOf([flat]: RecordReply): {
   error_count: number;
   lost_workers: number;
   lost_workers_before: number;
-  places: Place[];
+  placements: WorkerSlots[];
 } {
   const field = fieldReader(flat);
   return {
@@ -237,17 +237,17 @@ export function claimOf([flat]: RecordReply): {
     control: controlOf({
       state: field('state'),
       save_requested: optional(flat, 'save_requested'),
-      save_answered: optional(flat, 'save_answered'),
+      save_completed: optional(flat, 'save_completed'),
       requested_ranks: field('requested_ranks'),
       overrides: field('overrides'),
-      ask: optional(flat, 'ask'),
-      places: field('places'),
+      preemption_request: optional(flat, 'preemption_request'),
+      placements: field('placements'),
       move: optional(flat, 'move'),
     }),
     error_count: Number(field('error_count')),
     lost_workers: Number(optional(flat, 'lost_workers') ?? 0),
     lost_workers_before: Number(optional(flat, 'lost_workers_before') ?? 0),
-    places: present(field('places'), JSON.parse) ?? [],
+    placements: present(field('placements'), JSON.parse) ?? [],
   };
 }
 
@@ -256,17 +256,26 @@ export function claimOf([flat]: RecordReply): {
  * `cancelling`.
  */
 export function controlOf(fields: ControlFields): Control {
-  const { state = '', save_requested, save_answered, requested_ranks, overrides, ask, places, move } = fields;
+  const {
+    state = '',
+    save_requested,
+    save_completed,
+    requested_ranks,
+    overrides,
+    preemption_request,
+    placements,
+    move,
+  } = fields;
   const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
   const requested = Number(save_requested ?? 0);
   return {
     desired,
     state: state as Job['state'],
-    save_request: requested > Number(save_answered ?? 0) ? requested : 0,
+    save_request: requested > Number(save_completed ?? 0) ? requested : 0,
     requested_ranks: Number(requested_ranks),
     overrides: overrides ?? '',
-    ask: present(ask ?? '', Number),
-    held_ranks: countRanks(present(places ?? '', JSON.parse) ?? []),
+    preemption_request: present(preemption_request ?? '', Number),
+    held_ranks: countRanks(present(placements ?? '', JSON.parse) ?? []),
     moves: (move ?? '') !== '',
   };
 }
@@ -275,17 +284,17 @@ export function controlOf(fields: ControlFields): Control {
 export interface ControlFields {
   state: string | undefined;
   save_requested?: string | null | undefined;
-  save_answered?: string | null | undefined;
+  save_completed?: string | null | undefined;
   requested_ranks?: string | null | undefined;
   overrides?: string | null | undefined;
-  ask?: string | null | undefined;
-  places?: string | null | undefined;
+  preemption_request?: string | null | undefined;
+  placements?: string | null | undefined;
   move?: string | null | undefined;
 }
 
-/** Returns the number of ranks in all places. */
-export function countRanks(places: readonly Place[]): number {
-  return places.reduce((ranks, { slots }) => ranks + slots, 0);
+/** Returns the number of ranks in all placements. */
+export function countRanks(placements: readonly WorkerSlots[]): number {
+  return placements.reduce((ranks, { slots }) => ranks + slots, 0);
 }
 
 function optional(flat: readonly string[], name: string): string | null {

@@ -118,12 +118,12 @@ export function jobRequests(context: StoreContext): JobRequests {
 
     async listCheckpoints(jobId, page = {}) {
       const key = jobKey(context, jobId);
-      const load = async (places: string[]) => {
-        const ids = places.map((place) => place.slice(place.indexOf(':') + 1));
+      const load = async (entries: string[]) => {
+        const ids = entries.map((entry) => entry.slice(entry.indexOf(':') + 1));
         const texts = await redisCall(context.redis.hmget(`${key}:checkpoints`, ...ids));
         return texts.map((text) => (text === null ? null : (JSON.parse(text) as Checkpoint)));
       };
-      const found = await readPage(context, { indexes: [`${key}:checkpoint-places`], page, load });
+      const found = await readPage(context, { indexes: [`${key}:checkpoint-order`], page, load });
       if (found.data.length === 0 && (await redisCall(context.redis.exists(key))) === 0) {
         throw new ZerofleetError('job_not_found', `there is no job ${jobId}`);
       }

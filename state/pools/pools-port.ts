@@ -61,19 +61,19 @@ export interface PoolRecord {
 }
 
 /** Slots of one worker that one job holds. */
-export interface Place {
+export interface WorkerSlots {
   worker_id: string;
   slots: number;
 }
 
-export interface PoolPlaces {
+export interface PoolSlots {
   /**
    * Chooses the slots for the next generation of a running job (scheduler/adjust.ts): fewer when fewer were requested or the pool
    * requests preemption; slots on workers that are gone or draining are replaced.
    * @returns null, without a change, when the job can't have as many ranks as it needs, or has to release all
    * @throws `stale_epoch`; `job_store_unavailable` when every attempt conflicts with a change of the pool
    */
-  adjustPlaces(jobId: string, execution: Execution): Promise<Place[] | null>;
+  adjustPlacements(jobId: string, execution: Execution): Promise<WorkerSlots[] | null>;
   /** Registers a worker's slots for the next `ttlMs`; repeat it in time. */
   announceWorker(worker: WorkerAnnouncement, ttlMs: number): Promise<void>;
   /** Stops allocations on the worker. Idempotent. */

@@ -1,28 +1,28 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { adjust } from '../../scheduler/adjust.js';
 import { jobKey, redisCall, type StoreContext, untilUnchanged } from '../core/context.js';
-import type { PoolPlaces, PoolRecord, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
-import { inPairs, placeOf, readSnapshot } from './scheduling.js';
+import type { PoolRecord, PoolSlots, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
+import { inPairs, readSnapshot, slotsOf } from './scheduling.js';
 
 /** A pool in the reply of read_pools.lua. */
 type RawPool = [name: string, running: number, waiting: number, avoided: string[], ...workers: RawWorker[]];
 export type RawWorker = [record: string, seen_at: string, used: number, draining: number, retiring: number];
 
-export function poolPlaces(context: StoreContext): PoolPlaces {
+export function poolSlots(context: StoreContext): PoolSlots {
   const { commands } = context;
   const read = async (pool?: string) => (await readPools(context, pool)).map(poolOf);
 
   return {
-    adjustPlaces: (jobId, execution) =>
+    adjustPlacements: (jobId, execution) =>
       untilUnchanged(`the pool of ${jobId}`, async () => {
         const pool = await redisCall(context.redis.hget(jobKey(context, jobId), 'pool'));
         if (pool === null) throw new ZerofleetError('job_not_found', `there is no job ${jobId}`);
         const { version, snapshot } = await readSnapshot(context, pool);
-        const places = adjust(snapshot, jobId)?.map(placeOf) ?? null;
-        if (places === null) return null;
-        const call = { job_id: jobId, execution, version, places: JSON.stringify(places) };
-        const [done] = await commands.run('set_places', call);
-        return done === '1' ? places : undefined;
+        const placements = adjust(snapshot, jobId)?.map(slotsOf) ?? null;
+        if (placements === null) return null;
+        const call = { job_id: jobId, execution, version, placements: JSON.stringify(placements) };
+        const [done] = await commands.run('set_placements', call);
+        return done === '1' ? placements : undefined;
       }),
 
     async announceWorker(worker, ttlMs) {

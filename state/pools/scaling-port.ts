@@ -44,7 +44,7 @@ export interface PoolDemand {
   quotas: Record<string, number>;
 }
 
-export type LeadResult = { leads: true; memory: string } | { leads: false; holder: string };
+export type LeaderLease = { leads: true; state: string } | { leads: false; holder: string };
 
 export interface Scaling {
   /** Reads the demand of pools, sorted by name. A worker's state may be read a moment later than the jobs. */
@@ -61,10 +61,10 @@ export interface Scaling {
    */
   vacateWorkers(pool: string, workerIds: readonly string[]): Promise<boolean>;
   /**
-   * Acquires or renews a leader lock for `ttlMs`; 0 releases it.
-   * @param memory state of the leader, which the next leader receives; undefined keeps the present one
+   * Acquires or renews a leader lease for `ttlMs`; 0 releases it.
+   * @param state state of the leader, which the next leader receives; undefined keeps the present one
    */
-  lead(office: string, holder: string, ttlMs: number, memory?: string): Promise<LeadResult>;
+  acquireLeaderLease(name: string, holder: string, ttlMs: number, state?: string): Promise<LeaderLease>;
   /** Records that a machine is drained and may be terminated. Kept for a day. */
   reportDrained(machine: string): Promise<void>;
   /** Lists drained machines. */

@@ -21,7 +21,7 @@ t.test('jobs that hold ranks and waiting jobs, in order, with workers and quotas
   await pool.store.announceWorker(testWorker('c', 2, { machine: 'i-1', draining: true }), LEASE_MS);
   await pool.store.putQuota('small', { max_jobs: null, max_ranks: 6, max_storage_bytes: null });
   const runs = await pool.job({ min: 2, ranks: 4 });
-  await pool.places(runs);
+  await pool.placements(runs);
   const waits = await pool.job({ min: 8 });
   const first = await pool.job({ min: 2, ranks: 5, priority: 7, project: 'small' });
   const { scheduling, ...demand } = await demandOf(pool);
@@ -106,7 +106,7 @@ t.test('on GPUs a job needs as many ranks as its memory requires on the availabl
 t.test('workers are retired all or none, and never a busy one', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4, b: 4 });
   const job = await pool.job({ min: 2 });
-  t.same(await pool.places(job), { a: 2 });
+  t.same(await pool.placements(job), { a: 2 });
   t.same(await pool.store.retireWorkers(['a', 'b']), ['a']);
   const other = await pool.job({ min: 2 });
   t.same(await pool.store.retireWorkers(['b', 'unknown']), []);
@@ -115,12 +115,12 @@ t.test('workers are retired all or none, and never a busy one', async (t) => {
     { id: 'b', busy: false, draining: true, retiring: true },
   ]);
   const wide = await pool.job({ min: 3 });
-  t.equal(await pool.places(wide), null, 'no new work begins on retired workers');
+  t.equal(await pool.placements(wide), null, 'no new work begins on retired workers');
   await pool.announce('b', 4);
-  t.equal(await pool.places(wide), null, 'also after another announcement');
+  t.equal(await pool.placements(wide), null, 'also after another announcement');
   await pool.store.requestCancel(wide.id);
   t.match(await pool.store.listWorkers(), [{ draining: false }, { draining: true }]);
-  t.same(await pool.places(other), { a: 2 });
+  t.same(await pool.placements(other), { a: 2 });
   await pool.store.withdrawWorker('b');
   await pool.announce('b', 4);
   t.same(await pool.store.retireWorkers(['unknown']), []);
@@ -130,11 +130,11 @@ t.test('workers are retired all or none, and never a busy one', async (t) => {
 t.test('a worker with ranks of a job that another worker leads is busy', async (t) => {
   const pool = await TestPool.open(t, server, { a: 2, b: 2 });
   const job = await pool.job({ min: 4 });
-  t.same(await pool.places(job), { a: 2, b: 2 });
+  t.same(await pool.placements(job), { a: 2, b: 2 });
   t.same(await pool.store.retireWorkers(['b']), ['b']);
 });
 
-t.test('a worker that leads a job without places of its own is busy', async (t) => {
+t.test('a worker that leads a job without placements of its own is busy', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4 });
   const job = await pool.job({ min: 1 });
   await pool.store.claimAttempt(job.id, job.attempt, 'a', LEASE_MS);
@@ -144,22 +144,22 @@ t.test('a worker that leads a job without places of its own is busy', async (t) 
 t.test('jobs move from a vacated worker and hold slots all the time', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4, b: 4 });
   const [first, second] = [await pool.job({ min: 3 }), await pool.job({ min: 2 })];
-  t.same(await pool.places(first), { a: 3 });
-  t.same(await pool.places(second), { b: 2 });
+  t.same(await pool.placements(first), { a: 3 });
+  t.same(await pool.placements(second), { b: 2 });
   t.equal(await pool.store.vacateWorkers('default', ['a']), false, 'it does not fit');
   t.match((await demandOf(pool)).workers, [{ retiring: false }, { retiring: false }]);
   const execution = executionAt(second.id, 1);
   t.equal((await pool.store.renewLease(second.id, execution, LEASE_MS)).moves, false);
   await pool.store.finishJob(first.id, executionAt(first.id, 1), 'failed');
   const small = await pool.job({ min: 1 });
-  t.same(await pool.places(small), { b: 1 });
+  t.same(await pool.placements(small), { b: 1 });
   await pool.announce('c', 4);
   const third = await pool.job({ min: 4 });
-  t.same(await pool.places(third), { a: 4 });
+  t.same(await pool.placements(third), { a: 4 });
   await pool.store.finishJob(third.id, executionAt(third.id, 1), 'failed');
   const fourth = await pool.job({ min: 1 });
   await pool.announce('b', 4, { draining: true });
-  t.same(await pool.places(fourth), { a: 1 });
+  t.same(await pool.placements(fourth), { a: 1 });
   await pool.announce('b', 4);
 
   t.equal(await pool.store.vacateWorkers('default', ['b']), true);
@@ -167,10 +167,10 @@ t.test('jobs move from a vacated worker and hold slots all the time', async (t) 
   t.equal((await pool.store.renewLease(second.id, execution, LEASE_MS)).moves, true);
   t.same(await pool.store.retireWorkers(['a']), ['a'], 'a machine that jobs move to is in use');
   t.equal(await pool.store.vacateWorkers('default', ['a']), false, 'no job moves twice');
-  t.equal(await pool.store.adjustPlaces(second.id, execution), null, 'its leader is another worker');
+  t.equal(await pool.store.adjustPlacements(second.id, execution), null, 'its leader is another worker');
   const released = await pool.store.releaseAttempt(second.id, execution, {
     to: 'queued',
-    reason: 'waiting_capacity',
+    reason: 'waiting_for_capacity',
     preempted: true,
   });
   t.match(released, { state: 'queued', reason: 'moved', attempt: 2 });
@@ -181,13 +181,13 @@ t.test('jobs move from a vacated worker and hold slots all the time', async (t) 
     'a move is no preemption',
   );
   const claim = await pool.store.claimAttempt(second.id, 2, 'a', LEASE_MS, { allocated: true });
-  t.match(claim, { granted: true, places: [{ worker_id: 'a', slots: 2 }], control: { moves: false } });
+  t.match(claim, { granted: true, placements: [{ worker_id: 'a', slots: 2 }], control: { moves: false } });
 });
 
 t.test('a job that ends, pauses or waits for a retry gives up the slots reserved for its move', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4, b: 4 });
   const stays = await pool.job({ min: 1 });
-  t.same(await pool.places(stays), { a: 1 });
+  t.same(await pool.placements(stays), { a: 1 });
   await pool.announce('a', 4, { draining: true });
   const ends = {
     ended: (id: string) => pool.store.finishJob(id, executionAt(id, 1), 'failed'),
@@ -198,7 +198,7 @@ t.test('a job that ends, pauses or waits for a retry gives up the slots reserved
   for (const [name, end] of Object.entries(ends)) {
     const job = await pool.job({ min: 2 });
     await pool.announce('a', 4, { draining: true });
-    t.same(await pool.places(job), { b: 2 });
+    t.same(await pool.placements(job), { b: 2 });
     await pool.announce('a', 4);
     t.equal(await pool.store.vacateWorkers('default', ['b']), true);
     t.same(await pool.used(), { a: 3, b: 2 });
@@ -213,12 +213,12 @@ t.test('ranks that follow a leader that stays move in place', async (t) => {
   const pool = await TestPool.open(t, server, { a: 2, b: 2, c: 3 });
   const gang = await pool.job({ min: 4 });
   await pool.announce('c', 3, { draining: true });
-  t.same(await pool.places(gang), { a: 2, b: 2 });
+  t.same(await pool.placements(gang), { a: 2, b: 2 });
   await pool.announce('c', 3);
   const other = await pool.job({ min: 1 });
-  t.same(await pool.places(other), { c: 1 });
+  t.same(await pool.placements(other), { c: 1 });
   t.equal(await pool.store.vacateWorkers('default', ['b']), true);
-  t.same(await pool.store.adjustPlaces(gang.id, executionAt(gang.id, 1)), [
+  t.same(await pool.store.adjustPlacements(gang.id, executionAt(gang.id, 1)), [
     { worker_id: 'a', slots: 2 },
     { worker_id: 'c', slots: 2 },
   ]);
@@ -227,15 +227,15 @@ t.test('ranks that follow a leader that stays move in place', async (t) => {
   t.same(await pool.store.retireWorkers(['b']), [], 'the empty machine can be retired');
 });
 
-t.test('a leader lock has one holder at a time, and passes on the memory', async (t) => {
+t.test('a leader lease has one holder at a time, and passes on its state', async (t) => {
   const { store } = await TestPool.open(t, server, {});
-  t.same(await store.lead('o', 'one', LEASE_MS), { leads: true, memory: '' });
-  t.same(await store.lead('o', 'one', LEASE_MS, 'note'), { leads: true, memory: 'note' });
-  t.same(await store.lead('o', 'two', LEASE_MS, 'mine'), { leads: false, holder: 'one' });
-  t.same(await store.lead('o', 'one', 0), { leads: true, memory: 'note' });
-  t.same(await store.lead('o', 'two', 1), { leads: true, memory: 'note' });
+  t.same(await store.acquireLeaderLease('o', 'one', LEASE_MS), { leads: true, state: '' });
+  t.same(await store.acquireLeaderLease('o', 'one', LEASE_MS, 'note'), { leads: true, state: 'note' });
+  t.same(await store.acquireLeaderLease('o', 'two', LEASE_MS, 'mine'), { leads: false, holder: 'one' });
+  t.same(await store.acquireLeaderLease('o', 'one', 0), { leads: true, state: 'note' });
+  t.same(await store.acquireLeaderLease('o', 'two', 1), { leads: true, state: 'note' });
   await sleep(5);
-  t.same(await store.lead('o', 'one', LEASE_MS), { leads: true, memory: 'note' });
+  t.same(await store.acquireLeaderLease('o', 'one', LEASE_MS), { leads: true, state: 'note' });
 });
 
 t.test('drained machines are remembered', async (t) => {

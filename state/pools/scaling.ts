@@ -6,7 +6,7 @@ import { redisCall, type StoreContext, serverTime, untilUnchanged } from '../cor
 import { type RawWorker, readPools } from './pools.js';
 import type { WorkerAnnouncement } from './pools-port.js';
 import type { PoolDemand, Scaling, WorkerUse } from './scaling-port.js';
-import { placesText, readSnapshot } from './scheduling.js';
+import { placementsText, readSnapshot } from './scheduling.js';
 
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -25,7 +25,10 @@ export function scaling(context: StoreContext): Scaling {
         const { version, snapshot } = await readSnapshot(context, pool);
         const moves = vacate(snapshot, workerIds);
         if (moves === null) return false;
-        const calls = moves.map(({ job_id, placements }) => ({ job_id, places: placesText(placements) }));
+        const calls = moves.map(({ job_id, placements }) => ({
+          job_id,
+          placements: placementsText(placements),
+        }));
         const [done] = await commands.run('vacate_workers', {
           pool,
           version,
@@ -35,10 +38,10 @@ export function scaling(context: StoreContext): Scaling {
         return done === '1' ? true : undefined;
       }),
 
-    async lead(office, holder, ttlMs, memory) {
-      const call = { office, holder, ttl_ms: ttlMs, memory };
-      const [leads, text] = (await commands.run('lead', call)) as [string, string];
-      return leads === '1' ? { leads: true, memory: text } : { leads: false, holder: text };
+    async acquireLeaderLease(name, holder, ttlMs, state) {
+      const call = { name, holder, ttl_ms: ttlMs, state };
+      const [leads, text] = (await commands.run('acquire_leader_lease', call)) as [string, string];
+      return leads === '1' ? { leads: true, state: text } : { leads: false, holder: text };
     },
 
     async reportDrained(machine) {

@@ -19,7 +19,7 @@ export interface PoolSnapshot {
 export interface ApplyOptions {
   /** Timeout of an allocation's claim. An unclaimed allocation is taken back; the job keeps its turn. */
   claim_ms: number;
-  /** Jobs whose record should state that they wait for slots (`waiting_capacity`). */
+  /** Jobs whose record should state that they wait for slots (`waiting_for_capacity`). */
   waiting: readonly string[];
 }
 
@@ -41,9 +41,9 @@ export interface Scheduling {
   schedulerPools(): Promise<string[]>;
   /** Calls back with each pool that needs a new decision, and with null when messages may have been missed. */
   watchPools(onChange: (pool: string | null) => void): Promise<Unsubscribe>;
-  /** Lists some of the workers that are gone and whose queues must be removed; `forgetGoneWorkers` confirms the removal. */
-  goneWorkers(): Promise<string[]>;
-  forgetGoneWorkers(ids: readonly string[]): Promise<void>;
-  /** Records that an entry was put into a worker's queue. A worker that is already gone is listed by `goneWorkers` again. */
+  /** Lists some of the workers that are gone and whose queues must be removed; `forgetRemovedWorkers` confirms the removal. */
+  removedWorkers(): Promise<string[]>;
+  forgetRemovedWorkers(ids: readonly string[]): Promise<void>;
+  /** Records that an entry was put into a worker's queue. A worker that is already gone is listed by `removedWorkers` again. */
   noteDelivery(workerId: string): Promise<void>;
 }

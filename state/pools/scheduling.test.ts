@@ -38,7 +38,7 @@ t.test('a job that begins holds its slots, and its leader is notified', async (t
   t.match(await claim('b'), {
     granted: true,
     job: { epoch: 1 },
-    places: [
+    placements: [
       { worker_id: 'b', slots: 4 },
       { worker_id: 'a', slots: 1 },
     ],
@@ -52,16 +52,16 @@ t.test('a job that begins holds its slots, and its leader is notified', async (t
 t.test('waiting jobs have that state, and get the slots that others release', async (t) => {
   const pool = await open(t);
   const [first, second] = [await pool.job({ min: 2 }), await pool.job({ min: 2 })];
-  t.same(await pool.places(first), { a: 2 });
-  t.equal(await pool.places(second), null);
+  t.same(await pool.placements(first), { a: 2 });
+  t.equal(await pool.placements(second), null);
   t.match(await pool.store.getJob(second.id), {
     state: 'queued',
-    reason: 'waiting_capacity',
+    reason: 'waiting_for_capacity',
     queue_position: 1,
   });
   t.match(await pool.store.listPools(), [{ running: 1, waiting: 1 }]);
   await pool.store.releaseAttempt(first.id, executionAt(first.id, 1), { to: 'paused' });
-  t.same(await pool.places(second), { a: 2 });
+  t.same(await pool.placements(second), { a: 2 });
   t.match(await pool.store.listPools(), [{ running: 1, waiting: 0 }]);
 });
 
@@ -74,7 +74,7 @@ t.test('a hundred and fifty jobs that can run nowhere do not block others', asyn
 
 t.test('an unclaimed allocation is taken back, and the job keeps its turn', async (t) => {
   const ends: Record<string, (pool: TestPool, job: Job) => Promise<unknown>> = {
-    'in time': (pool, job) => pool.redis.hset(pool.key(`job:${job.id}`), 'granted_until', '1'),
+    'in time': (pool, job) => pool.redis.hset(pool.key(`job:${job.id}`), 'allocated_until', '1'),
     'since its leader leaves': (pool) => pool.announce('a', 2, { draining: true }),
     'since its leader is gone': (pool) => pool.store.withdrawWorker('a'),
     'since its leader was not heard of': (pool) => pool.redis.zadd(pool.key('pool:default:workers'), 1, 'a'),
@@ -93,7 +93,7 @@ t.test('an unclaimed allocation is taken back, and the job keeps its turn', asyn
     t.match(await pool.store.claimAttempt(job.id, 1, 'a', LEASE_MS, { allocated: true }), {
       code: 'attempt_superseded',
     });
-    t.ok(await pool.places(job));
+    t.ok(await pool.placements(job));
   }
 });
 
@@ -140,12 +140,12 @@ t.test('the demand of a job is that of its current record', async (t) => {
   const pool = await open(t, { a: 4 });
   const job = await pool.job({ min: 1, ranks: 1 });
   await pool.store.requestResize(job.id, 3);
-  t.same(await pool.places(job), { a: 3 });
+  t.same(await pool.placements(job), { a: 3 });
   await pool.store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'paused' });
   await pool.store.resumeJob(job.id, { ranks: 2 });
-  t.same(await pool.places(job), { a: 2 }, 'resuming may change the number of ranks');
+  t.same(await pool.placements(job), { a: 2 }, 'resuming may change the number of ranks');
   await pool.store.releaseAttempt(job.id, executionAt(job.id, 2), { to: 'queued' });
-  t.same(await pool.places(job), { a: 2 });
+  t.same(await pool.placements(job), { a: 2 });
 });
 
 t.test('slots are held exactly as long as the lease', async (t) => {
@@ -157,7 +157,7 @@ t.test('slots are held exactly as long as the lease', async (t) => {
   };
   for (const [name, end] of Object.entries(ends)) {
     const job = await pool.job({ min: 2 });
-    t.same(await pool.places(job), { a: 2 });
+    t.same(await pool.placements(job), { a: 2 });
     await end(job);
     t.same(await pool.used(), { a: 0 }, name);
     if (name !== 'finished') await pool.store.requestCancel(job.id);
@@ -168,7 +168,7 @@ t.test('slots are held exactly as long as the lease', async (t) => {
   t.same(await pool.used(), { a: 0 }, 'slots of a killed worker');
   t.same(await pool.store.requeueAbandoned(0), [lost.id]);
   t.match(await pool.store.getJob(lost.id), { state: 'queued', reason: 'heartbeat_lost', attempt: 2 });
-  t.same(await pool.places(lost), { a: 2 });
+  t.same(await pool.placements(lost), { a: 2 });
 });
 
 t.test('a delayed job begins to wait when it is due, and its pool has that time', async (t) => {
@@ -181,7 +181,7 @@ t.test('a delayed job begins to wait when it is due, and its pool has that time'
   t.match(delayed, [{ id: job.id }]);
   t.ok(Math.abs((delayed[0]?.queued_at ?? 0) - snapshot.now - HOUR_MS) < 60_000);
   await pool.redis.zincrby(pool.key('pool:default:delayed'), -HOUR_MS, job.id);
-  t.same(await pool.places(job), { a: 1 });
+  t.same(await pool.placements(job), { a: 1 });
 });
 
 t.test('a job keeps waiting when the clock is set back', async (t) => {
@@ -189,7 +189,7 @@ t.test('a job keeps waiting when the clock is set back', async (t) => {
   const job = await pool.job();
   await pool.age(job, -60);
   t.match((await pool.store.readSnapshot('default', 0)).snapshot.waiting, [{ id: job.id }]);
-  t.same(await pool.places(job), { a: 1 });
+  t.same(await pool.placements(job), { a: 1 });
 });
 
 t.test('preemption requests are made, and withdrawn when no job needs them any more', async (t) => {
@@ -198,42 +198,44 @@ t.test('preemption requests are made, and withdrawn when no job needs them any m
     paused: (pool, next) => pool.store.requestPause(next.id),
     placed: async (pool, next) => {
       await pool.announce('b', 2);
-      return pool.places(next);
+      return pool.placements(next);
     },
   };
   for (const [end, act] of Object.entries(ends)) {
     const pool = await open(t);
     const running = await pool.job({ min: 2 });
-    await pool.places(running);
+    await pool.placements(running);
     const next = await pool.job({ min: 2, priority: 1 });
-    t.equal(await pool.places(next), null);
+    t.equal(await pool.placements(next), null);
     const told: (number | null)[] = [];
-    const unwatch = await pool.store.watchControl(running.id, ({ ask }) => told.push(ask));
+    const unwatch = await pool.store.watchControl(running.id, ({ preemption_request }) =>
+      told.push(preemption_request),
+    );
     t.equal(told.at(-1), 0, end);
     await act(pool, next);
     while (told.at(-1) !== null) await new Promise((done) => setImmediate(done));
     await unwatch();
-    t.equal(await pool.ask(running), null, end);
+    t.equal(await pool.preemptionRequest(running), null, end);
   }
 });
 
 t.test('a job that receives a preemption request releases the requested slots', async (t) => {
   const pool = await open(t, { a: 6 });
   const [old, young] = [await pool.job({ min: 1, ranks: 3 }), await pool.job({ min: 2, ranks: 3 })];
-  for (const job of [old, young]) await pool.places(job);
+  for (const job of [old, young]) await pool.placements(job);
   const next = await pool.job({ min: 2, priority: 1 });
-  t.equal(await pool.places(next), null);
-  t.same([await pool.ask(old), await pool.ask(young)].sort(), [2, 2]);
+  t.equal(await pool.placements(next), null);
+  t.same([await pool.preemptionRequest(old), await pool.preemptionRequest(young)].sort(), [2, 2]);
   for (const job of [old, young])
-    t.same(await pool.store.adjustPlaces(job.id, executionAt(job.id, 1)), [{ worker_id: 'a', slots: 2 }]);
-  t.equal(await pool.ask(old), null, 'a job that has shrunk gets no further request');
-  t.same(await pool.places(next), { a: 2 });
+    t.same(await pool.store.adjustPlacements(job.id, executionAt(job.id, 1)), [{ worker_id: 'a', slots: 2 }]);
+  t.equal(await pool.preemptionRequest(old), null, 'a job that has shrunk gets no further request');
+  t.same(await pool.placements(next), { a: 2 });
 });
 
 t.test('a running job gets free slots after a while, and at once when a user requests them', async (t) => {
   const pool = await open(t, { a: 4 });
   const job = await pool.job({ min: 1, ranks: 1 });
-  t.same(await pool.places(job), { a: 1 });
+  t.same(await pool.placements(job), { a: 1 });
   const told: number[] = [];
   const unwatch = await pool.store.watchControl(job.id, ({ held_ranks }) => told.push(held_ranks));
   t.teardown(unwatch);
@@ -251,22 +253,22 @@ t.test('a running job gets free slots after a while, and at once when a user req
 t.test('slots on a worker that is gone or leaves are replaced, or the job is released', async (t) => {
   const pool = await open(t, { a: 2, b: 1, c: 1 });
   const job = await pool.job({ min: 3, ranks: 3 });
-  t.same(await pool.places(job), { a: 2, b: 1 });
+  t.same(await pool.placements(job), { a: 2, b: 1 });
   const adjusted = async () =>
-    byWorker((await pool.store.adjustPlaces(job.id, executionAt(job.id, 1))) ?? []);
+    byWorker((await pool.store.adjustPlacements(job.id, executionAt(job.id, 1))) ?? []);
   await pool.store.withdrawWorker('b');
   t.same(await adjusted(), { a: 2, c: 1 });
   await pool.announce('c', 1, { draining: true });
   t.equal(
-    await pool.store.adjustPlaces(job.id, executionAt(job.id, 1)),
+    await pool.store.adjustPlacements(job.id, executionAt(job.id, 1)),
     null,
     'two ranks are fewer than it needs',
   );
   await pool.announce('d', 4);
   t.same(await adjusted(), { a: 2, d: 1 });
   t.same(await pool.used(), { a: 2, c: 0, d: 1 });
-  await t.rejects(pool.store.adjustPlaces(job.id, executionAt(job.id, 0)), { code: 'stale_epoch' });
-  await t.rejects(pool.store.adjustPlaces('job_unknown', executionAt('job_unknown', 1)), {
+  await t.rejects(pool.store.adjustPlacements(job.id, executionAt(job.id, 0)), { code: 'stale_epoch' });
+  await t.rejects(pool.store.adjustPlacements('job_unknown', executionAt('job_unknown', 1)), {
     code: 'job_not_found',
   });
 });
@@ -276,7 +278,7 @@ t.test(
   async (t) => {
     const pool = await open(t, { a: 2, b: 2, c: 2 });
     const job = await pool.job({ min: 4 });
-    t.same(await pool.places(job), { a: 2, b: 2 });
+    t.same(await pool.placements(job), { a: 2, b: 2 });
     const avoid = { pair: ['a', 'b'] as const, ms: HOUR_MS };
     await pool.store.releaseAttempt(job.id, executionAt(job.id, 1), {
       to: 'queued',
@@ -293,20 +295,24 @@ t.test(
       ['b', [['a', job.id]]],
       ['c', []],
     ]);
-    t.same(await pool.places(job), { a: 2, c: 2 });
+    t.same(await pool.placements(job), { a: 2, c: 2 });
     await pool.store.releaseAttempt(job.id, executionAt(job.id, 2), {
       to: 'queued',
       reason: 'node_lost',
       avoid: { pair: ['a', 'c'], ms: HOUR_MS },
     });
-    t.same(await pool.places(job), { b: 2, c: 2 }, 'the worker without a connection to another is left out');
+    t.same(
+      await pool.placements(job),
+      { b: 2, c: 2 },
+      'the worker without a connection to another is left out',
+    );
     await pool.store.releaseAttempt(job.id, executionAt(job.id, 3), {
       to: 'queued',
       reason: 'node_lost',
       avoid: { pair: ['b', 'c'], ms: 1 },
     });
     await sleep(5);
-    t.same(await pool.places(job), { b: 2, c: 2 }, 'the time has passed');
+    t.same(await pool.placements(job), { b: 2, c: 2 }, 'the time has passed');
     t.same(
       await ofPool(),
       [
@@ -344,7 +350,7 @@ t.test('GPUs have enough memory for the job, according to the record', async (t)
   await pool.redis.hset(key, job.id, JSON.stringify({ ...demand, gpu_bytes: sizes }));
   t.equal((await pool.decide()).waiting.get(job.id), 'workers');
   await gpus('large', [40, 40]);
-  t.same(await pool.places(job), { large: 2 });
+  t.same(await pool.placements(job), { large: 2 });
 });
 
 t.test('the scheduler is notified of every change that may let a job begin', async (t) => {
@@ -354,7 +360,7 @@ t.test('the scheduler is notified of every change that may let a job begin', asy
   t.teardown(unwatch);
   const changes: Record<string, () => Promise<unknown>> = {};
   const [first, second] = [await pool.job({ min: 2 }), await pool.job({ min: 1, ranks: 1 })];
-  await pool.places(first);
+  await pool.placements(first);
   changes.queued = () => pool.job();
   changes.released = () => pool.store.releaseAttempt(first.id, executionAt(first.id, 1), { to: 'paused' });
   changes.resumed = () => pool.store.resumeJob(first.id);
@@ -378,9 +384,9 @@ t.test('workers that are gone are listed until their queues were removed', async
   await pool.store.withdrawWorker('a');
   await pool.redis.zadd(pool.key('pool:default:workers'), '1', 'b');
   await pool.store.readSnapshot('default', 0);
-  t.same((await pool.store.goneWorkers()).sort(), ['a', 'b']);
+  t.same((await pool.store.removedWorkers()).sort(), ['a', 'b']);
   await pool.announce('b', 1);
-  t.same(await pool.store.goneWorkers(), ['a'], 'a worker that returns is not gone');
-  await pool.store.forgetGoneWorkers(['a']);
-  t.same(await pool.store.goneWorkers(), []);
+  t.same(await pool.store.removedWorkers(), ['a'], 'a worker that returns is not gone');
+  await pool.store.forgetRemovedWorkers(['a']);
+  t.same(await pool.store.removedWorkers(), []);
 });

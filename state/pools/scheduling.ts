@@ -7,13 +7,13 @@ import type {
   WaitingJob,
 } from '../../scheduler/types.js';
 import { nowText, redisCall, type StoreContext } from '../core/context.js';
-import type { Place } from './pools-port.js';
+import type { WorkerSlots } from './pools-port.js';
 import type { PoolSnapshot, Scheduling } from './scheduling-port.js';
 
 /** Delayed jobs that begin to wait per call; the rest follow in the next call. */
 const DUE_BATCH = 1000;
-/** Workers that one call of `goneWorkers` returns at most. */
-const GONE_BATCH = 100;
+/** Workers that one call of `removedWorkers` returns at most. */
+const REMOVED_BATCH = 100;
 
 /** Reply of read_snapshot.lua. */
 type RawSnapshot = [
@@ -29,18 +29,18 @@ type RawWorker = [id: string, slots: number, draining: number, group: string, gp
 /** HOLDER_FIELDS of core/commands/pool.lua. */
 const HOLDER_FIELDS = [
   'lease_until',
-  'granted_to',
-  'granted_until',
+  'allocated_to',
+  'allocated_until',
   'granted_priority',
   'placed_at',
-  'places',
+  'placements',
   'project',
   'priority',
-  'ask',
-  'ask_for',
+  'preemption_request',
+  'preemptor',
   'move',
   'ranks_min',
-  'ranks_most',
+  'ranks_max',
   'ranks_multiple',
   'requested_ranks',
   'gpu_bytes',
@@ -48,7 +48,7 @@ const HOLDER_FIELDS = [
 ] as const;
 
 type DemandText = Record<
-  'ranks_min' | 'ranks_most' | 'ranks_multiple' | 'requested_ranks' | 'gpu_bytes',
+  'ranks_min' | 'ranks_max' | 'ranks_multiple' | 'requested_ranks' | 'gpu_bytes',
   string
 >;
 type Holder = Record<(typeof HOLDER_FIELDS)[number], string>;
@@ -58,7 +58,7 @@ type Waiting = DemandText &
 
 export function scheduling(context: StoreContext): Scheduling {
   const { commands, redis, prefix, subscriptions } = context;
-  const gone = `${prefix}:gone-workers`;
+  const removed = `${prefix}:removed-workers`;
   return {
     readSnapshot: (pool, growIntervalMs) => readSnapshot(context, pool, growIntervalMs),
 
@@ -70,10 +70,10 @@ export function scheduling(context: StoreContext): Scheduling {
 
     schedulerPools: () => redisCall(redis.smembers(`${prefix}:pools`)),
     watchPools: (onChange) => subscriptions.add(`${prefix}:pools:changed`, onChange),
-    goneWorkers: () => redisCall(redis.srandmember(gone, GONE_BATCH)),
+    removedWorkers: () => redisCall(redis.srandmember(removed, REMOVED_BATCH)),
 
-    async forgetGoneWorkers(ids) {
-      if (ids.length > 0) await redisCall(redis.srem(gone, ...ids));
+    async forgetRemovedWorkers(ids) {
+      if (ids.length > 0) await redisCall(redis.srem(removed, ...ids));
     },
 
     async noteDelivery(workerId) {
@@ -107,19 +107,19 @@ export async function readSnapshot(
   };
 }
 
-export function placeOf({ worker_id, ranks }: Placement): Place {
+export function slotsOf({ worker_id, ranks }: Placement): WorkerSlots {
   return { worker_id, slots: ranks };
 }
 
-/** Returns placements as JSON of places. */
-export function placesText(placements: readonly Placement[]): string {
-  return JSON.stringify(placements.map(placeOf));
+/** Returns placements as JSON of slots by worker. */
+export function placementsText(placements: readonly Placement[]): string {
+  return JSON.stringify(placements.map(slotsOf));
 }
 
-/** Parses JSON of places; '' stands for none. */
+/** Parses JSON of slots by worker; '' stands for none. */
 function placementsOf(text: string): Placement[] | null {
   if (text === '') return null;
-  return (JSON.parse(text) as Place[]).map(({ worker_id, slots }) => ({ worker_id, ranks: slots }));
+  return (JSON.parse(text) as WorkerSlots[]).map(({ worker_id, slots }) => ({ worker_id, ranks: slots }));
 }
 
 function decisionCall({ starts, growth, requests, withdrawn }: Omit<Decision, 'waiting'>) {
@@ -128,10 +128,10 @@ function decisionCall({ starts, growth, requests, withdrawn }: Omit<Decision, 'w
       job_id,
       group,
       worker: placements[0]?.worker_id,
-      places: placesText(placements),
+      placements: placementsText(placements),
       granted_priority,
     })),
-    growth: growth.map(({ job_id, placements }) => ({ job_id, places: placesText(placements) })),
+    growth: growth.map(({ job_id, placements }) => ({ job_id, placements: placementsText(placements) })),
     requests: requests.map(({ job_id, request }) => ({ job_id, ranks: request.ranks, for_job: request.for })),
     withdrawn,
   };
@@ -149,16 +149,17 @@ function workerOf([id, slots, draining, group, gpu_bytes]: RawWorker): Scheduler
 
 function runningOf([id = '', claimed, ...values]: string[], now: number, growIntervalMs: number): RunningJob {
   const holder = Object.fromEntries(HOLDER_FIELDS.map((field, i) => [field, values[i] ?? ''])) as Holder;
-  const { project, priority, granted_priority, places, placed_at, ask, ask_for, move } = holder;
+  const { project, priority, granted_priority, placements, placed_at, preemption_request, preemptor, move } =
+    holder;
   return {
     id,
     project,
     priority: Number(priority),
     granted_priority: Number(granted_priority),
     demand: demandOf(holder),
-    placements: placementsOf(places) ?? [],
+    placements: placementsOf(placements) ?? [],
     may_change: Number(claimed) === 1 && now - Number(placed_at) >= growIntervalMs,
-    request: ask === '' ? null : { ranks: Number(ask), for: ask_for },
+    request: preemption_request === '' ? null : { ranks: Number(preemption_request), for: preemptor },
     move: placementsOf(move),
     avoid: avoidOf(holder.avoided, now),
   };
@@ -177,9 +178,9 @@ function waitingOf(id: string, job: Waiting, now: number): WaitingJob {
 }
 
 /** Returns the demand: `requested` ranks, or fewer, but not below the document's minimum; always whole sets of experts. */
-function demandOf({ ranks_min, ranks_most, ranks_multiple, requested_ranks, gpu_bytes }: DemandText): Demand {
+function demandOf({ ranks_min, ranks_max, ranks_multiple, requested_ranks, gpu_bytes }: DemandText): Demand {
   const multiple = Number(ranks_multiple);
-  const most = Math.min(Number(requested_ranks), Number(ranks_most));
+  const most = Math.min(Number(requested_ranks), Number(ranks_max));
   const want = most - (most % multiple);
   const steps: [ranks: number, bytes: number][] = gpu_bytes === '' ? [] : JSON.parse(gpu_bytes);
   return {

@@ -20,7 +20,7 @@ export function sweepGuard(context: StoreContext): SweepGuard {
 
     async takeSweepTurn(interval_ms) {
       const at = new Date().toISOString();
-      return (await redisCall(redis.set(`${prefix}:sweep-turn`, at, 'PX', interval_ms, 'NX'))) === 'OK';
+      return (await redisCall(redis.set(`${prefix}:sweep-lock`, at, 'PX', interval_ms, 'NX'))) === 'OK';
     },
   };
 }

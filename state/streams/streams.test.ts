@@ -196,7 +196,7 @@ t.test('watching the control state', async (t) => {
     save_request: 0,
     requested_ranks: 1,
     overrides: documentHash([]),
-    ask: null,
+    preemption_request: null,
     held_ranks: 0,
     moves: false,
   };

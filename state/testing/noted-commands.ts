@@ -14,7 +14,7 @@ export const RECORD = [
     ...toRecord(JOB),
     execution: '3-a',
     queue_position: '',
-    ask: '',
+    preemption_request: '',
     error_count: '4',
   }).flat(),
   JOB.state_history.map((change) => JSON.stringify(change)),

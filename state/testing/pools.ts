@@ -8,7 +8,7 @@ import { place } from '../../scheduler/place.js';
 import type { Decision } from '../../scheduler/types.js';
 import { openJobStore } from '../job-store.js';
 import type { ClaimOptions, GrantedClaim } from '../jobs/attempts-port.js';
-import type { Place, WorkerAnnouncement } from '../pools/pools-port.js';
+import type { WorkerAnnouncement, WorkerSlots } from '../pools/pools-port.js';
 import type { JobStorePort } from '../port.js';
 import { executionAt, noteExecutions } from './executions.js';
 import { createTestJob } from './jobs.js';
@@ -106,9 +106,9 @@ export class TestPool {
   }
 
   /** Returns the slots that a claim got, as `worker: slots`; null when the job has to wait. */
-  async places(job: Job): Promise<Record<string, number> | null> {
+  async placements(job: Job): Promise<Record<string, number> | null> {
     const claim = await this.claim(job);
-    return claim && byWorker(claim.places);
+    return claim && byWorker(claim.placements);
   }
 
   async used(): Promise<Record<string, number>> {
@@ -117,9 +117,9 @@ export class TestPool {
   }
 
   /** Returns the ranks of the preemption request to a running job. */
-  async ask(job: Job): Promise<number | null> {
+  async preemptionRequest(job: Job): Promise<number | null> {
     const { epoch } = (await this.store.getJob(job.id)) ?? job;
-    return (await this.store.renewLease(job.id, executionAt(job.id, epoch), LEASE_MS)).ask;
+    return (await this.store.renewLease(job.id, executionAt(job.id, epoch), LEASE_MS)).preemption_request;
   }
 
   /** Makes the job's wait longer by a number of minutes. */
@@ -137,6 +137,6 @@ export class TestPool {
   }
 }
 
-export function byWorker(places: readonly Place[]): Record<string, number> {
-  return Object.fromEntries(places.map(({ worker_id, slots }) => [worker_id, slots]));
+export function byWorker(placements: readonly WorkerSlots[]): Record<string, number> {
+  return Object.fromEntries(placements.map(({ worker_id, slots }) => [worker_id, slots]));
 }

@@ -55,7 +55,7 @@ export async function countSpread(client: Zerofleet, { submitted }: Workload): P
   let spread = 0;
   for (const { id } of submitted) {
     const started = (await collect(client.jobs.events(id))).filter(({ type }) => type === 'training.started');
-    if (started.some(({ data }) => Array.isArray(data.places) && data.places.length > 1)) spread++;
+    if (started.some(({ data }) => Array.isArray(data.placements) && data.placements.length > 1)) spread++;
   }
   return spread;
 }

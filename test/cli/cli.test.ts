@@ -103,7 +103,7 @@ t.test('watching ends when the job pauses, and nothing stays open', async (t) =>
   const execution = await claimAndTrain(store, id, { steps: 1 });
   const open = async () => {
     const { text } = await stack.app.services.metrics.scrape([]);
-    return Number(/zerofleet_api_streams_open (\d+)/.exec(text)?.[1]);
+    return Number(/zerofleet_api_open_streams (\d+)/.exec(text)?.[1]);
   };
   const watched = zerofleet(['watch', id]);
   while ((await open()) === 0) await sleep(10);

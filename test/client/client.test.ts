@@ -230,7 +230,7 @@ t.test('all methods', async (t) => {
     t.match(await client.projects.put('team-b', { max_jobs: 2 }), {
       quota: { max_jobs: 2, max_ranks: null },
     });
-    t.match(await client.projects.get('team-b'), { name: 'team-b', use: { jobs: 0 } });
+    t.match(await client.projects.get('team-b'), { name: 'team-b', used: { jobs: 0 } });
     t.strictSame(
       (await client.projects.list()).map(({ name }) => name),
       ['default', 'team-b'],

@@ -124,7 +124,7 @@ t.test('a bad line and a truncated token file leave nothing behind', async (t) =
   const { status, problem } = await refusal(stack.client.datasets.create('lines', lines, 'jsonl'));
   t.match(
     { status, ...problem },
-    { status: 422, code: 'dataset_bad_line', detail: /^line 3: it is not JSON/ },
+    { status: 422, code: 'dataset_line_invalid', detail: /^line 3: it is not JSON/ },
   );
   const cut = tokenFile([1, 2, 3]).subarray(0, -4);
   t.match(await refusal(stack.client.datasets.create('cut', cut, 'tokens')), {

@@ -86,7 +86,7 @@ t.test('4 → 2 → 3 ranks over two agents', async (t) => {
 
 /** Ranks per worker in each generation that trained; the leader comes first. */
 async function slotsOf(cluster: Cluster, id: string): Promise<number[][]> {
-  return (await cluster.placements(id)).map((places) => places.map(({ slots }) => slots));
+  return (await cluster.placements(id)).map((placements) => placements.map(({ slots }) => slots));
 }
 
 /** The agents of a job that trains on two. */
@@ -95,8 +95,8 @@ async function inOrder(
   id: string,
   agents: readonly TestAgent[],
 ): Promise<[TestAgent, TestAgent]> {
-  const places = (await cluster.placements(id)).at(-1) ?? [];
-  const [leader, member] = places.map(({ worker_id }) =>
+  const placements = (await cluster.placements(id)).at(-1) ?? [];
+  const [leader, member] = placements.map(({ worker_id }) =>
     agents.find(({ worker }) => worker.id === worker_id),
   );
   if (!leader || !member) throw new Error('the job does not train on two of the agents');

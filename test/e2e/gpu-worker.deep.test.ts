@@ -105,6 +105,6 @@ t.test(
     const { failure } = await fleet.untilState(id, 'failed');
     t.match(failure, { code: 'out_of_memory', category: 'oom', retryable: false, host: hostname(), rank: 0 });
     t.match(failure?.message, new RegExp(`bytes on cuda:0.*${FIRST}`));
-    t.equal((await fleet.store.listWorkers())[0]?.slots, 2, 'the GPU is not to blame');
+    t.equal((await fleet.store.listWorkers())[0]?.slots, 2, 'the GPU is not the root cause');
   },
 );

@@ -64,9 +64,9 @@ async function inside(t: Test): Promise<void> {
     const { id } = await client.jobs.create(document(name, 4));
     await cluster.untilRanks(id, 4);
     await client.jobs.until(id, (job) => job.latest_checkpoint !== null);
-    const places = (await cluster.placements(id)).at(-1) ?? [];
-    const [leader, member] = places.map((place) =>
-      machines.find(({ agent }) => agent.worker.id === place.worker_id),
+    const placements = (await cluster.placements(id)).at(-1) ?? [];
+    const [leader, member] = placements.map((placement) =>
+      machines.find(({ agent }) => agent.worker.id === placement.worker_id),
     );
     if (!leader || !member) throw new Error('the job does not train on both machines');
     return { id, leader, member };

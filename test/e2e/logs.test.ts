@@ -21,9 +21,9 @@ t.test('the log of a job on two agents', async (t) => {
     for await (const line of jobs.followLogs(id)) followed.push(line);
   })();
   await cluster.untilRanks(id, 2);
-  const places = (await cluster.placements(id))[0] ?? [];
+  const placements = (await cluster.placements(id))[0] ?? [];
   t.same(
-    places.map(({ slots }) => slots),
+    placements.map(({ slots }) => slots),
     [1, 1],
     'one rank at each agent',
   );

@@ -92,7 +92,7 @@ function checkOverrides(
 function checkSkips(t: Test, { train }: JobSpec, job: Job, events: readonly { type: string }[]) {
   const { type, initial_scale = 1 } = train?.loss_scale ?? {};
   const overflows = type === 'dynamic' && initial_scale > 2 ** 20;
-  const told = events.filter((event) => ['step.skipped', 'scale.lowered'].includes(event.type));
+  const told = events.filter((event) => ['step.skipped', 'loss_scale.lowered'].includes(event.type));
   if (!overflows) return;
   t.ok((job.progress.skipped_steps ?? 0) > 2, `${job.progress.skipped_steps} steps were skipped`);
   t.ok((job.progress.loss_scale ?? initial_scale) < initial_scale, 'the scale came down');

@@ -156,7 +156,7 @@ export class Cluster {
 
   /** Placements of each generation of a job, the leader first. */
   async placements(id: string): Promise<RankPlacement[][]> {
-    return (await this.events(id, 'training.started')).map(({ data }) => data.places as RankPlacement[]);
+    return (await this.events(id, 'training.started')).map(({ data }) => data.placements as RankPlacement[]);
   }
 
   /** Processes of live and dead agents, and all their descendants. */

@@ -48,7 +48,7 @@ t.test(
     );
     t.notOk(events.some(({ type }) => type === 'training.started'));
     const [attempt] = (await fleet.store.listAttempts(poison)).data;
-    t.match(attempt?.blame, { code: 'workers_lost' });
+    t.match(attempt?.root_cause, { code: 'workers_lost' });
     await fleet.untilState(patient, 'succeeded');
     const errors = (await fleet.events(patient)).filter(({ type }) => type === 'attempt.error');
     t.match(errors, [{ data: { code: 'workers_lost' } }], 'one error, because no worker was lost since');

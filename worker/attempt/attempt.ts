@@ -11,7 +11,7 @@ import { isGpuFault } from '../gpus/gpu-faults.js';
 import { isLeaseLoss } from '../lease/lease.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
 import { currentJob } from './current-job.js';
-import { type AttemptError, blameOf, describeError } from './failure.js';
+import { type AttemptError, describeError, rootCauseOf } from './failure.js';
 import { exportWeights, fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { JobCheckpoints } from './job-checkpoints.js';
@@ -49,7 +49,7 @@ export class Attempt {
 
   constructor(
     private readonly ctx: AttemptContext,
-    private readonly claim: Pick<GrantedClaim, 'error_count' | 'places'>,
+    private readonly claim: Pick<GrantedClaim, 'error_count' | 'placements'>,
   ) {
     this.checkpoints = new JobCheckpoints(ctx, claim.error_count);
     this.lost_work_seconds = ctx.job.lost_work_seconds;
@@ -81,7 +81,7 @@ export class Attempt {
       // The reason for the interruption was withdrawn.
       if (this.interrupt.signal.aborted) this.interrupt = new AbortController();
       const placed = await this.placed();
-      if (!placed) return await this.release({ reason: 'waiting_capacity', preempted: this.moving });
+      if (!placed) return await this.release({ reason: 'waiting_for_capacity', preempted: this.moving });
       const ctx = { ...placed, session: await this.openSession() };
       const data = await prepareData(ctx, this.interrupt.signal, this.data);
       this.data = data;
@@ -105,14 +105,14 @@ export class Attempt {
   private async placed(): Promise<Omit<GenerationContext, 'session'> | null> {
     const { claim, ctx, world_size: before } = this;
     if (ctx.deps.processes.problem !== null) return null;
-    const places = before === null ? claim.places : await ctx.resizer.place();
-    if (!places) return null;
-    const world_size = countRanks(places);
+    const placements = before === null ? claim.placements : await ctx.resizer.place();
+    if (!placements) return null;
+    const world_size = countRanks(placements);
     this.world_size = world_size;
-    this.leader = places[0]?.worker_id ?? null;
+    this.leader = placements[0]?.worker_id ?? null;
     if (before !== null && before !== world_size)
       await emit(ctx, 'ranks.changed', { from: before, to: world_size });
-    return { ...ctx, places, world_size };
+    return { ...ctx, placements, world_size };
   }
 
   /** Opens the session, which lasts as long as the attempt. */
@@ -243,7 +243,9 @@ export class Attempt {
     deps.metrics.failed(code);
     log.warn({ code, rank, step, errors }, message);
     if (rank === null) logs.message(`${code}: ${message}`);
-    await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', blameOf(error), { blame: true });
+    await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', rootCauseOf(error), {
+      root_cause: true,
+    });
     if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
     this.countLostWork();
     const patch = { world_size: null, error_count: errors, lost_work_seconds: this.lost_work_seconds };
@@ -264,11 +266,11 @@ export class Attempt {
   private async replaceNode(error: AttemptError, event: string, delay_ms?: number): Promise<Verdict> {
     const { deps, lease, log } = this.ctx;
     const { code: reason, message, worker_id } = error;
-    log.warn({ ...blameOf(error) }, message);
+    log.warn({ ...rootCauseOf(error) }, message);
     const pair = this.leader && worker_id && worker_id !== this.leader ? [this.leader, worker_id] : null;
     const avoid = pair && { pair: pair as [string, string], ms: AVOID_MS };
-    const data = { ...blameOf(error), ...(avoid && { avoided_seconds: AVOID_MS / 1000 }) };
-    await emit(this.ctx, event, data, { blame: true });
+    const data = { ...rootCauseOf(error), ...(avoid && { avoided_seconds: AVOID_MS / 1000 }) };
+    await emit(this.ctx, event, data, { root_cause: true });
     this.countLostWork();
     const patch = { world_size: null, lost_work_seconds: this.lost_work_seconds };
     await lease.call((id, execution) =>
@@ -325,7 +327,7 @@ export class Attempt {
   }
 }
 
-/** @throws ZerofleetError `tokens_differ` */
+/** @throws ZerofleetError `tokens_mismatch` */
 function checkTokens({ manifest, checkpoint }: ResumePoint, { tokens_digest }: PreparedData): void {
   requireSameTokens(
     { owner: 'this worker', digest: tokens_digest },

@@ -102,7 +102,7 @@ t.test('a job whose tokens differ from those of its checkpoint fails', async (t)
   await f.agent();
   const { failure } = await f.untilState(id, 'failed');
   t.match(failure, {
-    code: 'tokens_differ',
+    code: 'tokens_mismatch',
     message: /this worker has sha256:.*; run the same version of/,
   });
   t.ok(failure?.message.includes(`checkpoint ${latest_checkpoint!.id} has sha256:1111`));

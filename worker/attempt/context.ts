@@ -12,8 +12,8 @@ import type {
   JobExecution,
   JobRequests,
   JobStorePort,
-  Place,
-  PoolPlaces,
+  PoolSlots,
+  WorkerSlots,
   WorldRendezvous,
 } from '../../state/index.js';
 import type { ChildProcesses } from '../common/child-processes.js';
@@ -36,7 +36,7 @@ export type WorkerStore = JobAttempts &
   Pick<JobRequests, 'getJob' | 'getTrace' | 'listCheckpoints'> &
   CheckpointHolds &
   Pick<JobChanges, 'updateJob'> &
-  Pick<PoolPlaces, 'adjustPlaces' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &
+  Pick<PoolSlots, 'adjustPlacements' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &
   WorldRendezvous &
   Pick<DatasetRecords, 'getDataset'> &
   Pick<JobStorePort, 'now'>;
@@ -90,7 +90,7 @@ export interface AttemptContext {
 /** Context that the parts of one generation share: the attempt's, with the placement of its ranks. */
 export interface GenerationContext extends AttemptContext {
   /** Placement of the ranks; this worker comes first. */
-  places: readonly Place[];
+  placements: readonly WorkerSlots[];
   world_size: number;
   /** Credentials of the job's processes on this machine; null: this agent's. */
   session: JobSession | null;
@@ -113,9 +113,9 @@ export function threadsOfRanks(
 export function threadsPerRank({
   deps,
   job,
-  places,
-}: Pick<GenerationContext, 'deps' | 'job' | 'places'>): number {
-  return threadsOfRanks(deps, places[0]?.slots ?? 1, job.spec);
+  placements,
+}: Pick<GenerationContext, 'deps' | 'job' | 'placements'>): number {
+  return threadsOfRanks(deps, placements[0]?.slots ?? 1, job.spec);
 }
 
 /** Writes the pending metrics and log lines; nothing can be written after the job is returned or has ended. */
@@ -131,7 +131,7 @@ export async function emit(
   ctx: AttemptContext,
   type: string,
   data: Record<string, unknown>,
-  options: Pick<EventInput, 'blame'> = {},
+  options: Pick<EventInput, 'root_cause'> = {},
 ): Promise<void> {
   const event = { type, data, at: new Date().toISOString(), ...options };
   try {

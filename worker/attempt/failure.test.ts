@@ -1,7 +1,7 @@
 /** Tests of the description of a rank that ended. */
 import t from 'tap';
 import type { RankCause } from '../supervisor/rank.js';
-import { blameOf, describeRankEnd } from './failure.js';
+import { describeRankEnd, rootCauseOf } from './failure.js';
 
 const describe = (cause: RankCause, output: string[] = []) =>
   describeRankEnd(1, 'node-7', { ...cause, step: 12, output });
@@ -69,7 +69,7 @@ t.test('an error that every rank has is assigned to no rank', (t) => {
 });
 
 t.test('an event has the facts of an error without the retry decision', (t) => {
-  const data = blameOf(describe({ kind: 'exited', code: 3 }, ['x']));
+  const data = rootCauseOf(describe({ kind: 'exited', code: 3 }, ['x']));
   t.strictSame(Object.keys(data).sort(), [
     'code',
     'exit_code',

@@ -101,7 +101,7 @@ function explain(end: RankEnd): { code: ErrorCode; what: string } {
 }
 
 /** Returns the data of an error's event: all facts about the error. */
-export function blameOf(error: AttemptError): Record<string, unknown> {
+export function rootCauseOf(error: AttemptError): Record<string, unknown> {
   const { deterministic: _, category: _category, retryable: _retryable, ...known } = error;
   return known;
 }

@@ -10,7 +10,7 @@ import {
   type StartMessage,
   type SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import type { Place } from '../../state/index.js';
+import type { WorkerSlots } from '../../state/index.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
 import { toRankError } from '../common/errors.js';
 import { agentSilenceMs } from '../common/timing.js';
@@ -162,7 +162,9 @@ export class Generation implements WorldListener {
     );
     const { load } = this.options;
     if (load && !load.resume) this.inBackground(emit(this.ctx, 'init.loaded', load.event_data));
-    this.inBackground(emit(this.ctx, 'training.started', { step, world_size, places: this.ctx.places }));
+    this.inBackground(
+      emit(this.ctx, 'training.started', { step, world_size, placements: this.ctx.placements }),
+    );
     if (stops.current) this.onStop(stops.current);
     else this.sendFlags();
   }
@@ -225,7 +227,9 @@ export class Generation implements WorldListener {
   private hasTimeToSave(): boolean {
     const { left_ms } = this.ctx.deps.drain;
     if (this.estimate.fits(left_ms)) return true;
-    this.inBackground(emit(this.ctx, 'checkpoint.skipped', { left_ms, needed_ms: this.estimate.save_ms }));
+    this.inBackground(
+      emit(this.ctx, 'checkpoint.skipped', { remaining_ms: left_ms, needed_ms: this.estimate.save_ms }),
+    );
     return false;
   }
 
@@ -236,7 +240,7 @@ export class Generation implements WorldListener {
       case 'lost': {
         const error = {
           ...describeRankEnd(end.rank, end.host, end.end),
-          ...(end.end.kind === 'node_lost' && { worker_id: workerOf(this.ctx.places, end.rank) }),
+          ...(end.end.kind === 'node_lost' && { worker_id: workerOf(this.ctx.placements, end.rank) }),
         };
         const loading = this.options.load !== null && !this.running;
         return { kind: loading && isBadCheckpoint(error.code) ? 'bad_checkpoint' : 'failed', error };
@@ -279,9 +283,9 @@ export class Generation implements WorldListener {
 }
 
 /** Finds the worker of a rank. Ranks are numbered in the order of the placement (worker/link/assemble.ts). */
-function workerOf(places: readonly Place[], rank: number): string | undefined {
+function workerOf(placements: readonly WorkerSlots[], rank: number): string | undefined {
   let first = 0;
-  return places.find(({ slots }) => {
+  return placements.find(({ slots }) => {
     first += slots;
     return rank < first;
   })?.worker_id;
@@ -305,7 +309,7 @@ function startMessage(
     world_size,
     device: deps.gpus ? 'cuda' : 'cpu',
     threads: threadsPerRank(ctx),
-    local_ranks: ctx.places[0]?.slots ?? 1,
+    local_ranks: ctx.placements[0]?.slots ?? 1,
     spec: job.spec,
     token_file,
     validation_file,

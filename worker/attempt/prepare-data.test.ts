@@ -67,7 +67,7 @@ t.test('chat data', async (t) => {
     const dataset = await fleet.addDataset(bad, { ...fields, num_documents: 51 });
     const id = await fleet.submit({ steps: 2, dataset, data });
     const { failure } = await fleet.untilState(id, 'failed');
-    t.match(failure, { code: 'dataset_bad_line', category: 'data', message: /^line 51: / });
+    t.match(failure, { code: 'dataset_line_invalid', category: 'data', message: /^line 51: / });
     t.equal((await eventData(id, 'attempt.error')).length, 1);
   });
 

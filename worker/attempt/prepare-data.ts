@@ -32,10 +32,10 @@ export async function prepareData(
 ): Promise<PreparedData> {
   if (before && (await before.use.isThere())) return before;
   await before?.use.end();
-  const { deps, job, lease, places, session } = ctx;
+  const { deps, job, lease, placements, session } = ctx;
   const dataset = await lease.call(() => deps.store.getDataset(job.spec.data.dataset));
   const tokens = await prepareTokensOf(deps, job, dataset, {
-    num_threads: threadsPerRank(ctx) * (places[0]?.slots ?? 1),
+    num_threads: threadsPerRank(ctx) * (placements[0]?.slots ?? 1),
     signal,
     session,
     onProgress: (progress) => void emit(ctx, 'data.preparing', { ...progress }),

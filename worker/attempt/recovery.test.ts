@@ -103,7 +103,7 @@ t.test('a user error is not retried', async (t) => {
   t.notOk(job.state_history.some(({ state }) => state === 'recovering'));
 });
 
-t.test('a training that diverged is not retried, and no rank is to blame', async (t) => {
+t.test('a training that diverged is not retried, and no rank is the root cause', async (t) => {
   const faults = [0, 1].map((rank) => ({ rank, step: 7, what: 'diverge' as const }));
   const f = await fleet(t, { ranks: { faults } });
   await f.agent();

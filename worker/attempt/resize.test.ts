@@ -125,12 +125,12 @@ t.test('a job ignores a preemption request of a job that is gone', async (t) => 
   await f.store.requestCancel(gone);
   const redis = await connectRedis(f.redis.url, 'commands');
   const key = `${REDIS_PREFIX}:job:${id}`;
-  await redis.hset(key, { ask: '0', ask_for: gone });
-  await redis.publish(`${key}:control`, 'ask');
+  await redis.hset(key, { preemption_request: '0', preemptor: gone });
+  await redis.publish(`${key}:control`, 'preemption_request');
   await f.until(id, (job) => job.state_history.filter(({ state }) => state === 'running').length === 2);
   await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
-  t.equal(await redis.hget(key, 'ask'), '');
+  t.equal(await redis.hget(key, 'preemption_request'), '');
   await disconnectRedis(redis);
   t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
   t.match(job, { attempt: 1, epoch: 1, lost_work_seconds: 0 });

@@ -1,9 +1,9 @@
-import type { Control, Place, PoolPlaces } from '../../state/index.js';
+import type { Control, PoolSlots, WorkerSlots } from '../../state/index.js';
 import type { Lease } from '../lease/lease.js';
 import type { StopRequests } from './stop-requests.js';
 
 export interface ResizerOptions {
-  store: Pick<PoolPlaces, 'adjustPlaces'>;
+  store: Pick<PoolSlots, 'adjustPlacements'>;
   lease: Lease;
   stops: StopRequests;
 }
@@ -24,11 +24,11 @@ export class Resizer {
    * Returns the placement of the next generation, which satisfies pending requests for another size.
    * @returns null when the job has to release all of its slots
    */
-  async place(): Promise<Place[] | null> {
+  async place(): Promise<WorkerSlots[] | null> {
     const { lease, stops, store } = this.options;
     stops.withdraw('resize');
     stops.withdraw('update');
-    return lease.call((id, execution) => store.adjustPlaces(id, execution));
+    return lease.call((id, execution) => store.adjustPlacements(id, execution));
   }
 
   begin(world_size: number, overrides: string): void {
@@ -41,9 +41,9 @@ export class Resizer {
   }
 
   /** Handles the control data of the job store, which come with every renewal of the lease and after every change. */
-  onControl({ requested_ranks, held_ranks, overrides, ask, moves }: Control): void {
+  onControl({ requested_ranks, held_ranks, overrides, preemption_request, moves }: Control): void {
     const { stops } = this.options;
-    if (ask === 0) {
+    if (preemption_request === 0) {
       stops.request('preempt');
       return;
     }
@@ -52,10 +52,11 @@ export class Resizer {
     if (overrides !== this.overrides) stops.request('update');
     // The slots are allocated before the ranks stop, so no stop is useless.
     else if (moves || held_ranks > this.world_size) stops.request('resize');
-    else if (Math.min(requested_ranks, ask ?? requested_ranks) < this.world_size) stops.request('resize');
+    else if (Math.min(requested_ranks, preemption_request ?? requested_ranks) < this.world_size)
+      stops.request('resize');
   }
 }
 
-export function countRanks(places: readonly Place[]): number {
-  return places.reduce((ranks, { slots }) => ranks + slots, 0);
+export function countRanks(placements: readonly WorkerSlots[]): number {
+  return placements.reduce((ranks, { slots }) => ranks + slots, 0);
 }

@@ -11,7 +11,7 @@ export type EndReason = Exclude<StopReason, 'update' | 'resize'>;
 export class StopRequests {
   private readonly reasons = new Set<StopReason>();
   private save_requested = 0;
-  private save_answered = 0;
+  private save_completed = 0;
   private readonly save_listeners = new Set<() => void>();
   private readonly listeners = new Set<(reason: StopReason) => void>();
 
@@ -22,12 +22,12 @@ export class StopRequests {
 
   /** Number of the newest save request without a checkpoint; 0 for none. */
   get save_request(): number {
-    return this.save_requested > this.save_answered ? this.save_requested : 0;
+    return this.save_requested > this.save_completed ? this.save_requested : 0;
   }
 
   /** Marks the requests up to this number as answered by a checkpoint. */
   answerSave(request: number): void {
-    this.save_answered = Math.max(this.save_answered, request);
+    this.save_completed = Math.max(this.save_completed, request);
   }
 
   setSaveRequest(request: number): void {

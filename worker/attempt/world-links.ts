@@ -16,8 +16,8 @@ import { type PreparedData, prepareTokensOf } from './prepare-data.js';
 const LOOPBACK = '127.0.0.1';
 
 /** Returns the address at which the ranks of a generation connect. */
-export function rendezvousAddress({ deps, places }: GenerationContext): string {
-  return places.length > 1 ? deps.links.address : LOOPBACK;
+export function rendezvousAddress({ deps, placements }: GenerationContext): string {
+  return placements.length > 1 ? deps.links.address : LOOPBACK;
 }
 
 /**
@@ -29,10 +29,10 @@ export function assembleWorld(
   tokens_digest: string,
   signal: AbortSignal,
 ): Promise<Assembly> {
-  const { deps, lease, places, stops } = ctx;
+  const { deps, lease, placements, stops } = ctx;
   const { timing } = deps;
   return assemble({
-    places,
+    placements,
     local: localHost(deps, () => ctx.session),
     tokens_digest,
     server: deps.links.server,

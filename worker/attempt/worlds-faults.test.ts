@@ -4,12 +4,12 @@ import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, SHORT_SILENCES } from '../testing/fleet.js';
 
 /** Returns the placement of each generation that trained. */
-async function placesOf(f: Fleet, id: string): Promise<{ worker_id: string; slots: number }[][]> {
+async function placementsOf(f: Fleet, id: string): Promise<{ worker_id: string; slots: number }[][]> {
   const started = (await f.events(id)).filter(({ type }) => type === 'training.started');
-  return started.map(({ data }) => data.places as { worker_id: string; slots: number }[]);
+  return started.map(({ data }) => data.placements as { worker_id: string; slots: number }[]);
 }
 
-const spread = (places: { slots: number }[] | undefined) => places?.map(({ slots }) => slots);
+const spread = (placements: { slots: number }[] | undefined) => placements?.map(({ slots }) => slots);
 
 for (const [role, signal] of [
   ['member', 'SIGKILL'],
@@ -23,8 +23,8 @@ for (const [role, signal] of [
     const agents = [await f.agentProcess(2, SHORT_SILENCES), await f.agentProcess(2, SHORT_SILENCES)];
     const id = await f.submit({ steps: 150, every_steps: 5, ranks: 4, max_errors: 0 });
     await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
-    const [places = []] = await placesOf(f, id);
-    const victim = places[role === 'leader' ? 0 : 1]?.worker_id ?? '';
+    const [placements = []] = await placementsOf(f, id);
+    const victim = placements[role === 'leader' ? 0 : 1]?.worker_id ?? '';
     // A worker's id contains its process id.
     const agent = agents.find(({ pid }) => victim.includes(`-${pid}-`));
     t.ok(agent, 'the agent is found');
@@ -33,9 +33,9 @@ for (const [role, signal] of [
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
     t.ok(job.epoch > 1, 'another attempt');
-    t.strictSame(spread((await placesOf(f, id)).at(-1)), [2], 'on the other worker');
+    t.strictSame(spread((await placementsOf(f, id)).at(-1)), [2], 'on the other worker');
     if (role === 'member') {
-      const leader = (await f.store.listWorkers()).find((worker) => worker.id === places[0]?.worker_id);
+      const leader = (await f.store.listWorkers()).find((worker) => worker.id === placements[0]?.worker_id);
       t.match(leader?.avoided, [{ worker_id: victim, job_id: id }], 'the pair is avoided');
     }
     // A resumed agent has to find that its lease has expired.

@@ -12,12 +12,12 @@ async function fleet(t: Test, options: FleetOptions = { ranks: { step_ms: 20 } }
 }
 
 /** Returns the placement of each generation that trained. */
-async function placesOf(f: Fleet, id: string): Promise<{ worker_id: string; slots: number }[][]> {
+async function placementsOf(f: Fleet, id: string): Promise<{ worker_id: string; slots: number }[][]> {
   const started = (await f.events(id)).filter(({ type }) => type === 'training.started');
-  return started.map(({ data }) => data.places as { worker_id: string; slots: number }[]);
+  return started.map(({ data }) => data.placements as { worker_id: string; slots: number }[]);
 }
 
-const spread = (places: { slots: number }[] | undefined) => places?.map(({ slots }) => slots);
+const spread = (placements: { slots: number }[] | undefined) => placements?.map(({ slots }) => slots);
 
 t.test('a job that fits on no single worker runs on two, with the same digest', async (t) => {
   const f = await fleet(t);
@@ -26,7 +26,7 @@ t.test('a job that fits on no single worker runs on two, with the same digest', 
   const id = await f.submit({ steps: 30, every_steps: 10, ranks: 4 });
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 30));
-  t.strictSame((await placesOf(f, id)).map(spread), [[2, 2]]);
+  t.strictSame((await placementsOf(f, id)).map(spread), [[2, 2]]);
   t.strictSame(await f.steps(id), upTo(30));
   await f.untilNoRanks();
 });
@@ -39,7 +39,7 @@ t.test('each agent counts its own ranks, whichever agent leads them', async (t) 
     Promise.all(
       agents.map(async ({ metrics_url }) => {
         const text = await (await fetch(metrics_url ?? 'http://none')).text();
-        return Number(/^zerofleet_worker_ranks_running\{.*\} (\d+)$/m.exec(text)?.[1]);
+        return Number(/^zerofleet_worker_running_ranks\{.*\} (\d+)$/m.exec(text)?.[1]);
       }),
     );
   const id = await f.submit({ steps: 100_000, every_steps: 1000, ranks: 3 });
@@ -68,13 +68,13 @@ t.test('a draining member lets the job save and continue without it', async (t) 
   const second = await f.agent(2);
   const id = await f.submit({ steps: 100, every_steps: 1000, ranks: 4, max_errors: 0 });
   await f.until(id, (job) => job.progress.step >= 10);
-  const [places = []] = await placesOf(f, id);
-  t.strictSame(spread(places), [2, 2]);
-  const member = first.id === places[1]?.worker_id ? first : second;
+  const [placements = []] = await placementsOf(f, id);
+  t.strictSame(spread(placements), [2, 2]);
+  const member = first.id === placements[1]?.worker_id ? first : second;
   await member.close();
   await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 100));
   t.strictSame(await f.steps(id), upTo(100), 'no step was repeated');
-  t.strictSame((await placesOf(f, id)).map(spread), [[2, 2], [2]]);
+  t.strictSame((await placementsOf(f, id)).map(spread), [[2, 2], [2]]);
 });

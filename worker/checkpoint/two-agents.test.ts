@@ -51,7 +51,7 @@ function withoutConfirm(stores: Stores): Stores {
     save_request: 0,
     requested_ranks: 1,
     overrides: '',
-    ask: null,
+    preemption_request: null,
     held_ranks: 0,
     moves: false,
   });

@@ -47,7 +47,7 @@ export class BatchEncoder {
     this.documents = new DocumentEncoder(this.tokenizer, template);
   }
 
-  /** @throws ZerofleetError naming the line, such as `dataset_bad_line` */
+  /** @throws ZerofleetError naming the line, such as `dataset_line_invalid` */
   encode(batch: Batch): EncodedBatch {
     if ('first_line' in batch) return gather(this.lines(batch), true);
     const { bytes, ...place } = batch;

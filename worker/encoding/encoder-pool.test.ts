@@ -70,7 +70,7 @@ t.test('the error is that of the first bad line, whichever thread finds it first
   bad(4, '{"txt": 3}');
   for (const threads of [1, 2, 3])
     await t.rejects(encode(stream(given), threads), {
-      code: 'dataset_bad_line',
+      code: 'dataset_line_invalid',
       message: /^line 11: "text" must be a string/,
     });
 });

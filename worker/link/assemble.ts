@@ -8,14 +8,14 @@ import type { LinkServer } from './link-server.js';
 import { RemoteRankHost } from './remote-rank-host.js';
 
 /** Ranks of one job at one worker. */
-export interface RankPlace {
+export interface RankPlacement {
   worker_id: string;
   slots: number;
 }
 
 export interface AssembleOptions {
-  /** Places of the world, the leader's own first. */
-  places: readonly RankPlace[];
+  /** Placements of the world, the leader's own first. */
+  placements: readonly RankPlacement[];
   local: RankHost;
   /** Digest of the tokens that this worker has prepared; all members must have prepared the same. */
   tokens_digest: string;
@@ -43,10 +43,10 @@ export interface Assembly {
   close(): Promise<void>;
 }
 
-/** Assigns consecutive ranks to each place in turn. The results do not depend on the assignment. */
-export function ranksOf(places: readonly RankPlace[]): WorldMember[] {
+/** Assigns consecutive ranks to each placement in turn. The results do not depend on the assignment. */
+export function ranksOf(placements: readonly RankPlacement[]): WorldMember[] {
   let next = 0;
-  return places.map(({ worker_id, slots }) => ({
+  return placements.map(({ worker_id, slots }) => ({
     worker_id,
     ranks: Array.from({ length: slots }, () => next++),
   }));
@@ -54,13 +54,13 @@ export function ranksOf(places: readonly RankPlace[]): WorldMember[] {
 
 /**
  * Assembles the workers of a world: resolves when each member has joined and prepared the data.
- * @throws ZerofleetError `node_lost` when a member does not join or its link ends; `tokens_differ`; the error of a member's preparation;
+ * @throws ZerofleetError `node_lost` when a member does not join or its link ends; `tokens_mismatch`; the error of a member's preparation;
  * errors of `seal`; the signal's reason
  */
 export async function assemble(options: AssembleOptions): Promise<Assembly> {
-  const { places, local, address, server, signal } = options;
-  const [own, ...members] = ranksOf(places);
-  if (!own) throw new ZerofleetError('internal_error', 'a world without places');
+  const { placements, local, address, server, signal } = options;
+  const [own, ...members] = ranksOf(placements);
+  if (!own) throw new ZerofleetError('internal_error', 'a world without placements');
   if (members.length === 0) return { hosts: own.ranks.map(() => local), close: async () => undefined };
   const plan: WorldPlan = {
     world_id: randomBytes(16).toString('hex'),

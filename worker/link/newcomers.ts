@@ -31,7 +31,7 @@ export class Newcomers {
   private readonly waiting = new Map<string, Newcomer>();
   private second = 0;
   private lines = 0;
-  private unlogged = 0;
+  private suppressed = 0;
 
   constructor(
     private readonly log: Logger,
@@ -85,11 +85,11 @@ export class Newcomers {
       this.lines = 0;
     }
     if (++this.lines > MAX_LINES_PER_SECOND) {
-      this.unlogged++;
+      this.suppressed++;
       return;
     }
-    this.log.warn({ ...refusal, unlogged: this.unlogged || undefined }, 'connection refused');
-    this.unlogged = 0;
+    this.log.warn({ ...refusal, suppressed: this.suppressed || undefined }, 'connection refused');
+    this.suppressed = 0;
   }
 }
 

@@ -34,8 +34,8 @@ t.test('rendezvous keys travel between ranks of two workers as exact bytes', asy
 });
 
 t.test('several ranks on each of three workers stop together', async (t) => {
-  const places = ['leader', 'a', 'b'].map((worker_id) => ({ worker_id, slots: 2 }));
-  const { world } = await linked(t, { scripts: Array(6).fill('stop'), places });
+  const placements = ['leader', 'a', 'b'].map((worker_id) => ({ worker_id, slots: 2 }));
+  const { world } = await linked(t, { scripts: Array(6).fill('stop'), placements });
   t.strictSame(await world().ended, { kind: 'stopped', step: 5, flags: 1 });
 });
 
@@ -104,7 +104,7 @@ t.test('kill leaves no rank on any worker', async (t) => {
   t.ok(started.every(isGone));
 });
 
-t.test('a member that disconnects is blamed, and its ranks end with it', async (t) => {
+t.test('a member that disconnects is reported as the cause, and its ranks end with it', async (t) => {
   const started: Rank[] = [];
   const members: ReturnType<typeof memberOf>[] = [];
   const { world } = await linked(t, {
@@ -193,7 +193,7 @@ t.test('a member that has prepared other tokens is refused', async (t) => {
       memberOf(sealed, worker_id, { prepare: async () => ({ ...scriptedJob(), tokens_digest }) }),
   });
   await t.rejects(coming, {
-    code: 'tokens_differ',
+    code: 'tokens_mismatch',
     message:
       /worker member-1 has sha256:1+, worker leader, which leads the job, has sha256:0+; run the same version/,
   });

@@ -12,11 +12,15 @@ export class AgentMetrics {
   private readonly registry = new Registry();
   private readonly slots = this.gauge('slots', 'Maximum number of concurrent ranks of this agent.');
   private readonly unhealthyGpus = this.gauge(
-    'gpus_taken_out',
+    'unhealthy_gpus',
     'Unhealthy GPUs of this agent, which get no ranks.',
   );
-  private readonly ranks = this.gauge('ranks_running', 'Running ranks.');
-  private readonly stepSeconds = this.histogram('step_seconds', 'Duration of training steps.', STEP_BUCKETS);
+  private readonly ranks = this.gauge('running_ranks', 'Running ranks.');
+  private readonly stepSeconds = this.histogram(
+    'step_duration_seconds',
+    'Duration of training steps.',
+    STEP_BUCKETS,
+  );
   private readonly tokens = this.counter('tokens_total', 'Tokens trained on, by jobs that this agent leads.');
   private readonly stallSeconds = this.histogram(
     'checkpoint_stall_seconds',

@@ -30,9 +30,9 @@ t.test('events are counted', async (t) => {
   metrics.preempted('worker_draining');
   const now = await values(metrics);
   t.equal(now.get(name('slots')), 8);
-  t.equal(now.get(name('ranks_running')), 3);
-  t.equal(now.get(name('step_seconds_count')), 2);
-  t.equal(now.get(name('step_seconds_sum'))?.toFixed(6), '0.600000');
+  t.equal(now.get(name('running_ranks')), 3);
+  t.equal(now.get(name('step_duration_seconds_count')), 2);
+  t.equal(now.get(name('step_duration_seconds_sum'))?.toFixed(6), '0.600000');
   t.equal(now.get(name('tokens_total')), 200);
   t.equal(now.get(name('checkpoint_stall_seconds_sum')), 0.01);
   t.equal(now.get(name('checkpoint_bytes_total')), 1000);
@@ -41,7 +41,7 @@ t.test('events are counted', async (t) => {
   t.equal(now.get(name('errors_total', 'code="rank_lost",')), 2);
   t.equal(now.get(name('preemptions_total', 'reason="worker_draining",')), 1);
   for (const end of ended) end();
-  t.equal((await values(metrics)).get(name('ranks_running')), 0);
+  t.equal((await values(metrics)).get(name('running_ranks')), 0);
 });
 
 t.test('an agent counts the work of its jobs', async (t) => {
@@ -54,9 +54,9 @@ t.test('an agent counts the work of its jobs', async (t) => {
   const value = (name: string) => Number(new RegExp(`^zerofleet_worker_${name} (.*)$`, 'm').exec(text)?.[1]);
   const all = 'pool="default"';
   t.equal(value(`slots\\{${all}\\}`), 4);
-  t.equal(value(`ranks_running\\{${all}\\}`), 0, 'all of them ended');
+  t.equal(value(`running_ranks\\{${all}\\}`), 0, 'all of them ended');
   t.equal(value(`errors_total\\{code="rank_lost",${all}\\}`), 1);
-  const steps = value(`step_seconds_count\\{${all}\\}`);
+  const steps = value(`step_duration_seconds_count\\{${all}\\}`);
   t.ok(steps >= 10 && steps <= 16, `${steps} steps, including repeated ones`);
   t.equal(value(`tokens_total\\{${all}\\}`), steps * 16 * 16);
   t.ok(value(`checkpoint_bytes_total\\{${all}\\}`) > 0);

@@ -57,7 +57,7 @@ t.test('without time to save, a job is returned at once', async (t) => {
   t.equal(queued.latest_checkpoint?.step, 10, 'only the due checkpoint was saved');
   t.ok(queued.lost_work_seconds > 0);
   const skipped = (await f.events(id)).find(({ type }) => type === 'checkpoint.skipped');
-  t.ok(Number(skipped?.data?.needed_ms) > Number(skipped?.data?.left_ms));
+  t.ok(Number(skipped?.data?.needed_ms) > Number(skipped?.data?.remaining_ms));
   await f.speedUp();
   await f.agent();
   const job = await f.untilState(id, 'succeeded');

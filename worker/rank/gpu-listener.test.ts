@@ -9,7 +9,7 @@ t.test("the driver's XIDs determine the cause of an error", async (t) => {
   t.equal(code('gpu_fault', 31, 43), 'gpu_fault', 'caused by a program');
   t.equal(code('gpu_fault', 31, 48), 'gpu_memory_fault', 'caused by memory, whatever the program reported');
   t.equal(code('device_failed', 79), 'gpu_lost');
-  t.equal(code('comm_timeout', 45, 119), 'gpu_lost', 'otherwise other ranks would be blamed');
+  t.equal(code('comm_timeout', 45, 119), 'gpu_lost', 'otherwise other ranks would be reported as the cause');
   t.equal(code('device_failed', 4711), 'device_failed', 'an unknown XID changes nothing');
   t.equal(code('shard_corrupt', 63), 'shard_corrupt', 'not an error of a GPU');
   for (const xid of [48, 63, 64, 94, 95]) t.equal(code('device_failed', xid), 'gpu_memory_fault', `${xid}`);

@@ -15,7 +15,7 @@ function reporter(t: Test, appendLogs: Append, interval_ms = 60_000) {
     save_request: 0,
     requested_ranks: 1,
     overrides: '',
-    ask: null,
+    preemption_request: null,
     held_ranks: 0,
     moves: false,
   };

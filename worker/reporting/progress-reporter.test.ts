@@ -14,7 +14,7 @@ function reporter(t: Test, report: Report) {
     save_request: 0,
     requested_ranks: 1,
     overrides: '',
-    ask: null,
+    preemption_request: null,
     held_ranks: 0,
     moves: false,
   };
@@ -97,7 +97,7 @@ t.test('the loss of an evaluation is part of its step', async (t) => {
 t.test('optional metrics appear only where they exist', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
-  const trust_ratios = [{ least: 0.1, median: 1, largest: 10 }];
+  const trust_ratios = [{ min: 0.1, median: 1, max: 10 }];
   progress.stepped(stepped(1), 1);
   progress.stepped(stepped(2, { aux_loss: 0.25, trust_ratios }), 1);
   progress.stepped(stepped(3, { aux_loss: Number.NaN }), 1);

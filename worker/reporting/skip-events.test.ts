@@ -27,7 +27,7 @@ t.test('a run of skipped steps is reported at its begin and after the scale was 
     [{ type: 'step.skipped', data: { step: 1, loss: 2, loss_scale: 64, skipped_steps: 1 } }],
     [],
     [],
-    [{ type: 'scale.lowered', data: { step: 4, from: 64, to: 16, skipped: 3, skipped_steps: 3 } }],
+    [{ type: 'loss_scale.lowered', data: { step: 4, from: 64, to: 16, skipped: 3, skipped_steps: 3 } }],
     [],
   ]);
 });

@@ -1,7 +1,7 @@
 import type { SteppedMessage } from '../../contracts/rank-protocol.js';
 
 export interface SkipEvent {
-  type: 'step.skipped' | 'scale.lowered';
+  type: 'step.skipped' | 'loss_scale.lowered';
   data: Record<string, unknown>;
 }
 
@@ -27,7 +27,7 @@ export class SkipEvents {
     this.run = null;
     if (!run || loss_scale >= run.scale) return [];
     const data = { step, from: run.scale, to: loss_scale, skipped: step - run.first_step, skipped_steps };
-    return this.limit([{ type: 'scale.lowered', data }]);
+    return this.limit([{ type: 'loss_scale.lowered', data }]);
   }
 
   private limit(events: SkipEvent[]): SkipEvent[] {

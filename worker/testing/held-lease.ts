@@ -21,7 +21,7 @@ export const control: Control = {
   save_request: 0,
   requested_ranks: 1,
   overrides: '',
-  ask: null,
+  preemption_request: null,
   held_ranks: 0,
   moves: false,
 };

@@ -4,7 +4,7 @@ import type { Test } from 'tap';
 import { createLogger } from '../../platform/logging/logging.js';
 import type { SealedWorld, WorldPlan } from '../../state/index.js';
 import type { ChildProcessesOptions } from '../common/child-processes.js';
-import { type Assembly, assemble, type RankPlace } from '../link/assemble.js';
+import { type Assembly, assemble, type RankPlacement } from '../link/assemble.js';
 import { LinkServer } from '../link/link-server.js';
 import { type MemberJob, MemberWorld } from '../link/member-world.js';
 import { LocalRankHost } from '../supervisor/local-rank-host.js';
@@ -66,7 +66,7 @@ export interface LinkedOptions {
   /** Script of each rank; see scripted-rank.ts. */
   scripts: string[];
   /** The first one is the leader's. */
-  places?: RankPlace[];
+  placements?: RankPlacement[];
   join_ms?: number;
   silence_ms?: number;
   /** Joins a member to the sealed world; by default each is an agent in this process. */
@@ -99,7 +99,12 @@ export const memberOf = (
 
 /** Joins a leader and its members. Rejects as `assemble` does. */
 export async function linked(t: Test, options: LinkedOptions): Promise<Linked> {
-  const { scripts, places = defaultPlaces(scripts.length), join_ms = 5_000, silence_ms = 5_000 } = options;
+  const {
+    scripts,
+    placements = defaultPlacements(scripts.length),
+    join_ms = 5_000,
+    silence_ms = 5_000,
+  } = options;
   const server = await LinkServer.listen('127.0.0.1', silentLog);
   t.teardown(() => server.close());
   const members: MemberWorld[] = [];
@@ -114,7 +119,7 @@ export async function linked(t: Test, options: LinkedOptions): Promise<Linked> {
     for (const { worker_id } of plan.members) enter(world, worker_id);
   };
   const assembly = await assemble({
-    places,
+    placements,
     local: scriptedHost(),
     tokens_digest: TOKENS_DIGEST,
     server,
@@ -140,7 +145,7 @@ export async function linked(t: Test, options: LinkedOptions): Promise<Linked> {
 }
 
 /** Gives the leader the first rank and each member one of the others. */
-function defaultPlaces(ranks: number): RankPlace[] {
+function defaultPlacements(ranks: number): RankPlacement[] {
   return Array.from({ length: ranks }, (_, rank) => ({
     worker_id: rank === 0 ? 'leader' : `member-${rank}`,
     slots: 1,

@@ -85,7 +85,7 @@ t.test('API keys', async (t) => {
     t.match(reply.json<Problem>(), {
       status: 422,
       errors: [
-        { pointer: '/project', code: 'project_differs', suggestion: 'team-b' },
+        { pointer: '/project', code: 'project_mismatch', suggestion: 'team-b' },
         { pointer: '/scopes/1', code: 'scope_not_granted' },
         { pointer: '/expires_at', code: 'time_in_past' },
       ],

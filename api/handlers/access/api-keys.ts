@@ -88,7 +88,7 @@ function errorsOf({ scopes, project, expires_at }: ApiKeyRequest, by: ApiKey | n
   const isForeign = project !== undefined && project !== by?.project;
   if (isForeign && !isOperator(by)) {
     const message = 'only a key with the scope operator may create keys of other projects';
-    errors.push({ pointer: '/project', code: 'project_differs', message, suggestion: by?.project ?? '' });
+    errors.push({ pointer: '/project', code: 'project_mismatch', message, suggestion: by?.project ?? '' });
   }
   const operator = scopes.indexOf('operator');
   if (operator >= 0 && !isOperator(by)) {

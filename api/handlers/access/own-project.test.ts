@@ -15,7 +15,7 @@ t.test('a key can read its own properties and scopes', async (t) => {
   const reply = await stack.request({ url: '/v1/me', headers: { authorization: `Bearer ${made.secret}` } });
   t.match(reply.json<Me>(), {
     api_key: { id: made.id, name: 'ci', scopes: ['datasets'], requests_per_minute: 500 },
-    project: { name: 'default', quota: { max_jobs: 7 }, use: { jobs: 1 } },
+    project: { name: 'default', quota: { max_jobs: 7 }, used: { jobs: 1 } },
   });
   t.notMatch(reply.body, made.secret);
   const unknown = await stack.request({ url: '/v1/me', headers: { authorization: `Bearer zf_${ulid()}` } });

@@ -25,7 +25,7 @@ t.test('quotas', async (t) => {
     t.match(reply.json<Project>(), {
       name: 'default',
       quota: { max_jobs: 1, max_ranks: 3, max_storage_bytes: null },
-      use: { jobs: 0, ranks: 0, storage_bytes: 0 },
+      used: { jobs: 0, ranks: 0, storage_bytes: 0 },
     });
     t.equal((await put({}, await stack.headersIn('team-b'))).json<Problem>().code, 'insufficient_scope');
     t.equal((await put({ max_jobs: -1 })).statusCode, 422);

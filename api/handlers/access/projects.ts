@@ -30,5 +30,5 @@ export const getMe: OperationHandler<'getMe'> = async ({ server, apiKey, records
 async function describe(store: Pick<Projects, 'getQuota' | 'getUse'>, name: string): Promise<Project> {
   const [quota, use] = await Promise.all([store.getQuota(name), store.getUse(name)]);
   const jobs = JOB_STATES.filter((state) => !isFinal(state)).reduce((sum, state) => sum + use.jobs[state], 0);
-  return { name, quota, use: { jobs, ranks: use.ranks, storage_bytes: storedBytes(use) } };
+  return { name, quota, used: { jobs, ranks: use.ranks, storage_bytes: storedBytes(use) } };
 }

@@ -105,7 +105,7 @@ function refuseOther({ id, state_version }: Job, { if_versions }: Condition): vo
   throw new ZerofleetError('version_mismatch', `${id} is at state_version ${state_version}`);
 }
 
-/** @throws ZerofleetError `validation_failed`, `does_not_fit` */
+/** @throws ZerofleetError `validation_failed`, `insufficient_memory` */
 async function requireRanks(
   request: Pick<FastifyRequest, 'server'>,
   { spec }: Job,

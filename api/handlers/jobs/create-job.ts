@@ -24,7 +24,7 @@ export async function createdBefore(
   return job && { job, replayed: true };
 }
 
-/** @throws errors of `recordJob`; `does_not_fit` */
+/** @throws errors of `recordJob`; `insufficient_memory` */
 export async function record(
   request: Pick<FastifyRequest, 'records' | 'server' | 'trace'>,
   spec: ResolvedJobSpec,

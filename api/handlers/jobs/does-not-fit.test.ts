@@ -32,7 +32,7 @@ t.test('a job that does not fit on the GPUs of its pool is refused with the numb
     const refused = await send(url, 'k2');
     t.equal(refused.statusCode, 422, url);
     const { code, detail } = refused.json<Problem>();
-    t.equal(code, 'does_not_fit');
+    t.equal(code, 'insufficient_memory');
     t.match(
       detail,
       /^each of 2 ranks needs 1\.\d\d GiB of GPU memory .* would help: resources\.ranks\.max: 3 or more/,
@@ -50,11 +50,11 @@ t.test('a job that does not fit on the GPUs of its pool is refused with the numb
   const job = (await send('/v1/jobs')).json<Job>();
   const act = async (action: string, body?: object) =>
     (await send(`/v1/jobs/${job.id}/${action}`, undefined, body ?? {})).json<Problem>().code;
-  t.equal(await act('resize', { ranks: 1 }), 'does_not_fit');
+  t.equal(await act('resize', { ranks: 1 }), 'insufficient_memory');
   t.equal(await act('resize', { ranks: 2 }), undefined);
   const patch = (ranks: object) =>
     stack.request({ method: 'PATCH', url: `/v1/jobs/${job.id}`, payload: { resources: { ranks } } });
-  t.match((await patch({ min: 1, max: 1, preferred: 1 })).json(), { code: 'does_not_fit' });
+  t.match((await patch({ min: 1, max: 1, preferred: 1 })).json(), { code: 'insufficient_memory' });
   t.equal((await patch({ min: 2 })).statusCode, 200);
   await act('pause');
   const back = (await stack.request({ method: 'GET', url: `/v1/jobs/${job.id}` })).json<Job>();
@@ -63,10 +63,10 @@ t.test('a job that does not fit on the GPUs of its pool is refused with the numb
   const failing = (await send('/v1/jobs')).json<Job>();
   const claim = await stack.store.claimAttempt(failing.id, 1, 'gpu', 60_000);
   if (!claim.granted) throw new Error(claim.code);
-  await stack.store.finishJob(failing.id, claim.execution, 'failed', { reason: 'does_not_fit' });
+  await stack.store.finishJob(failing.id, claim.execution, 'failed', { reason: 'insufficient_memory' });
   await announce(stack, 2, two - 1);
   const retry = () => stack.request({ method: 'POST', url: `/v1/jobs/${failing.id}/retry` });
-  t.match((await retry()).json(), { code: 'does_not_fit' });
+  t.match((await retry()).json(), { code: 'insufficient_memory' });
   await stack.store.announceWorker(testWorker('cpu', 1), 60_000);
   t.equal((await retry()).statusCode, 202, 'a CPU job may use all memory of the machine');
 });

@@ -56,11 +56,11 @@ t.test('a job that starts from a checkpoint', async (t) => {
     };
     t.equal(
       await errors({}, { model: { ...model, init_from } as JobSpec['model'] }),
-      '/model/init_from/checkpoint checkpoint_model_differs',
+      '/model/init_from/checkpoint checkpoint_model_mismatch',
     );
     t.match(
       await errors({ ...init_from, restore: 'full' }, { train: { steps: 1, optimizer: { type: 'sgd' } } }),
-      '/model/init_from/restore checkpoint_optimizer_differs',
+      '/model/init_from/restore checkpoint_optimizer_mismatch',
     );
   });
 
@@ -103,7 +103,7 @@ t.test('a job that starts from a checkpoint', async (t) => {
   t.test('refused: a removed checkpoint', async (t) => {
     const init_from = { checkpoint: checkpoint.id };
     await objects.delete([manifest]);
-    t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_gone');
+    t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_removed');
     await objects.put(manifest, Buffer.from('{}'));
     const made = await create(init_from);
     t.equal(made.statusCode, 201);
@@ -111,7 +111,7 @@ t.test('a job that starts from a checkpoint', async (t) => {
     // The jobs that start from it, here and in the tests before, need it no longer.
     for (const { id } of (await store.listJobs({ state: ['queued'] })).data) await store.requestCancel(id);
     await store.removeCheckpoint(first.id, execution, checkpoint.id);
-    t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_gone');
+    t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_removed');
   });
 });
 

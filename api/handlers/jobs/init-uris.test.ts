@@ -172,7 +172,7 @@ t.test('errors are reported at the field, together with all other errors', async
   t.equal(weightReads(asked), 0, 'no weights are read for an invalid document');
 
   const differs = await post({ uri: URI }, { model: { preset: 'llama-tiny' } });
-  t.strictSame(wrong(differs), [`${AT} init_model_differs`]);
+  t.strictSame(wrong(differs), [`${AT} init_model_mismatch`]);
   const missing = await post('s3://zoo/open/nowhere');
   t.strictSame(wrong(missing), ['/model/init_from model_file_missing'], 'a string has no fields');
   for (const restore of ['full', 'continue'] as const)

@@ -84,7 +84,7 @@ t.test('overrides may change from a future step on', async (t) => {
       errors: [
         {
           pointer: '/train/overrides',
-          code: 'override_step_done',
+          code: 'override_step_completed',
           message: /below step 10.*"step":3,"lr":0.5/,
         },
       ],
@@ -215,7 +215,9 @@ t.test('retry queues a failed job with a fresh error budget', async (t) => {
   t.match(data, [{ epoch: 2, attempt: 2, workers: ['worker-b'], outcome: 'running', ended_at: null }]);
   const rest = await stack.request({ url: `${at(job)}/attempts?limit=1&after=2` });
   t.match(rest.json<Page<Attempt>>(), {
-    data: [{ epoch: 1, attempt: 1, workers: ['worker-a'], world_size: 2, outcome: 'failed', blame: failure }],
+    data: [
+      { epoch: 1, attempt: 1, workers: ['worker-a'], world_size: 2, outcome: 'failed', root_cause: failure },
+    ],
     next_cursor: null,
   });
 });

@@ -95,7 +95,7 @@ t.test('an unchanged object is copied once, to a dataset that the jobs refer to'
   const other = (await post({ uri: URI, format: 'jsonl' })).json<Problem>();
   t.match(
     other.errors,
-    [{ pointer: '/data/uri', code: 'dataset_bad_line' }],
+    [{ pointer: '/data/uri', code: 'dataset_line_invalid' }],
     'another format is another dataset',
   );
 

@@ -99,7 +99,7 @@ t.test(
         t.match((await ask(list, `?after=${after}${query}`)).json<Problem>(), {
           code: 'position_lost',
           status: 410,
-          detail: /begin anew, without `after`/,
+          detail: /start again without `after`/,
           retryable: false,
         });
       const { data } = await page(list);

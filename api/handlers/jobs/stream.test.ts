@@ -269,5 +269,5 @@ function countReads(store: JobStorePort, count: () => void): JobStorePort {
 
 async function openStreams({ services }: FastifyInstance): Promise<number> {
   const { text } = await services.metrics.scrape([]);
-  return Number(/zerofleet_api_streams_open (\d+)/.exec(text)?.[1]);
+  return Number(/zerofleet_api_open_streams (\d+)/.exec(text)?.[1]);
 }

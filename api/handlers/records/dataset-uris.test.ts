@@ -67,7 +67,7 @@ t.test('the content is checked like an upload', async (t) => {
   bucket.objects.set('open/empty', Buffer.alloc(0));
   bucket.objects.set('open/large', Buffer.alloc(100_001, 'a'));
   const REFUSED: [string, string, number, string][] = [
-    ['lines', '&format=jsonl', 422, 'dataset_bad_line'],
+    ['lines', '&format=jsonl', 422, 'dataset_line_invalid'],
     ['latin', '', 422, 'dataset_not_utf8'],
     ['empty', '', 422, 'dataset_empty'],
     ['large', '', 413, 'dataset_too_large'],

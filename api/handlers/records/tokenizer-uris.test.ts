@@ -115,7 +115,7 @@ t.test('a dry run reads and checks it without a copy; an estimate reads nothing'
   bucket.objects.set('open/large.json', LARGE);
   const large = await ask({ tokenizer: 's3://zoo/open/large.json' }, { url });
   t.strictSame(wrong(large), [`${AT} vocab_too_small`]);
-  t.match(large.json<Problem>().errors, [{ message: /^the tokenizer s3:.*large.json makes 257 tokens/ }]);
+  t.match(large.json<Problem>().errors, [{ message: /^the tokenizer s3:.*large.json has 257 tokens/ }]);
   t.same(await models(), []);
   t.same(await storedKeys(stack, 'models/'), []);
 

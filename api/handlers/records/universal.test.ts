@@ -118,7 +118,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
       t.match(model, { optimizer_steps: 12, optimizer_states: states, frozen_parameters: [] });
       t.strictSame(await ask(id, optimizer), []);
       t.match(await ask(id, { type: 'adamw' }), [
-        /checkpoint_optimizer_differs: .* adamw keeps exp_avg and exp_avg_sq/,
+        /checkpoint_optimizer_mismatch: .* adamw needs exp_avg and exp_avg_sq/,
       ]);
     }
     const { id, ...model } = await upload_of((files) => {
@@ -128,7 +128,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     t.match(model, { optimizer_steps: 12, frozen_parameters: ['model.norm.weight'] });
     t.strictSame(await ask(id, { param_groups: [{ match: 'model.norm.*', frozen: true }] }), []);
     t.match(await ask(id, {}), [
-      /checkpoint_frozen_differs: model.norm.weight was frozen in model .*, and the job trains it/,
+      /checkpoint_frozen_mismatch: model.norm.weight was frozen in model .*, and the job trains it/,
     ]);
   });
 
@@ -261,7 +261,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     for (const restore of ['weights_16bit', 'continue'])
       t.strictSame(await ask(restore), ['/model/init_from/restore field_without_effect']);
     t.strictSame(await ask('full', { type: 'lion' }), [
-      '/model/init_from/restore checkpoint_optimizer_differs',
+      '/model/init_from/restore checkpoint_optimizer_mismatch',
     ]);
   });
 });

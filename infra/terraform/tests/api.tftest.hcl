@@ -55,7 +55,7 @@ run "clients_speak_tls" {
   }
 }
 
-run "tasks_are_private_and_read_only_and_nobody_in_particular" {
+run "tasks_are_private_read_only_and_unprivileged" {
   command = plan
 
   module {

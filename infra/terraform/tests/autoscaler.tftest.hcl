@@ -78,12 +78,12 @@ run "it_knows_its_pools_and_groups" {
 
   assert {
     condition     = [for pool in jsondecode(output.environment.ZEROFLEET_AUTOSCALE_POOLS) : [pool.pool, pool.budget_per_day, pool.max_ranks, pool.idle_seconds]] == [["gpu", 100, 12, 120]]
-    error_message = "A pool's limits are not told."
+    error_message = "A pool's limits are not configured."
   }
 
   assert {
     condition     = { for type in jsondecode(output.environment.ZEROFLEET_AUTOSCALE_POOLS)[0].types : type.group => [type.slots, type.max, type.price_per_hour] } == { "zf-test-gpu-l4-spot" = [1, 16, 0.5], "zf-test-gpu-l4-on-demand" = [1, 4, 1.25] }
-    error_message = "A group is not told."
+    error_message = "A group is not configured."
   }
 }
 

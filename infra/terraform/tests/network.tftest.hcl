@@ -3,7 +3,7 @@ mock_provider "aws" {
   override_during = plan
 }
 
-# Told apart by their ids below.
+# Distinguished by their ids below.
 override_resource {
   target          = aws_security_group.load_balancer
   override_during = plan
@@ -79,7 +79,7 @@ run "machines_get_no_public_addresses" {
   }
 }
 
-run "nobody_connects_to_a_worker_but_workers_of_its_pool" {
+run "only_workers_of_its_pool_connect_to_a_worker" {
   command = plan
 
   module {
@@ -114,7 +114,7 @@ run "nobody_connects_to_a_worker_but_workers_of_its_pool" {
       for rules in [aws_vpc_security_group_ingress_rule.pulse, aws_vpc_security_group_egress_rule.pulse] :
       alltrue([for pool in ["gpu", "cpu"] : rules[pool].ip_protocol == "udp" && rules[pool].security_group_id == "sg-pool-${pool}"])
     ])
-    error_message = "Ranks don't hear each other's signs of life."
+    error_message = "Ranks cannot exchange heartbeats."
   }
 
   assert {

@@ -15,7 +15,7 @@ variables {
   redis            = { namespace = "AWS/MemoryDB", dimensions = { ClusterName = "zf-test" }, memory = "DatabaseMemoryUsagePercentage" }
 }
 
-run "stuck_queues_dead_pools_failing_saves_and_budgets_are_told_of" {
+run "stuck_queues_dead_pools_failing_saves_and_budgets_have_alarms" {
   command = plan
 
   module {
@@ -23,33 +23,33 @@ run "stuck_queues_dead_pools_failing_saves_and_budgets_are_told_of" {
   }
 
   assert {
-    condition     = keys(aws_cloudwatch_metric_alarm.stuck_queue) == ["cpu", "gpu"] && [for query in aws_cloudwatch_metric_alarm.stuck_queue["gpu"].metric_query : query.expression if query.id == "short"] == ["wanted - running"] && aws_cloudwatch_metric_alarm.stuck_queue["gpu"].evaluation_periods == 4
-    error_message = "Nobody hears of a stuck queue."
+    condition     = keys(aws_cloudwatch_metric_alarm.stuck_queue) == ["cpu", "gpu"] && [for query in aws_cloudwatch_metric_alarm.stuck_queue["gpu"].metric_query : query.expression if query.id == "short"] == ["desired - running"] && aws_cloudwatch_metric_alarm.stuck_queue["gpu"].evaluation_periods == 4
+    error_message = "A stuck queue raises no alarm."
   }
 
   assert {
     condition     = [for query in aws_cloudwatch_metric_alarm.dead_pool["gpu"].metric_query : query.metric[0].dimensions.Pool if length(query.metric) > 0] == ["gpu", "gpu"]
-    error_message = "Nobody hears of a dead pool."
+    error_message = "A dead pool raises no alarm."
   }
 
   assert {
     condition     = aws_cloudwatch_metric_alarm.silent_autoscaler["gpu"].treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.no_api.treat_missing_data == "breaching"
-    error_message = "Silence counts as good news."
+    error_message = "Missing metrics raise no alarm."
   }
 
   assert {
     condition     = aws_cloudwatch_metric_alarm.failed_saves.metric_name == aws_cloudwatch_log_metric_filter.failed_saves.metric_transformation[0].name && aws_cloudwatch_metric_alarm.failed_saves.namespace == aws_cloudwatch_log_metric_filter.failed_saves.metric_transformation[0].namespace
-    error_message = "Nobody hears of failing saves."
+    error_message = "Failing saves raise no alarm."
   }
 
   assert {
     condition     = aws_cloudwatch_metric_alarm.failed_credentials.metric_name == aws_cloudwatch_log_metric_filter.failed_credentials.metric_transformation[0].name && aws_cloudwatch_metric_alarm.failed_credentials.namespace == aws_cloudwatch_log_metric_filter.failed_credentials.metric_transformation[0].namespace
-    error_message = "Nobody hears of workers that get no credentials."
+    error_message = "Missing credentials raise no alarm."
   }
 
   assert {
     condition     = aws_budgets_budget.this[0].limit_amount == "1000" && one(aws_budgets_budget.this[0].cost_filter).values == tolist(["user:zerofleet:installation$zf-test"]) && length(aws_budgets_budget.this[0].notification) == 3
-    error_message = "Nobody hears of the budget."
+    error_message = "The budget notifies no address."
   }
 
   assert {
@@ -60,7 +60,7 @@ run "stuck_queues_dead_pools_failing_saves_and_budgets_are_told_of" {
         [aws_cloudwatch_metric_alarm.failed_saves, aws_cloudwatch_metric_alarm.failed_credentials, aws_cloudwatch_metric_alarm.api_errors, aws_cloudwatch_metric_alarm.no_api, aws_cloudwatch_metric_alarm.redis_memory],
       ) : alarm.alarm_actions == toset([aws_sns_topic.alarms.arn])
     ]) && aws_sns_topic_subscription.email["oncall@example.com"].protocol == "email"
-    error_message = "An alarm rings nowhere."
+    error_message = "An alarm has no recipient."
   }
 }
 
@@ -73,7 +73,7 @@ run "only_this_accounts_services_may_use_the_topic" {
 
   assert {
     condition     = alltrue([for statement in jsondecode(aws_sns_topic_policy.alarms.policy).Statement : statement.Action == ["sns:Publish"] && statement.Condition.StringEquals["aws:SourceAccount"] == "123456789012"])
-    error_message = "Others may send alarms."
+    error_message = "Other accounts may send alarms."
   }
 }
 

@@ -31,7 +31,7 @@ run "memorydb_is_the_default_with_tls_and_acl" {
 
   assert {
     condition     = aws_memorydb_acl.this[0].user_names == toset(["zf-test-app"]) && aws_memorydb_user.this[0].authentication_mode[0].type == "password"
-    error_message = "Somebody gets in without a password."
+    error_message = "Access without a password is possible."
   }
 
   # All keys have the same hash tag, so there is nothing to share between shards, and no client that would look for a second one.
@@ -102,11 +102,11 @@ run "elasticache_has_tls_acl_and_a_replica_in_another_zone" {
 
   assert {
     condition     = aws_elasticache_replication_group.this[0].num_cache_clusters == 2 && aws_elasticache_replication_group.this[0].automatic_failover_enabled && aws_elasticache_replication_group.this[0].multi_az_enabled
-    error_message = "Nobody takes over."
+    error_message = "No replica takes over."
   }
 
   assert {
-    condition     = aws_elasticache_user.nobody[0].user_name == "default" && startswith(aws_elasticache_user.nobody[0].access_string, "off ") && strcontains(aws_elasticache_user.nobody[0].access_string, "-@all")
+    condition     = aws_elasticache_user.disabled_default[0].user_name == "default" && startswith(aws_elasticache_user.disabled_default[0].access_string, "off ") && strcontains(aws_elasticache_user.disabled_default[0].access_string, "-@all")
     error_message = "Who connects without a name may do something."
   }
 

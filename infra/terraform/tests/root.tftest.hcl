@@ -53,7 +53,7 @@ run "all_programs_use_the_same_object_store_and_the_autoscaler_the_groups_of_the
 
   assert {
     condition     = jsondecode(output.environment.autoscaler.ZEROFLEET_AUTOSCALE_POOLS)[0].budget_per_day == 50
-    error_message = "The budget of a pool is not told."
+    error_message = "The budget of a pool is not configured."
   }
 }
 

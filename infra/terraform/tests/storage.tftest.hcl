@@ -89,7 +89,7 @@ run "nothing_is_public" {
 
   assert {
     condition     = alltrue([for statement in jsondecode(aws_s3_bucket_policy.this.policy).Statement : statement.Effect == "Deny"])
-    error_message = "The bucket's policy allows something to somebody."
+    error_message = "The bucket's policy grants access."
   }
 }
 

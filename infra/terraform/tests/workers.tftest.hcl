@@ -91,7 +91,7 @@ run "pools_start_and_end_at_zero_machines" {
 
   assert {
     condition     = alltrue([for group in values(aws_autoscaling_group.this) : group.min_size == 0 && group.desired_capacity == 0])
-    error_message = "A pool keeps machines that nobody asked for."
+    error_message = "A pool keeps machines that no configuration requests."
   }
 
   assert {
@@ -200,7 +200,7 @@ run "policies_have_no_wildcard_actions_and_reach_their_own_things" {
 
   assert {
     condition     = length(aws_iam_role_policy_attachment.shell) == 0
-    error_message = "Shells on the machines, though nobody asked for them."
+    error_message = "Shells on the machines are enabled without a configuration."
   }
 }
 
@@ -237,7 +237,7 @@ run "an_attempt_reaches_its_own_job_only" {
 
   assert {
     condition     = jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Condition.StringLike["aws:RequestTag/zerofleet:job"] == "job_*" && jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Principal.AWS == aws_iam_role.worker.arn
-    error_message = "A session without a job, or of somebody else."
+    error_message = "A session without a job, or of another account."
   }
 
   assert {
@@ -255,7 +255,7 @@ run "workers_give_their_ranks_sessions_of_the_attempt_role" {
 
   assert {
     condition     = alltrue([for environment in values(output.environment) : environment.ZEROFLEET_ATTEMPT_ROLE == "arn:aws:iam::123456789012:role/zf-test-attempt"])
-    error_message = "Workers are not told the role, so that their ranks have all that the machine may do."
+    error_message = "Workers do not know the role, so that their ranks have all permissions of the machine."
   }
 
   assert {

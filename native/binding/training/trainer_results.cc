@@ -14,9 +14,9 @@ Napi::Array trust_ratios_array(Napi::Env env, const std::vector<TrustRatios>& gr
   Napi::Array array = Napi::Array::New(env, groups.size());
   for (std::uint32_t i = 0; i < groups.size(); ++i) {
     Napi::Object group = Napi::Object::New(env);
-    group.Set("least", groups[i].least);
+    group.Set("min", groups[i].least);
     group.Set("median", groups[i].median);
-    group.Set("largest", groups[i].largest);
+    group.Set("max", groups[i].largest);
     array.Set(i, group);
   }
   return array;

@@ -9,7 +9,7 @@ const tasks = {
   thread: () => threadId,
   reverse: ({ bytes }: { bytes: Uint8Array }) => ({ bytes: Uint8Array.from(bytes).reverse() }),
   refuse: ({ line }: { line: number }) => {
-    throw new ZerofleetError('dataset_bad_line', `line ${line}`, { details: { line } });
+    throw new ZerofleetError('dataset_line_invalid', `line ${line}`, { details: { line } });
   },
   /** Computes until the thread is ended. */
   spin: () => {

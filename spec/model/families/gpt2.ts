@@ -30,7 +30,7 @@ const UNUSED = [
 ];
 
 function refuseOtherAttention(reader: ConfigReader): void {
-  reader.only('scale_attn_weights', [true], 'scores are always divided by the root of the width of a head');
+  reader.only('scale_attn_weights', [true], 'scores are always divided by the square root of the head width');
   reader.only('scale_attn_by_inverse_layer_idx', [false], 'scores are not scaled by layer');
 }
 

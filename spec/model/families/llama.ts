@@ -5,7 +5,7 @@ import type { Family } from './family.js';
 
 /** Draft models for a Qwen have these fields; they are accepted only without a window. */
 function refuseWindows(reader: ConfigReader): void {
-  const why = 'every layer of this family sees all tokens before: remove it';
+  const why = 'every layer of this family attends to all previous tokens: remove it';
   reader.only('sliding_window', [], why);
   reader.only('use_sliding_window', [false], why);
   reader.ignore(['max_window_layers']);

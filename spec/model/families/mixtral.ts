@@ -11,7 +11,7 @@ export const MIXTRAL: Family<ResolvedMixtralConfig> = {
     experts_per_token: 'num_experts_per_tok',
   },
   read(reader) {
-    reader.only('router_jitter_noise', [0], 'what the router reads has no noise: set it to 0');
+    reader.only('router_jitter_noise', [0], 'router input noise is not supported: set it to 0');
     reader.only('moe_frequency', [1], 'every layer has experts: set it to 1');
     return {
       model_type: 'mixtral',

@@ -15,14 +15,14 @@ export function readLayerTypes(reader: ConfigReader, layers: number): LayerTypes
   const window = reader.integerOrNull('sliding_window', { ...LIMITS.window, fallback: 4096 });
   const sliding_window = use_sliding_window ? window : null;
   const max_window_layers = reader.integer('max_window_layers', { min: 0, max: 1024, fallback: 28 });
-  const given = reader.list('layer_types', TYPES, 'There is no other attention here.');
+  const given = reader.list('layer_types', TYPES, 'Other kinds of attention are not supported.');
   if (given !== undefined && given.length !== layers)
     reader.fail('layer_types', 'wrong_length', `has ${given.length} entries; num_hidden_layers is ${layers}`);
   if (sliding_window === null && given?.includes('sliding_attention'))
     reader.fail(
       'layer_types',
       'model_field_conflict',
-      'a layer is of type sliding_attention, and there is no window: set use_sliding_window and sliding_window',
+      'a layer has the type sliding_attention, but no window is set: set use_sliding_window and sliding_window',
     );
   const byDefault = Array.from({ length: layers }, (_, layer) =>
     sliding_window !== null && layer >= max_window_layers ? 'sliding_attention' : 'full_attention',

@@ -33,12 +33,12 @@ local function begin_attempt(id, entry, at)
   redis.call('LTRIM', attempts_key(id), -ATTEMPTS_KEPT, -1)
 end
 
--- Sets the workers of the job's places, the leader first.
-local function set_attempt_workers(id, leader, places)
+-- Sets the workers of the job's placements, the leader first.
+local function set_attempt_workers(id, leader, placements)
   local workers = { leader }
-  for _, place in ipairs(places) do
-    if place.worker_id ~= leader then
-      workers[#workers + 1] = place.worker_id
+  for _, placement in ipairs(placements) do
+    if placement.worker_id ~= leader then
+      workers[#workers + 1] = placement.worker_id
     end
   end
   change_attempt(id, { workers = workers })

@@ -2,7 +2,7 @@
 
 -- Position of a checkpoint in the job's index: by step, then by id. An id contains the time of the host that wrote it, and the clocks of
 -- hosts differ.
-local function checkpoint_place(step, checkpoint_id)
+local function checkpoint_order(step, checkpoint_id)
   return string.format('%012d:%s', step, checkpoint_id)
 end
 
@@ -12,7 +12,7 @@ local function add_checkpoint(job_id, checkpoint_id, text)
   local project = redis.call('HGET', key, 'project') or 'default'
   count_stored(project, 'checkpoint', checkpoint_id, cjson.decode(text).bytes)
   redis.call('HSET', key .. ':checkpoints', checkpoint_id, text)
-  redis.call('ZADD', key .. ':checkpoint-places', 0, checkpoint_place(cjson.decode(text).step, checkpoint_id))
+  redis.call('ZADD', key .. ':checkpoint-order', 0, checkpoint_order(cjson.decode(text).step, checkpoint_id))
   redis.call('HSET', prefix .. ':checkpoint-jobs', checkpoint_id, job_id)
   redis.call('ZADD', index_key(project, 'checkpoints'), 0, checkpoint_id)
 end
@@ -23,8 +23,8 @@ local function give_up_latest(job, checkpoint_id, at)
   local latest = job.latest_checkpoint
   if latest ~= '' and cjson.decode(latest).id == checkpoint_id then
     latest = ''
-    for _, place in ipairs(redis.call('ZREVRANGE', key .. ':checkpoint-places', 0, -1)) do
-      local id = string.match(place, ':(.*)$')
+    for _, entry in ipairs(redis.call('ZREVRANGE', key .. ':checkpoint-order', 0, -1)) do
+      local id = string.match(entry, ':(.*)$')
       local other = cjson.decode(redis.call('HGET', key .. ':checkpoints', id))
       if id ~= checkpoint_id and not other.damaged then
         latest = cjson.encode({ id = other.id, step = other.step, state_digest = other.state_digest })
@@ -56,7 +56,7 @@ local function forget_checkpoint(job, checkpoint_id, at)
   redis.call('ZADD', prefix .. ':removed-checkpoints', 0, checkpoint_id .. ' ' .. job.id)
   redis.call('ZREMRANGEBYRANK', prefix .. ':removed-checkpoints', 0, -REMOVED_KEPT - 1)
   give_up_latest(job, checkpoint_id, at)
-  redis.call('ZREM', key .. ':checkpoint-places', checkpoint_place(step, checkpoint_id))
+  redis.call('ZREM', key .. ':checkpoint-order', checkpoint_order(step, checkpoint_id))
   redis.call('HDEL', key .. ':checkpoints', checkpoint_id)
   redis.call('HDEL', prefix .. ':checkpoint-jobs', checkpoint_id)
   redis.call('ZREM', index_key(job.project, 'checkpoints'), checkpoint_id)
@@ -100,7 +100,7 @@ local function held_error(checkpoint_id, by_person)
   local now = string.format('(%d', now_ms())
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', holds_key(checkpoint_id), now, '+inf', 'LIMIT', 0, 2)) do
     if not (by_person and holder == DOWNLOAD) then
-      return failure('checkpoint_held', checkpoint_id .. ' is needed by ' .. holder .. ' until that has read it')
+      return failure('checkpoint_held', holder .. ' is reading ' .. checkpoint_id)
     end
   end
   return nil

@@ -8,7 +8,7 @@ local function finish(id, job, state, reason, failure, export, at)
     reason = 'budget_reached'
   end
   if failure ~= '' then
-    change_attempt(id, { blame = failure })
+    change_attempt(id, { root_cause = failure })
   end
   end_attempt(id, state, reason, at)
   redis.call('HSET', job_key(id), 'final', '1', 'failure', failure, 'export', export)

@@ -8,7 +8,7 @@
 --   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first; bounded
 --   <prefix>:job:<id>:events, :metrics, :logs  stream  entry id <seq>-<stamp>, one counter for all
 --   <prefix>:job:<id>:attempts         list    JSON of each epoch, oldest first (attempt.lua)
---   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-places  zset by step
+--   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-order  zset by step
 --   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id;  <index>:checkpoints  zset of checkpoint ids, by id
 --   <prefix>:removed-checkpoints       zset    checkpoint id and job id of removed checkpoints, by checkpoint id; bounded
 --   <prefix>:checkpoint:<id>:holds     zset    holder -> end of its hold (ms, server clock)
@@ -26,28 +26,28 @@
 --                                              rotation one per secret, the older one expires
 --   <prefix>:api-keys                  hash    key id -> hash of its newest secret
 --   <index>:api-key-ids, :api-key-ids:name:<name>  zset of key ids, by id
---   <index>:quota, :use, :stored, :usage:<day>     what the project may use, uses and has used (use.lua)
+--   <index>:quota, :used, :stored, :usage:<day>     what the project may use, uses and has used (use.lua)
 --   <index>:audit-log                  stream  entry (JSON); the oldest are dropped
 --   <prefix>:deleted-jobs              hash    deleted job id -> JSON {artifacts, project}, until its objects are removed
 --   <prefix>:deleted-checkpoints       hash    deleted checkpoint id -> JSON {job_id, prefix, project}, until its objects are removed
 --   <prefix>:leases                    zset    job id -> end of its lease (ms, server clock)
---   <prefix>:wait-limits               zset    waiting job id -> deadline of its wait (ms, server clock)
+--   <prefix>:wait-deadlines            zset    waiting job id -> deadline of its wait (ms, server clock)
 --   <prefix>:restore                   string  exists while lost records are restored; expires
---   <prefix>:sweep-turn                string  exists until the next server may sweep the object store; expires
+--   <prefix>:sweep-lock                string  exists until the next server may sweep the object store; expires
 --   <prefix>:worker:<id>               hash    record (JSON), pool, slots, draining, seen_at (ms),
 --                                              retiring ('1': its machine will be terminated)
 --   <prefix>:drained                   zset    machine id -> time at which it reported that it is drained (ms), for a day
---   <prefix>:office:<name>             hash    leader lock: holder, until (ms, server clock), memory: see lead.lua
+--   <prefix>:leader-lease:<name>       hash    leader lease: holder, lease_until (ms, server clock), state of the leader: see acquire_leader_lease.lua
 --   <prefix>:pools                     set     names of pools that have, or had until recently, a worker or a job
 --   <prefix>:pool:<pool>:workers       zset    worker id -> time until which it counts as alive (ms)
---   <prefix>:pool:<pool>:holders       set     jobs that hold slots (field `places`): by the lease of `worker`, or, until that worker has
---                                              claimed them, by the allocation to `granted_to`
+--   <prefix>:pool:<pool>:holders       set     jobs that hold slots (field `placements`): by the lease of `worker`, or, until that worker has
+--                                              claimed them, by the allocation to `allocated_to`
 --   <prefix>:pool:<pool>:waiting       zset    jobs that wait for slots, approximately in queue order (state.lua)
 --   <prefix>:pool:<pool>:delayed       zset    delayed jobs -> time at which they begin to wait for slots (ms, server clock)
 --   <prefix>:pool:<pool>:waiting-jobs  hash    id of each waiting or delayed job -> its data for the scheduler, JSON (state.lua)
 --   <prefix>:pool:<pool>:version       string  stamp of the newest change of workers, demands or allocations: a decision is for one version
---   <prefix>:pool:<pool>:served        zset    project and group -> time of the project's last allocation there (ms), for a day
---   <prefix>:gone-workers              set     workers whose queue must be removed
+--   <prefix>:pool:<pool>:last-allocations  zset  project and group -> time of the project's last allocation there (ms), for a day
+--   <prefix>:removed-workers           set     workers whose queue must be removed
 --   <prefix>:outbox                    stream  queue entries for the relay to deliver
 --   <prefix>:project:<project>:webhooks        zset of webhook ids, by id
 --   <prefix>:webhook:<id>              hash    document (JSON), project, secrets (JSON),

@@ -14,18 +14,18 @@ end
 
 local HOLDER_FIELDS = {
   'lease_until',
-  'granted_to',
-  'granted_until',
+  'allocated_to',
+  'allocated_until',
   'granted_priority',
   'placed_at',
-  'places',
+  'placements',
   'project',
   'priority',
-  'ask',
-  'ask_for',
+  'preemption_request',
+  'preemptor',
   'move',
   'ranks_min',
-  'ranks_most',
+  'ranks_max',
   'ranks_multiple',
   'requested_ranks',
   'gpu_bytes',
@@ -34,24 +34,24 @@ local HOLDER_FIELDS = {
 
 local WORKER_FIELDS = { 'slots', 'draining', 'retiring', 'numerics', 'gpu_bytes' }
 
-local function decode_places(text)
+local function decode_placements(text)
   return (text and text ~= '') and cjson.decode(text) or {}
 end
 
-local function count_places(places)
+local function count_slots(placements)
   local ranks = 0
-  for _, place in ipairs(places) do
-    ranks = ranks + place.slots
+  for _, placement in ipairs(placements) do
+    ranks = ranks + placement.slots
   end
   return ranks
 end
 
 -- Returns the slots by worker that a job holds or that are reserved for its move.
-local function taken_places(job)
+local function taken_placements(job)
   local taken = {}
-  for _, places in ipairs({ decode_places(job.places), decode_places(job.move) }) do
-    for _, place in ipairs(places) do
-      taken[place.worker_id] = math.max(taken[place.worker_id] or 0, place.slots)
+  for _, placements in ipairs({ decode_placements(job.placements), decode_placements(job.move) }) do
+    for _, place in ipairs(placements) do
+      taken[place.worker_id] = math.max(taken[place.worker_id] or 0, placement.slots)
     end
   end
   return taken
@@ -61,7 +61,7 @@ end
 local function forget_worker(pool, id)
   redis.call('ZREM', prefix .. ':pool:' .. pool .. ':workers', id)
   redis.call('DEL', prefix .. ':worker:' .. id)
-  redis.call('SADD', prefix .. ':gone-workers', id)
+  redis.call('SADD', prefix .. ':removed-workers', id)
   change_pool(pool)
 end
 
@@ -82,10 +82,10 @@ local function load_pool(name, now)
   end
   for _, id in ipairs(redis.call('SMEMBERS', key .. ':holders')) do
     local job = load_fields(id, HOLDER_FIELDS)
-    if math.max(tonumber(job.lease_until or 0), tonumber(job.granted_until or 0)) > now then
-      local places = decode_places(job.places)
-      pool.holders[#pool.holders + 1] = { id = id, job = job, places = places, ranks = count_places(places) }
-      for worker_id, slots in pairs(taken_places(job)) do
+    if math.max(tonumber(job.lease_until or 0), tonumber(job.allocated_until or 0)) > now then
+      local placements = decode_placements(job.placements)
+      pool.holders[#pool.holders + 1] = { id = id, job = job, placements = placements, ranks = count_slots(placements) }
+      for worker_id, slots in pairs(taken_placements(job)) do
         local worker = pool.by_id[worker_id]
         if worker then
           worker.used = worker.used + slots

@@ -34,7 +34,7 @@ end
 local function limit_wait(id, job, since)
   local max_wait_ms = tonumber(job.max_wait_ms)
   if max_wait_ms then
-    redis.call('ZADD', prefix .. ':wait-limits', string.format('%d', since + max_wait_ms), id)
+    redis.call('ZADD', prefix .. ':wait-deadlines', string.format('%d', since + max_wait_ms), id)
   end
 end
 
@@ -47,7 +47,7 @@ local DEMAND_FIELDS = {
   'project',
   'priority',
   'ranks_min',
-  'ranks_most',
+  'ranks_max',
   'ranks_multiple',
   'requested_ranks',
   'gpu_bytes',
@@ -94,7 +94,7 @@ local function wait_anew(id, job)
   local waits = redis.call('ZSCORE', waiting_key(job), id)
   if due or waits then
     local since = tonumber(due or job.queued_since)
-    redis.call('ZREM', prefix .. ':wait-limits', id)
+    redis.call('ZREM', prefix .. ':wait-deadlines', id)
     limit_wait(id, job, since)
     describe_waiting(id, job, since, not waits)
     if waits then
@@ -106,14 +106,14 @@ end
 
 -- Returns the ranks of the preemption request to a running job; nil without one. A request for a job that no longer waits is withdrawn.
 local function request_of(id, job)
-  if (job.ask or '') == '' then
+  if (job.preemption_request or '') == '' then
     return nil
   end
-  if redis.call('ZSCORE', waiting_key(job), job.ask_for) then
-    return tonumber(job.ask)
+  if redis.call('ZSCORE', waiting_key(job), job.preemptor) then
+    return tonumber(job.preemption_request)
   end
-  job.ask, job.ask_for = '', ''
-  redis.call('HSET', job_key(id), 'ask', '', 'ask_for', '')
+  job.preemption_request, job.preemptor = '', ''
+  redis.call('HSET', job_key(id), 'preemption_request', '', 'preemptor', '')
   redis.call('PUBLISH', job_key(id) .. ':control', 'request')
   return nil
 end
@@ -121,20 +121,20 @@ end
 -- Withdraws the preemption requests made for a job that no longer waits.
 local function withdraw_requests(id, job)
   for _, holder in ipairs(redis.call('SMEMBERS', prefix .. ':pool:' .. job.pool .. ':holders')) do
-    local fields = redis.call('HMGET', job_key(holder), 'ask', 'ask_for')
+    local fields = redis.call('HMGET', job_key(holder), 'preemption_request', 'preemptor')
     if fields[2] == id then
-      request_of(holder, { pool = job.pool, ask = fields[1], ask_for = fields[2] })
+      request_of(holder, { pool = job.pool, preemption_request = fields[1], preemptor = fields[2] })
     end
   end
 end
 
 -- Takes back an allocation that no worker has claimed. Does nothing without one.
 local function drop_allocation(id, job)
-  if (job.granted_to or '') == '' then
+  if (job.allocated_to or '') == '' then
     return
   end
-  job.granted_to, job.places = '', ''
-  redis.call('HSET', job_key(id), 'granted_to', '', 'granted_until', '0', 'places', '')
+  job.allocated_to, job.placements = '', ''
+  redis.call('HSET', job_key(id), 'allocated_to', '', 'allocated_until', '0', 'placements', '')
   redis.call('SREM', prefix .. ':pool:' .. job.pool .. ':holders', id)
   change_pool(job.pool)
 end
@@ -147,7 +147,7 @@ local function stop_waiting(id, job)
   redis.call('HDEL', waiting_key(job) .. '-jobs', id)
   drop_allocation(id, job)
   redis.call('ZREM', delayed_key(job), id)
-  redis.call('ZREM', prefix .. ':wait-limits', id)
+  redis.call('ZREM', prefix .. ':wait-deadlines', id)
 end
 
 -- Queues the attempt for the worker that leads its ranks.
@@ -163,23 +163,23 @@ end
 
 -- Allocates slots to the next attempt of a job that waits, or waited until now, and hands it to the leader of its ranks, `worker`, which
 -- has to claim it until `until_ms`. The caller has removed the job from the order of its pool, and changes the pool's version.
-local function allocate(id, job, places, worker, until_ms)
+local function allocate(id, job, placements, worker, until_ms)
   redis.call('HDEL', waiting_key(job) .. '-jobs', id)
-  redis.call('ZREM', prefix .. ':wait-limits', id)
+  redis.call('ZREM', prefix .. ':wait-deadlines', id)
   redis.call(
     'HSET',
     job_key(id),
-    'places',
-    places,
-    'granted_to',
+    'placements',
+    placements,
+    'allocated_to',
     worker,
-    'granted_until',
+    'allocated_until',
     string.format('%d', until_ms),
     'placed_at',
     string.format('%d', now_ms()),
-    'ask',
+    'preemption_request',
     '',
-    'ask_for',
+    'preemptor',
     ''
   )
   redis.call('SADD', prefix .. ':pool:' .. job.pool .. ':holders', id)
@@ -226,8 +226,8 @@ local function account(id, job)
   local up_to = math.min(now_ms(), tonumber(job.lease_until))
   local ms = math.max(0, up_to - since)
   local slots = 0
-  for _, place in ipairs(cjson.decode((job.places or '') ~= '' and job.places or '[]')) do
-    slots = slots + place.slots
+  for _, placement in ipairs(cjson.decode((job.placements or '') ~= '' and job.placements or '[]')) do
+    slots = slots + placement.slots
   end
   local price = tonumber(job.price_per_rank_hour) or 0
   job.run_ms = (tonumber(job.run_ms) or 0) + ms
@@ -259,10 +259,10 @@ local function is_over_budget(job)
   return (max_run_ms and run_ms >= max_run_ms) or (max_cost and cost >= max_cost) or false
 end
 
--- Ends the lease and releases the places. The execution stays in the record, but no worker holds it any more.
+-- Ends the lease and releases the placements. The execution stays in the record, but no worker holds it any more.
 local function drop_lease(id, job)
   account(id, job)
-  redis.call('HSET', job_key(id), 'worker', '', 'lease_until', '0', 'world_size', '', 'places', '', 'move', '')
+  redis.call('HSET', job_key(id), 'worker', '', 'lease_until', '0', 'world_size', '', 'placements', '', 'move', '')
   redis.call('ZREM', prefix .. ':leases', id)
   redis.call('SREM', prefix .. ':pool:' .. job.pool .. ':holders', id)
   wake_scheduler(job.pool)

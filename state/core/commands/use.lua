@@ -1,8 +1,8 @@
 -- Use and quota of a project. Needs job.lua.
 --
 --   <index>:quota         hash  max_jobs, max_ranks, max_storage_bytes; an absent field is unlimited
---   <index>:use           hash  ranks, dataset_bytes, model_bytes, checkpoint_bytes, upload_bytes: present use
---   <index>:stored        hash  id of a dataset, model, checkpoint or incomplete upload -> its bytes in `use`
+--   <index>:used          hash  ranks, dataset_bytes, model_bytes, checkpoint_bytes, upload_bytes: present use
+--   <index>:stored        hash  id of a dataset, model, checkpoint or incomplete upload -> its bytes in `used`
 --   <index>:usage:<day>   hash  jobs, run_ms, rank_ms, cost, tokens of one day (days since 1970, UTC); expires
 --
 -- `ranks` is the sum of the field `counted_ranks` of all jobs. Records from before quotas existed count in none of them.
@@ -22,7 +22,7 @@ local ASKING = {
 
 local function add_use(project, field, amount)
   if amount ~= 0 then
-    redis.call('HINCRBY', index_key(project, 'use'), field, string.format('%.0f', amount))
+    redis.call('HINCRBY', index_key(project, 'used'), field, string.format('%.0f', amount))
   end
 end
 
@@ -66,7 +66,7 @@ local function max_of(project, name)
   return tonumber(redis.call('HGET', index_key(project, 'quota'), name) or nil)
 end
 
-local ASK_FOR_MORE = ', or ask an operator for more'
+local ASK_FOR_MORE = ', or ask an operator for a larger quota'
 
 -- Returns an error when the project may not have another unfinished job, else nil.
 local function jobs_error(project)
@@ -81,19 +81,19 @@ local function jobs_error(project)
   if jobs < max then
     return nil
   end
-  local have = project .. ' has ' .. jobs .. ' jobs that have not ended, and may have ' .. max
-  return failure('jobs_quota_exceeded', have .. ': wait for one, cancel one' .. ASK_FOR_MORE)
+  local have = project .. ' has ' .. jobs .. ' unfinished jobs, and its quota is ' .. max
+  return failure('jobs_quota_exceeded', have .. ': wait until one has ended, cancel one' .. ASK_FOR_MORE)
 end
 
 -- Returns an error when jobs of the project may not request `more` ranks, else nil.
 local function ranks_error(project, more)
   local max = max_of(project, 'max_ranks')
-  local ranks = tonumber(redis.call('HGET', index_key(project, 'use'), 'ranks') or 0)
+  local ranks = tonumber(redis.call('HGET', index_key(project, 'used'), 'ranks') or 0)
   if not max or more <= 0 or ranks + more <= max then
     return nil
   end
-  local have = 'jobs of ' .. project .. ' ask for ' .. ranks .. ' ranks, and may ask for ' .. max .. ', so not for ' .. more
-  return failure('ranks_quota_exceeded', have .. ' more: ask for fewer, pause or resize a job' .. ASK_FOR_MORE)
+  local have = 'jobs of ' .. project .. ' request ' .. ranks .. ' ranks of a quota of ' .. max .. ', which ' .. more
+  return failure('ranks_quota_exceeded', have .. ' more would exceed: request fewer, pause or resize a job' .. ASK_FOR_MORE)
 end
 
 -- Returns an error when the project may not store `more` bytes, else nil; with 0, when its quota is used up.
@@ -104,11 +104,11 @@ local function storage_error(project, more)
   end
   local bytes = 0
   for _, kind in ipairs({ 'dataset_bytes', 'model_bytes', 'checkpoint_bytes', 'upload_bytes' }) do
-    bytes = bytes + tonumber(redis.call('HGET', index_key(project, 'use'), kind) or 0)
+    bytes = bytes + tonumber(redis.call('HGET', index_key(project, 'used'), kind) or 0)
   end
   if bytes + math.max(more, 1) <= max then
     return nil
   end
-  local have = string.format('%s stores %.0f bytes, and may store %.0f', project, bytes, max)
+  local have = string.format('%s stores %.0f bytes, and its quota is %.0f', project, bytes, max)
   return failure('storage_quota_exceeded', have .. ': delete datasets, models, checkpoints or uploads' .. ASK_FOR_MORE)
 end

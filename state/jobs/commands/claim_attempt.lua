@@ -26,14 +26,14 @@ if job.worker ~= '' and job.worker ~= call.worker and tonumber(job.lease_until) 
 end
 
 local key = job_key(call.job_id)
-local places = '[]'
+local placements = '[]'
 if call.allocated then
-  if job.granted_to ~= call.worker or tonumber(job.granted_until) <= now then
+  if job.allocated_to ~= call.worker or tonumber(job.allocated_until) <= now then
     return failure('attempt_superseded', 'its slots are not allocated to ' .. call.worker)
   end
-  places = job.places
-  job.granted_to = ''
-  redis.call('HSET', key, 'granted_to', '', 'granted_until', '0')
+  placements = job.placements
+  job.allocated_to = ''
+  redis.call('HSET', key, 'allocated_to', '', 'allocated_until', '0')
 end
 if job.worker ~= '' and job.worker ~= call.worker then
   count_lost_worker(call.job_id)
@@ -54,7 +54,7 @@ redis.call('HSET', key, 'execution', execution, 'worker', call.worker, 'lease_un
 redis.call('ZADD', prefix .. ':leases', lease_until, call.job_id)
 stop_waiting(call.job_id, job)
 begin_attempt(call.job_id, { epoch = epoch, attempt = call.attempt }, call.at)
-set_attempt_workers(call.job_id, call.worker, cjson.decode(places))
+set_attempt_workers(call.job_id, call.worker, cjson.decode(placements))
 append_event(
   call.job_id,
   'attempt.started',

@@ -12,11 +12,11 @@ if refused then
   return refused
 end
 if redis.call('HEXISTS', prefix .. ':deleted-checkpoints', call.checkpoint_id) == 1 then
-  return failure('checkpoint_not_found', call.checkpoint_id .. ' was deleted; its objects are not gone yet')
+  return failure('checkpoint_not_found', call.checkpoint_id .. ' was deleted; its objects will be removed')
 end
 local key = job_key(call.job_id)
-if call.save_request and call.save_request > tonumber(job.save_answered or 0) then
-  redis.call('HSET', key, 'save_answered', call.save_request)
+if call.save_request and call.save_request > tonumber(job.save_completed or 0) then
+  redis.call('HSET', key, 'save_completed', call.save_request)
 end
 redis.call('HSET', key, 'latest_checkpoint', call.ref, 'updated_at', call.at)
 if redis.call('HEXISTS', key .. ':checkpoints', call.checkpoint_id) == 0 then

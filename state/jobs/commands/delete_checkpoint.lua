@@ -16,7 +16,7 @@ if cjson.decode(text).pinned then
 end
 local latest = job.latest_checkpoint
 if job.final ~= '1' and latest ~= '' and cjson.decode(latest).id == call.checkpoint_id then
-  return failure('checkpoint_in_use', 'the job would go on from ' .. call.checkpoint_id .. '; it is ' .. job.state)
+  return failure('checkpoint_in_use', 'the job would resume from ' .. call.checkpoint_id .. '; it is ' .. job.state)
 end
 local held = held_error(call.checkpoint_id, true)
 if held then

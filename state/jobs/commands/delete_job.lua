@@ -43,7 +43,7 @@ for _, id in ipairs(ids) do
   count_stored(project, 'checkpoint', id, 0)
 end
 forget_world(call.job_id)
-for _, part in ipairs({ '', ':history', ':events', ':metrics', ':logs', ':attempts', ':checkpoints', ':checkpoint-places' }) do
+for _, part in ipairs({ '', ':history', ':events', ':metrics', ':logs', ':attempts', ':checkpoints', ':checkpoint-order' }) do
   redis.call('UNLINK', key .. part)
 end
 return { 'ok' }

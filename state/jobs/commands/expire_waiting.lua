@@ -6,10 +6,10 @@
 
 local due = string.format('%d', now_ms())
 local paused, cancel = {}, {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. ':wait-limits', '-inf', due, 'LIMIT', 0, call.limit)) do
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. ':wait-deadlines', '-inf', due, 'LIMIT', 0, call.limit)) do
   local job = load_job(id)
   if not job or job.state ~= 'queued' then
-    redis.call('ZREM', prefix .. ':wait-limits', id)
+    redis.call('ZREM', prefix .. ':wait-deadlines', id)
   elseif job.on_limit == 'cancel' then
     cancel[#cancel + 1] = id
   else

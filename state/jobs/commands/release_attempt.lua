@@ -1,4 +1,4 @@
--- Ends the attempt of a worker. A job that is cancelling ends with it. With the reason 'waiting_capacity', a job that moves gets the
+-- Ends the attempt of a worker. A job that is cancelling ends with it. With the reason 'waiting_for_capacity', a job that moves gets the
 -- slots that are reserved for it, and the reason is 'moved'.
 --
 -- call: job_id, execution, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is due at once),
@@ -30,9 +30,9 @@ local function avoid_pair(id, job, avoid)
 end
 
 -- Hands the job to the leader of its move. The allocation lasts as long as the lease would have.
-local function transfer(id, job, places, until_ms)
+local function transfer(id, job, placements, until_ms)
   if redis.call('ZREM', waiting_key(job), id) == 1 then
-    allocate(id, job, places, cjson.decode(places)[1].worker_id, until_ms)
+    allocate(id, job, placements, cjson.decode(placements)[1].worker_id, until_ms)
     change_pool_version(job.pool)
   end
 end
@@ -45,7 +45,7 @@ if not repeated then
     return refused
   end
   local to, reason = call.to, call.reason
-  local move = reason == 'waiting_capacity' and job.move or ''
+  local move = reason == 'waiting_for_capacity' and job.move or ''
   if move ~= '' then
     reason = 'moved'
   elseif call.preempted then

@@ -1,7 +1,7 @@
 -- Renews the lease of an execution and accounts for the job's usage. A job that has used up its budget is asked to stop.
 --
 -- call: job_id, execution, lease_ms, at
--- Returns: ok, state, save_requested, save_answered, requested_ranks, overrides, ask, places (JSON or ''), move (JSON or '')
+-- Returns: ok, state, save_requested, save_completed, requested_ranks, overrides, preemption_request, placements (JSON or ''), move (JSON or '')
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
 
@@ -23,10 +23,10 @@ return {
   'ok',
   job.state,
   job.save_requested or '0',
-  job.save_answered or '0',
+  job.save_completed or '0',
   job.requested_ranks,
   job.overrides,
   request_of(call.job_id, job) or '',
-  job.places,
+  job.placements,
   job.move or '',
 }

@@ -23,7 +23,7 @@ local function refuse(message)
 end
 
 -- Records the request for the worker that holds the job, or will hold it.
-local function ask(state)
+local function request_state(state)
   if job.state ~= state then
     redis.call('HSET', key, 'over_budget', '')
     set_state(call.job_id, job, state, 'user_request', call.at)
@@ -36,13 +36,13 @@ if call.action == 'pause' then
   elseif job.state == 'queued' then
     set_state(call.job_id, job, 'paused', 'user_request', call.at)
   elseif job.state ~= 'paused' then
-    ask('pausing')
+    request_state('pausing')
   end
 elseif call.action == 'cancel' then
   if idle then
     return { 'ok', 'idle' }
   end
-  ask('cancelling')
+  request_state('cancelling')
 elseif call.action == 'checkpoint' then
   if idle or job.state == 'pausing' or job.state == 'cancelling' then
     return refuse('cannot take a checkpoint of')

@@ -11,7 +11,7 @@ if problem then
   return problem
 end
 if job.state ~= 'failed' then
-  return failure('invalid_state', 'only a job that has failed can be tried again; it is ' .. job.state)
+  return failure('invalid_state', 'only a failed job can be retried; the job is ' .. job.state)
 end
 local project = job.project
 local refused = jobs_error(project) or ranks_error(project, tonumber(job.requested_ranks)) or storage_error(project, 0)

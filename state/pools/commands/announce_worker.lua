@@ -19,7 +19,7 @@ local offer = {
   call.gpu_bytes and string.format('%d', call.gpu_bytes) or '',
 }
 local before = redis.call('HMGET', key, 'slots', 'draining', 'numerics', 'gpu_bytes')
-redis.call('SREM', prefix .. ':gone-workers', call.worker_id)
+redis.call('SREM', prefix .. ':removed-workers', call.worker_id)
 redis.call(
   'HSET',
   key,

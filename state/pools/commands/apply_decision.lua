@@ -1,7 +1,7 @@
 -- Applies the scheduler's decision for a pool atomically, if the pool has not changed since its snapshot.
 --
 -- call: pool, version, claim_ms (timeout of an allocation's claim), at,
---       starts [{job_id, worker (the leader), places (JSON), granted_priority, group}], growth [{job_id, places (JSON)}],
+--       starts [{job_id, worker (the leader), placements (JSON), granted_priority, group}], growth [{job_id, placements (JSON)}],
 --       requests [{job_id, ranks, for_job}], withdrawn [job_id], waiting [job_id] (jobs whose record states that they wait for slots)
 -- Returns: ok, '1'     applied
 --          ok, '0'     the pool has changed
@@ -19,10 +19,10 @@ local SERVED_KEPT_MS = 86400000
 for _, start in ipairs(call.starts) do
   local job = load_job(start.job_id)
   if job and redis.call('ZREM', key .. ':waiting', start.job_id) == 1 then
-    allocate(start.job_id, job, start.places, start.worker, now + call.claim_ms)
+    allocate(start.job_id, job, start.placements, start.worker, now + call.claim_ms)
     redis.call('HSET', job_key(start.job_id), 'granted_priority', start.granted_priority)
-    redis.call('ZADD', key .. ':served', string.format('%d', now), job.project .. ' ' .. start.group)
-    redis.call('ZREMRANGEBYSCORE', key .. ':served', '-inf', string.format('%d', now - SERVED_KEPT_MS))
+    redis.call('ZADD', key .. ':last-allocations', string.format('%d', now), job.project .. ' ' .. start.group)
+    redis.call('ZREMRANGEBYSCORE', key .. ':last-allocations', '-inf', string.format('%d', now - SERVED_KEPT_MS))
     withdraw_requests(start.job_id, job)
   end
 end
@@ -30,22 +30,22 @@ for _, growth in ipairs(call.growth) do
   local job = load_job(growth.job_id)
   if job and job.worker ~= '' then
     account(growth.job_id, job)
-    redis.call('HSET', job_key(growth.job_id), 'places', growth.places, 'placed_at', string.format('%d', now))
-    redis.call('PUBLISH', job_key(growth.job_id) .. ':control', 'places')
+    redis.call('HSET', job_key(growth.job_id), 'placements', growth.placements, 'placed_at', string.format('%d', now))
+    redis.call('PUBLISH', job_key(growth.job_id) .. ':control', 'placements')
   end
 end
 for _, request in ipairs(call.requests) do
-  redis.call('HSET', job_key(request.job_id), 'ask', request.ranks, 'ask_for', request.for_job)
+  redis.call('HSET', job_key(request.job_id), 'preemption_request', request.ranks, 'preemptor', request.for_job)
   redis.call('PUBLISH', job_key(request.job_id) .. ':control', 'request')
 end
 for _, id in ipairs(call.withdrawn) do
-  redis.call('HSET', job_key(id), 'ask', '', 'ask_for', '')
+  redis.call('HSET', job_key(id), 'preemption_request', '', 'preemptor', '')
   redis.call('PUBLISH', job_key(id) .. ':control', 'request')
 end
 for _, id in ipairs(call.waiting) do
   local fields = redis.call('HMGET', job_key(id), 'state', 'reason')
   if fields[1] == 'queued' and fields[2] == '' then
-    redis.call('HSET', job_key(id), 'reason', 'waiting_capacity', 'updated_at', call.at)
+    redis.call('HSET', job_key(id), 'reason', 'waiting_for_capacity', 'updated_at', call.at)
   end
 end
 if #call.starts + #call.growth + #call.requests + #call.withdrawn > 0 then

@@ -26,7 +26,7 @@ end
 local pool = load_pool(call.pool, now)
 local moved = false
 for _, id in ipairs(redis.call('SMEMBERS', key .. ':holders')) do
-  local fields = redis.call('HMGET', job_key(id), 'granted_to', 'granted_until')
+  local fields = redis.call('HMGET', job_key(id), 'allocated_to', 'allocated_until')
   if fields[1] and fields[1] ~= '' then
     local leader = pool.by_id[fields[1]]
     if tonumber(fields[2]) <= now or not leader or leader.draining then
@@ -49,14 +49,14 @@ for _, worker in ipairs(pool.workers) do
   workers[#workers + 1] = { worker.id, worker.slots, worker.draining and 1 or 0, worker.group, worker.gpu_bytes and string.format('%d', worker.gpu_bytes) or '' }
 end
 for _, holder in ipairs(pool.holders) do
-  local entry = { holder.id, (holder.job.granted_to or '') == '' and 1 or 0 }
+  local entry = { holder.id, (holder.job.allocated_to or '') == '' and 1 or 0 }
   for i, field in ipairs(HOLDER_FIELDS) do
     entry[i + 2] = holder.job[field] or ''
   end
   jobs[#jobs + 1] = entry
 end
 if #workers + #jobs == 0 and redis.call('EXISTS', key .. ':holders', key .. ':waiting', key .. ':delayed') == 0 then
-  redis.call('DEL', key .. ':version', key .. ':served')
+  redis.call('DEL', key .. ':version', key .. ':last-allocations')
   redis.call('SREM', prefix .. ':pools', call.pool)
 end
 return {
@@ -66,5 +66,5 @@ return {
   workers,
   jobs,
   redis.call('HGETALL', key .. ':waiting-jobs'),
-  redis.call('ZRANGE', key .. ':served', 0, -1, 'WITHSCORES'),
+  redis.call('ZRANGE', key .. ':last-allocations', 0, -1, 'WITHSCORES'),
 }

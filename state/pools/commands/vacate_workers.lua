@@ -1,7 +1,7 @@
 -- Stops new work on workers and reserves slots on other ones for the jobs that run there, if the pool has not changed since these were
 -- chosen. The jobs move at their next step boundary; a job that has ended meanwhile is left out.
 --
--- call: pool, version, worker_ids [text], moves [{job_id, places (JSON)}]
+-- call: pool, version, worker_ids [text], moves [{job_id, placements (JSON)}]
 -- Returns: ok, '1'     done
 --          ok, '0'     the pool has changed
 
@@ -17,7 +17,7 @@ end
 for _, move in ipairs(call.moves) do
   local job = load_job(move.job_id)
   if job and job.worker ~= '' then
-    redis.call('HSET', job_key(move.job_id), 'move', move.places)
+    redis.call('HSET', job_key(move.job_id), 'move', move.placements)
     redis.call('PUBLISH', job_key(move.job_id) .. ':control', 'move')
   end
 end

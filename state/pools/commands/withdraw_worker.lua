@@ -8,6 +8,6 @@ if pool then
   forget_worker(pool, call.worker_id)
 else
   -- A worker that had already expired may have received queue entries since.
-  redis.call('SADD', prefix .. ':gone-workers', call.worker_id)
+  redis.call('SADD', prefix .. ':removed-workers', call.worker_id)
 end
 return { 'ok' }

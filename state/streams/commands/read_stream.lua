@@ -32,7 +32,7 @@ local function is_lost(after)
 end
 
 if stream ~= '' and call.after and is_lost(call.after) then
-  return failure('position_lost', 'what happened to the job up to there was lost with Redis: begin anew, without `after`')
+  return failure('position_lost', 'the position was lost with the data of Redis: start again without `after`')
 end
 local from = call.after and string.format('%d', call.after.seq + 1) or '-'
 local reply = { 'ok', stream }

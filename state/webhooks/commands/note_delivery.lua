@@ -4,6 +4,6 @@
 -- Returns: ok
 
 if redis.call('EXISTS', prefix .. ':worker:' .. call.worker_id) == 0 then
-  redis.call('SADD', prefix .. ':gone-workers', call.worker_id)
+  redis.call('SADD', prefix .. ':removed-workers', call.worker_id)
 end
 return { 'ok' }

@@ -29,7 +29,7 @@ resource "aws_lb_target_group" "api" {
   port        = var.service.port
   tags        = var.tags
 
-  # The task answers 503 here as soon as it is told to stop, and serves on for `drain_seconds`.
+  # The task returns 503 here once it is stopping, and continues to serve for `drain_seconds`.
   health_check {
     path                = "/readyz"
     matcher             = "200"

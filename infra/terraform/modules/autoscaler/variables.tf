@@ -37,7 +37,7 @@ variable "group_arns" {
 variable "pools" {
   description = <<-EOT
     What each pool may have, by its name; pools of `groups` that are missing here have the defaults.
-      min_ranks:              ranks that there are machines for even if nobody wants any.
+      min_ranks:              ranks for which the autoscaler keeps machines without any job.
       max_ranks:              ranks that there may be machines for at once; null is what the groups add up to.
       idle_seconds:           how long a machine may do nothing before it goes.
       boot_grace_seconds:     how long a machine may take until its worker is known; one that is late twice is replaced.

@@ -22,7 +22,7 @@ resource "aws_security_group" "api" {
 
 resource "aws_security_group" "autoscaler" {
   name        = "${var.name}-autoscaler"
-  description = "The autoscaler, which nobody talks to"
+  description = "The autoscaler, which accepts no connections"
   vpc_id      = aws_vpc.this.id
   tags        = merge(var.tags, { Name = "${var.name}-autoscaler" })
 }

@@ -12,9 +12,9 @@ locals {
         period = 60
         stat   = "Average"
         metrics = [
-          [var.metric_namespace, local.wanted, "Pool", pool, { label = "wanted" }],
+          [var.metric_namespace, local.desired, "Pool", pool, { label = "desired" }],
           [var.metric_namespace, local.running, "Pool", pool, { label = "running" }],
-          [var.metric_namespace, local.ranks, "Pool", pool, { label = "there or coming" }],
+          [var.metric_namespace, local.provisioned, "Pool", pool, { label = "provisioned" }],
         ]
       }
     },
@@ -25,14 +25,14 @@ locals {
       width  = 12
       height = 6
       properties = {
-        title  = "${pool}: jobs without machines, late machines, cost of the day"
+        title  = "${pool}: unschedulable jobs, missing agents, daily cost"
         region = var.region
         period = 60
         stat   = "Maximum"
         metrics = [
-          [var.metric_namespace, local.refused, "Pool", pool, { label = "jobs that get none" }],
-          [var.metric_namespace, local.strikes, "Pool", pool, { label = "strikes" }],
-          [var.metric_namespace, local.spent, "Pool", pool, { label = "spent", yAxis = "right" }],
+          [var.metric_namespace, local.unschedulable, "Pool", pool, { label = "unschedulable jobs" }],
+          [var.metric_namespace, local.agent_timeouts, "Pool", pool, { label = "missing agents" }],
+          [var.metric_namespace, local.daily_cost, "Pool", pool, { label = "daily cost", yAxis = "right" }],
         ]
       }
     },
@@ -67,7 +67,7 @@ locals {
       width  = 12
       height = 6
       properties = {
-        title  = "Processor use in percent"
+        title  = "CPU utilization in percent"
         region = var.region
         period = 60
         stat   = "Average"
@@ -84,7 +84,7 @@ locals {
       width  = 12
       height = 6
       properties = {
-        title  = "Redis: memory and processor in percent"
+        title  = "Redis: memory and CPU in percent"
         region = var.region
         period = 60
         stat   = "Maximum"
@@ -101,7 +101,7 @@ locals {
       width  = 12
       height = 6
       properties = {
-        title   = "Saves that failed"
+        title   = "Failed saves"
         region  = var.region
         period  = 300
         stat    = "Sum"

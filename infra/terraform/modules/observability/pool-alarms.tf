@@ -1,20 +1,20 @@
 locals {
-  # The autoscaler's numbers; all of them have the dimension Pool.
-  wanted       = "WantedRanks"
-  running      = "RunningRanks"
-  ranks        = "Ranks"
-  refused      = "RefusedJobs"
-  strikes      = "Strikes"
-  spent        = "Spent"
-  exhausted    = "BudgetExhausted"
-  failed_saves = "FailedSaves"
+  # Metrics of the autoscaler; all of them have the dimension Pool.
+  desired        = "DesiredRanks"
+  running        = "RunningRanks"
+  provisioned    = "ProvisionedRanks"
+  unschedulable  = "UnschedulableJobs"
+  agent_timeouts = "MissingAgentTimeouts"
+  daily_cost     = "DailyCost"
+  exhausted      = "BudgetExhausted"
+  failed_saves   = "FailedSaves"
 
   failed_credentials = "FailedCredentials"
 
   period = 300
 }
 
-# Jobs should have more ranks than they have, for longer than machines take to come.
+# Jobs should have more ranks than they have, for longer than machines take to start.
 resource "aws_cloudwatch_metric_alarm" "stuck_queue" {
   for_each            = var.pools
   alarm_name          = "${var.name}-${each.key}-stuck-queue"
@@ -29,13 +29,13 @@ resource "aws_cloudwatch_metric_alarm" "stuck_queue" {
 
   metric_query {
     id          = "short"
-    expression  = "wanted - running"
-    label       = "Ranks that are missing"
+    expression  = "desired - running"
+    label       = "Missing ranks"
     return_data = true
   }
 
   dynamic "metric_query" {
-    for_each = { wanted = { name = local.wanted, stat = "Minimum" }, running = { name = local.running, stat = "Maximum" } }
+    for_each = { desired = { name = local.desired, stat = "Minimum" }, running = { name = local.running, stat = "Maximum" } }
 
     content {
       id = metric_query.key
@@ -51,11 +51,11 @@ resource "aws_cloudwatch_metric_alarm" "stuck_queue" {
   }
 }
 
-# Ranks are requested, and there is not one machine, not even a requested one.
+# Jobs need ranks, and the pool has neither a machine nor a requested one.
 resource "aws_cloudwatch_metric_alarm" "dead_pool" {
   for_each            = var.pools
   alarm_name          = "${var.name}-${each.key}-dead-pool"
-  alarm_description   = "No machine of the pool ${each.key} for ${var.alarms.dead_minutes} minutes, though jobs want some. See docs/deploy.md."
+  alarm_description   = "No machine of the pool ${each.key} for ${var.alarms.dead_minutes} minutes, although jobs need some. See docs/deploy.md."
   comparison_operator = "GreaterThanThreshold"
   threshold           = 0
   evaluation_periods  = var.alarms.dead_minutes * 60 / local.period
@@ -66,13 +66,13 @@ resource "aws_cloudwatch_metric_alarm" "dead_pool" {
 
   metric_query {
     id          = "dead"
-    expression  = "IF(ranks < 1, wanted, 0)"
-    label       = "Ranks that nobody provides"
+    expression  = "IF(provisioned < 1, desired, 0)"
+    label       = "Ranks without a machine"
     return_data = true
   }
 
   dynamic "metric_query" {
-    for_each = { wanted = { name = local.wanted, stat = "Minimum" }, ranks = { name = local.ranks, stat = "Maximum" } }
+    for_each = { desired = { name = local.desired, stat = "Minimum" }, provisioned = { name = local.provisioned, stat = "Maximum" } }
 
     content {
       id = metric_query.key
@@ -92,9 +92,9 @@ resource "aws_cloudwatch_metric_alarm" "dead_pool" {
 resource "aws_cloudwatch_metric_alarm" "silent_autoscaler" {
   for_each            = var.pools
   alarm_name          = "${var.name}-${each.key}-silent-autoscaler"
-  alarm_description   = "The autoscaler has published nothing of the pool ${each.key} for 15 minutes. Machines stay as they are."
+  alarm_description   = "The autoscaler has published no metrics of the pool ${each.key} for 15 minutes. Machines stay as they are."
   namespace           = var.metric_namespace
-  metric_name         = local.wanted
+  metric_name         = local.desired
   dimensions          = { Pool = each.key }
   statistic           = "SampleCount"
   period              = local.period

@@ -36,7 +36,7 @@ variable "logs" {
 
 variable "alarms" {
   description = <<-EOT
-    Who is told, and when.
+    Recipients and thresholds of alarms.
       emails:               each gets a message to confirm first.
       stuck_minutes:        how long jobs may be short of ranks that they should have before the queue counts as stuck.
       dead_minutes:         how long a pool may owe ranks without a single machine before it counts as dead.

@@ -32,10 +32,10 @@ resource "aws_elasticache_user" "this" {
   }
 }
 
-# A group must have a user of this name. It is who connects without saying who: off, and allowed nothing.
-resource "aws_elasticache_user" "nobody" {
+# A group must have a user named "default". Connections without a user name get it; it is disabled and has no permissions.
+resource "aws_elasticache_user" "disabled_default" {
   count         = local.memorydb ? 0 : 1
-  user_id       = "${var.name}-nobody"
+  user_id       = "${var.name}-default"
   user_name     = "default"
   engine        = "redis"
   access_string = "off resetkeys resetchannels -@all"
@@ -50,7 +50,7 @@ resource "aws_elasticache_user_group" "this" {
   count         = local.memorydb ? 0 : 1
   user_group_id = var.name
   engine        = "redis"
-  user_ids      = [aws_elasticache_user.this[0].user_id, aws_elasticache_user.nobody[0].user_id]
+  user_ids      = [aws_elasticache_user.this[0].user_id, aws_elasticache_user.disabled_default[0].user_id]
   tags          = var.tags
 }
 

@@ -63,7 +63,7 @@ resource "aws_iam_role_policy" "attempt" {
           Resource = [for folder in local.readable : "${var.storage.objects_arn}${folder}*"]
         },
         {
-          # Without this permission, a missing object can't be told from a denied one.
+          # Without this permission, S3 answers alike for a missing and a denied object.
           Sid      = "ListWhatItReads"
           Effect   = "Allow"
           Action   = ["s3:ListBucket"]

@@ -54,7 +54,7 @@ t.test('nothing is left of 2,000 workers that withdrew or were lost', async (t) 
       }),
     );
   await delivered();
-  await until(async () => (await keysOf('gone-workers')).length === 0);
+  await until(async () => (await keysOf('removed-workers')).length === 0);
   await until(async () => (await keysOf('worker')).length === 0);
   await until(async () => (await keysOf('pool')).length === 0);
   await until(async () => (await connections()) === before);
@@ -68,7 +68,7 @@ t.test('deliveries to a gone worker, and writes of a worker presumed gone, are r
   await redis.hset(`${REDIS_PREFIX}:${queueName('stopped')}:meta`, 'opts.maxLenEvents', '10000');
   await store.withdrawWorker('stopped');
   await until(async () => (await keysOf('worker-stopped')).length === 0);
-  await until(async () => (await keysOf('gone-workers')).length === 0);
+  await until(async () => (await keysOf('removed-workers')).length === 0);
 });
 
 t.test('reading pools does not interfere with the removal of workers', async (t) => {
@@ -79,7 +79,7 @@ t.test('reading pools does not interfere with the removal of workers', async (t)
     await store.listPools();
   }
   await delivered();
-  await until(async () => (await keysOf('gone-workers')).length + (await keysOf('pools')).length === 0);
+  await until(async () => (await keysOf('removed-workers')).length + (await keysOf('pools')).length === 0);
   await until(async () => (await keysOf('worker')).length === 0);
 });
 
@@ -98,7 +98,7 @@ t.test('a worker that was presumed gone and returns gets entries', async (t) => 
   await worker.waitUntilReady();
   await store.announceWorker(testWorker('back', 1), 1);
   await until(
-    async () => (await store.listPools()).length === 0 && (await keysOf('gone-workers')).length === 0,
+    async () => (await store.listPools()).length === 0 && (await keysOf('removed-workers')).length === 0,
   );
   await store.announceWorker(testWorker('back', 1), LONG_MS);
   await deliver('back');

@@ -1,6 +1,6 @@
 -- Gives a running job the slots of its next generation of ranks, if the pool has not changed since they were chosen.
 --
--- call: job_id, execution, version, places (JSON, at least one)
+-- call: job_id, execution, version, placements (JSON, at least one)
 -- Returns: ok, '1'     done
 --          ok, '0'     the pool has changed
 -- Errors: job_not_found, job_final, stale_epoch
@@ -18,11 +18,11 @@ account(call.job_id, job)
 redis.call(
   'HSET',
   job_key(call.job_id),
-  'places',
-  call.places,
-  'ask',
+  'placements',
+  call.placements,
+  'preemption_request',
   '',
-  'ask_for',
+  'preemptor',
   '',
   'move',
   '',
@@ -30,6 +30,6 @@ redis.call(
   string.format('%d', now_ms())
 )
 redis.call('SADD', key .. ':holders', call.job_id)
-set_attempt_workers(call.job_id, job.worker, cjson.decode(call.places))
+set_attempt_workers(call.job_id, job.worker, cjson.decode(call.placements))
 change_pool(job.pool)
 return { 'ok', '1' }
