@@ -1,0 +1,45 @@
+/** Control state of a job, from the fields of its record. */
+import type { JobState } from '../../contracts/index.js';
+import type { Place } from '../pools/pools-port.js';
+import type { Control } from './attempts-port.js';
+
+/** Fields for the control state, in the order of the reply of `renew_lease`. Some exist only after the first request. */
+export const CONTROL_FIELDS = [
+  'state',
+  'save_requested',
+  'save_answered',
+  'requested_ranks',
+  'overrides',
+  'ask',
+  'places',
+] as const;
+
+export type ControlFields = Partial<Record<(typeof CONTROL_FIELDS)[number], string | null>>;
+
+/** Names the values of CONTROL_FIELDS. */
+export function controlFields(values: readonly (string | null | undefined)[]): ControlFields {
+  return Object.fromEntries(CONTROL_FIELDS.map((field, i) => [field, values[i]]));
+}
+
+/**
+ * Returns the control state. The job's state encodes the user's request: a request moves a job that a worker holds to `pausing` or
+ * `cancelling`.
+ */
+export function controlOf(fields: ControlFields): Control {
+  const { state, save_requested, save_answered, requested_ranks, overrides, ask, places } = fields;
+  const requested = Number(save_requested ?? 0);
+  return {
+    desired: state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run',
+    state: state as JobState,
+    save_request: requested > Number(save_answered ?? 0) ? requested : 0,
+    requested_ranks: Number(requested_ranks),
+    overrides: overrides ?? '',
+    ask: ask ? Number(ask) : null,
+    held_ranks: countRanks(places ? JSON.parse(places) : []),
+  };
+}
+
+/** Returns the number of ranks in all places. */
+export function countRanks(places: readonly Place[]): number {
+  return places.reduce((ranks, { slots }) => ranks + slots, 0);
+}
