@@ -55,7 +55,3 @@ export class Resizer {
     else if (Math.min(requested_ranks, ask ?? requested_ranks) < this.world_size) stops.request('resize');
   }
 }
-
-export function countRanks(places: readonly Place[]): number {
-  return places.reduce((ranks, { slots }) => ranks + slots, 0);
-}
