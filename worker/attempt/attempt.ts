@@ -4,7 +4,6 @@ import {
   countRanks,
   type GrantedClaim,
   type JobExecution,
-  type ReleaseOptions,
   type TransitionOptions,
   type TransitionPatch,
 } from '../../state/index.js';
@@ -16,7 +15,7 @@ import { isLeaseLoss } from '../lease/lease.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
 import { currentJob } from './current-job.js';
 import { type AttemptError, blameOf, describeError } from './failure.js';
-import { cancel, exportWeights, fail, keepLimit, succeed } from './finish.js';
+import { cancel, exportWeights, fail, type Handover, release, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { JobCheckpoints } from './job-checkpoints.js';
 import {
@@ -37,8 +36,6 @@ const AVOID_MS = 600_000;
 type Verdict = 'over' | 'again';
 
 type WorkingState = Parameters<JobExecution['transition']>[2];
-
-type Handover = Partial<ReleaseOptions> & { reason: string };
 
 /**
  * Attempt of a job: prepares the data, then runs generations of ranks from the newest checkpoint on, until the job is finished or
@@ -189,7 +186,7 @@ export class Attempt {
   private async conclude(reason: EndReason): Promise<Verdict> {
     const { deps, lease, stops } = this.ctx;
     await flushReports(this.ctx);
-    await this.sweep();
+    await this.checkpoints.sweepAtEnd();
     // The job that requested the preemption may have been placed elsewhere or cancelled.
     if (reason === 'preempt') {
       await lease.confirm();
@@ -206,15 +203,8 @@ export class Attempt {
   }
 
   /** Returns the job, to its queue by default. */
-  private async release({ to = 'queued', reason, ...more }: Handover): Promise<Verdict> {
-    const { deps, lease, logs } = this.ctx;
-    logs.message(`${to === 'paused' ? 'paused' : 'returned to the queue'}: ${reason}`);
-    await flushReports(this.ctx);
-    const released = await lease.call((id, execution) =>
-      deps.store.releaseAttempt(id, execution, { to, reason, ...more }),
-    );
-    if (more.preempted) deps.metrics.preempted(reason);
-    await keepLimit(this.ctx, released);
+  private async release(handover: Handover): Promise<Verdict> {
+    await release(this.ctx, handover);
     return 'over';
   }
 
@@ -261,7 +251,7 @@ export class Attempt {
   }
 
   private async fail(error: AttemptError): Promise<Verdict> {
-    await this.sweep();
+    await this.checkpoints.sweepAtEnd();
     await this.checkpoints.retain(this.ctx.deps.timing.save.periodic);
     await fail(this.ctx, error, this.checkpoints.latest);
     return 'over';
@@ -276,14 +266,6 @@ export class Attempt {
     await this.checkpoints.retain(ctx.deps.timing.storage, signal);
     await succeed(ctx, resume, exported);
     return 'over';
-  }
-
-  /** Removes leftovers of saves: no rank is left, and this may be the job's last attempt. */
-  private async sweep(): Promise<void> {
-    const { deps, log } = this.ctx;
-    await this.checkpoints
-      .sweep(deps.timing.save.periodic)
-      .catch((error: unknown) => log.warn({ err: error }, 'leftover saves not listed'));
   }
 
   /** Enters a state from which the job continues at its newest checkpoint: the work since then is lost. */

@@ -2,6 +2,7 @@ import { epochOf } from '../../contracts/execution.js';
 import type { Job, JobExport } from '../../contracts/index.js';
 import { keepDesired, putResult, type ResultDocument } from '../../control/recovery/documents.js';
 import { exportPrefix } from '../../platform/checkpoint/layout.js';
+import type { ReleaseOptions } from '../../state/index.js';
 import { retryTransient } from '../common/errors.js';
 import { runTask } from '../tasks/task-runner.js';
 import { type AttemptContext, flushReports, type GenerationContext, retryStorage } from './context.js';
@@ -76,8 +77,25 @@ export async function cancel(ctx: AttemptContext): Promise<void> {
   await keepLimit(ctx, cancelled);
 }
 
+export type Handover = Partial<ReleaseOptions> & { reason: string };
+
+/** Returns the job, to its queue by default. */
+export async function release(
+  ctx: AttemptContext,
+  { to = 'queued', reason, ...more }: Handover,
+): Promise<void> {
+  const { deps, lease, logs } = ctx;
+  logs.message(`${to === 'paused' ? 'paused' : 'returned to the queue'}: ${reason}`);
+  await flushReports(ctx);
+  const released = await lease.call((id, execution) =>
+    deps.store.releaseAttempt(id, execution, { to, reason, ...more }),
+  );
+  if (more.preempted) deps.metrics.preempted(reason);
+  await keepLimit(ctx, released);
+}
+
 /** Stores the desired state of a job that reached a limit. The API stores requests of users; limits are found here first. */
-export async function keepLimit({ deps, log }: AttemptContext, job: Job): Promise<void> {
+async function keepLimit({ deps, log }: AttemptContext, job: Job): Promise<void> {
   if (job.reason !== 'budget_reached' && job.reason !== 'preemption_limit') return;
   await retryTransient(() => keepDesired(deps, job), deps.timing.storage).catch((error: unknown) =>
     log.warn({ err: error }, 'desired state after a reached limit is stored in the job store only'),

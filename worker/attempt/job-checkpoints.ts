@@ -108,6 +108,14 @@ export class JobCheckpoints {
     return saves;
   }
 
+  /** Sweeps at the end of an attempt: no rank is left, and it may be the job's last. A failure is logged only. */
+  async sweepAtEnd(): Promise<void> {
+    const { deps, log } = this.ctx;
+    await this.sweep(deps.timing.save.periodic).catch((error: unknown) =>
+      log.warn({ err: error }, 'leftover saves not listed'),
+    );
+  }
+
   /**
    * Applies retention at the end of a job, after which no save does it, and removes what an interrupted retention left. If the store keeps
    * failing, an event reports it and the checkpoints stay.
