@@ -34,7 +34,8 @@ export function controlOf(fields: ControlFields): Control {
     save_request: requested > Number(save_answered ?? 0) ? requested : 0,
     requested_ranks: Number(requested_ranks),
     overrides: overrides ?? '',
-    ask: ask ? Number(ask) : null,
+    // A reply of `renew_lease` has the number 0 where the record has the text '0'.
+    ask: (ask ?? '') === '' ? null : Number(ask),
     held_ranks: countRanks(places ? JSON.parse(places) : []),
   };
 }
