@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
-import type { DatasetSources } from '../platform/dataset-sources.js';
-import type { ObjectStore } from '../platform/object-store/common/port.js';
 import { traceFields } from '../platform/tracing.js';
-import type { JobStorePort } from '../state/index.js';
 import { answerClientError } from './http/client-error.js';
 import { RequestLog } from './http/request-log.js';
 import { traceOf } from './http/request-trace.js';
@@ -22,17 +19,11 @@ import metrics from './plugins/metrics.js';
 import protection from './plugins/protection.js';
 import reference from './plugins/reference.js';
 import services from './plugins/services.js';
-import type { ExportPort, SamplePort } from './services.js';
-import type { AddressPolicy } from './webhooks/addresses.js';
+import type { ApiServices } from './services.js';
 
-export interface AppOptions {
-  store: JobStorePort;
-  objects: ObjectStore;
-  samples: SamplePort;
-  exports: ExportPort;
-  addresses: AddressPolicy;
-  /** Allowed sources of dataset copies. */
-  sources: DatasetSources;
+type Parts = 'store' | 'objects' | 'samples' | 'exports' | 'addresses' | 'sources';
+
+export interface AppOptions extends Pick<ApiServices, Parts> {
   limits?: Partial<ApiLimits>;
   /** Aborted when shutdown begins, before requests are refused. Default: requests are refused immediately. */
   draining?: AbortSignal;

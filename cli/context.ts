@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { Zerofleet } from '../client/index.js';
 import { plainText, type Warning } from '../contracts/index.js';
+import { type Columns, tableOf } from './format.js';
 
 /** Environment of a command; replaced in tests. */
 export interface Environment {
@@ -67,6 +68,11 @@ export class Context {
   /** Prints the value on one line with --json, otherwise the text. */
   show(value: unknown, text: () => string): void {
     this.print(this.json ? asciiControls(JSON.stringify(value)) : plainLines(text()));
+  }
+
+  /** Shows the records of a list as a table. Without records, `none`. */
+  list<T>(records: readonly T[], columns: Columns<T>, none: string): void {
+    this.show(records, () => tableOf(records, columns, none));
   }
 
   /** Prints warnings about settings without effect. With --json they are also in the answer. */

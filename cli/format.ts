@@ -20,6 +20,15 @@ export function table(
     .join('\n');
 }
 
+/** Titles of a table's columns, each with its text for a record. */
+export type Columns<T> = Readonly<Record<string, (record: T) => string>>;
+
+/** A table of records. Without records, `none`. */
+export function tableOf<T>(records: readonly T[], columns: Columns<T>, none: string): string {
+  const rows = records.map((record) => Object.values(columns).map((text) => text(record)));
+  return table(Object.keys(columns), rows, none);
+}
+
 /** `512 B`, `1.4 MB`: powers of 1,000, as disks and networks count. */
 export function bytes(count: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];

@@ -38,9 +38,12 @@ export async function* allPages<T>(
   }
 }
 
-/** All entries of a list in an array. */
-export async function collect<T>(entries: AsyncIterable<T>): Promise<T[]> {
+/** All entries of a list in an array, or the first `limit` of them. */
+export async function collect<T>(entries: AsyncIterable<T>, limit = Number.POSITIVE_INFINITY): Promise<T[]> {
   const all: T[] = [];
-  for await (const entry of entries) all.push(entry);
+  for await (const entry of entries) {
+    all.push(entry);
+    if (all.length === limit) break;
+  }
   return all;
 }

@@ -17,6 +17,7 @@ export const SCOPES = [
 ] as const satisfies readonly Scope[];
 
 export * from './errors.js';
+export * from './field-error-codes.js';
 export * from './job-states.js';
 export * from './merge-patch.js';
 export * from './nearest-name.js';

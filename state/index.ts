@@ -7,6 +7,7 @@ export type { Unsubscribe } from './core/subscriptions.js';
 export { openJobStore } from './job-store.js';
 export type * from './jobs/attempts-port.js';
 export type * from './jobs/changes-port.js';
+export { countRanks } from './jobs/control.js';
 export type * from './jobs/execution-port.js';
 export * from './jobs/holds-port.js';
 export { initialJob } from './jobs/record.js';

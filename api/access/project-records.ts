@@ -1,5 +1,4 @@
 import {
-  type Attempt,
   type Checkpoint,
   type Dataset,
   type Job,
@@ -9,7 +8,6 @@ import {
 } from '../../contracts/index.js';
 import type {
   CheckpointFilter,
-  Condition,
   CreateJobInput,
   CreateJobResult,
   DatasetCopyKey,
@@ -20,26 +18,30 @@ import type {
   JobUpdate,
   ModelCopyKey,
   PageRequest,
-  WaitOptions,
 } from '../../state/index.js';
+import { notFound } from './found.js';
 
-/** Job store methods that take an id from a client or list records. */
-type Guarded = Pick<
-  JobStorePort,
-  | 'createJob'
-  | 'getJob'
-  | 'listJobs'
+/** Job store methods that take the id of a job first. */
+type MethodOfJob =
   | 'requestPause'
   | 'requestCancel'
   | 'resumeJob'
   | 'requestCheckpoint'
   | 'requestResize'
-  | 'updateJob'
   | 'retryJob'
   | 'deleteJob'
-  | 'listAttempts'
   | 'waitVersion'
-  | 'listCheckpoints'
+  | 'listAttempts'
+  | 'listCheckpoints';
+
+/** Job store methods that take an id from a client or list records. */
+type Guarded = Pick<
+  JobStorePort,
+  | MethodOfJob
+  | 'createJob'
+  | 'getJob'
+  | 'listJobs'
+  | 'updateJob'
   | 'listProjectCheckpoints'
   | 'findCheckpoint'
   | 'pinCheckpoint'
@@ -93,59 +95,20 @@ export class ProjectRecords implements Omit<Guarded, CopyFinders> {
     return this.store.listJobs({ ...filter, project: this.project });
   }
 
-  async requestPause(jobId: string, condition?: Condition): Promise<Job> {
-    await this.requireJob(jobId);
-    return this.store.requestPause(jobId, condition);
-  }
-
-  async requestCancel(jobId: string, condition?: Condition): Promise<Job> {
-    await this.requireJob(jobId);
-    return this.store.requestCancel(jobId, condition);
-  }
-
-  async resumeJob(jobId: string, options?: { ranks?: number } & Condition): Promise<Job> {
-    await this.requireJob(jobId);
-    return this.store.resumeJob(jobId, options);
-  }
-
-  async requestCheckpoint(jobId: string, condition?: Condition): Promise<Job> {
-    await this.requireJob(jobId);
-    return this.store.requestCheckpoint(jobId, condition);
-  }
-
-  async requestResize(jobId: string, ranks: number, condition?: Condition): Promise<Job> {
-    await this.requireJob(jobId);
-    return this.store.requestResize(jobId, ranks, condition);
-  }
+  readonly requestPause = this.ofJob('requestPause');
+  readonly requestCancel = this.ofJob('requestCancel');
+  readonly resumeJob = this.ofJob('resumeJob');
+  readonly requestCheckpoint = this.ofJob('requestCheckpoint');
+  readonly requestResize = this.ofJob('requestResize');
+  readonly retryJob = this.ofJob('retryJob');
+  readonly deleteJob = this.ofJob('deleteJob');
+  readonly waitVersion = this.ofJob('waitVersion');
+  readonly listAttempts = this.ofJob('listAttempts');
+  readonly listCheckpoints = this.ofJob('listCheckpoints');
 
   async updateJob(update: JobUpdate): Promise<Job> {
     await this.requireJob(update.before.id);
     return this.store.updateJob(update);
-  }
-
-  async retryJob(jobId: string, condition?: Condition): Promise<Job> {
-    await this.requireJob(jobId);
-    return this.store.retryJob(jobId, condition);
-  }
-
-  async deleteJob(jobId: string, options: { artifacts: boolean } & Condition): Promise<void> {
-    await this.requireJob(jobId);
-    return this.store.deleteJob(jobId, options);
-  }
-
-  async waitVersion(jobId: string, version: number, options: WaitOptions): Promise<boolean> {
-    await this.requireJob(jobId);
-    return this.store.waitVersion(jobId, version, options);
-  }
-
-  async listAttempts(jobId: string, page?: PageRequest): Promise<Page<Attempt>> {
-    await this.requireJob(jobId);
-    return this.store.listAttempts(jobId, page);
-  }
-
-  async listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>> {
-    await this.requireJob(jobId);
-    return this.store.listCheckpoints(jobId, page);
   }
 
   listProjectCheckpoints(page?: Omit<CheckpointFilter, 'project'>): Promise<Page<Checkpoint>> {
@@ -216,7 +179,16 @@ export class ProjectRecords implements Omit<Guarded, CopyFinders> {
 
   /** @throws ZerofleetError `job_not_found` */
   async requireJob(jobId: string): Promise<void> {
-    if (!(await this.hasJob(jobId))) throw new ZerofleetError('job_not_found', `there is no job ${jobId}`);
+    if (!(await this.hasJob(jobId))) throw notFound('job', jobId);
+  }
+
+  /** Returns a method of the store that takes the id of a job first, for jobs of the project. */
+  private ofJob<M extends MethodOfJob>(method: M): Guarded[M] {
+    const guarded = async (jobId: string, ...rest: unknown[]) => {
+      await this.requireJob(jobId);
+      return (this.store[method] as (id: string, ...rest: unknown[]) => unknown)(jobId, ...rest);
+    };
+    return guarded as Guarded[M];
   }
 
   private async hasJob(jobId: string): Promise<boolean> {

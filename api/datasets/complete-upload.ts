@@ -2,10 +2,11 @@ import { type Dataset, datasetDocumentKey, datasetKey, ZerofleetError } from '..
 import { putDatasetDocument } from '../../control/recovery/documents.js';
 import { newUlid } from '../../platform/random.js';
 import type { DatasetRecords } from '../../state/index.js';
+import { notFound } from '../access/found.js';
 import { untilAborted } from '../http/long-request.js';
 import type { StoreDatasetDeps } from './store-dataset.js';
 import { storeContent } from './upload.js';
-import { notFound, type UploadSession } from './upload-session.js';
+import type { UploadSession } from './upload-session.js';
 
 export interface CompleteUploadDeps extends StoreDatasetDeps {
   store: Pick<DatasetRecords, 'putDataset' | 'getDataset'>;
@@ -39,7 +40,7 @@ async function decide(
     // The winning completion removes the parts, possibly while they are read here.
     const outcome = await session.outcome();
     if (outcome !== null) return outcome;
-    throw (await session.isGone()) ? notFound(session.announced.id) : error;
+    throw (await session.isGone()) ? notFound('upload', session.announced.id) : error;
   }
 }
 

@@ -1,16 +1,23 @@
 import { type Dataset, datasetDocumentKey, datasetKey } from '../../contracts/index.js';
 import { putDatasetDocument } from '../../control/recovery/documents.js';
 import type { Logger } from '../../platform/logging/logging.js';
+import type { SourceObject } from '../../platform/object-store/s3/source.js';
 import { newUlid } from '../../platform/random.js';
-import type { DatasetRecords } from '../../state/index.js';
+import type { DatasetRecords, Projects } from '../../state/index.js';
+import { requireStorage } from '../access/storage-quota.js';
 import { mayBeRecorded } from '../copies/may-be-recorded.js';
+import { untilAborted } from '../http/long-request.js';
 import type { ApiLimits } from '../limits.js';
-import { type StoreContentDeps, storeContent } from './upload.js';
+import { type StoreContentDeps, storeContent, tooLarge } from './upload.js';
 
 export interface StoreDatasetDeps extends StoreContentDeps {
   store: Pick<DatasetRecords, 'putDataset'>;
   limits: Pick<ApiLimits, 'dataset_bytes'>;
   log: Pick<Logger, 'warn'>;
+}
+
+export interface CopyDatasetDeps extends StoreDatasetDeps {
+  store: Pick<DatasetRecords, 'putDataset'> & Pick<Projects, 'getQuota' | 'getUse'>;
 }
 
 /** Properties of a dataset that are known before its content is read. */
@@ -43,4 +50,21 @@ export async function storeDataset(
     throw error;
   }
   return dataset;
+}
+
+/**
+ * Copies an object of a bucket: later changes of the object affect no job.
+ * @throws ZerofleetError `dataset_too_large`, `storage_quota_exceeded`, errors of storeDataset() and of reading the bucket
+ */
+export async function copyDataset(
+  deps: CopyDatasetDeps,
+  head: Omit<DatasetHead, 'source'>,
+  { uri, object }: { uri: string; object: SourceObject },
+  signal: AbortSignal,
+): Promise<Dataset> {
+  const { store, limits } = deps;
+  if (object.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
+  await requireStorage(store, head.project, String(object.bytes));
+  const source = { uri, etag: object.etag };
+  return storeDataset(deps, { ...head, source }, untilAborted(object.read(), signal));
 }

@@ -25,6 +25,7 @@ import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { newUlid } from '../../platform/random.js';
 import { type Static, Type } from '../../platform/schema.js';
 import type { UploadSpace } from '../../state/index.js';
+import { found } from '../access/found.js';
 
 const Announced = Type.Object({
   id: Type.String(),
@@ -88,8 +89,7 @@ export class UploadSession {
 
   /** @throws ZerofleetError `upload_not_found`, also for an upload of another project: the project is part of the key */
   static async open(objects: ObjectStore, project: string, id: string): Promise<UploadSession> {
-    const document = await getIfExists(objects, uploadDocumentKey(project, id));
-    if (document === null) throw notFound(id);
+    const document = found(await getIfExists(objects, uploadDocumentKey(project, id)), 'upload', id);
     return new UploadSession(objects, parse(document));
   }
 
@@ -242,10 +242,6 @@ export class UploadSession {
   private partKey(part: number): string {
     return `${this.folder}/parts/${String(part).padStart(6, '0')}`;
   }
-}
-
-export function notFound(id: string): ZerofleetError {
-  return new ZerofleetError('upload_not_found', `there is no upload ${id}`);
 }
 
 async function* exactly(body: AsyncIterable<Uint8Array>, wanted: number, part: number) {

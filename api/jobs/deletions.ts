@@ -5,6 +5,7 @@ import type { Logger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Periodic } from '../../platform/process/periodic.js';
 import type { Condition, DeletedCheckpoint, DeletedJob, JobStorePort } from '../../state/index.js';
+import { found } from '../access/found.js';
 import type { ProjectRecords } from '../access/project-records.js';
 
 const INTERVAL_MS = 60_000;
@@ -53,8 +54,7 @@ export async function deleteCheckpoint(
   const deleted =
     (await records.deleteCheckpoint(id)) ??
     (await store.listDeletedCheckpoints()).find((one) => one.id === id && one.project === records.project);
-  if (deleted === undefined) throw new ZerofleetError('checkpoint_not_found', `there is no checkpoint ${id}`);
-  return finishCheckpoint(stores, deleted);
+  return finishCheckpoint(stores, found(deleted, 'checkpoint', id));
 }
 
 /** Completes interrupted deletions; one failure does not stop the others. Several servers may do it concurrently. */

@@ -11,6 +11,7 @@ import {
 import { parseManifest } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { type CheckpointHolds, DOWNLOAD_HOLDER, type JobRequests } from '../../state/index.js';
+import { checkpointNotFound, notFound } from '../access/found.js';
 import { resolveExport } from './resolve-export.js';
 
 interface Stores {
@@ -40,7 +41,7 @@ export async function findFiles(
 ): Promise<FileSet> {
   const found = await stores.store.findCheckpoint(checkpointId);
   const job = found && (await stores.store.getJob(found.job_id));
-  if (!found || !job) throw notFound(`there is no checkpoint ${checkpointId}`);
+  if (!found || !job) throw notFound('checkpoint', checkpointId);
   if (format !== undefined) {
     const kind = resolveExport({ format, ...(dtype && { dtype }) }, job.spec);
     return findExport(stores.objects, job, found.checkpoint?.step, { checkpoint: checkpointId, ...kind });
@@ -48,14 +49,14 @@ export async function findFiles(
   if (dtype !== undefined) throw withoutFormat();
   // Hold first: listed files must not be removed during the download.
   if (!found.checkpoint || !(await stores.store.holdCheckpoint(checkpointId, DOWNLOAD_HOLDER, hold_ms)))
-    throw notFound(`checkpoint ${checkpointId} was removed`);
+    throw checkpointNotFound(`checkpoint ${checkpointId} was removed`);
   return checkpointFiles(stores.objects, found.checkpoint.prefix);
 }
 
 async function checkpointFiles(objects: ObjectStore, prefix: string): Promise<FileSet> {
   const bytes = await objects.get(`${prefix}/${MANIFEST_FILE}`).catch((error: { code?: unknown }) => {
     // Retention removes the manifest first.
-    throw error.code === 'object_not_found' ? notFound('the checkpoint is being removed') : error;
+    throw error.code === 'object_not_found' ? checkpointNotFound('the checkpoint is being removed') : error;
   });
   const manifest = parseManifest(bytes);
   const sha256 = createHash('sha256').update(bytes).digest('hex');
@@ -98,10 +99,6 @@ async function recordOf(
     if (prefix?.endsWith(`-${exportName(id)}`)) return readExportRecord(objects, prefix);
   }
   return null;
-}
-
-function notFound(message: string): ZerofleetError {
-  return new ZerofleetError('checkpoint_not_found', message);
 }
 
 function withoutFormat(): ZerofleetError {

@@ -3,6 +3,7 @@ import { keepDesired, replaceSpec } from '../../control/recovery/documents.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { patchSpec } from '../../spec/index.js';
 import type { Condition, JobStorePort } from '../../state/index.js';
+import { findJob } from '../access/found.js';
 import { invalidDocument } from './check-spec.js';
 
 /** Maximum number of optimistic attempts to read, change and write the job. */
@@ -37,7 +38,7 @@ async function change(
   { if_versions }: Condition,
 ): Promise<Job> {
   for (let tries = 1; ; tries += 1) {
-    const before = await findOne(store, id);
+    const before = await findJob(store, id);
     if (if_versions && !if_versions.includes(before.state_version))
       throw new ZerofleetError('version_mismatch', `${id} is at state_version ${before.state_version}`);
     const { errors, ...changes } = patchSpec(before.spec, patch, {
@@ -69,10 +70,4 @@ async function keepDocuments({ store, objects }: Stores, changed: Job): Promise<
     const same: boolean = now === null || now.state_version === job.state_version;
     job = same ? null : now;
   }
-}
-
-async function findOne(store: Stores['store'], id: string): Promise<Job> {
-  const job = await store.getJob(id);
-  if (job === null) throw new ZerofleetError('job_not_found', `there is no job ${id}`);
-  return job;
 }

@@ -1,36 +1,19 @@
 import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { DatasetSources } from '../../platform/dataset-sources.js';
-import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type { JobStorePort } from '../../state/index.js';
 import { ProjectRecords } from '../access/project-records.js';
 import { Copies } from '../copies/copies.js';
 import { DatasetCopies } from '../datasets/copies.js';
 import { KeyWatch } from '../http/key-watch.js';
 import { traceOf } from '../http/request-trace.js';
 import { createInspector } from '../inspection/inspector.js';
-import type { ApiLimits } from '../limits.js';
-import type { ApiMetrics } from '../metrics/api-metrics.js';
 import { BucketTokenizers } from '../models/bucket-tokenizers.js';
 import { ModelCopies } from '../models/copies.js';
-import type { Contract } from '../operations.js';
-import type { ExportPort, SamplePort } from '../services.js';
-import type { AddressPolicy } from '../webhooks/addresses.js';
+import type { ApiServices } from '../services.js';
 
-export interface ServicesOptions {
-  store: JobStorePort;
-  objects: ObjectStore;
-  samples: SamplePort;
-  exports: ExportPort;
-  addresses: AddressPolicy;
-  /** Allowed sources of dataset copies. */
-  sources: DatasetSources;
-  limits: ApiLimits;
-  contract: Contract;
-  metrics: ApiMetrics;
-  draining: AbortSignal;
-}
+/** Services that this plugin makes of the others. */
+type Made = 'keyWatch' | 'datasetCopies' | 'inspector' | 'tokenizers' | 'modelCopies' | 'closing';
+export type ServicesOptions = Omit<ApiServices, Made>;
 
 /** Provides the services of the handlers, and signals the shutdown to them. */
 export default fp<ServicesOptions>(

@@ -4,37 +4,9 @@
  */
 
 import type { Snapshot } from '../../scheduler/types.js';
+import type { JobDemandRecord as JobDemand, WorkerUse as WorkerView } from '../../state/index.js';
 
-/** Demand of one job. */
-export interface JobDemand {
-  id: string;
-  project: string;
-  priority: number;
-  /** Minimum and maximum of ranks, and the number that ranks must be a multiple of. */
-  need: number;
-  want: number;
-  multiple: number;
-  /** Ranks that it holds; 0 for a waiting job. */
-  held: number;
-}
-
-/** Registered and live agent. */
-export interface WorkerView {
-  id: string;
-  /** Its machine, as named by the capacity; null if the agent runs on an unmanaged machine. */
-  machine: string | null;
-  /** Scope of bit-exactness of its ranks. All ranks of one job have the same. */
-  numerics: string | null;
-  slots: number;
-  /** Slots available to new work; 0 while draining. */
-  free: number;
-  /** True if a job has an allocation on it. */
-  busy: boolean;
-  /** True if it accepts no new work. */
-  draining: boolean;
-  /** True if an earlier decision chose to retire its machine, which may not have been ended yet. */
-  retiring: boolean;
-}
+export type { JobDemand, WorkerView };
 
 export interface Machine {
   id: string;

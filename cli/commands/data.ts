@@ -3,11 +3,12 @@ import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
+import { collect } from '../../client/index.js';
 import type { Dataset, Model } from '../../contracts/index.js';
 import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { downloadFile } from '../download-file.js';
-import { age, bytes, table } from '../format.js';
+import { age, bytes, type Columns } from '../format.js';
 import { archiveOf } from '../model-archive.js';
 import { NamedArgument } from '../names.js';
 import { unreadable } from '../spec-file.js';
@@ -94,29 +95,25 @@ async function downloadDataset(context: Context, id: string, options: { output?:
 }
 
 async function listDatasets(context: Context): Promise<void> {
-  const found: Dataset[] = [];
-  for await (const dataset of context.client.datasets.list()) found.push(dataset);
-  const rows = found.map((dataset) => [
-    dataset.id,
-    dataset.name,
-    dataset.format,
-    bytes(dataset.bytes),
-    age(dataset.created_at),
-  ]);
-  context.show(found, () => table(['DATASET', 'NAME', 'FORMAT', 'SIZE', 'CREATED'], rows, 'no datasets'));
+  const columns: Columns<Dataset> = {
+    DATASET: ({ id }) => id,
+    NAME: ({ name }) => name,
+    FORMAT: ({ format }) => format,
+    SIZE: (dataset) => bytes(dataset.bytes),
+    CREATED: ({ created_at }) => age(created_at),
+  };
+  context.list(await collect(context.client.datasets.list()), columns, 'no datasets');
 }
 
 async function listModels(context: Context): Promise<void> {
-  const found: Model[] = [];
-  for await (const model of context.client.models.list()) found.push(model);
-  const rows = found.map((model) => [
-    model.id,
-    model.name,
-    model.model_type ?? 'tokenizer',
-    bytes(model.bytes),
-    age(model.created_at),
-  ]);
-  context.show(found, () => table(['MODEL', 'NAME', 'TYPE', 'SIZE', 'CREATED'], rows, 'no models'));
+  const columns: Columns<Model> = {
+    MODEL: ({ id }) => id,
+    NAME: ({ name }) => name,
+    TYPE: ({ model_type }) => model_type ?? 'tokenizer',
+    SIZE: (model) => bytes(model.bytes),
+    CREATED: ({ created_at }) => age(created_at),
+  };
+  context.list(await collect(context.client.models.list()), columns, 'no models');
 }
 
 async function statOf(file: string): Promise<Stats> {

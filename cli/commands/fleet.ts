@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { type Pool, plainText } from '../../contracts/index.js';
+import { type Pool, plainText, type Worker } from '../../contracts/index.js';
 import { type EstimateDevice, GPU_RESERVE_BYTES } from '../../spec/index.js';
 import type { Context, Run } from '../context.js';
-import { age, bytes, memoryTable, table } from '../format.js';
+import { age, bytes, type Columns, memoryTable, tableOf } from '../format.js';
 import { readSpec } from '../spec-file.js';
 import { choice, count } from './arguments.js';
 
@@ -30,18 +30,17 @@ const AUTOSCALED_HINT = '; an autoscaler has them come when there is a job (zero
 
 async function listWorkers(context: Context): Promise<void> {
   const workers = await context.client.workers();
-  const rows = workers.map((worker) => [
-    worker.id,
-    worker.pool,
-    worker.host,
-    worker.address,
-    `${worker.used_slots}/${worker.slots}`,
-    worker.gpus.length === 0 ? 'CPU' : gpuText(countByName(worker.gpus.map(({ name }) => name))),
-    worker.numerics ?? '–',
-    worker.problem !== null ? 'withdrawn' : worker.draining ? 'leaving' : '',
-    age(worker.last_seen),
-  ]);
-  const head = ['WORKER', 'POOL', 'HOST', 'ADDRESS', 'SLOTS', 'ON', 'NUMERICS', '', 'SEEN'];
+  const columns: Columns<Worker> = {
+    WORKER: ({ id }) => id,
+    POOL: ({ pool }) => pool,
+    HOST: ({ host }) => host,
+    ADDRESS: ({ address }) => address,
+    SLOTS: ({ used_slots, slots }) => `${used_slots}/${slots}`,
+    ON: ({ gpus }) => (gpus.length === 0 ? 'CPU' : gpuText(countByName(gpus.map(({ name }) => name)))),
+    NUMERICS: ({ numerics }) => numerics ?? '–',
+    '': ({ problem, draining }) => (problem !== null ? 'withdrawn' : draining ? 'leaving' : ''),
+    SEEN: ({ last_seen }) => age(last_seen),
+  };
   const problems = workers.flatMap(({ id, problem, gpus, avoided }) => [
     ...(problem === null ? [] : [`${id}: ${problem}`]),
     ...avoided
@@ -54,7 +53,7 @@ async function listWorkers(context: Context): Promise<void> {
     ...gpus.flatMap(({ uuid, problem }) => (problem === null ? [] : `${uuid} of ${id}: ${problem}`)),
   ]);
   context.show(workers, () =>
-    [table(head, rows, `no workers${AUTOSCALED_HINT}`), ...problems.map(plainText)].join('\n'),
+    [tableOf(workers, columns, `no workers${AUTOSCALED_HINT}`), ...problems.map(plainText)].join('\n'),
   );
 }
 
@@ -67,18 +66,16 @@ const gpuText = (counts: readonly [name: string, count: number][]) =>
   counts.map(([name, count]) => `${count} × ${name}`).join(', ');
 
 async function listPools(context: Context): Promise<void> {
-  const pools = await context.client.pools();
-  const rows = pools.map((pool) => [
-    pool.name,
-    String(pool.workers),
-    `${pool.used_slots}/${pool.slots}`,
-    String(pool.running),
-    String(pool.waiting),
-    poolGpus(pool),
-    pool.groups.map(({ numerics }) => numerics ?? '–').join(', '),
-  ]);
-  const head = ['POOL', 'WORKERS', 'SLOTS', 'RUNNING', 'WAITING', 'ON', 'NUMERICS'];
-  context.show(pools, () => table(head, rows, `no pools${AUTOSCALED_HINT}`));
+  const columns: Columns<Pool> = {
+    POOL: ({ name }) => name,
+    WORKERS: ({ workers }) => String(workers),
+    SLOTS: ({ used_slots, slots }) => `${used_slots}/${slots}`,
+    RUNNING: ({ running }) => String(running),
+    WAITING: ({ waiting }) => String(waiting),
+    ON: poolGpus,
+    NUMERICS: ({ groups }) => groups.map(({ numerics }) => numerics ?? '–').join(', '),
+  };
+  context.list(await context.client.pools(), columns, `no pools${AUTOSCALED_HINT}`);
 }
 
 /** GPUs of a pool's workers; the number of GPUs with problems is appended. */

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import { collect } from '../../client/index.js';
 import { isFinal, JOB_STATES, type Job, type JobState } from '../../contracts/index.js';
 import { initFromOf } from '../../spec/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
-import { age, jobDetails, lossOf, memoryTable, ranksOf, table, workDetails } from '../format.js';
+import { age, type Columns, jobDetails, lossOf, memoryTable, ranksOf, workDetails } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { withSettings } from '../settings.js';
 import { readSpec } from '../spec-file.js';
@@ -101,23 +102,17 @@ interface ListOptions {
 
 async function list(context: Context, options: ListOptions): Promise<void> {
   const { limit, since: created_after, before: created_before, ...filter } = options;
-  const jobs: Job[] = [];
-  for await (const job of context.client.jobs.list({ ...filter, created_after, created_before })) {
-    jobs.push(job);
-    if (jobs.length === limit) break;
-  }
-  const row = (job: Job) => [
-    job.id,
-    job.name,
-    job.state,
-    `${Math.floor(job.progress.percent)} %`,
-    lossOf(job),
-    String(ranksOf(job)),
-    age(job.created_at),
-  ];
-  context.show(jobs, () =>
-    table(['JOB', 'NAME', 'STATE', 'DONE', 'LOSS', 'RANKS', 'CREATED'], jobs.map(row), 'no jobs'),
-  );
+  const columns: Columns<Job> = {
+    JOB: ({ id }) => id,
+    NAME: ({ name }) => name,
+    STATE: ({ state }) => state,
+    DONE: ({ progress }) => `${Math.floor(progress.percent)} %`,
+    LOSS: lossOf,
+    RANKS: (job) => String(ranksOf(job)),
+    CREATED: ({ created_at }) => age(created_at),
+  };
+  const jobs = context.client.jobs.list({ ...filter, created_after, created_before });
+  context.list(await collect(jobs, limit), columns, 'no jobs');
 }
 
 async function events(context: Context, id: string, options: { follow?: boolean }): Promise<void> {

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { collect } from '../../client/index.js';
 import {
   type ApiKey,
   type ApiKeyRequest,
@@ -9,7 +10,7 @@ import {
   type Scope,
 } from '../../contracts/index.js';
 import type { Context, Run } from '../context.js';
-import { age, table } from '../format.js';
+import { age, type Columns } from '../format.js';
 import { NamedArgument, NamedOption } from '../names.js';
 import { count, whole } from './arguments.js';
 
@@ -70,33 +71,27 @@ interface AuditOptions {
 }
 
 async function listAudit(context: Context, { key: key_id, limit, ...filter }: AuditOptions): Promise<void> {
-  const found: AuditEntry[] = [];
-  for await (const entry of context.client.audit({ key_id, ...filter })) {
-    found.push(entry);
-    if (found.length === limit) break;
-  }
-  const rows = found.map((entry) => [
-    entry.at,
-    entry.key_name,
-    entry.operation,
-    entry.resource ?? '',
-    entry.code === null ? entry.outcome : `${entry.outcome}: ${entry.code}`,
-  ]);
-  context.show(found, () => table(['AT', 'KEY', 'OPERATION', 'OF', 'OUTCOME'], rows, 'no entries'));
+  const columns: Columns<AuditEntry> = {
+    AT: ({ at }) => at,
+    KEY: ({ key_name }) => key_name,
+    OPERATION: ({ operation }) => operation,
+    OF: ({ resource }) => resource ?? '',
+    OUTCOME: ({ outcome, code }) => (code === null ? outcome : `${outcome}: ${code}`),
+  };
+  const entries = await collect(context.client.audit({ key_id, ...filter }), limit);
+  context.list(entries, columns, 'no entries');
 }
 
 async function listKeys(context: Context, { project }: { project?: string }): Promise<void> {
-  const found: ApiKey[] = [];
-  for await (const key of context.client.apiKeys.list({ project })) found.push(key);
-  const rows = found.map((key) => [
-    key.id,
-    key.name,
-    key.project,
-    key.scopes.join(' '),
-    key.expires_at ?? 'never',
-    key.last_used_at === null ? 'never' : age(key.last_used_at),
-  ]);
-  context.show(found, () => table(['KEY', 'NAME', 'PROJECT', 'SCOPES', 'EXPIRES', 'USED'], rows, 'no keys'));
+  const columns: Columns<ApiKey> = {
+    KEY: ({ id }) => id,
+    NAME: ({ name }) => name,
+    PROJECT: (key) => key.project,
+    SCOPES: ({ scopes }) => scopes.join(' '),
+    EXPIRES: ({ expires_at }) => expires_at ?? 'never',
+    USED: ({ last_used_at }) => (last_used_at === null ? 'never' : age(last_used_at)),
+  };
+  context.list(await collect(context.client.apiKeys.list({ project })), columns, 'no keys');
 }
 
 interface CreateOptions {

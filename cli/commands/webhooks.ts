@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
+import { collect } from '../../client/index.js';
 import type { Delivery, Webhook, WebhookSpec } from '../../contracts/index.js';
 import type { Context, Run } from '../context.js';
-import { age, table } from '../format.js';
+import { age, type Columns } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { count } from './arguments.js';
 
@@ -52,19 +53,15 @@ export function addWebhookCommands(program: Command, run: Run): void {
 }
 
 async function listWebhooks(context: Context): Promise<void> {
-  const found: Webhook[] = [];
-  for await (const webhook of context.client.webhooks.list()) found.push(webhook);
-  const rows = found.map((webhook) => [
-    webhook.id,
-    webhook.url,
-    webhook.events.join(' '),
-    webhook.jobs,
-    stateOf(webhook),
-    age(webhook.created_at),
-  ]);
-  context.show(found, () =>
-    table(['WEBHOOK', 'URL', 'EVENTS', 'JOBS', 'STATE', 'CREATED'], rows, 'no webhooks'),
-  );
+  const columns: Columns<Webhook> = {
+    WEBHOOK: ({ id }) => id,
+    URL: ({ url }) => url,
+    EVENTS: ({ events }) => events.join(' '),
+    JOBS: ({ jobs }) => jobs,
+    STATE: stateOf,
+    CREATED: ({ created_at }) => age(created_at),
+  };
+  context.list(await collect(context.client.webhooks.list()), columns, 'no webhooks');
 }
 
 async function addWebhook(
@@ -89,18 +86,15 @@ async function rotate(context: Context, id: string, options: { overlap?: number 
 }
 
 async function listDeliveries(context: Context, id: string): Promise<void> {
-  const found: Delivery[] = [];
-  for await (const delivery of context.client.webhooks.deliveries(id)) found.push(delivery);
-  const rows = found.map((delivery) => {
-    const last = delivery.attempts.at(-1);
-    const { data } = delivery.message;
-    const about = 'job_id' in data ? `${data.job_id} ${data.seq}` : '';
-    const answer = last ? (last.status ?? last.error ?? '') : '';
-    const tries = String(delivery.attempts.length);
-    return [delivery.id, delivery.message.type, about, delivery.state, tries, String(answer)];
-  });
-  const head = ['DELIVERY', 'EVENT', 'JOB', 'STATE', 'TRIES', 'LAST'];
-  context.show(found, () => table(head, rows, 'no deliveries'));
+  const columns: Columns<Delivery> = {
+    DELIVERY: (delivery) => delivery.id,
+    EVENT: ({ message }) => message.type,
+    JOB: ({ message: { data } }) => ('job_id' in data ? `${data.job_id} ${data.seq}` : ''),
+    STATE: ({ state }) => state,
+    TRIES: ({ attempts }) => String(attempts.length),
+    LAST: ({ attempts }) => String(attempts.at(-1)?.status ?? attempts.at(-1)?.error ?? ''),
+  };
+  context.list(await collect(context.client.webhooks.deliveries(id)), columns, 'no deliveries');
 }
 
 async function ping(context: Context, id: string): Promise<void> {

@@ -147,6 +147,6 @@ t.test('all bad values are reported at once, without secrets', async (t) => {
 
 t.test('the documentation contains every setting', async (t) => {
   const text = renderSettings();
-  for (const { variable } of SETTINGS) t.match(text, `| \`${variable}\` |`);
+  for (const { key } of SETTINGS) t.match(text, `| \`ZEROFLEET_${key.toUpperCase()}\` |`);
   t.equal(text.split('\n').length, SETTINGS.length + 2);
 });

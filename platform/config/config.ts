@@ -6,20 +6,7 @@ import { distance } from 'fastest-levenshtein';
 import { ZerofleetError } from '../../contracts/index.js';
 import { type Config, SETTINGS } from './settings.js';
 
-export {
-  AWS_METADATA_URL,
-  CAPACITIES,
-  type CapacityName,
-  type Config,
-  CPU_ISAS,
-  CPU_SLOTS,
-  type CpuIsa,
-  DEVICES,
-  type DeviceName,
-  LOG_LEVELS,
-  type LogLevel,
-  SETTINGS,
-} from './settings.js';
+export { AWS_METADATA_URL, type Config, CPU_SLOTS, type LogLevel, SETTINGS } from './settings.js';
 
 /**
  * Reads the configuration.
@@ -29,7 +16,8 @@ export {
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems = unknownVariables(env);
   const values: Record<string, unknown> = {};
-  for (const { key, variable, fallback, parse } of SETTINGS) {
+  for (const { key, fallback, parse } of SETTINGS) {
+    const variable = variableOf(key);
     // An empty variable counts as unset, as `VAR= command` and most container files intend.
     const text = env[variable] || fallback;
     try {
@@ -49,19 +37,23 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
 
 /** Renders the table as Markdown for the documentation. */
 export function renderSettings(): string {
-  const rows = SETTINGS.map(({ variable, fallback, help, ...rest }) => {
+  const rows = SETTINGS.map(({ key, fallback, help, ...rest }) => {
     const fallbackText =
       fallback === null ? `unset: ${'unset' in rest ? rest.unset : ''}` : `\`${fallback}\``;
-    return `| \`${variable}\` | ${fallbackText} | ${help} |`;
+    return `| \`${variableOf(key)}\` | ${fallbackText} | ${help} |`;
   });
   return ['| variable | default | what it does |', '|---|---|---|', ...rows].join('\n');
+}
+
+function variableOf(key: string): string {
+  return `ZEROFLEET_${key.toUpperCase()}`;
 }
 
 /** Variables of the command line client, which may be set where a program starts. */
 const OTHERS = ['ZEROFLEET_URL'];
 
 function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
-  const known = SETTINGS.map((entry) => entry.variable as string);
+  const known = SETTINGS.map(({ key }) => variableOf(key));
   return Object.keys(env)
     .filter((name) => name.startsWith('ZEROFLEET_') && !known.includes(name) && !OTHERS.includes(name))
     .sort()

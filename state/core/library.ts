@@ -54,7 +54,7 @@ const COMMANDS_OF = {
     'vacate_workers',
     'withdraw_worker',
   ],
-  records: ['change_document', 'delete_dataset', 'delete_model', 'put_document', 'reserve_upload'],
+  records: ['change_document', 'delete_document', 'put_document', 'reserve_upload'],
   repeats: ['begin_request', 'hold_request'],
   streams: ['append_event', 'append_logs', 'read_stream', 'report'],
   webhooks: [

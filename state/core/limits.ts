@@ -2,15 +2,7 @@
 import type { Job, ResolvedJobSpec } from '../../contracts/index.js';
 
 /** An empty text means no limit. */
-export interface LimitFields {
-  max_run_ms: string;
-  max_wait_ms: string;
-  max_cost: string;
-  on_limit: string;
-  max_preemptions: string;
-}
-
-export function limitFields({ limits, retry }: ResolvedJobSpec): LimitFields {
+export function limitFields({ limits, retry }: ResolvedJobSpec) {
   const ms = (seconds: number | undefined) => (seconds === undefined ? '' : String(1000 * seconds));
   return {
     max_run_ms: ms(limits.max_runtime),

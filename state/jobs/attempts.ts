@@ -3,7 +3,8 @@ import { randomPiece } from '../../platform/random.js';
 import { jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
 import type { Unsubscribe } from '../core/subscriptions.js';
 import type { ClaimRefusal, ClaimResult, Control, JobAttempts } from './attempts-port.js';
-import { type ControlFields, claimOf, controlOf, jobOf, type RecordReply } from './record.js';
+import { CONTROL_FIELDS, controlFields, controlOf } from './control.js';
+import { claimOf, jobOf, type RecordReply } from './record.js';
 
 /** Length of a claim's token. */
 const TOKEN_BYTES = 6;
@@ -47,26 +48,7 @@ export function jobAttempts(context: StoreContext): JobAttempts {
         lease_ms: leaseMs,
         at: nowText(),
       });
-      const [
-        state,
-        save_requested,
-        save_completed,
-        requested_ranks,
-        overrides,
-        preemption_request,
-        placements,
-        move,
-      ] = reply as string[];
-      return controlOf({
-        state,
-        save_requested,
-        save_completed,
-        requested_ranks,
-        overrides,
-        preemption_request,
-        placements,
-        move,
-      });
+      return controlOf(controlFields(reply as string[]));
     },
 
     async releaseAttempt(jobId, execution, { to, reason, delay_ms, preempted, avoid }) {
@@ -103,17 +85,6 @@ function refusal(error: unknown): ClaimResult {
   return { granted: false, code: code as ClaimRefusal, retry_after_ms };
 }
 
-const CONTROL_FIELDS = [
-  'state',
-  'save_requested',
-  'save_completed',
-  'requested_ranks',
-  'overrides',
-  'preemption_request',
-  'placements',
-  'move',
-] as const satisfies (keyof ControlFields)[];
-
 async function watchControl(
   context: StoreContext,
   jobId: string,
@@ -124,8 +95,8 @@ async function watchControl(
 
   async function look(): Promise<void> {
     const values = await redisCall(context.redis.hmget(key, ...CONTROL_FIELDS));
-    const fields = Object.fromEntries(CONTROL_FIELDS.map((field, i) => [field, values[i]]));
-    if (!ended && fields.state) onControl(controlOf(fields as unknown as ControlFields));
+    const fields = controlFields(values);
+    if (!ended && fields.state) onControl(controlOf(fields));
   }
 
   // A read that fails while Redis is unavailable is repeated after resubscription; the heartbeat reads the value as well.

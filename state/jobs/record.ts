@@ -10,85 +10,30 @@ import {
 import { documentHash } from '../../platform/canonical-json.js';
 import { randomPiece } from '../../platform/random.js';
 import { gpuBytesBySize, leafCount, modelsOf } from '../../spec/index.js';
-import { type LimitFields, limitFields, usageOf } from '../core/limits.js';
-import type { WorkerSlots } from '../pools/pools-port.js';
-import type { Control } from './attempts-port.js';
+import { limitFields, usageOf } from '../core/limits.js';
+import type { GrantedClaim } from './attempts-port.js';
+import { CONTROL_FIELDS, controlFields, controlOf } from './control.js';
 import { jobIndexes } from './job-list.js';
 
-/** Fields from which the order of waiting jobs is computed. */
-export interface DemandFields {
-  project: string;
-  priority: string;
-  ranks_min: string;
-  /** Maximum number of ranks that the job can use. */
-  ranks_max: string;
-  /** The number of ranks is a multiple of this. */
-  ranks_multiple: string;
-}
-
-/** Fields of the hash that the public job does not have. */
-interface InternalFields extends DemandFields, GpuFields, LimitFields, OverridesField {
-  pool: string;
-  dataset_id: string;
-  /** Ids of the models that the job needs, separated by spaces. */
-  model_ids: string;
-  /** JSON list of the webhooks that the job names. */
-  notify: string;
-  /** JSON list of `jobIndexes`. */
-  indexes: string;
-  /** Initial checkpoint, of any job; empty for none. */
-  init_checkpoint: string;
-  /** The newest execution (contracts/execution.ts); empty before the first claim. */
-  execution: string;
-  /** Worker that holds the lease; empty for none. */
-  worker: string;
-  /** ms, server clock. */
-  lease_until: string;
-  error_count: string;
-  /** Name of the stream; a record that is restored after a loss of Redis has a new one. */
-  stream: string;
-  /** Last sequence number of the stream. */
-  seq: string;
-  /** Stamp of the entry with that number (`append_entry` of core/commands/job.lua). */
-  seq_stamp: string;
-  /** Last batch of metrics in this epoch. */
-  batch: string;
-  /** '1' once a final state was set. */
-  final: string;
-  /** JSON of `WorkerSlots[]`; empty for none. */
-  placements: string;
-  /** Worker that must claim `placements`; empty without an allocation, or after the claim. */
-  allocated_to: string;
-  /** Deadline of the claim: ms, server clock. */
-  allocated_until: string;
-  /** JSON of the pairs of workers that could not connect to each other; empty for none. */
-  avoided: string;
-}
-
-export interface OverridesField {
-  /** `documentHash` of the document's overrides; lets a worker detect that its ranks run with different ones. */
-  overrides: string;
-}
-
-export function overridesField({ train }: ResolvedJobSpec): OverridesField {
+/** `overrides`: a hash of the document's overrides, by which a worker detects that its ranks run with different ones. */
+export function overridesField({ train }: ResolvedJobSpec) {
   return { overrides: documentHash(train.overrides) };
 }
 
-export interface GpuFields {
-  /** JSON of `gpuBytesBySize`. */
-  gpu_bytes: string;
-}
-
-export function gpuFields(spec: ResolvedJobSpec): GpuFields {
+/** `gpu_bytes`: JSON of `gpuBytesBySize`. */
+export function gpuFields(spec: ResolvedJobSpec) {
   return { gpu_bytes: JSON.stringify(gpuBytesBySize(spec)) };
 }
 
-export function demandFields({ project, priority, resources, train, zero }: ResolvedJobSpec): DemandFields {
+/** Fields from which the order of waiting jobs is computed. */
+export function demandFields({ project, priority, resources, train, zero }: ResolvedJobSpec) {
   return {
     project,
     priority: String(priority),
     ranks_min: String(resources.ranks.min),
+    // The maximum number of ranks that the job can use.
     ranks_max: String(leafCount(train)),
+    // The number of ranks is a multiple of this.
     ranks_multiple: String(zero.expert_parallel_size),
   };
 }
@@ -135,33 +80,8 @@ function sourceCheckpoint({ model }: ResolvedJobSpec): string {
 
 /** Returns the hash of a new job; its history is a separate list. */
 export function toRecord(job: Job): Record<string, string> {
-  const internal: InternalFields = {
-    ...limitFields(job.spec),
-    ...demandFields(job.spec),
-    ...gpuFields(job.spec),
-    ...overridesField(job.spec),
-    pool: job.spec.resources.pool,
-    dataset_id: job.spec.data.dataset,
-    model_ids: modelsOf(job.spec).join(' '),
-    notify: JSON.stringify(job.spec.notify.webhooks),
-    indexes: JSON.stringify(jobIndexes(job)),
-    init_checkpoint: sourceCheckpoint(job.spec),
-    execution: '',
-    worker: '',
-    lease_until: '0',
-    error_count: '0',
-    stream: randomPiece(4).toString('hex'),
-    seq: '0',
-    seq_stamp: '0',
-    batch: '0',
-    final: isFinal(job.state) ? '1' : '',
-    placements: '',
-    allocated_to: '',
-    allocated_until: '0',
-    avoided: '',
-  };
   return {
-    ...internal,
+    ...internalFields(job),
     id: job.id,
     name: job.name,
     state: job.state,
@@ -179,6 +99,49 @@ export function toRecord(job: Job): Record<string, string> {
     lost_work_seconds: String(job.lost_work_seconds),
     export: nullable(job.export, JSON.stringify),
     failure: nullable(job.failure, JSON.stringify),
+  };
+}
+
+/** Fields of the hash that the public job does not have. */
+function internalFields(job: Job): Record<string, string> {
+  return {
+    ...limitFields(job.spec),
+    ...demandFields(job.spec),
+    ...gpuFields(job.spec),
+    ...overridesField(job.spec),
+    pool: job.spec.resources.pool,
+    dataset_id: job.spec.data.dataset,
+    // Ids, separated by spaces.
+    model_ids: modelsOf(job.spec).join(' '),
+    // Webhooks that the job names.
+    notify: JSON.stringify(job.spec.notify.webhooks),
+    indexes: JSON.stringify(jobIndexes(job)),
+    // Of any job; empty for none.
+    init_checkpoint: sourceCheckpoint(job.spec),
+    // The newest execution (contracts/execution.ts); empty before the first claim.
+    execution: '',
+    // The worker that holds the lease; empty for none.
+    worker: '',
+    // ms, server clock.
+    lease_until: '0',
+    error_count: '0',
+    // Name of the stream; a record that is restored after a loss of Redis has a new one.
+    stream: randomPiece(4).toString('hex'),
+    // Last sequence number of the stream, and the stamp of that entry (`append_entry` of core/commands/job.lua).
+    seq: '0',
+    seq_stamp: '0',
+    // Last batch of metrics in this epoch.
+    batch: '0',
+    // '1' once a final state was set.
+    final: isFinal(job.state) ? '1' : '',
+    // JSON of `WorkerSlots[]`; empty for none.
+    placements: '',
+    // Worker that must claim `placements`; empty without an allocation, or after the claim.
+    allocated_to: '',
+    // Deadline of the claim: ms, server clock.
+    allocated_until: '0',
+    // JSON of the pairs of workers that could not connect to each other; empty for none.
+    avoided: '',
   };
 }
 
@@ -223,78 +186,16 @@ export function jobOf(reply: RecordReply): Job {
 }
 
 /** Returns the internal fields that a worker receives with its claim. */
-export function claimOf([flat]: RecordReply): {
-  execution: Execution;
-  control: Control;
-  error_count: number;
-  lost_workers: number;
-  lost_workers_before: number;
-  placements: WorkerSlots[];
-} {
+export function claimOf([flat]: RecordReply): Omit<GrantedClaim, 'granted' | 'job'> {
   const field = fieldReader(flat);
   return {
     execution: field('execution') as Execution,
-    control: controlOf({
-      state: field('state'),
-      save_requested: optional(flat, 'save_requested'),
-      save_completed: optional(flat, 'save_completed'),
-      requested_ranks: field('requested_ranks'),
-      overrides: field('overrides'),
-      preemption_request: optional(flat, 'preemption_request'),
-      placements: field('placements'),
-      move: optional(flat, 'move'),
-    }),
+    control: controlOf(controlFields(CONTROL_FIELDS.map((name) => optional(flat, name)))),
     error_count: Number(field('error_count')),
     lost_workers: Number(optional(flat, 'lost_workers') ?? 0),
     lost_workers_before: Number(optional(flat, 'lost_workers_before') ?? 0),
     placements: present(field('placements'), JSON.parse) ?? [],
   };
-}
-
-/**
- * Returns the control state. The job's state encodes the user's request: a request moves a job that a worker holds to `pausing` or
- * `cancelling`.
- */
-export function controlOf(fields: ControlFields): Control {
-  const {
-    state = '',
-    save_requested,
-    save_completed,
-    requested_ranks,
-    overrides,
-    preemption_request,
-    placements,
-    move,
-  } = fields;
-  const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
-  const requested = Number(save_requested ?? 0);
-  return {
-    desired,
-    state: state as Job['state'],
-    save_request: requested > Number(save_completed ?? 0) ? requested : 0,
-    requested_ranks: Number(requested_ranks),
-    overrides: overrides ?? '',
-    preemption_request: present(preemption_request ?? '', Number),
-    held_ranks: countRanks(present(placements ?? '', JSON.parse) ?? []),
-    moves: (move ?? '') !== '',
-  };
-}
-
-/** Fields of the record for the control state; some exist only after the first request. */
-export interface ControlFields {
-  state: string | undefined;
-  save_requested?: string | null | undefined;
-  save_completed?: string | null | undefined;
-  requested_ranks?: string | null | undefined;
-  overrides?: string | null | undefined;
-  preemption_request?: string | null | undefined;
-  placements?: string | null | undefined;
-  move?: string | null | undefined;
-}
-
-/** Returns the number of ranks in all placements. */
-export function countRanks(placements: readonly WorkerSlots[]): number {
-  return placements.reduce((ranks, { slots }) => ranks + slots, 0);
 }
 
 function optional(flat: readonly string[], name: string): string | null {

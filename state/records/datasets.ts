@@ -1,29 +1,17 @@
 import type { Dataset } from '../../contracts/index.js';
-import { indexKey, redisCall, type StoreContext } from '../core/context.js';
+import type { StoreContext } from '../core/context.js';
 import { documents } from './documents.js';
 import type { DatasetCopyKey, DatasetRecords } from './records-port.js';
 
 export function datasetRecords(context: StoreContext): DatasetRecords {
-  const { put, get, update, list } = documents<Dataset>(context, 'dataset');
+  const { put, get, update, list, remove, copied } = documents<Dataset>(context, 'dataset', copyOf);
   return {
-    putDataset: (dataset, { upload_id } = {}) => put(dataset, { copy_of: copyOf(dataset), upload_id }),
+    putDataset: put,
     getDataset: get,
     updateDataset: update,
     listDatasets: list,
-
-    async findDatasetCopy(project, object) {
-      const field = fieldOf(object);
-      if (field === undefined) return null;
-      const id = await redisCall(context.redis.hget(indexKey(context, project, 'copies'), field));
-      return id === null ? null : get(id);
-    },
-
-    async deleteDataset(datasetId) {
-      const dataset = await get(datasetId);
-      const copy_of = dataset === null ? undefined : copyOf(dataset);
-      const [deleted] = await context.commands.run('delete_dataset', { dataset_id: datasetId, copy_of });
-      return deleted === '1';
-    },
+    deleteDataset: remove,
+    findDatasetCopy: (project, object) => copied(project, fieldOf(object)),
   };
 }
 

@@ -3,12 +3,6 @@ import { indexKey, namedIndex, redisCall, type StoreContext, untilUnchanged } fr
 import { readPage } from '../core/listing.js';
 import type { NamedPageRequest } from '../core/paging.js';
 
-/** Origin of a record, as `put_document` stores it. */
-export interface Origin {
-  copy_of?: string | undefined;
-  upload_id?: string | undefined;
-}
-
 /** Lifetime of an upload; afterwards its id is not used again. */
 const UPLOAD_KEPT_MS = 7 * 86_400_000;
 
@@ -18,11 +12,15 @@ export interface Documents<T> {
    * Stores a record. Returns false when it comes from an upload that was already made a dataset.
    * @throws `storage_quota_exceeded`
    */
-  put(document: T, more?: Origin): Promise<boolean>;
+  put(document: T, more?: { upload_id?: string | undefined }): Promise<boolean>;
   /** Returns a record; null when it does not exist. */
   get(id: string): Promise<T | null>;
   /** Replaces a record with the result of `change`, which may be called more than once. Returns null when it does not exist. */
   update(id: string, change: (before: T) => T): Promise<T | null>;
+  /** Deletes a record, if it exists. @throws `dataset_in_use`, `model_in_use` */
+  remove(id: string): Promise<boolean>;
+  /** Returns the copy of a source; null when there is none. @param source as `copyOf` names it */
+  copied(project: string, source: string | undefined): Promise<T | null>;
   /** Lists the records of one project, newest first. */
   list(page?: NamedPageRequest): Promise<Page<T>>;
 }
@@ -30,26 +28,41 @@ export interface Documents<T> {
 /**
  * Returns the access to the records of one kind.
  * @param kind prefix of their keys; see core/commands/job.lua
+ * @param copyOf names the source that a record is a copy of
  */
 export function documents<T extends { id: string; project: string; name: string; bytes: number }>(
   context: StoreContext,
   kind: 'dataset' | 'model',
+  copyOf: (document: T) => string | undefined,
 ): Documents<T> {
   const { redis, prefix, commands } = context;
   const key = (id: string) => `${prefix}:${kind}:${id}`;
   const parse = (text: string | null) => (text === null ? null : (JSON.parse(text) as T));
 
+  const get = async (id: string) => parse(await redisCall(redis.get(key(id))));
+
   return {
-    async put(document, more = {}) {
+    async put(document, { upload_id } = {}) {
       const { id, project, name, bytes } = document;
-      const origin = { ...more, ttl_ms: UPLOAD_KEPT_MS };
+      const origin = { copy_of: copyOf(document), upload_id, ttl_ms: UPLOAD_KEPT_MS };
       const call = { kind, id, project, name, bytes, document: JSON.stringify(document), ...origin };
       const [recorded] = await commands.run('put_document', call);
       return recorded === '1';
     },
 
-    async get(id) {
-      return parse(await redisCall(redis.get(key(id))));
+    get,
+
+    async remove(id) {
+      const document = await get(id);
+      const copy_of = document === null ? undefined : copyOf(document);
+      const [deleted] = await commands.run('delete_document', { kind, id, copy_of });
+      return deleted === '1';
+    },
+
+    async copied(project, source) {
+      if (source === undefined) return null;
+      const id = await redisCall(redis.hget(indexKey(context, project, 'copies'), source));
+      return id === null ? null : get(id);
     },
 
     update(id, change) {

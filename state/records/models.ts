@@ -1,35 +1,20 @@
 import type { Model } from '../../contracts/index.js';
-import { indexKey, redisCall, type StoreContext } from '../core/context.js';
+import type { StoreContext } from '../core/context.js';
 import { documents } from './documents.js';
 import type { ModelCopyKey, ModelRecords } from './records-port.js';
 
 export function modelRecords(context: StoreContext): ModelRecords {
-  const { put, get, update, list } = documents<Model>(context, 'model');
-  const copied = async (project: string, field: string) => {
-    const id = await redisCall(context.redis.hget(indexKey(context, project, 'copies'), field));
-    return id === null ? null : get(id);
-  };
+  const { put, get, update, list, remove, copied } = documents<Model>(context, 'model', copyOf);
   return {
     async putModel(model) {
-      await put(model, { copy_of: copyOf(model) });
+      await put(model);
     },
     getModel: get,
     updateModel: update,
     listModels: list,
-
-    async findModelCopy(project, folder) {
-      const field = fieldOf(folder);
-      return field === undefined ? null : copied(project, field);
-    },
-
+    deleteModel: remove,
+    findModelCopy: (project, folder) => copied(project, fieldOf(folder)),
     findTokenizerCopy: (project, digest) => copied(project, tokenizerField(digest)),
-
-    async deleteModel(modelId) {
-      const model = await get(modelId);
-      const copy_of = model === null ? undefined : copyOf(model);
-      const [deleted] = await context.commands.run('delete_model', { model_id: modelId, copy_of });
-      return deleted === '1';
-    },
   };
 }
 

@@ -15,7 +15,7 @@ const sources = (folder: string) =>
     .join('\n');
 
 t.test('log filters match messages of the worker', (t) => {
-  const messages = all(read('infra/terraform/modules/observability/logs.tf'), /\$\.msg = \\"([^"\\]+)\\"/g);
+  const messages = all(read('infra/terraform/modules/observability/logs.tf'), /message = "([^"]+)"/g);
   t.equal(messages.length, 2);
   const logged = [read('worker/attempt/generation.ts'), read('worker/credentials/sessions.ts')].join('\n');
   for (const message of messages) t.ok(logged.includes(`'${message}'`), `the worker logs ${message}`);

@@ -13,7 +13,8 @@ import { redisOptions } from '../../platform/redis/connect.js';
 import { until } from '../../platform/testing/waiting.js';
 import { MAX_LOST_WORKERS } from '../attempt/failure.js';
 import { Fleet, TEST_TIMING } from '../testing/fleet.js';
-import { ExportServer, type ExportServerOptions } from './export-server.js';
+import { ExportServer } from './export-server.js';
+import type { QueueServerOptions } from './queue-server.js';
 
 const POOL = 'default';
 const UNKNOWN: ExportPayload = {
@@ -77,7 +78,7 @@ t.test('exports that fail', async (t) => {
       timing,
       log: createLogger({ level: 'silent', name: 'test' }),
       // The test never reaches the other dependencies.
-    } as unknown as ExportServerOptions);
+    } as unknown as QueueServerOptions);
     t.teardown(() => server.close());
     const other = exportQueueName('other');
     const [others, ends] = [

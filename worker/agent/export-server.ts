@@ -1,25 +1,18 @@
-import { type ConnectionOptions, type Job as QueueJob, Worker } from 'bullmq';
+import type { Job as QueueJob } from 'bullmq';
 import {
   type ExportPayload,
   type ExportReply,
   exportQueueName,
-  REDIS_PREFIX,
   ZerofleetError,
 } from '../../contracts/index.js';
 import { putExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
 import { exportName } from '../../platform/checkpoint/layout.js';
 import { backoffMs, waitOrAbort } from '../../platform/process/retry.js';
-import { redisOptions } from '../../platform/redis/connect.js';
-import type { AgentDeps } from '../attempt/context.js';
 import { MAX_LOST_WORKERS } from '../attempt/failure.js';
 import { codeOf, isRetryable, toRankError } from '../common/errors.js';
 import { withSession } from '../credentials/sessions.js';
 import { runTask } from '../tasks/task-runner.js';
-
-export interface ExportServerOptions extends AgentDeps {
-  redis_url: string;
-  pool: string;
-}
+import { QueueServer, type QueueServerOptions } from './queue-server.js';
 
 /** Lets BullMQ restart exports of lost workers without limit; `answer` counts them. */
 const UNLIMITED_STALLS = 1_000_000_000;
@@ -29,46 +22,20 @@ const UNLIMITED_STALLS = 1_000_000_000;
  * stopped and resumes. Both write the same bytes to the same keys, because a checkpoint never changes, and the record that completes the
  * export is created once. So no lease is needed.
  */
-export class ExportServer {
-  private readonly worker: Worker<ExportPayload, ExportReply>;
-  private readonly closing = new AbortController();
-
-  constructor(private readonly options: ExportServerOptions) {
-    this.worker = new Worker<ExportPayload, ExportReply>(
-      exportQueueName(options.pool),
-      (entry) => this.answer(entry),
-      {
-        connection: redisOptions(options.redis_url, 'queue') as ConnectionOptions,
-        prefix: REDIS_PREFIX,
-        lockDuration: options.timing.lease_ms,
-        stalledInterval: options.timing.stalled_interval_ms,
-        maxStalledCount: UNLIMITED_STALLS,
-      },
-    );
-    this.worker.on('error', (error) => options.log.warn({ err: error }, 'export queue'));
-  }
-
-  /** Resolves when the server takes exports. */
-  async ready(): Promise<void> {
-    await this.worker.waitUntilReady();
-  }
-
-  /** Returns an export in progress to the queue. Waits for Redis. */
-  async close(): Promise<void> {
-    this.closing.abort(new ZerofleetError('worker_draining', 'the worker is shutting down'));
-    await this.worker.close();
-  }
-
-  /** Closes without waiting for Redis. */
-  async disconnect(): Promise<void> {
-    await this.worker.disconnect();
+export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
+  constructor(options: QueueServerOptions) {
+    super(options, exportQueueName(options.pool), {
+      lockDuration: options.timing.lease_ms,
+      stalledInterval: options.timing.stalled_interval_ms,
+      maxStalledCount: UNLIMITED_STALLS,
+    });
   }
 
   /**
    * Throws a retryable error after a backoff, so that the export is retried behind the other entries of the queue. The delay is spent here:
    * a delayed entry would depend on the clocks of two workers.
    */
-  private async answer({
+  protected async answer({
     data,
     attemptsMade,
     stalledCounter,

@@ -1,56 +1,25 @@
-import { type ConnectionOptions, type Job as QueueJob, Worker } from 'bullmq';
+import type { Job as QueueJob } from 'bullmq';
 import {
-  REDIS_PREFIX,
   type SamplePayload,
   type SampleReply,
   sampleQueueName,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { redisOptions } from '../../platform/redis/connect.js';
-import type { AgentDeps } from '../attempt/context.js';
 import { toRankError } from '../common/errors.js';
 import { withSession } from '../credentials/sessions.js';
 import { runTask } from '../tasks/task-runner.js';
-
-export interface SampleServerOptions extends AgentDeps {
-  redis_url: string;
-  pool: string;
-}
+import { QueueServer, type QueueServerOptions } from './queue-server.js';
 
 /**
  * Serves the pool's sample requests, one at a time, each in a child process. It uses no rank slots: a sample is short and must not wait for
  * the end of a training.
  */
-export class SampleServer {
-  private readonly worker: Worker<SamplePayload, SampleReply>;
-  private readonly closing = new AbortController();
-
-  constructor(private readonly options: SampleServerOptions) {
-    this.worker = new Worker<SamplePayload, SampleReply>(
-      sampleQueueName(options.pool),
-      (entry) => this.answer(entry),
-      { connection: redisOptions(options.redis_url, 'queue') as ConnectionOptions, prefix: REDIS_PREFIX },
-    );
-    this.worker.on('error', (error) => options.log.warn({ err: error }, 'sample queue'));
+export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
+  constructor(options: QueueServerOptions) {
+    super(options, sampleQueueName(options.pool));
   }
 
-  /** Resolves when the server takes requests. */
-  async ready(): Promise<void> {
-    await this.worker.waitUntilReady();
-  }
-
-  /** Aborts a sample in progress; its client may ask again. Waits for Redis. */
-  async close(): Promise<void> {
-    this.closing.abort(new ZerofleetError('worker_draining', 'the worker is shutting down'));
-    await this.worker.close();
-  }
-
-  /** Closes without waiting for Redis. */
-  async disconnect(): Promise<void> {
-    await this.worker.disconnect();
-  }
-
-  private async answer({ data }: QueueJob<SamplePayload>): Promise<SampleReply> {
+  protected async answer({ data }: QueueJob<SamplePayload>): Promise<SampleReply> {
     try {
       return { ok: true, sample: await this.draw(data) };
     } catch (error) {

@@ -1,23 +1,32 @@
-import type { Job } from '../../contracts/index.js';
-import { keepDesired } from '../../control/recovery/documents.js';
 import { documentHash } from '../../platform/canonical-json.js';
-import { backoffMs, retry, waitOrAbort } from '../../platform/process/retry.js';
-import type { GrantedClaim, ReleaseOptions } from '../../state/index.js';
+import { backoffMs, waitOrAbort } from '../../platform/process/retry.js';
+import {
+  countRanks,
+  type GrantedClaim,
+  type JobExecution,
+  type TransitionOptions,
+  type TransitionPatch,
+} from '../../state/index.js';
 import { failuresPerSecond } from '../checkpoint/failure-rate.js';
-import { isRetryable, toRankError } from '../common/errors.js';
+import { toRankError } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
-import { requireSameTokens } from '../data/same-tokens.js';
 import { isGpuFault } from '../gpus/gpu-faults.js';
 import { isLeaseLoss } from '../lease/lease.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
 import { currentJob } from './current-job.js';
 import { type AttemptError, describeError, rootCauseOf } from './failure.js';
-import { exportWeights, fail, succeed } from './finish.js';
+import { cancel, exportWeights, fail, type Handover, release, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { JobCheckpoints } from './job-checkpoints.js';
-import { initialError, type LoadPoint, openInitial, ownLoad, type ResumePoint } from './load-point.js';
+import {
+  checkTokens,
+  initialError,
+  type LoadPoint,
+  openInitial,
+  ownLoad,
+  type ResumePoint,
+} from './load-point.js';
 import { type PreparedData, prepareData } from './prepare-data.js';
-import { countRanks } from './resizer.js';
 import type { EndReason } from './stop-requests.js';
 
 /** Time for which two workers that could not reach each other are not placed together. */
@@ -26,7 +35,7 @@ const AVOID_MS = 600_000;
 /** Next move of an attempt: `over` when the job is finished, paused or queued again, `again` for another generation. */
 type Verdict = 'over' | 'again';
 
-type Handover = Partial<ReleaseOptions> & { reason: string };
+type WorkingState = Parameters<JobExecution['transition']>[2];
 
 /**
  * Attempt of a job: prepares the data, then runs generations of ranks from the newest checkpoint on, until the job is finished or
@@ -87,7 +96,7 @@ export class Attempt {
       this.data = data;
       const resume = await this.checkpoints.newest();
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(ctx, resume);
-      if (resume) checkTokens(resume, data);
+      if (resume) checkTokens(resume, data.tokens_digest);
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
       const present = { ...ctx, job: await currentJob(this.ctx, resume) };
       return await this.settle(await this.train(present, load, data), load);
@@ -132,12 +141,8 @@ export class Attempt {
     this.moving = false;
     await this.enter('starting');
     const failures_per_second = failuresPerSecond(ctx.job, new Date());
-    const generation = new Generation(ctx, {
-      checkpoints: this.checkpoints,
-      load,
-      failures_per_second,
-      ...data,
-    });
+    const { checkpoints } = this;
+    const generation = new Generation(ctx, { checkpoints, load, failures_per_second, ...data });
     this.ctx.resizer.begin(ctx.world_size, documentHash(ctx.job.spec.train.overrides));
     return generation.run().finally(() => this.ctx.resizer.end());
   }
@@ -163,20 +168,16 @@ export class Attempt {
   }
 
   private async stopped(end: { cancelled: boolean; saved: boolean }): Promise<Verdict> {
-    const { deps, lease, stops } = this.ctx;
+    const { stops } = this.ctx;
     const reason = end.cancelled ? 'cancel' : stops.ending;
     this.moving = reason === null;
     if (reason === null && end.saved) {
-      await this.enter('starting', stops.current ?? 'resize');
+      await this.enter('starting', { reason: stops.current ?? 'resize' });
       return 'again';
     }
     if (!end.saved && reason !== 'cancel') {
-      this.countLostWork();
-      const patch = { lost_work_seconds: this.lost_work_seconds };
       const present = reason === 'pause' ? 'pausing' : reason === null ? 'recovering' : 'running';
-      await lease.call((id, execution) =>
-        deps.store.transition(id, execution, present, { reason: 'save_failed', patch }),
-      );
+      await this.loseWork(present, 'save_failed');
     }
     return reason === null ? 'again' : this.conclude(reason);
   }
@@ -185,7 +186,7 @@ export class Attempt {
   private async conclude(reason: EndReason): Promise<Verdict> {
     const { deps, lease, stops } = this.ctx;
     await flushReports(this.ctx);
-    await this.sweep();
+    await this.checkpoints.sweepAtEnd();
     // The job that requested the preemption may have been placed elsewhere or cancelled.
     if (reason === 'preempt') {
       await lease.confirm();
@@ -193,10 +194,8 @@ export class Attempt {
     }
     if (reason === 'cancel') {
       await this.checkpoints.retain(deps.timing.save.periodic);
-      const cancelled = await lease.call((id, execution) =>
-        deps.store.finishJob(id, execution, 'cancelled', { reason: 'user_request' }),
-      );
-      return this.keepStopped(cancelled);
+      await cancel(this.ctx);
+      return 'over';
     }
     if (reason === 'pause') return this.release({ to: 'paused', reason: 'user_request' });
     const why = reason === 'drain' ? deps.drain.reason : 'preempted';
@@ -204,33 +203,14 @@ export class Attempt {
   }
 
   /** Returns the job, to its queue by default. */
-  private async release({ to = 'queued', reason, ...more }: Handover): Promise<Verdict> {
-    const { deps, lease, logs } = this.ctx;
-    logs.message(`${to === 'paused' ? 'paused' : 'returned to the queue'}: ${reason}`);
-    await flushReports(this.ctx);
-    const released = await lease.call((id, execution) =>
-      deps.store.releaseAttempt(id, execution, { to, reason, ...more }),
-    );
-    if (more.preempted) deps.metrics.preempted(released.reason ?? reason);
-    return this.keepStopped(released);
-  }
-
-  /** Stores the desired state of a job that reached a limit. The API stores requests of users; limits are found here first. */
-  private async keepStopped(job: Job): Promise<Verdict> {
-    const { deps, log } = this.ctx;
-    const { reason } = job;
-    if (reason === 'budget_reached' || reason === 'preemption_limit')
-      await retry(() => keepDesired(deps, job), deps.timing.storage, {
-        retryable: isRetryable,
-      }).catch((error: unknown) =>
-        log.warn({ err: error }, 'desired state after a reached limit is stored in the job store only'),
-      );
+  private async release(handover: Handover): Promise<Verdict> {
+    await release(this.ctx, handover);
     return 'over';
   }
 
   /** Counts an error and prepares the next generation, or fails the job when the errors exceed `retry.max_errors`. */
   private async recover(error: AttemptError): Promise<Verdict> {
-    const { deps, job, lease, log, logs, stops } = this.ctx;
+    const { deps, job, log, logs, stops } = this.ctx;
     if (error.code === 'node_lost') return this.replaceNode(error, 'node.lost');
     if (isGpuFault(error.code)) {
       deps.metrics.failed(error.code);
@@ -247,11 +227,7 @@ export class Attempt {
       root_cause: true,
     });
     if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
-    this.countLostWork();
-    const patch = { world_size: null, error_count: errors, lost_work_seconds: this.lost_work_seconds };
-    await lease.call((id, execution) =>
-      deps.store.transition(id, execution, 'recovering', { reason: code, patch }),
-    );
+    await this.loseWork('recovering', code, { world_size: null, error_count: errors });
     const delay_ms = Math.round(backoffMs(deps.timing.restart, errors));
     await emit(this.ctx, 'attempt.retry', { code, errors, delay_ms });
     logs.message(`retries in ${delay_ms} ms; error ${errors} of ${job.spec.retry.max_errors} allowed`);
@@ -264,27 +240,20 @@ export class Attempt {
 
   /** Returns a job to its queue after a lost worker, a failed GPU or missing credentials, which are no errors of the job. */
   private async replaceNode(error: AttemptError, event: string, delay_ms?: number): Promise<Verdict> {
-    const { deps, lease, log } = this.ctx;
+    const { log } = this.ctx;
     const { code: reason, message, worker_id } = error;
     log.warn({ ...rootCauseOf(error) }, message);
-    const pair = this.leader && worker_id && worker_id !== this.leader ? [this.leader, worker_id] : null;
-    const avoid = pair && { pair: pair as [string, string], ms: AVOID_MS };
+    const { leader } = this;
+    const avoid: Handover['avoid'] =
+      leader && worker_id && worker_id !== leader ? { pair: [leader, worker_id], ms: AVOID_MS } : undefined;
     const data = { ...rootCauseOf(error), ...(avoid && { avoided_seconds: AVOID_MS / 1000 }) };
     await emit(this.ctx, event, data, { root_cause: true });
-    this.countLostWork();
-    const patch = { world_size: null, lost_work_seconds: this.lost_work_seconds };
-    await lease.call((id, execution) =>
-      deps.store.transition(id, execution, 'recovering', { reason, patch }),
-    );
-    return this.release({
-      reason,
-      ...(delay_ms !== undefined && { delay_ms }),
-      ...(avoid && { avoid }),
-    });
+    await this.loseWork('recovering', reason, { world_size: null });
+    return this.release({ reason, delay_ms, avoid });
   }
 
   private async fail(error: AttemptError): Promise<Verdict> {
-    await this.sweep();
+    await this.checkpoints.sweepAtEnd();
     await this.checkpoints.retain(this.ctx.deps.timing.save.periodic);
     await fail(this.ctx, error, this.checkpoints.latest);
     return 'over';
@@ -301,16 +270,11 @@ export class Attempt {
     return 'over';
   }
 
-  /** Removes leftovers of saves: no rank is left, and this may be the job's last attempt. */
-  private async sweep(): Promise<void> {
-    const { deps, log } = this.ctx;
-    await this.checkpoints
-      .sweep(deps.timing.save.periodic)
-      .catch((error: unknown) => log.warn({ err: error }, 'leftover saves not listed'));
-  }
-
-  private countLostWork(): void {
+  /** Enters a state from which the job continues at its newest checkpoint: the work since then is lost. */
+  private async loseWork(state: WorkingState, reason: string, patch: TransitionPatch = {}): Promise<void> {
     this.lost_work_seconds += this.checkpoints.unsavedSeconds();
+    const { lost_work_seconds } = this;
+    await this.enter(state, { reason, patch: { ...patch, lost_work_seconds } });
   }
 
   /** Enters the states of a run for a job whose last step is already saved: only they lead to success. */
@@ -321,16 +285,8 @@ export class Attempt {
     if (job?.state === 'provisioning' || job?.state === 'starting') await this.enter('running');
   }
 
-  private async enter(state: 'starting' | 'running', reason: string | null = null): Promise<void> {
+  private async enter(state: WorkingState, options: TransitionOptions = { reason: null }): Promise<void> {
     const { deps, lease } = this.ctx;
-    await lease.call((id, execution) => deps.store.transition(id, execution, state, { reason }));
+    await lease.call((id, execution) => deps.store.transition(id, execution, state, options));
   }
-}
-
-/** @throws ZerofleetError `tokens_mismatch` */
-function checkTokens({ manifest, checkpoint }: ResumePoint, { tokens_digest }: PreparedData): void {
-  requireSameTokens(
-    { owner: 'this worker', digest: tokens_digest },
-    { owner: `checkpoint ${checkpoint.id}`, digest: manifest.tokens_digest },
-  );
 }

@@ -17,6 +17,7 @@ import type {
   WorldRendezvous,
 } from '../../state/index.js';
 import type { ChildProcesses } from '../common/child-processes.js';
+import { retryTransient } from '../common/errors.js';
 import type { Timing } from '../common/timing.js';
 import type { JobSession } from '../credentials/job-session.js';
 import type { Sessions } from '../credentials/sessions.js';
@@ -139,6 +140,14 @@ export async function emit(
   } catch (error) {
     ctx.log.warn({ err: error, type }, 'event not written');
   }
+}
+
+/** Repeats a call of the object store while it fails with retryable errors, until the lease is lost. */
+export function retryStorage<T>(
+  { deps, lease }: Pick<AttemptContext, 'deps' | 'lease'>,
+  operation: () => Promise<T>,
+): Promise<T> {
+  return retryTransient(operation, deps.timing.storage, lease.lost);
 }
 
 /** Connection settings between this agent and those of other machines. */

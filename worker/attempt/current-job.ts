@@ -1,9 +1,8 @@
 import { type Job, ZerofleetError } from '../../contracts/index.js';
 import { replaceSpec } from '../../control/recovery/documents.js';
-import { retry } from '../../platform/process/retry.js';
 import { fitOverrides } from '../../spec/index.js';
-import { codeOf, isRetryable } from '../common/errors.js';
-import { type AttemptContext, emit } from './context.js';
+import { codeOf } from '../common/errors.js';
+import { type AttemptContext, emit, retryStorage } from './context.js';
 import type { ResumePoint } from './load-point.js';
 
 /**
@@ -30,20 +29,18 @@ export async function currentJob(ctx: AttemptContext, resume: ResumePoint | null
 
 /** Returns null if the job was changed meanwhile. */
 async function replaceOverrides(
-  { deps, lease }: AttemptContext,
+  ctx: AttemptContext,
   before: Job,
   overrides: Job['spec']['train']['overrides'],
 ): Promise<Job | null> {
+  const { deps, lease } = ctx;
   const spec = { ...before.spec, train: { ...before.spec.train, overrides } };
   const { requested_ranks } = before;
   try {
     const job = await lease.call(() =>
       deps.store.updateJob({ before, spec, requested_ranks, changed: ['train'] }),
     );
-    await retry(() => replaceSpec(deps.objects, job.id, spec), deps.timing.storage, {
-      retryable: isRetryable,
-      signal: lease.lost,
-    });
+    await retryStorage(ctx, () => replaceSpec(deps.objects, job.id, spec));
     return job;
   } catch (error) {
     if (codeOf(error) === 'version_mismatch') return null;

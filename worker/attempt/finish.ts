@@ -1,11 +1,11 @@
 import { epochOf } from '../../contracts/execution.js';
 import type { Job, JobExport } from '../../contracts/index.js';
-import { putResult, type ResultDocument } from '../../control/recovery/documents.js';
+import { keepDesired, putResult, type ResultDocument } from '../../control/recovery/documents.js';
 import { exportPrefix } from '../../platform/checkpoint/layout.js';
-import { retry } from '../../platform/process/retry.js';
-import { isRetryable } from '../common/errors.js';
+import type { ReleaseOptions } from '../../state/index.js';
+import { retryTransient } from '../common/errors.js';
 import { runTask } from '../tasks/task-runner.js';
-import { type AttemptContext, flushReports, type GenerationContext } from './context.js';
+import { type AttemptContext, flushReports, type GenerationContext, retryStorage } from './context.js';
 import { type AttemptError, describeError } from './failure.js';
 import type { JobCheckpoints } from './job-checkpoints.js';
 import type { ResumePoint } from './load-point.js';
@@ -61,13 +61,44 @@ export async function succeed(ctx: AttemptContext, last: ResumePoint, exported: 
     export: exported,
     failure: null,
   };
-  await retry(() => putResult(deps.objects, result), deps.timing.storage, {
-    retryable: isRetryable,
-    signal: lease.lost,
-  });
+  await retryStorage(ctx, () => putResult(deps.objects, result));
   await logs.flush();
   await lease.call((id, execution) =>
     deps.store.finishJob(id, execution, 'succeeded', { reason: 'completed', export: exported }),
+  );
+}
+
+/** Cancels the job. Its checkpoints stay. */
+export async function cancel(ctx: AttemptContext): Promise<void> {
+  const { deps, lease } = ctx;
+  const cancelled = await lease.call((id, execution) =>
+    deps.store.finishJob(id, execution, 'cancelled', { reason: 'user_request' }),
+  );
+  await keepLimit(ctx, cancelled);
+}
+
+export type Handover = Partial<ReleaseOptions> & { reason: string };
+
+/** Returns the job, to its queue by default. */
+export async function release(
+  ctx: AttemptContext,
+  { to = 'queued', reason, ...more }: Handover,
+): Promise<void> {
+  const { deps, lease, logs } = ctx;
+  logs.message(`${to === 'paused' ? 'paused' : 'returned to the queue'}: ${reason}`);
+  await flushReports(ctx);
+  const released = await lease.call((id, execution) =>
+    deps.store.releaseAttempt(id, execution, { to, reason, ...more }),
+  );
+  if (more.preempted) deps.metrics.preempted(released.reason ?? reason);
+  await keepLimit(ctx, released);
+}
+
+/** Stores the desired state of a job that reached a limit. The API stores requests of users; limits are found here first. */
+async function keepLimit({ deps, log }: AttemptContext, job: Job): Promise<void> {
+  if (job.reason !== 'budget_reached' && job.reason !== 'preemption_limit') return;
+  await retryTransient(() => keepDesired(deps, job), deps.timing.storage).catch((error: unknown) =>
+    log.warn({ err: error }, 'desired state after a reached limit is stored in the job store only'),
   );
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { traceHeaders, ZerofleetError } from '../../contracts/index.js';
+import { ZerofleetError } from '../../contracts/index.js';
 import {
   type ConnectedMessage,
   type LoadedMessage,
@@ -7,24 +7,22 @@ import {
   type ShardFailedMessage,
   type ShardMessage,
   STEP_FLAGS,
-  type StartMessage,
   type SteppedMessage,
 } from '../../contracts/rank-protocol.js';
 import type { WorkerSlots } from '../../state/index.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
 import { toRankError } from '../common/errors.js';
-import { agentSilenceMs } from '../common/timing.js';
 import { SaveEstimate } from '../preemption/save-estimate.js';
 import { SkipEvents } from '../reporting/skip-events.js';
 import type { LogLine } from '../supervisor/log-line.js';
 import type { RankHost } from '../supervisor/rank.js';
 import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
-import { emit, type GenerationContext, threadsPerRank } from './context.js';
+import { emit, type GenerationContext } from './context.js';
 import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } from './failure.js';
 import type { JobCheckpoints } from './job-checkpoints.js';
-import type { LoadPoint } from './load-point.js';
+import { type RankInput, startMessage } from './start-message.js';
 import type { StopReason } from './stop-requests.js';
-import { assembleWorld, rendezvousAddress } from './world-links.js';
+import { assembleWorld } from './world-links.js';
 
 /** End of a generation of ranks, as input to the attempt's next move. */
 export type GenerationEnd =
@@ -39,15 +37,10 @@ export type GenerationEnd =
   | { kind: 'unsaved'; error: AttemptError }
   | { kind: 'failed'; error: AttemptError };
 
-export interface GenerationOptions {
+export interface GenerationOptions extends RankInput {
   checkpoints: JobCheckpoints;
-  /** Source from which the ranks start; null: fresh parameters. */
-  load: LoadPoint | null;
-  token_file: string;
-  validation_file: string | null;
   data_digest: string;
   tokens_digest: string;
-  failures_per_second: number;
 }
 
 /** Runs the ranks of a job once, from their start until all have ended. */
@@ -289,36 +282,4 @@ function workerOf(placements: readonly WorkerSlots[], rank: number): string | un
     first += slots;
     return rank < first;
   })?.worker_id;
-}
-
-function startMessage(
-  ctx: GenerationContext,
-  { load, token_file, validation_file, failures_per_second }: GenerationOptions,
-  rank: number,
-  nonce: string,
-): StartMessage {
-  const { deps, job, lease, world_size } = ctx;
-  const { timing } = deps;
-  return {
-    kind: 'start',
-    job_id: job.id,
-    execution: lease.execution,
-    trace: traceHeaders(ctx.trace),
-    nonce,
-    rank,
-    world_size,
-    device: deps.gpus ? 'cuda' : 'cpu',
-    threads: threadsPerRank(ctx),
-    local_ranks: ctx.placements[0]?.slots ?? 1,
-    spec: job.spec,
-    token_file,
-    validation_file,
-    object_store: deps.object_store,
-    load: load?.source ?? null,
-    comm: { bind_address: rendezvousAddress(ctx), timeout_ms: timing.comm_timeout_ms },
-    heartbeat_ms: timing.heartbeat_ms,
-    agent_silence_ms: agentSilenceMs(timing),
-    failures_per_second,
-    save: timing.save,
-  };
 }

@@ -4,7 +4,6 @@ import type { RangeChecksum, RankError, RetryPolicy } from '../../contracts/rank
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import { checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import { checkShards } from '../../platform/checkpoint/shard-contents.js';
-import { retry } from '../../platform/process/retry.js';
 import { buildManifest, putManifest, type WrittenBy } from '../checkpoint/commit.js';
 import { listSaves, mayRemove, removeSave, type StoredSave } from '../checkpoint/leftovers.js';
 import { outsideLineage } from '../checkpoint/lineage.js';
@@ -12,9 +11,9 @@ import { readManifest } from '../checkpoint/read-manifest.js';
 import { allCheckpoints, applyRetention } from '../checkpoint/retention.js';
 import type { CompleteSave } from '../checkpoint/save-collector.js';
 import { verifyLoadedRanges } from '../checkpoint/verify-load.js';
-import { codeOf, isRetryable, toRankError } from '../common/errors.js';
+import { codeOf, retryTransient, toRankError } from '../common/errors.js';
 import { isLeaseLoss } from '../lease/lease.js';
-import { type AttemptContext, emit } from './context.js';
+import { type AttemptContext, emit, retryStorage } from './context.js';
 import { type AttemptError, isBadCheckpoint } from './failure.js';
 import type { LoadPoint, ResumePoint } from './load-point.js';
 
@@ -100,16 +99,21 @@ export class JobCheckpoints {
   async sweep(policy = this.ctx.deps.timing.storage): Promise<StoredSave[]> {
     const { deps, job, lease, log } = this.ctx;
     const prefix = checkpointsPrefix(job.id);
-    const saves = await retry(() => listSaves(deps.objects, prefix), policy, {
-      retryable: isRetryable,
-      signal: lease.lost,
-    });
+    const saves = await retryTransient(() => listSaves(deps.objects, prefix), policy, lease.lost);
     await lease.confirm();
     await this.remove(saves.filter(({ committed }) => !committed));
     await deps.objects
       .abandonUploads(prefix, { confirm: () => lease.confirm() })
       .catch((error: unknown) => log.warn({ err: error }, 'uploads of dead ranks not aborted'));
     return saves;
+  }
+
+  /** Sweeps at the end of an attempt: no rank is left, and it may be the job's last. A failure is logged only. */
+  async sweepAtEnd(): Promise<void> {
+    const { deps, log } = this.ctx;
+    await this.sweep(deps.timing.save.periodic).catch((error: unknown) =>
+      log.warn({ err: error }, 'leftover saves not listed'),
+    );
   }
 
   /**
@@ -120,7 +124,7 @@ export class JobCheckpoints {
   async retain(policy: RetryPolicy, signal = this.ctx.lease.lost): Promise<void> {
     const { log } = this.ctx;
     try {
-      await retry(() => applyRetention(this.ctx, null), policy, { retryable: isRetryable, signal });
+      await retryTransient(() => applyRetention(this.ctx, null), policy, signal);
     } catch (error) {
       if (signal.aborted || isLeaseLoss(error)) throw error;
       const { code, message } = toRankError(error);
@@ -139,12 +143,9 @@ export class JobCheckpoints {
     const code = codeOf(error) ?? '';
     if (!isBadCheckpoint(code)) return false;
     if (code === 'shard_corrupt' || code === 'manifest_invalid') return true;
-    const { deps, lease } = this.ctx;
+    const { deps } = this.ctx;
     for (const { file, bytes } of manifest.shards) {
-      const found = await retry(() => deps.objects.head(`${prefix}/${file}`), deps.timing.storage, {
-        retryable: isRetryable,
-        signal: lease.lost,
-      });
+      const found = await retryStorage(this.ctx, () => deps.objects.head(`${prefix}/${file}`));
       if (found?.bytes !== bytes) return true;
     }
     return false;
@@ -155,12 +156,8 @@ export class JobCheckpoints {
     { source, files }: Pick<LoadPoint, 'source' | 'files'>,
     ranges: readonly RangeChecksum[],
   ): Promise<void> {
-    const { deps, lease } = this.ctx;
-    const verify = () => verifyLoadedRanges(deps.objects, source.directory, files, ranges);
-    await retry(verify, deps.timing.storage, {
-      retryable: isRetryable,
-      signal: lease.lost,
-    });
+    const { objects } = this.ctx.deps;
+    await retryStorage(this.ctx, () => verifyLoadedRanges(objects, source.directory, files, ranges));
   }
 
   /**
@@ -225,12 +222,8 @@ export class JobCheckpoints {
 
   /** Reads a checkpoint. Returns null after an event when it is damaged. */
   private async open(prefix: string, known: Checkpoint | null): Promise<ResumePoint | null> {
-    const { deps, lease } = this.ctx;
     try {
-      const manifest = await retry(() => readManifest(deps.objects, prefix), deps.timing.storage, {
-        retryable: isRetryable,
-        signal: lease.lost,
-      });
+      const manifest = await retryStorage(this.ctx, () => readManifest(this.ctx.deps.objects, prefix));
       return { manifest, prefix, checkpoint: checkpointOf(manifest, prefix) };
     } catch (error) {
       if (!isBadCheckpoint(codeOf(error) ?? '')) throw error;

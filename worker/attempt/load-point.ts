@@ -5,11 +5,11 @@ import type { CheckpointLoad, LoadSource, Restore } from '../../contracts/rank-p
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { readWeights } from '../../platform/models/read-weights.js';
-import { retry } from '../../platform/process/retry.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import type { ChecksummedFile } from '../checkpoint/verify-load.js';
-import { codeOf, isRetryable } from '../common/errors.js';
-import type { AttemptContext } from './context.js';
+import { codeOf } from '../common/errors.js';
+import { requireSameTokens } from '../data/same-tokens.js';
+import { type AttemptContext, retryStorage } from './context.js';
 import { type AttemptError, describeError } from './failure.js';
 
 /** Load source of the ranks, with the data that the agent needs to verify and report it. */
@@ -68,15 +68,13 @@ export function initialError({ source, event_data, name }: LoadPoint, error: Att
 
 /** Returns null when another checkpoint is stored there. */
 async function openCheckpoint(
-  { deps, job, lease }: AttemptContext,
+  ctx: AttemptContext,
   { checkpoint: id, prefix, restore }: InitCheckpoint,
 ): Promise<LoadPoint | null> {
+  const { deps, job, lease } = ctx;
   // The job may have been queued for longer than its hold lasts. A checkpoint without a record may still be there.
   await lease.call(() => deps.store.holdCheckpoint(id, job.id));
-  const manifest = await retry(() => readManifest(deps.objects, prefix), deps.timing.storage, {
-    retryable: isRetryable,
-    signal: lease.lost,
-  });
+  const manifest = await retryStorage(ctx, () => readManifest(deps.objects, prefix));
   if (manifest.id !== id) return null;
   const found = { manifest, prefix, checkpoint: checkpointOf(manifest, prefix) };
   const { source, ...load } = checkpointLoad(found, restore === 'continue' ? 'full' : restore, false);
@@ -88,12 +86,9 @@ async function openCheckpoint(
   };
 }
 
-async function openModel({ deps, lease }: AttemptContext, { model, restore }: InitModel): Promise<LoadPoint> {
+async function openModel(ctx: AttemptContext, { model, restore }: InitModel): Promise<LoadPoint> {
   const directory = modelKey(model);
-  const { files } = await retry(() => readWeights(deps.objects, directory), deps.timing.storage, {
-    retryable: isRetryable,
-    signal: lease.lost,
-  });
+  const { files } = await retryStorage(ctx, () => readWeights(ctx.deps.objects, directory));
   return {
     source: { kind: 'model', directory, restore: restore ?? 'weights' },
     files,
@@ -131,6 +126,14 @@ function missingModel(id: string): ZerofleetError {
   return new ZerofleetError(
     'model_not_found',
     `model ${id}, the initial model of the job, does not exist any more; upload it again (POST /v1/models)`,
+  );
+}
+
+/** Checks that the job's data has the same tokens as at a checkpoint. @throws ZerofleetError `tokens_differ` */
+export function checkTokens({ manifest, checkpoint }: ResumePoint, tokens_digest: string): void {
+  requireSameTokens(
+    { owner: 'this worker', digest: tokens_digest },
+    { owner: `checkpoint ${checkpoint.id}`, digest: manifest.tokens_digest },
   );
 }
 

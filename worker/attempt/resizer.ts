@@ -56,7 +56,3 @@ export class Resizer {
       stops.request('resize');
   }
 }
-
-export function countRanks(placements: readonly WorkerSlots[]): number {
-  return placements.reduce((ranks, { slots }) => ranks + slots, 0);
-}

@@ -5,11 +5,10 @@ import { sumDigests } from '../../platform/checkpoint/digest.js';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import { encodeManifest, FORMAT_VERSION, type Manifest } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { retry } from '../../platform/process/retry.js';
 import { PROGRAM_VERSION } from '../../platform/process/version.js';
 import { newUlid } from '../../platform/random.js';
 import { leafCount, overridesBefore } from '../../spec/index.js';
-import { codeOf, isRetryable } from '../common/errors.js';
+import { codeOf, retryTransient } from '../common/errors.js';
 import type { CompleteSave } from './save-collector.js';
 
 export interface WrittenBy {
@@ -81,5 +80,5 @@ export async function putManifest(
       if (codeOf(error) !== 'precondition_failed' || !bytes.equals(await objects.get(key))) throw error;
     }
   };
-  await retry(put, policy, { retryable: isRetryable, signal });
+  await retryTransient(put, policy, signal);
 }

@@ -1,5 +1,6 @@
 import { ERROR_CATALOGUE, type ErrorCode, isErrorCode, ZerofleetError } from '../../contracts/index.js';
-import type { RankError } from '../../contracts/rank-protocol.js';
+import type { RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
+import { retry } from '../../platform/process/retry.js';
 
 /** Returns the error code of any error, or null. */
 export function codeOf(error: unknown): string | null {
@@ -28,6 +29,15 @@ export function fromRankError(error: RankError): ZerofleetError {
 export function isRetryable(error: unknown): boolean {
   const code = systemCode(error) ?? codeOf(error);
   return isErrorCode(code) && ERROR_CATALOGUE[code].retryable;
+}
+
+/** Repeats a call while it fails with retryable errors. @param signal ends the waiting; the last error is thrown */
+export function retryTransient<T>(
+  operation: () => Promise<T>,
+  policy: RetryPolicy,
+  signal?: AbortSignal,
+): Promise<T> {
+  return retry(operation, policy, { retryable: isRetryable, ...(signal && { signal }) });
 }
 
 /** Maps Node's codes of a full disk to the catalogue's. */

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ExportFile, ResolvedJobSpec } from '../../contracts/index.js';
 import type { RetryPolicy } from '../../contracts/rank-protocol.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { retry } from '../../platform/process/retry.js';
-import { isRetryable } from '../common/errors.js';
+import { retryTransient } from '../common/errors.js';
 import { stringifyExactly } from './exact-json.js';
 import { hfConfig } from './hf-config.js';
 import { companionsOf, sourceConfig, sourceFolder } from './model-source.js';
@@ -48,7 +47,7 @@ export class ExportFolder {
   }
 
   private again<T>(work: () => Promise<T>): Promise<T> {
-    return retry(work, this.policy, { retryable: isRetryable });
+    return retryTransient(work, this.policy);
   }
 
   private async putHashed(

@@ -1,9 +1,8 @@
 import type { JobExport } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { retry } from '../../platform/process/retry.js';
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
-import { isRetryable } from '../common/errors.js';
+import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
 import type { TaskRequest } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
@@ -28,7 +27,7 @@ export async function exportModel(
   request: ExportRequest,
 ): Promise<JobExport> {
   const { spec, checkpoint, prefix, dtype: format, retry: policy } = request;
-  const again = <T>(work: () => Promise<T>) => retry(work, policy, { retryable: isRetryable });
+  const again = <T>(work: () => Promise<T>) => retryTransient(work, policy);
   const manifest = await again(() => readManifest(objects, checkpoint));
   const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
   const dtype = DTYPES[format];

@@ -14,11 +14,10 @@ import type { StateName } from '../../contracts/rank-protocol.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { statesOf } from '../../platform/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { retry } from '../../platform/process/retry.js';
 import type { TorchValue } from '../../platform/torch-file/values.js';
 import { inMemory, TorchFileWriter } from '../../platform/torch-file/write.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
-import { isRetryable } from '../common/errors.js';
+import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
 import type { TaskRequest } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
@@ -38,7 +37,7 @@ export async function exportUniversal(
   request: ExportRequest,
 ): Promise<JobExport> {
   const { spec, checkpoint, prefix, retry: policy } = request;
-  const manifest = await retry(() => readManifest(objects, checkpoint), policy, { retryable: isRetryable });
+  const manifest = await retryTransient(() => readManifest(objects, checkpoint), policy);
   const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
   const folder = new ExportFolder(objects, prefix, policy);
   const tag = `global_step${manifest.step}_universal`;

@@ -11,8 +11,7 @@ import {
 import { planReads } from '../../platform/checkpoint/read-plan.js';
 import { ShardContents } from '../../platform/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { retry } from '../../platform/process/retry.js';
-import { isRetryable } from '../common/errors.js';
+import { retryTransient } from '../common/errors.js';
 
 /** Number of cached chunks: parameters are read in order, and the pieces of each shard follow each other. */
 const CACHED_CHUNKS = 8;
@@ -77,9 +76,7 @@ export class TensorReader {
     if (!shard) throw new Error(`no shard ${file}`);
     const begin = index * CHUNK_BYTES;
     const end = Math.min(shard.bytes, begin + CHUNK_BYTES);
-    const bytes = await retry(() => objects.get(`${directory}/${file}`, { begin, end }), policy, {
-      retryable: isRetryable,
-    });
+    const bytes = await retryTransient(() => objects.get(`${directory}/${file}`, { begin, end }), policy);
     if (hexCrc(crc32c(bytes)) !== crcOfChunk(shard.crc32c, index)) {
       throw new ZerofleetError(
         'shard_corrupt',

@@ -9,8 +9,7 @@ import type {
 import { checkpointDirectory, checkpointKey, shardName } from '../../platform/checkpoint/layout.js';
 import { ShardContents, type ShardedState } from '../../platform/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { retry } from '../../platform/process/retry.js';
-import { isRetryable, toRankError } from '../common/errors.js';
+import { retryTransient, toRankError } from '../common/errors.js';
 import type { RankTrainer, Snapshot } from '../native/adapter.js';
 import { Shard } from './shard.js';
 
@@ -99,7 +98,7 @@ export class SnapshotWriter {
     const { rank, world_size } = start;
     const contents = new ShardContents({ ...state, world_size });
     const shard = new Shard(shardName(rank, world_size), contents, rank, snapshot.slices);
-    return retry(() => shard.putTo(objects, directory), policy, { retryable: isRetryable });
+    return retryTransient(() => shard.putTo(objects, directory), policy);
   }
 }
 

@@ -1,8 +1,7 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { retry } from '../../platform/process/retry.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
-import { isRetryable } from '../common/errors.js';
+import { retryTransient } from '../common/errors.js';
 import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
 import { HfTokenizer } from '../encoding/hf-tokenizer.js';
 import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
@@ -61,7 +60,7 @@ async function openTokenizer(
       'the job was trained on uploaded tokens, and its initial model, if any, has no tokenizer',
     );
   return new HfTokenizer(
-    await retry(() => readTokenizer(objects, model), policy, { retryable: isRetryable }),
+    await retryTransient(() => readTokenizer(objects, model), policy),
     spec.data.parse_special_tokens,
   );
 }
@@ -72,7 +71,7 @@ async function loadWeights(
   params: ReturnType<NativeCore['paramTable']>,
   { checkpoint, retry: policy }: SampleTask,
 ): Promise<void> {
-  const manifest = await retry(() => readManifest(objects, checkpoint), policy, { retryable: isRetryable });
+  const manifest = await retryTransient(() => readManifest(objects, checkpoint), policy);
   const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
   for (const { index, name, numel } of params) {
     const pieces: Uint8Array[] = [];

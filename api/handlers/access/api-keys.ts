@@ -9,6 +9,7 @@ import {
 } from '../../../contracts/index.js';
 import type { ApiKeys } from '../../../state/index.js';
 import { patched } from '../../access/change-record.js';
+import { found, notFound } from '../../access/found.js';
 import { sendRecord } from '../../http/etag.js';
 import { invalidDocument } from '../../jobs/check-spec.js';
 import type { OperationHandler } from '../types.js';
@@ -55,14 +56,13 @@ export const updateApiKey: OperationHandler<'updateApiKey'> = async (request, re
   const { id } = requireRights(await findKey(store, request.params.key_id, by), by);
   const body = { ...rest, ...(expires_at !== undefined && { expires_at: timeText(expires_at) }) };
   const key = await store.updateApiKey(id, patched<ApiKey>({ headers, body }, CHANGEABLE));
-  if (key === null) throw notFound(id);
-  return sendRecord(reply, key, CHANGEABLE);
+  return sendRecord(reply, found(key, 'API key', id), CHANGEABLE);
 };
 
 export const revokeApiKey: OperationHandler<'revokeApiKey'> = async (request, reply) => {
   const { store } = request.server.services;
   const key = await findKey(store, request.params.key_id, request.apiKey);
-  if (!(await store.revokeApiKey(key.id))) throw notFound(key.id);
+  if (!(await store.revokeApiKey(key.id))) throw notFound('API key', key.id);
   return reply.code(204).send();
 };
 
@@ -122,11 +122,7 @@ function isOperator(key: ApiKey | null): boolean {
 
 /** @throws ZerofleetError `api_key_not_found`, also for a key that `by` may not read */
 async function findKey(store: Pick<ApiKeys, 'getApiKey'>, id: string, by: ApiKey | null): Promise<ApiKey> {
-  const key = await store.getApiKey(id);
-  if (key === null || (key.project !== by?.project && !isOperator(by))) throw notFound(id);
+  const key = found(await store.getApiKey(id), 'API key', id);
+  if (key.project !== by?.project && !isOperator(by)) throw notFound('API key', id);
   return key;
-}
-
-function notFound(id: string): ZerofleetError {
-  return new ZerofleetError('api_key_not_found', `there is no API key ${id}`);
 }

@@ -7,6 +7,7 @@ import {
 import { newUlid } from '../../../platform/random.js';
 import type { WebhookSecret } from '../../../state/index.js';
 import { patched } from '../../access/change-record.js';
+import { found, notFound } from '../../access/found.js';
 import { sendRecord } from '../../http/etag.js';
 import { invalidDocument } from '../../jobs/check-spec.js';
 import type { AddressPolicy } from '../../webhooks/addresses.js';
@@ -47,8 +48,7 @@ const CHANGEABLE = [
 export const getWebhook: OperationHandler<'getWebhook'> = async (request, reply) => {
   const { webhook_id: id } = request.params;
   const webhook = await request.server.services.store.getWebhook(request.records.project, id);
-  if (webhook === null) throw notFound(id);
-  return sendRecord(reply, webhook, CHANGEABLE);
+  return sendRecord(reply, found(webhook, 'webhook', id), CHANGEABLE);
 };
 
 export const updateWebhook: OperationHandler<'updateWebhook'> = async (request, reply) => {
@@ -60,13 +60,13 @@ export const updateWebhook: OperationHandler<'updateWebhook'> = async (request, 
     const after = change(before);
     return after.enabled ? { ...after, disabled_reason: null } : after;
   });
-  if (webhook === null) throw notFound(id);
-  return sendRecord(reply, webhook, CHANGEABLE);
+  return sendRecord(reply, found(webhook, 'webhook', id), CHANGEABLE);
 };
 
 export const deleteWebhook: OperationHandler<'deleteWebhook'> = async (request, reply) => {
   const { webhook_id: id } = request.params;
-  if (!(await request.server.services.store.deleteWebhook(request.records.project, id))) throw notFound(id);
+  const { store } = request.server.services;
+  if (!(await store.deleteWebhook(request.records.project, id))) throw notFound('webhook', id);
   return reply.code(204).send();
 };
 
@@ -80,22 +80,20 @@ export const rotateWebhookSecret: OperationHandler<'rotateWebhookSecret'> = asyn
   const until = new Date(now.getTime() + overlap_seconds * 1000).toISOString();
   const { store } = request.server.services;
   const webhook = await store.rotateWebhookSecret(request.records.project, id, { secret, until });
-  if (webhook === null) throw notFound(id);
-  return { ...webhook, secret: secret.secret };
+  return { ...found(webhook, 'webhook', id), secret: secret.secret };
 };
 
 export const listWebhookDeliveries: OperationHandler<'listWebhookDeliveries'> = async (request) => {
   const { webhook_id: id } = request.params;
   const page = await request.server.services.store.listDeliveries(request.records.project, id, request.query);
-  if (page === null) throw notFound(id);
-  return page;
+  return found(page, 'webhook', id);
 };
 
 export const pingWebhook: OperationHandler<'pingWebhook'> = async (request, reply) => {
   const { webhook_id } = request.params;
   const delivery = pingOf(webhook_id, new Date());
   if (!(await request.server.services.store.sendDelivery(request.records.project, delivery)))
-    throw notFound(webhook_id);
+    throw notFound('webhook', webhook_id);
   return reply.code(202).send({ ...delivery, state: 'pending', next_attempt_at: null, attempts: [] });
 };
 
@@ -116,8 +114,4 @@ function requireUrl(addresses: AddressPolicy, url: string): void {
 
 function secretOf(now: Date): WebhookSecret {
   return { secret: newSecret(), created_at: now.toISOString(), expires_at: null };
-}
-
-function notFound(id: string): ZerofleetError {
-  return new ZerofleetError('webhook_not_found', `there is no webhook ${id}`);
 }

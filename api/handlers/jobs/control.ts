@@ -3,8 +3,8 @@ import { type FieldError, type Job, ZerofleetError } from '../../../contracts/in
 import { keepDesired, putDesired } from '../../../control/recovery/documents.js';
 import { checkMultiple } from '../../../spec/index.js';
 import type { Condition, JobStorePort } from '../../../state/index.js';
+import { findJob } from '../../access/found.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
-import { findJob } from '../../jobs/find-job.js';
 import { requireFit, withRanks } from '../../jobs/require-fit.js';
 import type { OperationHandler } from '../types.js';
 

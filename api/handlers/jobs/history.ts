@@ -1,5 +1,5 @@
 import type { JobLog, JobMetric, Page, StreamEntry } from '../../../contracts/index.js';
-import { findJob } from '../../jobs/find-job.js';
+import { findJob } from '../../access/found.js';
 import { choosePoints, metricsBetween } from '../../jobs/metric-points.js';
 import type { OperationHandler } from '../types.js';
 

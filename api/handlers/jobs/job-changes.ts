@@ -1,7 +1,7 @@
 import type { ResolvedJobSpec } from '../../../contracts/index.js';
+import { findJob } from '../../access/found.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { deleteJob as remove } from '../../jobs/deletions.js';
-import { findJob } from '../../jobs/find-job.js';
 import { requireFit } from '../../jobs/require-fit.js';
 import { updateJob as update } from '../../jobs/update-job.js';
 import type { OperationHandler } from '../types.js';

@@ -1,10 +1,10 @@
 import { jobWarnings } from '../../../spec/index.js';
+import { findJob } from '../../access/found.js';
 import { bodyErrors } from '../../http/body-errors.js';
 import { sendJob, sendJobs } from '../../http/etag.js';
 import { onClosed } from '../../http/long-request.js';
 import { checkSpec } from '../../jobs/check-spec.js';
 import { estimateOf } from '../../jobs/estimate.js';
-import { findJob } from '../../jobs/find-job.js';
 import { plannedSpec, readySpec } from '../../jobs/ready-spec.js';
 import { requireFit } from '../../jobs/require-fit.js';
 import { workOf } from '../../jobs/work.js';

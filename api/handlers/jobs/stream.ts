@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
+import { findJob } from '../../access/found.js';
 import { onClosed } from '../../http/long-request.js';
 import { sseComment, sseMessage, sseRetry } from '../../http/sse.js';
-import { findJob } from '../../jobs/find-job.js';
 import { type Followed, followJob } from '../../jobs/follow.js';
 import type { OperationHandler } from '../types.js';
 

@@ -1,35 +1,26 @@
-import { Readable } from 'node:stream';
-import {
-  type Dataset,
-  type DatasetPatch,
-  datasetDocumentKey,
-  datasetKey,
-  ZerofleetError,
-} from '../../../contracts/index.js';
+import type { Readable } from 'node:stream';
+import { type Dataset, type DatasetPatch, datasetDocumentKey, datasetKey } from '../../../contracts/index.js';
 import { putDatasetDocument } from '../../../control/recovery/documents.js';
-import type { DatasetRecords } from '../../../state/index.js';
 import { keepRecord, patched } from '../../access/change-record.js';
+import { found, notFound } from '../../access/found.js';
 import { requireStorage } from '../../access/storage-quota.js';
-import { type DatasetHead, type StoreDatasetDeps, storeDataset } from '../../datasets/store-dataset.js';
+import {
+  type CopyDatasetDeps,
+  copyDataset,
+  type DatasetHead,
+  storeDataset,
+} from '../../datasets/store-dataset.js';
 import { tooLarge } from '../../datasets/upload.js';
 import { sendRecord } from '../../http/etag.js';
-import { untilAborted, whileSilent } from '../../http/long-request.js';
 import { sendObject } from '../../http/send-object.js';
-import { leaveRestUnread, uploadBody } from '../../http/upload-body.js';
+import { uploadBody } from '../../http/upload-body.js';
 import type { OperationHandler, OperationRequest } from '../types.js';
+import { receiveOrCopy } from './receive-or-copy.js';
 
 export const createDataset: OperationHandler<'createDataset'> = async (request, reply) => {
   const { uri } = request.query;
-  try {
-    const dataset =
-      uri === undefined
-        ? await receive(request)
-        : await whileSilent(request, reply, (signal) => copy(request, uri, signal));
-    return reply.code(201).header('location', `/v1/datasets/${dataset.id}`).send(dataset);
-  } catch (error) {
-    leaveRestUnread(reply);
-    throw error;
-  }
+  const dataset = await receiveOrCopy(request, reply, { what: 'content', uri, receive, copy });
+  return reply.code(201).header('location', `/v1/datasets/${dataset.id}`).send(dataset);
 };
 
 export const listDatasets: OperationHandler<'listDatasets'> = (request) =>
@@ -39,24 +30,24 @@ export const listDatasets: OperationHandler<'listDatasets'> = (request) =>
 const CHANGEABLE = ['name', 'description'] as const satisfies (keyof DatasetPatch)[];
 
 export const getDataset: OperationHandler<'getDataset'> = async (request, reply) =>
-  sendRecord(reply, await findDataset(request.records, request.params.dataset_id), CHANGEABLE);
+  sendRecord(reply, await findDataset(request), CHANGEABLE);
 
 export const getDatasetContent: OperationHandler<'getDatasetContent'> = async (request, reply) => {
-  const { id, bytes, digest } = await findDataset(request.records, request.params.dataset_id);
+  const { id, bytes, digest } = await findDataset(request);
   const sent = { key: datasetKey(id), bytes, sha256: digest.replace('sha256:', '') };
   try {
     return await sendObject(request, reply, sent);
   } catch (error) {
     // It may have been deleted since it was found.
-    throw (await request.records.getDataset(id)) === null ? notFound(id) : error;
+    throw (await request.records.getDataset(id)) === null ? notFound('dataset', id) : error;
   }
 };
 
 export const updateDataset: OperationHandler<'updateDataset'> = async (request, reply) => {
   const { objects } = request.server.services;
   const { dataset_id: id } = request.params;
-  const changed = await request.records.updateDataset(id, patched<Dataset>(request, CHANGEABLE));
-  if (changed === null) throw notFound(id);
+  const update = patched<Dataset>(request, CHANGEABLE);
+  const changed = found(await request.records.updateDataset(id, update), 'dataset', id);
   await keepRecord(changed, {
     put: (record) => putDatasetDocument(objects, record),
     read: () => request.records.getDataset(id),
@@ -67,42 +58,32 @@ export const updateDataset: OperationHandler<'updateDataset'> = async (request, 
 
 export const deleteDataset: OperationHandler<'deleteDataset'> = async (request, reply) => {
   const { objects } = request.server.services;
-  const { records: store } = request;
-  const { id } = await findDataset(store, request.params.dataset_id);
+  const { id } = await findDataset(request);
   // The record first: a crash in between leaves unreferenced bytes instead of a record without bytes.
-  await store.deleteDataset(id);
+  await request.records.deleteDataset(id);
   await objects.delete([datasetDocumentKey(id), datasetKey(id)]);
   return reply.code(204).send();
 };
 
 /** Stores the body while it arrives. */
-async function receive(request: OperationRequest<'createDataset'>): Promise<Dataset> {
+async function receive(request: OperationRequest<'createDataset'>, body: Readable): Promise<Dataset> {
   const { store, limits } = request.server.services;
-  if (!(request.body instanceof Readable))
-    throw new ZerofleetError('body_required', 'the request needs the content as its body, or a uri');
   if (Number(request.headers['content-length'] ?? 0) > limits.dataset_bytes)
     throw tooLarge(limits.dataset_bytes);
   await requireStorage(store, request.records.project, request.headers['content-length']);
-  return storeDataset(depsOf(request), { ...headOf(request), source: null }, uploadBody(request.body));
+  return storeDataset(depsOf(request), { ...headOf(request), source: null }, uploadBody(body));
 }
 
-/** Copies an object: later changes of the object affect no job. */
 async function copy(
   request: OperationRequest<'createDataset'>,
   uri: string,
   signal: AbortSignal,
 ): Promise<Dataset> {
-  const { store, sources, limits } = request.server.services;
-  if (request.body instanceof Readable)
-    throw new ZerofleetError('bad_request', 'send the content as the body, or name its uri, not both');
-  const object = await sources.find(uri);
-  if (object.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
-  await requireStorage(store, request.records.project, String(object.bytes));
-  const head = { ...headOf(request), source: { uri, etag: object.etag } };
-  return storeDataset(depsOf(request), head, untilAborted(object.read(), signal));
+  const object = await request.server.services.sources.find(uri);
+  return copyDataset(depsOf(request), headOf(request), { uri, object }, signal);
 }
 
-function depsOf({ server, log }: OperationRequest<'createDataset'>): StoreDatasetDeps {
+function depsOf({ server, log }: OperationRequest<'createDataset'>): CopyDatasetDeps {
   return { ...server.services, log };
 }
 
@@ -112,12 +93,10 @@ function headOf({ query, records }: OperationRequest<'createDataset'>): Omit<Dat
 }
 
 /** @throws ZerofleetError `dataset_not_found` */
-async function findDataset(store: Pick<DatasetRecords, 'getDataset'>, id: string): Promise<Dataset> {
-  const dataset = await store.getDataset(id);
-  if (dataset === null) throw notFound(id);
-  return dataset;
-}
-
-function notFound(id: string): ZerofleetError {
-  return new ZerofleetError('dataset_not_found', `there is no dataset ${id}`);
+async function findDataset({
+  records,
+  params,
+}: Pick<OperationRequest<'getDataset'>, 'records' | 'params'>): Promise<Dataset> {
+  const { dataset_id: id } = params;
+  return found(await records.getDataset(id), 'dataset', id);
 }

@@ -1,9 +1,9 @@
-import { type Checkpoint, type CheckpointVerdict, ZerofleetError } from '../../../contracts/index.js';
+import type { Checkpoint, CheckpointVerdict } from '../../../contracts/index.js';
 import { pinKey } from '../../../platform/checkpoint/layout.js';
 import type { JobStorePort } from '../../../state/index.js';
+import { checkpointNotFound, findJob, found } from '../../access/found.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { deleteCheckpoint as remove } from '../../jobs/deletions.js';
-import { findJob } from '../../jobs/find-job.js';
 import { forkDocument } from '../../jobs/fork-spec.js';
 import { readySpec } from '../../jobs/ready-spec.js';
 import { verifyCheckpoint as verify } from '../../jobs/verify-checkpoint.js';
@@ -21,10 +21,10 @@ export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
   const { records: store } = request;
   const source = await findJob(store, request.params.job_id);
   const { from_checkpoint = source.latest_checkpoint?.id, overrides = {} } = request.body;
-  if (from_checkpoint === undefined) throw notFound(`${source.id} has no checkpoint yet`);
+  if (from_checkpoint === undefined) throw checkpointNotFound(`${source.id} has no checkpoint yet`);
   const checkpoint = await findOne(store, from_checkpoint);
   if (checkpoint.job_id !== source.id)
-    throw notFound(`${from_checkpoint} is not a checkpoint of ${source.id}`);
+    throw checkpointNotFound(`${checkpoint.id} is not a checkpoint of ${source.id}`);
   const document = forkDocument(source.spec, checkpoint, overrides);
   const idempotency = idempotencyOf(request, `forkJob/${source.id}`);
   const created = await createdBefore(request, document, idempotency);
@@ -42,8 +42,7 @@ export const updateCheckpoint: OperationHandler<'updateCheckpoint'> = async (req
   const { objects } = request.server.services;
   const { records: store } = request;
   const { pinned } = request.body;
-  const changed = await store.pinCheckpoint(id, pinned);
-  if (changed === null) throw notFound(`there is no checkpoint ${id}`);
+  const changed = found(await store.pinCheckpoint(id, pinned), 'checkpoint', id);
   // Stored for restoring the records after a loss of Redis; see control/recovery.
   const mark = pinKey(changed.prefix);
   if (pinned) await objects.put(mark, new Uint8Array());
@@ -66,12 +65,7 @@ export const verifyCheckpoint: OperationHandler<'verifyCheckpoint'> = async (
 
 /** @throws ZerofleetError `checkpoint_not_found` */
 async function findOne(store: Pick<JobStorePort, 'findCheckpoint'>, id: string): Promise<Checkpoint> {
-  const found = await store.findCheckpoint(id);
-  if (found === null) throw notFound(`there is no checkpoint ${id}`);
-  if (found.checkpoint === null) throw notFound(`checkpoint ${id} of job ${found.job_id} was removed`);
-  return found.checkpoint;
-}
-
-function notFound(message: string): ZerofleetError {
-  return new ZerofleetError('checkpoint_not_found', message);
+  const { checkpoint, job_id } = found(await store.findCheckpoint(id), 'checkpoint', id);
+  if (checkpoint === null) throw checkpointNotFound(`checkpoint ${id} of job ${job_id} was removed`);
+  return checkpoint;
 }

@@ -1,7 +1,8 @@
-import { type CheckpointExport, type ExportPayload, ZerofleetError } from '../../../contracts/index.js';
+import type { Checkpoint, CheckpointExport, ExportPayload } from '../../../contracts/index.js';
 import { type ExportRecord, readExportRecord } from '../../../platform/checkpoint/export-record.js';
 import { checkpointExportPrefix, exportName, exportsPrefix } from '../../../platform/checkpoint/layout.js';
 import type { JobStorePort } from '../../../state/index.js';
+import { checkpointNotFound, found } from '../../access/found.js';
 import { findCheckpoint } from '../../jobs/init-source.js';
 import { resolveExport } from '../../jobs/resolve-export.js';
 import type { ExportPort, ExportProgress } from '../../services.js';
@@ -11,22 +12,16 @@ export const exportCheckpoint: OperationHandler<'exportCheckpoint'> = async (req
   const { objects, exports } = request.server.services;
   const { records: store } = request;
   const { source, errors } = await findCheckpoint({ store, objects }, request.params.checkpoint_id);
-  if (source === null) throw notFound(errors[0]?.message);
+  if (source === null) throw checkpointNotFound(errors[0]?.message);
   const { checkpoint, spec } = source;
   const { format, dtype } = resolveExport(request.body, spec);
-  const { id, job_id, prefix, step } = checkpoint;
-  const payload: ExportPayload = {
-    job_id,
-    checkpoint: { id, prefix },
-    format,
-    dtype,
-    prefix: checkpointExportPrefix(job_id, step, { checkpoint: id, format, dtype }),
-  };
+  const { id } = checkpoint;
+  const payload = payloadOf(checkpoint, { format, dtype });
   const record = await readExportRecord(objects, payload.prefix);
   if (record) return reply.code(202).send(written(record));
   // Retention keeps the checkpoint until the export is written or has failed.
   const held = await store.holdCheckpoint(id, exportName({ checkpoint: id, format, dtype }));
-  if (!held) throw notFound(`checkpoint ${id} was removed`);
+  if (!held) throw checkpointNotFound(`checkpoint ${id} was removed`);
   const told = underWay(payload, await exports.request(spec.resources.pool, payload));
   return reply.code(202).send(told);
 };
@@ -35,17 +30,19 @@ export const listCheckpointExports: OperationHandler<'listCheckpointExports'> = 
   const { objects, exports } = request.server.services;
   const { records: store } = request;
   const { checkpoint_id } = request.params;
-  const found = await store.findCheckpoint(checkpoint_id);
-  if (found === null) throw notFound(`there is no checkpoint ${checkpoint_id}`);
+  const { checkpoint, job_id } = found(
+    await store.findCheckpoint(checkpoint_id),
+    'checkpoint',
+    checkpoint_id,
+  );
   const data: CheckpointExport[] = [];
   // A finished export is found by its record, even if the checkpoint was removed; an unfinished one by its queue entry.
-  for await (const { key } of objects.list(exportsPrefix(found.job_id))) {
+  for await (const { key } of objects.list(exportsPrefix(job_id))) {
     const [, prefix] = /^(.*)\/EXPORT\.json$/.exec(key) ?? [];
     const record = prefix?.includes(`-${checkpoint_id}-`) ? await readExportRecord(objects, prefix) : null;
     if (record?.checkpoint_id === checkpoint_id) data.push(written(record));
   }
-  const waiting =
-    found.checkpoint === null ? [] : await unwritten({ store, exports }, found.checkpoint, data);
+  const waiting = checkpoint === null ? [] : await unwritten({ store, exports }, checkpoint, data);
   return { data: [...data, ...waiting] };
 };
 
@@ -58,25 +55,27 @@ const KINDS = [
 
 async function unwritten(
   { store, exports }: { store: Pick<JobStorePort, 'getJob'>; exports: ExportPort },
-  { id, job_id, prefix, step }: { id: string; job_id: string; prefix: string; step: number },
+  checkpoint: Pick<Checkpoint, 'id' | 'job_id' | 'prefix' | 'step'>,
   known: readonly CheckpointExport[],
 ): Promise<CheckpointExport[]> {
-  const job = await store.getJob(job_id);
+  const job = await store.getJob(checkpoint.job_id);
   if (job === null) return [];
   const waiting: CheckpointExport[] = [];
   for (const { format, dtype } of KINDS) {
     if (known.some((other) => other.format === format && other.dtype === dtype)) continue;
-    const payload: ExportPayload = {
-      job_id,
-      checkpoint: { id, prefix },
-      format,
-      dtype,
-      prefix: checkpointExportPrefix(job_id, step, { checkpoint: id, format, dtype }),
-    };
+    const payload = payloadOf(checkpoint, { format, dtype });
     const progress = await exports.progress(job.spec.resources.pool, payload);
     if (progress !== null) waiting.push(underWay(payload, progress));
   }
   return waiting;
+}
+
+function payloadOf(
+  { id, job_id, prefix, step }: Pick<Checkpoint, 'id' | 'job_id' | 'prefix' | 'step'>,
+  kind: Pick<ExportPayload, 'format' | 'dtype'>,
+): ExportPayload {
+  const folder = checkpointExportPrefix(job_id, step, { checkpoint: id, ...kind });
+  return { job_id, checkpoint: { id, prefix }, ...kind, prefix: folder };
 }
 
 function written({ format_version: _, ...record }: ExportRecord): CheckpointExport {
@@ -98,8 +97,4 @@ function underWay(payload: ExportPayload, progress: ExportProgress): CheckpointE
     files: [],
     error,
   };
-}
-
-function notFound(message = 'there is no such checkpoint'): ZerofleetError {
-  return new ZerofleetError('checkpoint_not_found', message);
 }

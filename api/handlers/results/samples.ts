@@ -1,4 +1,5 @@
 import { isErrorCode, type Sample, type SampleTask, ZerofleetError } from '../../../contracts/index.js';
+import { checkpointNotFound } from '../../access/found.js';
 import { invalidDocument } from '../../jobs/check-spec.js';
 import { findCheckpoint } from '../../jobs/init-source.js';
 import type { OperationHandler } from '../types.js';
@@ -18,9 +19,7 @@ export const sampleCheckpoint: OperationHandler<'sampleCheckpoint'> = async (req
     { store: request.records, objects },
     request.params.checkpoint_id,
   );
-  if (source === null) {
-    throw new ZerofleetError('checkpoint_not_found', errors[0]?.message ?? 'there is no such checkpoint');
-  }
+  if (source === null) throw checkpointNotFound(errors[0]?.message);
   const { checkpoint, spec } = source;
   if (request.body.messages !== undefined && spec.data.chat_template === null) throw noTemplate();
   const { id, prefix, job_id, step } = checkpoint;

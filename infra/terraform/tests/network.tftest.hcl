@@ -5,19 +5,19 @@ mock_provider "aws" {
 
 # Distinguished by their ids below.
 override_resource {
-  target          = aws_security_group.load_balancer
+  target          = aws_security_group.this["load-balancer"]
   override_during = plan
   values          = { id = "sg-balancer" }
 }
 
 override_resource {
-  target          = aws_security_group.api
+  target          = aws_security_group.this["api"]
   override_during = plan
   values          = { id = "sg-api" }
 }
 
 override_resource {
-  target          = aws_security_group.worker
+  target          = aws_security_group.this["worker"]
   override_during = plan
   values          = { id = "sg-worker" }
 }
@@ -35,19 +35,19 @@ override_resource {
 }
 
 override_resource {
-  target          = aws_security_group.queue
+  target          = aws_security_group.this["queue"]
   override_during = plan
   values          = { id = "sg-queue" }
 }
 
 override_resource {
-  target          = aws_security_group.endpoints
+  target          = aws_security_group.this["endpoints"]
   override_during = plan
   values          = { id = "sg-endpoints" }
 }
 
 override_resource {
-  target          = aws_security_group.autoscaler
+  target          = aws_security_group.this["autoscaler"]
   override_during = plan
   values          = { id = "sg-autoscaler" }
 }
@@ -88,31 +88,26 @@ run "only_workers_of_its_pool_connect_to_a_worker" {
 
   assert {
     condition = alltrue([
-      for rule in concat(
-        values(aws_vpc_security_group_ingress_rule.clients), values(aws_vpc_security_group_ingress_rule.redis),
-        values(aws_vpc_security_group_ingress_rule.endpoints), values(aws_vpc_security_group_ingress_rule.pool),
-        values(aws_vpc_security_group_ingress_rule.pulse), [aws_vpc_security_group_ingress_rule.api_from_load_balancer],
-      ) : rule.security_group_id != "sg-worker"
+      for rule in concat(values(aws_vpc_security_group_ingress_rule.clients), values(aws_vpc_security_group_ingress_rule.connection)) :
+      rule.security_group_id != "sg-worker"
     ])
     error_message = "Something may connect to all workers."
   }
 
   assert {
     condition = alltrue([
-      for rules in [aws_vpc_security_group_ingress_rule.pool, aws_vpc_security_group_ingress_rule.pulse] : alltrue([
-        for pool in ["gpu", "cpu"] :
-        rules[pool].security_group_id == "sg-pool-${pool}" &&
-        rules[pool].referenced_security_group_id == "sg-pool-${pool}" &&
-        rules[pool].cidr_ipv4 == null
-      ])
-    ])
+      for pool in ["gpu", "cpu"] : [
+        for rule in values(aws_vpc_security_group_ingress_rule.connection) : rule.referenced_security_group_id
+        if rule.security_group_id == "sg-pool-${pool}"
+      ] == ["sg-pool-${pool}", "sg-pool-${pool}"]
+    ]) && alltrue([for rule in values(aws_vpc_security_group_ingress_rule.connection) : rule.cidr_ipv4 == null])
     error_message = "A pool lets in more than itself."
   }
 
   assert {
     condition = alltrue([
-      for rules in [aws_vpc_security_group_ingress_rule.pulse, aws_vpc_security_group_egress_rule.pulse] :
-      alltrue([for pool in ["gpu", "cpu"] : rules[pool].ip_protocol == "udp" && rules[pool].security_group_id == "sg-pool-${pool}"])
+      for rules in [aws_vpc_security_group_ingress_rule.connection, aws_vpc_security_group_egress_rule.connection] :
+      alltrue([for pool in ["gpu", "cpu"] : rules["pulse-${pool}"].ip_protocol == "udp" && rules["pulse-${pool}"].security_group_id == "sg-pool-${pool}"])
     ])
     error_message = "Ranks cannot exchange heartbeats."
   }
@@ -131,7 +126,7 @@ run "the_api_is_reached_by_its_load_balancer_only" {
   }
 
   assert {
-    condition     = aws_vpc_security_group_ingress_rule.api_from_load_balancer.security_group_id == "sg-api" && aws_vpc_security_group_ingress_rule.api_from_load_balancer.referenced_security_group_id == "sg-balancer" && aws_vpc_security_group_ingress_rule.api_from_load_balancer.from_port == 8080
+    condition     = [for rule in values(aws_vpc_security_group_ingress_rule.connection) : "${rule.referenced_security_group_id} ${rule.from_port} ${rule.to_port}" if rule.security_group_id == "sg-api"] == ["sg-balancer 8080 8080"]
     error_message = "The API is not behind its load balancer."
   }
 
@@ -149,7 +144,7 @@ run "redis_is_reached_by_the_programs_only" {
   }
 
   assert {
-    condition     = toset(keys(aws_vpc_security_group_ingress_rule.redis)) == toset(["api", "autoscaler", "worker"]) && alltrue([for rule in values(aws_vpc_security_group_ingress_rule.redis) : rule.referenced_security_group_id != null && rule.cidr_ipv4 == null && rule.from_port == 6379 && rule.to_port == 6379])
+    condition     = toset([for rule in values(aws_vpc_security_group_ingress_rule.connection) : "${rule.referenced_security_group_id} ${rule.from_port} ${rule.to_port}" if rule.security_group_id == "sg-queue"]) == toset(["sg-api 6379 6379", "sg-autoscaler 6379 6379", "sg-worker 6379 6379"])
     error_message = "Redis is open to more than the programs."
   }
 }

@@ -23,28 +23,28 @@ run "stuck_queues_dead_pools_failing_saves_and_budgets_have_alarms" {
   }
 
   assert {
-    condition     = keys(aws_cloudwatch_metric_alarm.stuck_queue) == ["cpu", "gpu"] && [for query in aws_cloudwatch_metric_alarm.stuck_queue["gpu"].metric_query : query.expression if query.id == "short"] == ["desired - running"] && aws_cloudwatch_metric_alarm.stuck_queue["gpu"].evaluation_periods == 4
-    error_message = "A stuck queue raises no alarm."
+    condition     = [for name in keys(aws_cloudwatch_metric_alarm.this) : name if endswith(name, "-stuck-queue")] == ["cpu-stuck-queue", "gpu-stuck-queue"] && [for query in aws_cloudwatch_metric_alarm.this["gpu-stuck-queue"].metric_query : query.expression if query.id == "short"] == ["desired - running"] && aws_cloudwatch_metric_alarm.this["gpu-stuck-queue"].evaluation_periods == 4
+    error_message = "Nobody hears of a stuck queue."
   }
 
   assert {
-    condition     = [for query in aws_cloudwatch_metric_alarm.dead_pool["gpu"].metric_query : query.metric[0].dimensions.Pool if length(query.metric) > 0] == ["gpu", "gpu"]
-    error_message = "A dead pool raises no alarm."
+    condition     = [for query in aws_cloudwatch_metric_alarm.this["gpu-dead-pool"].metric_query : query.metric[0].dimensions.Pool if length(query.metric) > 0] == ["gpu", "gpu"]
+    error_message = "Nobody hears of a dead pool."
   }
 
   assert {
-    condition     = aws_cloudwatch_metric_alarm.silent_autoscaler["gpu"].treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.no_api.treat_missing_data == "breaching"
-    error_message = "Missing metrics raise no alarm."
+    condition     = aws_cloudwatch_metric_alarm.this["gpu-silent-autoscaler"].treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.this["no-api"].treat_missing_data == "breaching"
+    error_message = "Silence counts as good news."
   }
 
   assert {
-    condition     = aws_cloudwatch_metric_alarm.failed_saves.metric_name == aws_cloudwatch_log_metric_filter.failed_saves.metric_transformation[0].name && aws_cloudwatch_metric_alarm.failed_saves.namespace == aws_cloudwatch_log_metric_filter.failed_saves.metric_transformation[0].namespace
-    error_message = "Failing saves raise no alarm."
+    condition     = aws_cloudwatch_metric_alarm.this["failing-saves"].metric_name == aws_cloudwatch_log_metric_filter.this["failed-saves"].metric_transformation[0].name && aws_cloudwatch_metric_alarm.this["failing-saves"].namespace == aws_cloudwatch_log_metric_filter.this["failed-saves"].metric_transformation[0].namespace
+    error_message = "Nobody hears of failing saves."
   }
 
   assert {
-    condition     = aws_cloudwatch_metric_alarm.failed_credentials.metric_name == aws_cloudwatch_log_metric_filter.failed_credentials.metric_transformation[0].name && aws_cloudwatch_metric_alarm.failed_credentials.namespace == aws_cloudwatch_log_metric_filter.failed_credentials.metric_transformation[0].namespace
-    error_message = "Missing credentials raise no alarm."
+    condition     = aws_cloudwatch_metric_alarm.this["failed-credentials"].metric_name == aws_cloudwatch_log_metric_filter.this["failed-credentials"].metric_transformation[0].name && aws_cloudwatch_metric_alarm.this["failed-credentials"].namespace == aws_cloudwatch_log_metric_filter.this["failed-credentials"].metric_transformation[0].namespace
+    error_message = "Nobody hears of workers that get no credentials."
   }
 
   assert {
@@ -53,14 +53,8 @@ run "stuck_queues_dead_pools_failing_saves_and_budgets_have_alarms" {
   }
 
   assert {
-    condition = alltrue([
-      for alarm in concat(
-        values(aws_cloudwatch_metric_alarm.stuck_queue), values(aws_cloudwatch_metric_alarm.dead_pool),
-        values(aws_cloudwatch_metric_alarm.silent_autoscaler), values(aws_cloudwatch_metric_alarm.pool_budget),
-        [aws_cloudwatch_metric_alarm.failed_saves, aws_cloudwatch_metric_alarm.failed_credentials, aws_cloudwatch_metric_alarm.api_errors, aws_cloudwatch_metric_alarm.no_api, aws_cloudwatch_metric_alarm.redis_memory],
-      ) : alarm.alarm_actions == toset([aws_sns_topic.alarms.arn])
-    ]) && aws_sns_topic_subscription.email["oncall@example.com"].protocol == "email"
-    error_message = "An alarm has no recipient."
+    condition     = length(aws_cloudwatch_metric_alarm.this) == 13 && alltrue([for alarm in values(aws_cloudwatch_metric_alarm.this) : alarm.alarm_actions == toset([aws_sns_topic.alarms.arn])]) && aws_sns_topic_subscription.email["oncall@example.com"].protocol == "email"
+    error_message = "An alarm rings nowhere."
   }
 }
 

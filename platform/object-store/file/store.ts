@@ -7,12 +7,11 @@
  * is a day old.
  */
 import { randomUUID } from 'node:crypto';
-import type { Dirent } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { BodyError, bodyPieces, stablePieces, wholeBody } from '../common/body.js';
 import { ObjectStoreError } from '../common/errors.js';
-import { checkKey, checkPrefix, checkRange, isKey, rangeError } from '../common/keys.js';
+import { checkKey, checkPrefix, checkRange, rangeError } from '../common/keys.js';
 import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from '../common/port.js';
 import { startGenerator } from '../common/start-generator.js';
 import { DirectWriter } from './direct-write.js';
@@ -26,6 +25,7 @@ import {
 } from './file-system.js';
 import { infoOf } from './info.js';
 import { readPieces, readWhole, writePieces, writeStable } from './pieces.js';
+import { sortedEntries } from './sorted-entries.js';
 import { syncDirectories } from './sync-directories.js';
 
 const TEMP_DIR = '.tmp';
@@ -255,7 +255,7 @@ export class FileStore implements ObjectStore {
   }
 
   private async *walk(dir: string, prefix: string): AsyncGenerator<ObjectInfo> {
-    for (const entry of await this.sortedEntries(dir)) {
+    for (const entry of await sortedEntries(this.fs, this.root, dir)) {
       const path = dir + entry;
       // Either may be longer: a directory on the way to the prefix, or a key that begins with it.
       if (!path.startsWith(prefix) && !prefix.startsWith(path)) continue;
@@ -265,22 +265,6 @@ export class FileStore implements ObjectStore {
         if (info) yield info;
       }
     }
-  }
-
-  /** Returns the names in a directory in key order, directories with a trailing slash. */
-  private async sortedEntries(dir: string): Promise<string[]> {
-    let entries: Dirent[];
-    try {
-      entries = await this.fs.readdir(join(this.root, dir), { withFileTypes: true });
-    } catch (error) {
-      // Deleted during the listing, or a prefix without objects.
-      if (isCode(error, 'ENOENT', 'ENOTDIR')) return [];
-      throw fileError(error, dir, 'object_not_found');
-    }
-    return entries
-      .filter((entry) => isKey(dir + entry.name) && (entry.isDirectory() || entry.isFile()))
-      .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
-      .sort();
   }
 
   private async pruneEmptyParents(key: string): Promise<void> {

@@ -2,11 +2,10 @@ import type { CheckpointLoad, RangeChecksum, RetryPolicy } from '../../../contra
 import type { Manifest } from '../../../platform/checkpoint/manifest.js';
 import { planReads, type Wanted } from '../../../platform/checkpoint/read-plan.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
-import { retry } from '../../../platform/process/retry.js';
 import { planFetches } from '../../checkpoint/chunks.js';
 import { checkFits, type TrainedState } from '../../checkpoint/fit.js';
 import { readManifest } from '../../checkpoint/read-manifest.js';
-import { isRetryable } from '../../common/errors.js';
+import { retryTransient } from '../../common/errors.js';
 import type { RankTrainer } from '../../native/adapter.js';
 import { readFetches } from './read-fetches.js';
 
@@ -33,7 +32,7 @@ export interface LoadedPart {
 export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> {
   const { objects, source, state, trainer, retry: policy } = options;
   const { directory } = source;
-  const manifest = await retry(() => readManifest(objects, directory), policy, { retryable: isRetryable });
+  const manifest = await retryTransient(() => readManifest(objects, directory), policy);
   checkFits(manifest, state, source.restore);
   const fetches = planFetches(await planReads(manifest, wanted(options)));
   const index = new Map(state.params.map(({ name }, i) => [name, i]));

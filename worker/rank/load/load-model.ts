@@ -13,10 +13,9 @@ import {
   type WantedElements,
 } from '../../../platform/models/read-weights.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
-import { retry } from '../../../platform/process/retry.js';
 import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
 import { planFetches } from '../../checkpoint/chunks.js';
-import { isRetryable } from '../../common/errors.js';
+import { retryTransient } from '../../common/errors.js';
 import type { RankTrainer } from '../../native/adapter.js';
 import { readFetches } from './read-fetches.js';
 import { widenToFp32 } from './widen.js';
@@ -47,7 +46,7 @@ export interface LoadedModel {
 export async function loadModel(options: LoadModelOptions): Promise<LoadedModel> {
   const { objects, source, trainer, params, retry: policy } = options;
   const { directory } = source;
-  const weights = await retry(() => readWeights(objects, directory), policy, { retryable: isRetryable });
+  const weights = await retryTransient(() => readWeights(objects, directory), policy);
   checkParams(weights, params);
   const index = new Map(params.map(({ name }, i) => [name, i]));
   const wanted = wantedElements(options);

@@ -1,8 +1,7 @@
 import type { RangeChecksum, RetryPolicy } from '../../../contracts/rank-protocol.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
-import { retry } from '../../../platform/process/retry.js';
 import { type Fetch, rangeChecksums, type StoredRun } from '../../checkpoint/chunks.js';
-import { isRetryable } from '../../common/errors.js';
+import { retryTransient } from '../../common/errors.js';
 
 /** Concurrent requests of one rank to the object store. */
 const PARALLEL_FETCHES = 4;
@@ -48,9 +47,7 @@ function read(
   memory: LaneMemory,
 ): Promise<Buffer> {
   const into = memory.take(end - begin);
-  return retry(() => objects.get(`${directory}/${file}`, { begin, end }, into), policy, {
-    retryable: isRetryable,
-  });
+  return retryTransient(() => objects.get(`${directory}/${file}`, { begin, end }, into), policy);
 }
 
 /**

@@ -7,39 +7,25 @@ resource "aws_appautoscaling_target" "api" {
   tags               = var.tags
 }
 
-resource "aws_appautoscaling_policy" "cpu" {
-  name               = "${var.name}-api-cpu"
-  policy_type        = "TargetTrackingScaling"
-  service_namespace  = aws_appautoscaling_target.api.service_namespace
-  scalable_dimension = aws_appautoscaling_target.api.scalable_dimension
-  resource_id        = aws_appautoscaling_target.api.resource_id
-
-  target_tracking_scaling_policy_configuration {
-    target_value       = var.service.target_cpu_percent
-    scale_out_cooldown = 60
-    scale_in_cooldown  = 300
-
-    predefined_metric_specification {
-      predefined_metric_type = "ECSServiceAverageCPUUtilization"
-    }
+resource "aws_appautoscaling_policy" "this" {
+  for_each = {
+    cpu      = { target = var.service.target_cpu_percent, metric = "ECSServiceAverageCPUUtilization", label = null }
+    requests = { target = var.service.target_requests, metric = "ALBRequestCountPerTarget", label = "${aws_lb.this.arn_suffix}/${aws_lb_target_group.api.arn_suffix}" }
   }
-}
-
-resource "aws_appautoscaling_policy" "requests" {
-  name               = "${var.name}-api-requests"
+  name               = "${var.name}-api-${each.key}"
   policy_type        = "TargetTrackingScaling"
   service_namespace  = aws_appautoscaling_target.api.service_namespace
   scalable_dimension = aws_appautoscaling_target.api.scalable_dimension
   resource_id        = aws_appautoscaling_target.api.resource_id
 
   target_tracking_scaling_policy_configuration {
-    target_value       = var.service.target_requests
+    target_value       = each.value.target
     scale_out_cooldown = 60
     scale_in_cooldown  = 300
 
     predefined_metric_specification {
-      predefined_metric_type = "ALBRequestCountPerTarget"
-      resource_label         = "${aws_lb.this.arn_suffix}/${aws_lb_target_group.api.arn_suffix}"
+      predefined_metric_type = each.value.metric
+      resource_label         = each.value.label
     }
   }
 }

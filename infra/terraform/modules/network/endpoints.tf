@@ -51,6 +51,6 @@ resource "aws_vpc_endpoint" "interface" {
   vpc_endpoint_type   = "Interface"
   private_dns_enabled = true
   subnet_ids          = [for subnet in aws_subnet.private : subnet.id]
-  security_group_ids  = [aws_security_group.endpoints.id]
+  security_group_ids  = [aws_security_group.this["endpoints"].id]
   tags                = merge(var.tags, { Name = "${var.name}-${each.key}" })
 }

@@ -16,11 +16,8 @@ output "public_subnet_ids" {
 output "security_group_ids" {
   description = "Security group of each kind of program."
   value = {
-    load_balancer = aws_security_group.load_balancer.id
-    api           = aws_security_group.api.id
-    autoscaler    = aws_security_group.autoscaler.id
-    worker        = aws_security_group.worker.id
-    queue         = aws_security_group.queue.id
+    for program in ["load-balancer", "api", "autoscaler", "worker", "queue"] :
+    replace(program, "-", "_") => aws_security_group.this[program].id
   }
 }
 

@@ -6,32 +6,19 @@
 #
 # Nothing may open a connection to a worker but workers of its pool.
 
-resource "aws_security_group" "load_balancer" {
-  name        = "${var.name}-load-balancer"
-  description = "HTTPS from clients"
+resource "aws_security_group" "this" {
+  for_each = {
+    load-balancer = "HTTPS from clients"
+    api           = "The API, reached from its load balancer only"
+    autoscaler    = "The autoscaler, which accepts no connections"
+    worker        = "What all workers may reach; nothing may reach them by it"
+    queue         = "Redis, for the programs of this installation"
+    endpoints     = "Services of AWS inside of the network"
+  }
+  name        = "${var.name}-${each.key}"
+  description = each.value
   vpc_id      = aws_vpc.this.id
-  tags        = merge(var.tags, { Name = "${var.name}-load-balancer" })
-}
-
-resource "aws_security_group" "api" {
-  name        = "${var.name}-api"
-  description = "The API, reached from its load balancer only"
-  vpc_id      = aws_vpc.this.id
-  tags        = merge(var.tags, { Name = "${var.name}-api" })
-}
-
-resource "aws_security_group" "autoscaler" {
-  name        = "${var.name}-autoscaler"
-  description = "The autoscaler, which accepts no connections"
-  vpc_id      = aws_vpc.this.id
-  tags        = merge(var.tags, { Name = "${var.name}-autoscaler" })
-}
-
-resource "aws_security_group" "worker" {
-  name        = "${var.name}-worker"
-  description = "What all workers may reach; nothing may reach them by it"
-  vpc_id      = aws_vpc.this.id
-  tags        = merge(var.tags, { Name = "${var.name}-worker" })
+  tags        = merge(var.tags, { Name = "${var.name}-${each.key}" })
 }
 
 # Workers of a pool share jobs: their ranks exchange gradients on any free ports, unencrypted.
@@ -41,18 +28,4 @@ resource "aws_security_group" "pool" {
   description = "Workers of the pool ${each.key} among themselves"
   vpc_id      = aws_vpc.this.id
   tags        = merge(var.tags, { Name = "${var.name}-pool-${each.key}" })
-}
-
-resource "aws_security_group" "queue" {
-  name        = "${var.name}-queue"
-  description = "Redis, for the programs of this installation"
-  vpc_id      = aws_vpc.this.id
-  tags        = merge(var.tags, { Name = "${var.name}-queue" })
-}
-
-resource "aws_security_group" "endpoints" {
-  name        = "${var.name}-endpoints"
-  description = "Services of AWS inside of the network"
-  vpc_id      = aws_vpc.this.id
-  tags        = merge(var.tags, { Name = "${var.name}-endpoints" })
 }

@@ -6,30 +6,20 @@ resource "aws_cloudwatch_log_group" "this" {
   tags              = var.tags
 }
 
-# A worker logs each failed save of a job; the job goes on, and would lose its progress since the last good one.
-resource "aws_cloudwatch_log_metric_filter" "failed_saves" {
-  name           = "${var.name}-failed-saves"
-  log_group_name = aws_cloudwatch_log_group.this["workers"].name
-  pattern        = "{ $.msg = \"checkpoint not saved\" }"
-
-  metric_transformation {
-    namespace     = var.metric_namespace
-    name          = local.failed_saves
-    value         = "1"
-    default_value = "0"
+# A worker logs each failed save of a job; the job goes on, and would lose its progress since the last good one. It also logs each
+# failure to get credentials for a job from STS. Running jobs go on until their hour is over; others wait in their queue.
+resource "aws_cloudwatch_log_metric_filter" "this" {
+  for_each = {
+    failed-saves       = { metric = local.failed_saves, message = "checkpoint not saved" }
+    failed-credentials = { metric = local.failed_credentials, message = "credentials not given" }
   }
-}
-
-# A worker logs each failure to get credentials for a job from STS. Running jobs go on until their hour is
-# over; others wait in their queue.
-resource "aws_cloudwatch_log_metric_filter" "failed_credentials" {
-  name           = "${var.name}-failed-credentials"
+  name           = "${var.name}-${each.key}"
   log_group_name = aws_cloudwatch_log_group.this["workers"].name
-  pattern        = "{ $.msg = \"credentials not given\" }"
+  pattern        = "{ $.msg = \"${each.value.message}\" }"
 
   metric_transformation {
     namespace     = var.metric_namespace
-    name          = local.failed_credentials
+    name          = each.value.metric
     value         = "1"
     default_value = "0"
   }

@@ -6,6 +6,7 @@
 #include "kernels/attention/cpu/attention_heads.h"
 #include "kernels/attention/cpu/attention_parts.h"
 #include "kernels/attention/cpu/launch.h"
+#include "kernels/common/cpu/row_chunks.h"
 
 // For each block of query rows, over the blocks of keys that it sees, with m the largest score so far and P = exp(S − m):
 //   S = Q Kᵀ,  sums = sums · exp(m before − m) + P V,  total = total · exp(m before − m) + Σ P;  out = sums / total.
@@ -79,8 +80,7 @@ class ForwardPass {
     finish.top = areas.top;
     finish.total = areas.total;
     finish.sums = areas.sums;
-    finish.out = args_.out.at(queries.place.first_row + queries.row, queries.place.query_col);
-    finish.out_stride = args_.out.stride;
+    finish.out = rows_from(args_.out, queries.place.first_row + queries.row, queries.place.query_col);
     finish.lse = args_.lse.data() + queries.place.lse_index + queries.row;
     finish.rows = queries.rows;
     finish.cols = shape_.head_dim;

@@ -6,6 +6,7 @@
 #include "kernels/attention/cpu/attention_heads.h"
 #include "kernels/attention/cpu/attention_parts.h"
 #include "kernels/attention/cpu/launch.h"
+#include "kernels/common/cpu/row_chunks.h"
 
 // For each block of query rows, over the blocks of keys that it sees, with P made again from the scores and the forward's
 // lse, and D = rows of Σ dO · O:
@@ -135,10 +136,8 @@ class BackwardPass {
   void row_dots(const BackwardBlock& block, const QueryBlock& queries) const {
     const std::int64_t first_row = queries.place.first_row + queries.row;
     RowDotArgs dots;
-    dots.a = args_.dout.at(first_row, queries.place.query_col);
-    dots.a_stride = args_.dout.stride;
-    dots.b = args_.out.at(first_row, queries.place.query_col);
-    dots.b_stride = args_.out.stride;
+    dots.a = rows_from(args_.dout, first_row, queries.place.query_col);
+    dots.b = rows_from(args_.out, first_row, queries.place.query_col);
     dots.dots = block.delta;
     dots.rows = queries.rows;
     dots.cols = shape_.head_dim;

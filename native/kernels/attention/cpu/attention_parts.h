@@ -246,8 +246,8 @@ class AttentionDropout {
     args.stream = rule_.stream;
     args.dropped_below = rule_.dropped_below;
     args.scale = rule_.scale;
-    args.x = args.y = values;
-    args.x_stride = args.y_stride = scores_stride(shape_);
+    args.x = {values, scores_stride(shape_)};
+    args.y = {values, scores_stride(shape_)};
     args.elements_per_row = static_cast<std::uint64_t>(shape_.sequence_length);
     const auto row = static_cast<std::uint64_t>(queries.place.lse_index + queries.row);
     args.first_element = row * args.elements_per_row + static_cast<std::uint64_t>(keys.key);

@@ -68,7 +68,7 @@ template <class T>
 void finish(const AttentionFinishArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
     const float* sums = args.sums + row * args.cols;
-    T* out = static_cast<T*>(args.out) + row * args.out_stride;
+    T* out = row_of<T>(args.out, row);
     const vf factor = set1(1.0F / args.total[row]);
     sweep(args.cols, [&](int64_t i, auto part) { store(out + i, load(sums + i, part) * factor, part); });
     args.lse[row] = args.top[row] + log(args.total[row]);
@@ -99,8 +99,8 @@ void backward(const AttentionRowsArgs& args) {
 template <class T>
 void dots(const RowDotArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
-    const T* a = static_cast<const T*>(args.a) + row * args.a_stride;
-    const T* b = static_cast<const T*>(args.b) + row * args.b_stride;
+    const T* a = row_of<T>(args.a, row);
+    const T* b = row_of<T>(args.b, row);
     vf sums = zero();
     sweep(args.cols, [&](int64_t i, auto part) { sums = fma(load(a + i, part), load(b + i, part), sums); });
     args.dots[row] = sum_lanes(sums);

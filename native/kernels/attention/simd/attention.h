@@ -4,6 +4,7 @@
 
 #include "core/dtype_enum.h"
 #include "kernels/common/simd/declare.h"
+#include "kernels/common/simd/rows.h"
 
 namespace zerofleet::cpu {
 
@@ -15,11 +16,11 @@ struct AttentionRowsArgs {
   const float* dprobs = nullptr;  // (rows, keys) backward: gradient of the probabilities
   int64_t scores_stride = 0;      // of both
   float scale = 0;
-  float* top = nullptr;        // (rows) forward: largest scaled score of this and earlier blocks, at first -∞
-  float* total = nullptr;      // (rows) forward: Σ exp(scaled score − top) over them, at first 0
-  float* sums = nullptr;       // (rows, sums_cols) forward: the sums of earlier blocks, rescaled to the new top
-  int64_t sums_cols = 0;       // 0: this is the first block
-  const float* lse = nullptr;  // (rows) backward: ln Σ exp(scaled score)
+  float* top = nullptr;          // (rows) forward: largest scaled score of this and earlier blocks, at first -∞
+  float* total = nullptr;        // (rows) forward: Σ exp(scaled score − top) over them, at first 0
+  float* sums = nullptr;         // (rows, sums_cols) forward: the sums of earlier blocks, rescaled to the new top
+  int64_t sums_cols = 0;         // 0: this is the first block
+  const float* lse = nullptr;    // (rows) backward: ln Σ exp(scaled score)
   const float* delta = nullptr;  // (rows) backward: Σ of probability · its gradient
   void* probs = nullptr;         // (rows, padded) forward: exp(scaled score − top), backward: the probabilities
   void* dscores = nullptr;       // (rows, padded) backward: gradient of the unscaled scores
@@ -38,9 +39,8 @@ struct AttentionFinishArgs {
   const float* top = nullptr;    // (rows)
   const float* total = nullptr;  // (rows)
   const float* sums = nullptr;   // (rows, cols)
-  void* out = nullptr;           // (rows, cols)
-  int64_t out_stride = 0;
-  float* lse = nullptr;  // (rows)
+  Rows out;                      // (rows, cols)
+  float* lse = nullptr;          // (rows)
   int64_t rows = 0;
   int64_t cols = 0;
   DType out_dtype = DType::kF32;
@@ -48,10 +48,8 @@ struct AttentionFinishArgs {
 
 /// dots[r] = Σ over cols of a[r] · b[r].
 struct RowDotArgs {
-  const void* a = nullptr;  // (rows, cols)
-  int64_t a_stride = 0;
-  const void* b = nullptr;
-  int64_t b_stride = 0;
+  ConstRows a;  // (rows, cols)
+  ConstRows b;
   float* dots = nullptr;
   int64_t rows = 0;
   int64_t cols = 0;

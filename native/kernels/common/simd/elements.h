@@ -7,6 +7,7 @@
 #include "core/dtype_enum.h"
 #include "kernels/common/simd/bf16_bits.h"
 #include "kernels/common/simd/f16_bits.h"
+#include "kernels/common/simd/rows.h"
 #include "kernels/common/simd/vec.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
@@ -32,6 +33,16 @@ ZF_INLINE void with_element(DType dtype, Body body) {
 template <class Body>
 ZF_INLINE void with_model_element(DType dtype, Body body) {
   with_element_or<uint16_t>(dtype, body);
+}
+
+/// The elements of a row.
+template <class T>
+ZF_INLINE const T* row_of(const ConstRows& rows, int64_t row) {
+  return static_cast<const T*>(rows.data) + row * rows.stride;
+}
+template <class T>
+ZF_INLINE T* row_of(const Rows& rows, int64_t row) {
+  return static_cast<T*>(rows.data) + row * rows.stride;
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

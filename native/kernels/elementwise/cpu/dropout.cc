@@ -14,10 +14,8 @@ void dropout(const Context& ctx, const DropoutRule& rule, const ConstMatrix& x, 
     chunk.stream = rule.stream;
     chunk.dropped_below = rule.dropped_below;
     chunk.scale = rule.scale;
-    chunk.x = x.at(row, 0);
-    chunk.x_stride = x.stride;
-    chunk.y = y.at(row, 0);
-    chunk.y_stride = y.stride;
+    chunk.x = rows_from(x, row);
+    chunk.y = rows_from(y, row);
     chunk.first_element = static_cast<std::uint64_t>(row * x.cols);
     chunk.elements_per_row = static_cast<std::uint64_t>(x.cols);
     chunk.rows = rows;

@@ -12,10 +12,8 @@ void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix&
       kind == GeluKind::kTanh ? ZF_PICK_KERNEL(ctx.cpu_isa, gelu_tanh_rows) : ZF_PICK_KERNEL(ctx.cpu_isa, gelu_rows);
   for_row_chunks(ctx, x.rows, [&](std::int64_t row, std::int64_t rows) {
     GeluArgs chunk;
-    chunk.x = x.at(row, 0);
-    chunk.x_stride = x.stride;
-    chunk.result = y.at(row, 0);
-    chunk.result_stride = y.stride;
+    chunk.x = rows_from(x, row);
+    chunk.result = rows_from(y, row);
     chunk.rows = rows;
     chunk.cols = x.cols;
     chunk.dtype = x.dtype;
@@ -28,12 +26,9 @@ void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, cons
                                               : ZF_PICK_KERNEL(ctx.cpu_isa, gelu_backward_rows);
   for_row_chunks(ctx, x.rows, [&](std::int64_t row, std::int64_t rows) {
     GeluArgs chunk;
-    chunk.x = x.at(row, 0);
-    chunk.x_stride = x.stride;
-    chunk.dy = dy.at(row, 0);
-    chunk.dy_stride = dy.stride;
-    chunk.result = dx.at(row, 0);
-    chunk.result_stride = dx.stride;
+    chunk.x = rows_from(x, row);
+    chunk.dy = rows_from(dy, row);
+    chunk.result = rows_from(dx, row);
     chunk.rows = rows;
     chunk.cols = x.cols;
     chunk.dtype = x.dtype;

@@ -11,10 +11,8 @@ void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, swiglu_rows);
   for_row_chunks(ctx, act.rows, [&](std::int64_t row, std::int64_t rows) {
     SwigluArgs chunk;
-    chunk.gate_up = gate_up.at(row, 0);
-    chunk.gate_up_stride = gate_up.stride;
-    chunk.act = act.at(row, 0);
-    chunk.act_stride = act.stride;
+    chunk.gate_up = rows_from(gate_up, row);
+    chunk.act = rows_from(act, row);
     chunk.rows = rows;
     chunk.cols = act.cols;
     chunk.dtype = act.dtype;
@@ -26,12 +24,9 @@ void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const Const
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, swiglu_backward_rows);
   for_row_chunks(ctx, dact.rows, [&](std::int64_t row, std::int64_t rows) {
     SwigluArgs chunk;
-    chunk.gate_up = gate_up.at(row, 0);
-    chunk.gate_up_stride = gate_up.stride;
-    chunk.dact = dact.at(row, 0);
-    chunk.act_stride = dact.stride;
-    chunk.dgate_up = dgate_up.at(row, 0);
-    chunk.dgate_up_stride = dgate_up.stride;
+    chunk.gate_up = rows_from(gate_up, row);
+    chunk.dact = rows_from(dact, row);
+    chunk.dgate_up = rows_from(dgate_up, row);
     chunk.rows = rows;
     chunk.cols = dact.cols;
     chunk.dtype = dact.dtype;

@@ -23,8 +23,8 @@ template <class T>
 void drop(const DropoutArgs& args) {
   alignas(64) float factors[kGroup];
   for (int64_t row = 0; row < args.rows; ++row) {
-    const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
-    T* y = static_cast<T*>(args.y) + row * args.y_stride;
+    const T* x = row_of<T>(args.x, row);
+    T* y = row_of<T>(args.y, row);
     const uint64_t begin = args.first_element + static_cast<uint64_t>(row) * args.elements_per_row;
     int64_t count = 0;
     for (int64_t col = 0; col < args.cols; col += count) {

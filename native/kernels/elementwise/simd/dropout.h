@@ -4,6 +4,7 @@
 
 #include "core/dtype_enum.h"
 #include "kernels/common/simd/declare.h"
+#include "kernels/common/simd/rows.h"
 
 namespace zerofleet::cpu {
 
@@ -13,10 +14,8 @@ struct DropoutArgs {
   uint64_t stream = 0;
   uint32_t dropped_below = 0;
   float scale = 1;
-  const void* x = nullptr;  // (rows, cols)
-  int64_t x_stride = 0;
-  void* y = nullptr;  // (rows, cols); may be x
-  int64_t y_stride = 0;
+  ConstRows x;  // (rows, cols)
+  Rows y;       // (rows, cols); may be x
   uint64_t first_element = 0;
   uint64_t elements_per_row = 0;
   int64_t rows = 0;

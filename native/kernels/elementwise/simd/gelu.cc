@@ -11,9 +11,9 @@ namespace {
 template <class T, class Result>
 ZF_INLINE void over_rows(const GeluArgs& args, Result result) {
   for (int64_t row = 0; row < args.rows; ++row) {
-    const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
-    const T* dy = args.dy == nullptr ? x : static_cast<const T*>(args.dy) + row * args.dy_stride;
-    T* y = static_cast<T*>(args.result) + row * args.result_stride;
+    const T* x = row_of<T>(args.x, row);
+    const T* dy = args.dy.data == nullptr ? x : row_of<T>(args.dy, row);
+    T* y = row_of<T>(args.result, row);
     sweep(args.cols, [&](int64_t i, auto part) { store(y + i, result(load(x + i, part), load(dy + i, part)), part); });
   }
 }

@@ -4,17 +4,15 @@
 
 #include "core/dtype_enum.h"
 #include "kernels/common/simd/declare.h"
+#include "kernels/common/simd/rows.h"
 
 namespace zerofleet::cpu {
 
 /// Rows of GELU, of one element type. The result may lie over an operand.
 struct GeluArgs {
-  const void* x = nullptr;  // (rows, cols)
-  int64_t x_stride = 0;
-  const void* dy = nullptr;  // (rows, cols) backward: gradient of the forward's result
-  int64_t dy_stride = 0;
-  void* result = nullptr;  // (rows, cols) gelu(x), or backward: dy · gelu'(x)
-  int64_t result_stride = 0;
+  ConstRows x;   // (rows, cols)
+  ConstRows dy;  // (rows, cols) backward: gradient of the forward's result
+  Rows result;   // (rows, cols) gelu(x), or backward: dy · gelu'(x)
   int64_t rows = 0;
   int64_t cols = 0;
   DType dtype = DType::kF32;

@@ -10,9 +10,9 @@ namespace {
 template <class T>
 void forward(const SwigluArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
-    const T* gate = static_cast<const T*>(args.gate_up) + row * args.gate_up_stride;
+    const T* gate = row_of<T>(args.gate_up, row);
     const T* up = gate + args.cols;
-    T* act = static_cast<T*>(args.act) + row * args.act_stride;
+    T* act = row_of<T>(args.act, row);
     sweep(args.cols, [&](int64_t i, auto part) {
       store(act + i, swiglu_of<VectorArithmetic>(load(gate + i, part), load(up + i, part)), part);
     });
@@ -22,10 +22,10 @@ void forward(const SwigluArgs& args) {
 template <class T>
 void backward(const SwigluArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
-    const T* gate = static_cast<const T*>(args.gate_up) + row * args.gate_up_stride;
+    const T* gate = row_of<T>(args.gate_up, row);
     const T* up = gate + args.cols;
-    const T* dact = static_cast<const T*>(args.dact) + row * args.act_stride;
-    T* dgate = static_cast<T*>(args.dgate_up) + row * args.dgate_up_stride;
+    const T* dact = row_of<T>(args.dact, row);
+    T* dgate = row_of<T>(args.dgate_up, row);
     T* dup = dgate + args.cols;
     sweep(args.cols, [&](int64_t i, auto part) {
       const vf g = load(gate + i, part), u = load(up + i, part), d = load(dact + i, part);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/common/cpu/isa_dispatch.h"
+#include "kernels/common/cpu/row_chunks.h"
 #include "kernels/loss/cpu/launch.h"
 #include "kernels/loss/simd/cross_entropy.h"
 
@@ -24,11 +25,8 @@ void cross_entropy(const Context& ctx, const CrossEntropy& args) {
     chunk.logits_stride = args.logits.stride;
     chunk.targets = args.targets.data() + row;
     chunk.losses = args.losses.data() + row;
-    if (args.dlogits.data != nullptr) {
-      chunk.dlogits = args.dlogits.at(row, 0);
-      chunk.dlogits_stride = args.dlogits.stride;
-      chunk.dlogits_dtype = args.dlogits.dtype;
-    }
+    chunk.dlogits = rows_from(args.dlogits, row);
+    chunk.dlogits_dtype = args.dlogits.dtype;
     chunk.grad_scale = args.grad_scale;
     chunk.rows = rows;
     chunk.cols = args.logits.cols;

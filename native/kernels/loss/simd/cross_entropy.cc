@@ -9,7 +9,7 @@ namespace {
 template <class T>
 void gradient(const CrossEntropyArgs& args, int64_t row, const Exponentials& softmax) {
   const float* e = args.logits + row * args.logits_stride;
-  T* dlogits = static_cast<T*>(args.dlogits) + row * args.dlogits_stride;
+  T* dlogits = row_of<T>(args.dlogits, row);
   const int32_t target = args.targets[row];
   if (target < 0) {
     sweep(args.cols, [&](int64_t i, auto part) { store(dlogits + i, zero(), part); });
@@ -30,7 +30,7 @@ void cross_entropy_rows(const CrossEntropyArgs& args) {
     const float of_target = target < 0 ? 0.0F : logits[target];
     const Exponentials softmax = target < 0 ? Exponentials{0, 1} : exponentials(logits, logits, args.cols);
     args.losses[row] = target < 0 ? 0.0F : (softmax.largest - of_target) + log(softmax.sum);
-    if (args.dlogits == nullptr) continue;
+    if (args.dlogits.data == nullptr) continue;
     with_model_element(args.dlogits_dtype, [&]<class T>(T*) { gradient<T>(args, row, softmax); });
   }
 }

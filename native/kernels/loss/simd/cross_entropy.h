@@ -4,6 +4,7 @@
 
 #include "core/dtype_enum.h"
 #include "kernels/common/simd/declare.h"
+#include "kernels/common/simd/rows.h"
 
 namespace zerofleet::cpu {
 
@@ -13,8 +14,7 @@ struct CrossEntropyArgs {
   int64_t logits_stride = 0;
   const int32_t* targets = nullptr;  // (rows) below 0: the row does not count; loss and gradient are 0
   float* losses = nullptr;           // (rows)
-  void* dlogits = nullptr;           // (rows, cols), null for the loss alone; may lie over logits, row on row
-  int64_t dlogits_stride = 0;        // elements
+  Rows dlogits;                      // (rows, cols), null for the loss alone; may lie over logits, row on row
   float grad_scale = 0;
   int64_t rows = 0;
   int64_t cols = 0;

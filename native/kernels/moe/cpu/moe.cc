@@ -26,10 +26,8 @@ void sum_rows(const Context& ctx, const ExpertGroups& groups, std::span<const fl
     ExpertRowsArgs chunk;
     chunk.pair_rows = groups.rows.data() + token * groups.experts_per_token;
     chunk.weights = weights.empty() ? nullptr : weights.data() + token * groups.experts_per_token;
-    chunk.rows = rows.data;
-    chunk.rows_stride = rows.stride;
-    chunk.sums = y.at(token, 0);
-    chunk.sums_stride = y.stride;
+    chunk.rows = rows_from(rows, 0);
+    chunk.sums = rows_from(y, token);
     chunk.tokens = tokens;
     chunk.chosen = groups.experts_per_token;
     chunk.cols = y.cols;
@@ -45,12 +43,9 @@ void combine_rows_backward(const Context& ctx, const CombineBackward& args) {
     ExpertRowsArgs chunk;
     chunk.pair_rows = groups.rows.data() + token * groups.experts_per_token;
     chunk.weights = args.weights.data() + token * groups.experts_per_token;
-    chunk.rows = args.rows.data;
-    chunk.rows_stride = args.rows.stride;
-    chunk.dsums = args.dy.at(token, 0);
-    chunk.dsums_stride = args.dy.stride;
-    chunk.drows = args.drows.data;
-    chunk.drows_stride = args.drows.stride;
+    chunk.rows = rows_from(args.rows, 0);
+    chunk.dsums = rows_from(args.dy, token);
+    chunk.drows = rows_from(args.drows, 0);
     chunk.dweights = args.dweights.data() + token * groups.experts_per_token;
     chunk.tokens = tokens;
     chunk.chosen = groups.experts_per_token;

@@ -26,8 +26,7 @@ void route(const Context& ctx, const RouterForward& args) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, router_rows);
   for_row_chunks(ctx, args.logits.rows, [&](std::int64_t row, std::int64_t rows) {
     RouterArgs chunk;
-    chunk.logits = args.logits.at(row, 0);
-    chunk.logits_stride = args.logits.stride;
+    chunk.logits = rows_from(args.logits, row);
     chunk.probs = args.probs.data() + row * args.logits.cols;
     chunk.experts = args.experts.data() + row * args.experts_per_token;
     chunk.weights = args.weights.data() + row * args.experts_per_token;
@@ -55,8 +54,7 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
       chunk.length = args.dlogits.rows / static_cast<std::int64_t>(args.lengths.size());
     }
     chunk.first_token = row;
-    chunk.dlogits = args.dlogits.at(row, 0);
-    chunk.dlogits_stride = args.dlogits.stride;
+    chunk.dlogits = rows_from(args.dlogits, row);
     chunk.row = temporary.data();
     chunk.rows = rows;
     chunk.num_experts = num_experts;

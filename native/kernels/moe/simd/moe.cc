@@ -41,7 +41,7 @@ void forward(const RouterArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
     float* probs = args.probs + row * args.num_experts;
     int32_t* experts = args.experts + row * args.chosen;
-    softmax(static_cast<const T*>(args.logits) + row * args.logits_stride, probs, args.num_experts);
+    softmax(row_of<T>(args.logits, row), probs, args.num_experts);
     choose(probs, args.num_experts, experts, args.chosen);
     const float sum = chosen_sum(probs, experts, args.chosen);
     for (int64_t choice = 0; choice < args.chosen; ++choice)
@@ -74,7 +74,7 @@ void backward(const RouterArgs& args) {
     sweep(args.num_experts,
           [&](int64_t i, auto part) { products = fma(load(probs + i, part), load(args.row + i, part), products); });
     const vf total = set1(sum_lanes(products));
-    T* dlogits = static_cast<T*>(args.dlogits) + row * args.dlogits_stride;
+    T* dlogits = row_of<T>(args.dlogits, row);
     sweep(args.num_experts, [&](int64_t i, auto part) {
       store(dlogits + i, load(probs + i, part) * (load(args.row + i, part) - total), part);
     });
@@ -84,12 +84,12 @@ void backward(const RouterArgs& args) {
 template <class T>
 void sum_rows(const ExpertRowsArgs& args) {
   for (int64_t token = 0; token < args.tokens; ++token) {
-    T* sums = static_cast<T*>(args.sums) + token * args.sums_stride;
+    T* sums = row_of<T>(args.sums, token);
     sweep(args.cols, [&](int64_t i, auto part) {
       vf sum = zero();
       for (int64_t choice = 0; choice < args.chosen; ++choice) {
         const int64_t pair = token * args.chosen + choice;
-        const T* row = static_cast<const T*>(args.rows) + args.pair_rows[pair] * args.rows_stride;
+        const T* row = row_of<T>(args.rows, args.pair_rows[pair]);
         const float weight = args.weights == nullptr ? 1.0F : args.weights[pair];
         sum = fma(set1(weight), load(row + i, part), sum);
       }
@@ -101,9 +101,9 @@ void sum_rows(const ExpertRowsArgs& args) {
 template <class T>
 void sum_rows_backward(const ExpertRowsArgs& args) {
   for (int64_t pair = 0; pair < args.tokens * args.chosen; ++pair) {
-    const T* dsums = static_cast<const T*>(args.dsums) + pair / args.chosen * args.dsums_stride;
-    const T* row = static_cast<const T*>(args.rows) + args.pair_rows[pair] * args.rows_stride;
-    T* drow = static_cast<T*>(args.drows) + args.pair_rows[pair] * args.drows_stride;
+    const T* dsums = row_of<T>(args.dsums, pair / args.chosen);
+    const T* row = row_of<T>(args.rows, args.pair_rows[pair]);
+    T* drow = row_of<T>(args.drows, args.pair_rows[pair]);
     const vf weight = set1(args.weights[pair]);
     vf products = zero();
     sweep(args.cols, [&](int64_t i, auto part) {

@@ -18,11 +18,9 @@ void head_norm(const Context& ctx, const HeadNormForward& args) {
   for_row_chunks(ctx, args.x.rows, [&](std::int64_t row, std::int64_t rows) {
     for (std::int64_t head = 0; head < num_heads; ++head) {
       RmsNormArgs chunk;
-      chunk.x = args.x.at(row, head * args.head_dim);
-      chunk.x_stride = args.x.stride;
+      chunk.x = rows_from(args.x, row, head * args.head_dim);
       chunk.weight = args.weight;
-      chunk.y = args.y.at(row, head * args.head_dim);
-      chunk.y_stride = args.y.stride;
+      chunk.y = rows_from(args.y, row, head * args.head_dim);
       chunk.rstd = args.rstd.data() + head * args.x.rows + row;
       chunk.eps = static_cast<float>(args.eps);
       chunk.rows = rows;
@@ -42,14 +40,11 @@ void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
   for_row_chunks(ctx, args.x.rows, [&](std::int64_t row, std::int64_t rows) {
     for (std::int64_t head = 0; head < num_heads; ++head) {
       RmsNormBackwardArgs chunk;
-      chunk.dy = args.dy.at(row, head * args.head_dim);
-      chunk.dy_stride = args.dy.stride;
-      chunk.x = args.x.at(row, head * args.head_dim);
-      chunk.x_stride = args.x.stride;
+      chunk.dy = rows_from(args.dy, row, head * args.head_dim);
+      chunk.x = rows_from(args.x, row, head * args.head_dim);
       chunk.weight = args.weight;
       chunk.rstd = args.rstd.data() + head * args.x.rows + row;
-      chunk.dx = args.dx.at(row, head * args.head_dim);
-      chunk.dx_stride = args.dx.stride;
+      chunk.dx = rows_from(args.dx, row, head * args.head_dim);
       chunk.dweight = partial.data() + (row / kRowChunk * num_heads + head) * args.head_dim;
       chunk.rows = rows;
       chunk.cols = args.head_dim;

@@ -15,18 +15,12 @@ void layernorm(const Context& ctx, const LayerNormForward& args) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, layernorm_rows);
   for_row_chunks(ctx, args.x.rows, [&](std::int64_t row, std::int64_t rows) {
     LayerNormArgs chunk;
-    chunk.x = args.x.at(row, 0);
-    chunk.x_stride = args.x.stride;
-    if (args.delta.data != nullptr) {
-      chunk.delta = args.delta.at(row, 0);
-      chunk.delta_stride = args.delta.stride;
-      chunk.sum = args.sum.at(row, 0);
-      chunk.sum_stride = args.sum.stride;
-    }
+    chunk.x = rows_from(args.x, row);
+    chunk.delta = rows_from(args.delta, row);
+    chunk.sum = rows_from(args.sum, row);
     chunk.weight = args.weight;
     chunk.bias = args.bias;
-    chunk.y = args.y.at(row, 0);
-    chunk.y_stride = args.y.stride;
+    chunk.y = rows_from(args.y, row);
     chunk.mean = args.mean.data() + row;
     chunk.rstd = args.rstd.data() + row;
     chunk.eps = static_cast<float>(args.eps);
@@ -44,19 +38,13 @@ void layernorm_backward(const Context& ctx, const LayerNormBackward& args) {
   std::vector<float> partial(static_cast<std::size_t>(num_row_chunks(args.x.rows) * 2 * cols));
   for_row_chunks(ctx, args.x.rows, [&](std::int64_t row, std::int64_t rows) {
     LayerNormBackwardArgs chunk;
-    chunk.dy = args.dy.at(row, 0);
-    chunk.dy_stride = args.dy.stride;
-    chunk.x = args.x.at(row, 0);
-    chunk.x_stride = args.x.stride;
+    chunk.dy = rows_from(args.dy, row);
+    chunk.x = rows_from(args.x, row);
     chunk.weight = args.weight;
     chunk.mean = args.mean.data() + row;
     chunk.rstd = args.rstd.data() + row;
-    if (args.residual.data != nullptr) {
-      chunk.residual = args.residual.at(row, 0);
-      chunk.residual_stride = args.residual.stride;
-    }
-    chunk.dx = args.dx.at(row, 0);
-    chunk.dx_stride = args.dx.stride;
+    chunk.residual = rows_from(args.residual, row);
+    chunk.dx = rows_from(args.dx, row);
     chunk.dweight = partial.data() + row / kRowChunk * 2 * cols;
     chunk.dbias = chunk.dweight + cols;
     chunk.rows = rows;

@@ -15,17 +15,11 @@ void rmsnorm(const Context& ctx, const RmsNormForward& args) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, rmsnorm_rows);
   for_row_chunks(ctx, args.x.rows, [&](std::int64_t row, std::int64_t rows) {
     RmsNormArgs chunk;
-    chunk.x = args.x.at(row, 0);
-    chunk.x_stride = args.x.stride;
-    if (args.delta.data != nullptr) {
-      chunk.delta = args.delta.at(row, 0);
-      chunk.delta_stride = args.delta.stride;
-      chunk.sum = args.sum.at(row, 0);
-      chunk.sum_stride = args.sum.stride;
-    }
+    chunk.x = rows_from(args.x, row);
+    chunk.delta = rows_from(args.delta, row);
+    chunk.sum = rows_from(args.sum, row);
     chunk.weight = args.weight;
-    chunk.y = args.y.at(row, 0);
-    chunk.y_stride = args.y.stride;
+    chunk.y = rows_from(args.y, row);
     chunk.rstd = args.rstd.data() + row;
     chunk.eps = static_cast<float>(args.eps);
     chunk.rows = rows;
@@ -42,18 +36,12 @@ void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
   std::vector<float> partial(static_cast<std::size_t>(num_row_chunks(args.x.rows) * cols));
   for_row_chunks(ctx, args.x.rows, [&](std::int64_t row, std::int64_t rows) {
     RmsNormBackwardArgs chunk;
-    chunk.dy = args.dy.at(row, 0);
-    chunk.dy_stride = args.dy.stride;
-    chunk.x = args.x.at(row, 0);
-    chunk.x_stride = args.x.stride;
+    chunk.dy = rows_from(args.dy, row);
+    chunk.x = rows_from(args.x, row);
     chunk.weight = args.weight;
     chunk.rstd = args.rstd.data() + row;
-    if (args.residual.data != nullptr) {
-      chunk.residual = args.residual.at(row, 0);
-      chunk.residual_stride = args.residual.stride;
-    }
-    chunk.dx = args.dx.at(row, 0);
-    chunk.dx_stride = args.dx.stride;
+    chunk.residual = rows_from(args.residual, row);
+    chunk.dx = rows_from(args.dx, row);
     chunk.dweight = partial.data() + row / kRowChunk * cols;
     chunk.rows = rows;
     chunk.cols = cols;

@@ -11,11 +11,11 @@ void forward(const LayerNormArgs& args) {
   const T* bias = static_cast<const T*>(args.bias);
   const auto cols = static_cast<float>(args.cols);
   for (int64_t row = 0; row < args.rows; ++row) {
-    const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
+    const T* x = row_of<T>(args.x, row);
     vf values = zero();
-    if (args.delta != nullptr) {
-      const T* delta = static_cast<const T*>(args.delta) + row * args.delta_stride;
-      T* sum = static_cast<T*>(args.sum) + row * args.sum_stride;
+    if (args.delta.data != nullptr) {
+      const T* delta = row_of<T>(args.delta, row);
+      T* sum = row_of<T>(args.sum, row);
       sweep(args.cols, [&](int64_t i, auto part) {
         store(sum + i, load(x + i, part) + load(delta + i, part), part);
         values += load(sum + i, part);
@@ -33,7 +33,7 @@ void forward(const LayerNormArgs& args) {
     const float rstd = 1.0F / __builtin_sqrtf(sum_lanes(squares) / cols + args.eps);
     args.mean[row] = mean;
     args.rstd[row] = rstd;
-    T* y = static_cast<T*>(args.y) + row * args.y_stride;
+    T* y = row_of<T>(args.y, row);
     sweep(args.cols, [&](int64_t i, auto part) {
       const vf normed = (load(x + i, part) - set1(mean)) * set1(rstd);
       store(y + i, fma(normed, load(weight + i, part), load(bias + i, part)), part);
@@ -51,11 +51,10 @@ void backward(const LayerNormBackwardArgs& args) {
     store(args.dbias + i, zero(), part);
   });
   for (int64_t row = 0; row < args.rows; ++row) {
-    const T* dy = static_cast<const T*>(args.dy) + row * args.dy_stride;
-    const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
-    const T* residual =
-        static_cast<const T*>(args.residual) + (args.residual == nullptr ? 0 : row * args.residual_stride);
-    T* dx = static_cast<T*>(args.dx) + row * args.dx_stride;
+    const T* dy = row_of<T>(args.dy, row);
+    const T* x = row_of<T>(args.x, row);
+    const T* residual = row_of<T>(args.residual, row);
+    T* dx = row_of<T>(args.dx, row);
     const vf mean = set1(args.mean[row]), rstd = set1(args.rstd[row]);
     vf grads = zero(), products = zero();
     sweep(args.cols, [&](int64_t i, auto part) {

@@ -9,11 +9,11 @@ template <class T>
 void forward(const RmsNormArgs& args) {
   const T* weight = static_cast<const T*>(args.weight);
   for (int64_t row = 0; row < args.rows; ++row) {
-    const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
+    const T* x = row_of<T>(args.x, row);
     vf squares = zero();
-    if (args.delta != nullptr) {
-      const T* delta = static_cast<const T*>(args.delta) + row * args.delta_stride;
-      T* sum = static_cast<T*>(args.sum) + row * args.sum_stride;
+    if (args.delta.data != nullptr) {
+      const T* delta = row_of<T>(args.delta, row);
+      T* sum = row_of<T>(args.sum, row);
       sweep(args.cols, [&](int64_t i, auto part) {
         store(sum + i, load(x + i, part) + load(delta + i, part), part);
         const vf rounded = load(sum + i, part);
@@ -28,7 +28,7 @@ void forward(const RmsNormArgs& args) {
     }
     const float rstd = 1.0F / __builtin_sqrtf(sum_lanes(squares) / static_cast<float>(args.cols) + args.eps);
     args.rstd[row] = rstd;
-    T* y = static_cast<T*>(args.y) + row * args.y_stride;
+    T* y = row_of<T>(args.y, row);
     sweep(args.cols,
           [&](int64_t i, auto part) { store(y + i, load(x + i, part) * set1(rstd) * load(weight + i, part), part); });
   }
@@ -40,11 +40,10 @@ void backward(const RmsNormBackwardArgs& args) {
   const T* weight = static_cast<const T*>(args.weight);
   sweep(args.cols, [&](int64_t i, auto part) { store(args.dweight + i, zero(), part); });
   for (int64_t row = 0; row < args.rows; ++row) {
-    const T* dy = static_cast<const T*>(args.dy) + row * args.dy_stride;
-    const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
-    const T* residual =
-        static_cast<const T*>(args.residual) + (args.residual == nullptr ? 0 : row * args.residual_stride);
-    T* dx = static_cast<T*>(args.dx) + row * args.dx_stride;
+    const T* dy = row_of<T>(args.dy, row);
+    const T* x = row_of<T>(args.x, row);
+    const T* residual = row_of<T>(args.residual, row);
+    T* dx = row_of<T>(args.dx, row);
     const vf rstd = set1(args.rstd[row]);
     vf products = zero();
     sweep(args.cols, [&](int64_t i, auto part) {

@@ -4,20 +4,17 @@
 
 #include "core/dtype_enum.h"
 #include "kernels/common/simd/declare.h"
+#include "kernels/common/simd/rows.h"
 
 namespace zerofleet::cpu {
 
 /// Rows of an RMS norm. All matrices are (rows, cols) of one element type and one stride each.
 struct RmsNormArgs {
-  const void* x = nullptr;
-  int64_t x_stride = 0;
-  const void* delta = nullptr;  // added to x first, unless null
-  int64_t delta_stride = 0;
-  void* sum = nullptr;  // x + delta, rounded
-  int64_t sum_stride = 0;
+  ConstRows x;
+  ConstRows delta;               // added to x first, unless null
+  Rows sum;                      // x + delta, rounded
   const void* weight = nullptr;  // (cols)
-  void* y = nullptr;
-  int64_t y_stride = 0;
+  Rows y;
   float* rstd = nullptr;  // (rows) 1 / sqrt(mean(x²) + eps)
   float eps = 0;
   int64_t rows = 0;
@@ -26,16 +23,12 @@ struct RmsNormArgs {
 };
 
 struct RmsNormBackwardArgs {
-  const void* dy = nullptr;
-  int64_t dy_stride = 0;
-  const void* x = nullptr;  // the input of the normalisation
-  int64_t x_stride = 0;
+  ConstRows dy;
+  ConstRows x;  // the input of the normalisation
   const void* weight = nullptr;
   const float* rstd = nullptr;
-  const void* residual = nullptr;  // added to dx, unless null; may be dx itself
-  int64_t residual_stride = 0;
-  void* dx = nullptr;
-  int64_t dx_stride = 0;
+  ConstRows residual;  // added to dx, unless null; may be dx itself
+  Rows dx;
   float* dweight = nullptr;  // (cols) sums over these rows
   int64_t rows = 0;
   int64_t cols = 0;

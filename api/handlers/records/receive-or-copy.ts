@@ -1,0 +1,32 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ZerofleetError } from '../../../contracts/index.js';
+import { whileSilent } from '../../http/long-request.js';
+import { leaveRestUnread } from '../../http/upload-body.js';
+
+interface Source<R, T> {
+  /** Name of the body in messages. */
+  what: string;
+  uri: string | undefined;
+  receive(request: R, body: Readable): Promise<T>;
+  copy(request: R, uri: string, signal: AbortSignal): Promise<T>;
+}
+
+/** Creates a record from the request's body, or from what its `uri` names: from exactly one of them. */
+export async function receiveOrCopy<R extends FastifyRequest, T>(
+  request: R,
+  reply: FastifyReply,
+  { what, uri, receive, copy }: Source<R, T>,
+): Promise<T> {
+  const body: unknown = request.body;
+  try {
+    if (uri !== undefined && body instanceof Readable)
+      throw new ZerofleetError('bad_request', `send the ${what} as the body, or name its uri, not both`);
+    if (uri !== undefined) return await whileSilent(request, reply, (signal) => copy(request, uri, signal));
+    if (body instanceof Readable) return await receive(request, body);
+    throw new ZerofleetError('body_required', `the request needs the ${what} as its body, or a uri`);
+  } catch (error) {
+    leaveRestUnread(reply);
+    throw error;
+  }
+}

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "core/device/context.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/packed_matrix.h"
+#include "kernels/gemm/simd/gemm.h"
+
+// How the CPU's products are cut into tasks, and their k into passes. Part of gemm.cc.
+//
+// A task computes one block of C with all of k: kBlockRows × kBlockCols, in passes over at most kMaxSteps words of k.
+// Its rows of A stay in the core's own cache while the panels of B pass by. Where A cannot be read in place, each pass
+// first copies its part of it, or for a transposed A packs it, into the worker's scratch memory.
+// With a source for B a task has many rows and few columns: it packs the columns of a pass into its scratch memory,
+// where they stay in the core's own cache while blocks of kBlockRows of its rows pass by.
+namespace zerofleet::cpu {
+namespace {
+
+constexpr std::int64_t kBlockRows = 64;
+constexpr std::int64_t kBlockCols = 512;
+constexpr std::int64_t kWideBlockCols = 4096;  // for a transposed A at most, so that its packing pays for more columns
+constexpr std::int64_t kPackingCols = 32;
+constexpr std::int64_t kMaxSteps = 1024;       // words of k per pass, so that a panel of B is at most 128 KiB
+constexpr std::int64_t kSourceWords = 128 * 1024;  // that a task packs of a source in one pass, at most
+constexpr std::int64_t kSourceCols = 128;
+constexpr std::int64_t kMinSourceRows = 256;       // so that packing is little beside the product
+constexpr std::int64_t kMaxSumRows = 1024;         // of a source whose k takes several passes
+constexpr std::int64_t kTasksPerWorker = 3;
+
+struct Task {
+  const GemmProblem* problem;
+  std::int64_t row, rows, col, cols;
+};
+
+/// Columns of a task of `problem`. How C is cut does not change its bits, so this may look at the number of workers: it
+/// takes the width that gives the busiest of them the least to do, when packing A costs as much as kPackingCols columns.
+std::int64_t task_cols(const GemmProblem& problem, std::int64_t workers) {
+  // Sums that go through scratch memory must fit there.
+  if (!problem.a_transposed || problem.c.dtype != DType::kF32) return kBlockCols;
+  const std::int64_t rows = (problem.c.rows + kBlockRows - 1) / kBlockRows;
+  std::int64_t best = 0, least = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t cols = kWideBlockCols; cols >= kBlockCols; cols /= 2) {
+    const std::int64_t tasks = rows * ((problem.c.cols + cols - 1) / cols);
+    const std::int64_t work = (tasks + workers - 1) / workers * (std::min(cols, problem.c.cols) + kPackingCols);
+    if (work < least) {
+      least = work;
+      best = cols;
+    }
+  }
+  return best;
+}
+
+/// Division of k into words.
+struct OperandWords {
+  bool pairs;
+  std::int64_t k;
+  std::int64_t per_word() const { return pairs ? 2 : 1; }
+  std::int64_t steps() const { return (k + per_word() - 1) / per_word(); }
+};
+
+/// Words of k from `begin` on.
+struct Steps {
+  std::int64_t begin, count;
+};
+
+OperandWords words_of(const Context& ctx, const GemmProblem& problem) {
+  if (problem.b != nullptr) return {problem.b->pairs(), problem.b->k()};
+  return {packs_pairs(ctx, problem.a.dtype), problem.source->k()};
+}
+
+/// Words of k that are packed in one pass over a source: all of them while one panel of them is small enough.
+std::int64_t source_steps(std::int64_t steps) { return steps <= kSourceWords / kPanel ? steps : kMaxSteps; }
+
+/// Columns of a task with a source.
+std::int64_t source_cols(std::int64_t steps) {
+  return std::min(kSourceCols, kSourceWords / source_steps(steps) / kPanel * kPanel);
+}
+
+/// Rows of a task with a source: all of them, or as many as give every worker enough tasks.
+std::int64_t source_rows(const GemmProblem& problem, std::int64_t steps, std::int64_t workers) {
+  const std::int64_t cols = source_cols(steps), across = (problem.c.cols + cols - 1) / cols;
+  const std::int64_t most = source_steps(steps) < steps ? kMaxSumRows : problem.c.rows;
+  const auto is_enough = [&](std::int64_t rows) {
+    return rows <= most && across * ((problem.c.rows + rows - 1) / rows) >= kTasksPerWorker * workers;
+  };
+  std::int64_t rows = problem.c.rows;
+  while ((rows > kMinSourceRows || rows > most) && !is_enough(rows)) rows = (rows + 1) / 2;
+  return (rows + kBlockRows - 1) / kBlockRows * kBlockRows;
+}
+
+std::vector<Task> tasks_of(const Context& ctx, std::span<const GemmProblem> problems) {
+  std::vector<Task> tasks;
+  const std::int64_t workers = ctx.pool->num_threads();
+  for (const GemmProblem& problem : problems) {
+    const bool packed = problem.b != nullptr;
+    const std::int64_t steps = words_of(ctx, problem).steps();
+    const std::int64_t wide = packed ? task_cols(problem, workers) : source_cols(steps);
+    const std::int64_t tall = packed ? kBlockRows : source_rows(problem, steps, workers);
+    for (std::int64_t col = 0; col < problem.c.cols; col += wide) {
+      for (std::int64_t row = 0; row < problem.c.rows; row += tall) {
+        tasks.push_back({&problem, row, std::min(tall, problem.c.rows - row), col, std::min(wide, problem.c.cols - col)});
+      }
+    }
+  }
+  return tasks;
+}
+
+}  // namespace
+}  // namespace zerofleet::cpu

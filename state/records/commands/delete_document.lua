@@ -1,0 +1,30 @@
+-- Deletes the record of a dataset or a model that no unfinished job names.
+--
+-- call: kind ('dataset' | 'model'), id, copy_of (source of the copy) or absent
+-- Returns: ok, '1' deleted | '0' unknown
+-- Errors: dataset_in_use, model_in_use
+--- @flags allow-oom
+
+local kind, id = call.kind, call.id
+local key = prefix .. ':' .. kind .. ':' .. id
+local text = redis.call('GET', key)
+if not text then
+  return { 'ok', '0' }
+end
+local user = redis.call('SRANDMEMBER', key .. ':jobs')
+if user then
+  local needs = kind == 'dataset' and ' trains on ' or ' needs '
+  return failure(kind .. '_in_use', 'job ' .. user .. needs .. id .. ' and has not ended')
+end
+redis.call('DEL', key)
+local document = cjson.decode(text)
+local project = document.project
+local index = index_key(project, kind .. 's')
+redis.call('ZREM', index, id)
+redis.call('ZREM', index .. ':name:' .. document.name, id)
+count_stored(project, kind, id, 0)
+local copies = index_key(project, 'copies')
+if call.copy_of and redis.call('HGET', copies, call.copy_of) == id then
+  redis.call('HDEL', copies, call.copy_of)
+end
+return { 'ok', '1' }

@@ -1,0 +1,48 @@
+import { traceHeaders } from '../../contracts/index.js';
+import type { StartMessage } from '../../contracts/rank-protocol.js';
+import { agentSilenceMs } from '../common/timing.js';
+import { type GenerationContext, threadsPerRank } from './context.js';
+import type { LoadPoint } from './load-point.js';
+import { rendezvousAddress } from './world-links.js';
+
+/** What the ranks of a generation train on. */
+export interface RankInput {
+  /** Source from which the ranks start; null: fresh parameters. */
+  load: LoadPoint | null;
+  token_file: string;
+  validation_file: string | null;
+  failures_per_second: number;
+}
+
+/** Returns the message that starts a rank. @param nonce of the generation */
+export function startMessage(
+  ctx: GenerationContext,
+  { load, token_file, validation_file, failures_per_second }: RankInput,
+  rank: number,
+  nonce: string,
+): StartMessage {
+  const { deps, job, lease, world_size } = ctx;
+  const { timing } = deps;
+  return {
+    kind: 'start',
+    job_id: job.id,
+    execution: lease.execution,
+    trace: traceHeaders(ctx.trace),
+    nonce,
+    rank,
+    world_size,
+    device: deps.gpus ? 'cuda' : 'cpu',
+    threads: threadsPerRank(ctx),
+    local_ranks: ctx.placements[0]?.slots ?? 1,
+    spec: job.spec,
+    token_file,
+    validation_file,
+    object_store: deps.object_store,
+    load: load?.source ?? null,
+    comm: { bind_address: rendezvousAddress(ctx), timeout_ms: timing.comm_timeout_ms },
+    heartbeat_ms: timing.heartbeat_ms,
+    agent_silence_ms: agentSilenceMs(timing),
+    failures_per_second,
+    save: timing.save,
+  };
+}
