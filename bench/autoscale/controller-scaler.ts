@@ -6,7 +6,8 @@ import {
   type PoolState,
 } from '../../autoscaler/controller/types.js';
 import { type PoolPolicy, poolPolicies } from '../../platform/config/autoscale-pools.js';
-import type { Fleet, Scaler, SimJob } from './fleet.js';
+import type { Fleet, Scaler } from './fleet.js';
+import type { SimJob } from './sim-job.js';
 
 const INTERVAL_SECONDS = 10;
 const EPOCH_MS = Date.parse('2026-01-05T00:00:00Z');

@@ -3,9 +3,10 @@
  * job changes its ranks at the next step, loses no work, and trains again after a restart.
  */
 import { place } from '../../scheduler/place.js';
-import type { Decision, Placement, RunningJob, Snapshot, WaitingJob } from '../../scheduler/types.js';
+import type { Decision, Placement, RunningJob, Snapshot } from '../../scheduler/types.js';
 import { vacate } from '../../scheduler/vacate.js';
-import { randomOf, type Trace, type TraceJob } from './traces.js';
+import { firstOf, type SimJob, type SimMachine, waitingJob } from './sim-job.js';
+import { randomOf, type Trace } from './traces.js';
 
 export const STEP_SECONDS = 10;
 const NOTICE_SECONDS = 120;
@@ -14,37 +15,7 @@ const GROW_SECONDS = 60;
 const RESTART_SECONDS = 30;
 /** Time after the last arrival at which the simulation stops; jobs still waiting are unfinished. */
 const LIMIT_SECONDS = 3 * 86_400;
-const PROJECT = 'sim';
 const GROUP = 'sim';
-
-export interface SimMachine {
-  id: string;
-  launched_at: number;
-  ready_at: number;
-  free: number;
-  jobs: Set<SimJob>;
-  /** Announced end of the machine: no job starts there. */
-  leaves_at: number;
-  /** True once its jobs were asked to move. */
-  retiring: boolean;
-}
-
-export interface SimJob extends TraceJob {
-  id: string;
-  left: number;
-  ranks: number;
-  /** Ranks by machine, the leader's first. */
-  placements: Map<SimMachine, number>;
-  waits_since: number;
-  waited: number;
-  grown_at: number;
-  granted_priority: number;
-  request: RunningJob['request'];
-  move: RunningJob['move'];
-  /** End of its last restart: it trains from then on. */
-  trains_at: number;
-  done_at: number | null;
-}
 
 /** Scales the fleet. */
 export interface Scaler {
@@ -311,21 +282,4 @@ export class Fleet {
       this.machineById.set(machine.id, machine);
     }
   }
-}
-
-function waitingJob({ id, need, want, waits_since }: SimJob): WaitingJob {
-  const demand = { need, want, multiple: 1, memory: [] };
-  return { id, project: PROJECT, priority: 0, avoid: [], queued_at: waits_since * 1000, demand };
-}
-
-/** The first `ranks` ranks of some placements. */
-function firstOf(placements: SimJob['placements'], ranks: number): Placement[] {
-  let left = ranks;
-  const kept: Placement[] = [];
-  for (const [{ id }, had] of placements) {
-    const some = Math.min(had, left);
-    if (some > 0) kept.push({ worker_id: id, ranks: some });
-    left -= some;
-  }
-  return kept;
 }

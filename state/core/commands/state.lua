@@ -216,49 +216,6 @@ local function set_state(id, job, to, reason, at)
   end
 end
 
--- Adds the usage of the job since the last call: its slots for as long as its lease was valid, by the server's clock. So nothing is
--- counted twice, and the usage of a killed worker is counted as well.
-local function account(id, job)
-  local since = tonumber(job.accounted_at)
-  if job.worker == '' or not since then
-    return
-  end
-  local up_to = math.min(now_ms(), tonumber(job.lease_until))
-  local ms = math.max(0, up_to - since)
-  local slots = 0
-  for _, placement in ipairs(cjson.decode((job.placements or '') ~= '' and job.placements or '[]')) do
-    slots = slots + placement.slots
-  end
-  local price = tonumber(job.price_per_rank_hour) or 0
-  job.run_ms = (tonumber(job.run_ms) or 0) + ms
-  job.rank_ms = (tonumber(job.rank_ms) or 0) + ms * slots
-  job.cost = (tonumber(job.cost) or 0) + ms * slots * price / 3600000
-  add_usage(job.project, 'run_ms', ms)
-  add_usage(job.project, 'rank_ms', ms * slots)
-  add_usage(job.project, 'cost', ms * slots * price / 3600000)
-  redis.call(
-    'HSET',
-    job_key(id),
-    'run_ms',
-    string.format('%d', job.run_ms),
-    'rank_ms',
-    string.format('%d', job.rank_ms),
-    'cost',
-    string.format('%.12g', job.cost),
-    'accounted_at',
-    string.format('%d', math.max(up_to, since))
-  )
-end
-
--- Returns whether the job has used up its budget since a user last resumed it. Call account() before.
-local function is_over_budget(job)
-  local max_run_ms = tonumber(job.max_run_ms)
-  local max_cost = tonumber(job.max_cost)
-  local run_ms = (tonumber(job.run_ms) or 0) - (tonumber(job.run_ms_before) or 0)
-  local cost = (tonumber(job.cost) or 0) - (tonumber(job.cost_before) or 0)
-  return (max_run_ms and run_ms >= max_run_ms) or (max_cost and cost >= max_cost) or false
-end
-
 -- Ends the lease and releases the placements. The execution stays in the record, but no worker holds it any more.
 local function drop_lease(id, job)
   account(id, job)
