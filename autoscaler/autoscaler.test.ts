@@ -136,11 +136,11 @@ t.test('a machine whose jobs fit elsewhere is vacated, then retired', async (t) 
     { id: 'w-2', used_slots: 3 },
   ]);
   await reconcile(30);
-  t.same(capacity.asked, ['want m 2'], 'it is not retired before its job has left');
+  t.same(capacity.asked, ['set_size m 2'], 'it is not retired before its job has left');
   const release = { to: 'queued', reason: 'waiting_for_capacity' } as const;
   await pool.store.releaseAttempt(first.id, executionAt(first.id, 1), release);
   await reconcile(10);
-  t.same(capacity.asked, ['want m 2', 'retire i-1']);
+  t.same(capacity.asked, ['set_size m 2', 'retire i-1']);
 });
 
 t.test('a machine that got work after the decision is not retired', async (t) => {

@@ -50,8 +50,8 @@ end
 local function taken_placements(job)
   local taken = {}
   for _, placements in ipairs({ decode_placements(job.placements), decode_placements(job.move) }) do
-    for _, place in ipairs(placements) do
-      taken[place.worker_id] = math.max(taken[place.worker_id] or 0, placement.slots)
+    for _, placement in ipairs(placements) do
+      taken[placement.worker_id] = math.max(taken[placement.worker_id] or 0, placement.slots)
     end
   end
   return taken
