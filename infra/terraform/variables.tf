@@ -164,6 +164,7 @@ variable "pools" {
       min_ranks              = optional(number)
       max_ranks              = optional(number)
       idle_seconds           = optional(number)
+      move_seconds           = optional(number)
       boot_grace_seconds     = optional(number)
       launch_timeout_seconds = optional(number)
       budget_per_day         = optional(number)

@@ -40,6 +40,7 @@ variable "pools" {
       min_ranks:              ranks for which the autoscaler keeps machines without any job.
       max_ranks:              ranks that there may be machines for at once; null is what the groups add up to.
       idle_seconds:           how long a machine may do nothing before it goes.
+      move_seconds:           training time that a job loses when it moves to empty a machine, the price of a move; with a large number jobs never move.
       boot_grace_seconds:     how long a machine may take until its worker is known; one that is late twice is replaced.
       launch_timeout_seconds: how long a group may owe a machine before another group is tried.
       budget_per_day:         what the pool's machines may cost in a day (UTC), in the currency of price_per_hour; null is no limit.
@@ -48,6 +49,7 @@ variable "pools" {
     min_ranks              = optional(number, 0)
     max_ranks              = optional(number)
     idle_seconds           = optional(number, 120)
+    move_seconds           = optional(number, 120)
     boot_grace_seconds     = optional(number, 300)
     launch_timeout_seconds = optional(number, 180)
     budget_per_day         = optional(number)
@@ -61,8 +63,8 @@ variable "pools" {
   }
 
   validation {
-    condition     = alltrue([for pool in values(var.pools) : pool.min_ranks >= 0 && pool.idle_seconds >= 0 && pool.boot_grace_seconds > 0 && pool.launch_timeout_seconds > 0])
-    error_message = "pools: min_ranks and idle_seconds are not negative, the two times of the launch positive."
+    condition     = alltrue([for pool in values(var.pools) : pool.min_ranks >= 0 && pool.idle_seconds >= 0 && pool.move_seconds >= 0 && pool.boot_grace_seconds > 0 && pool.launch_timeout_seconds > 0])
+    error_message = "pools: min_ranks, idle_seconds and move_seconds are not negative, the two times of the launch positive."
   }
 
   validation {
