@@ -6,6 +6,7 @@ export const OBJECT_STORE_HINTS = {
   precondition_failed: 'The key exists already and createOnly was asked for.',
   bucket_not_found: 'Create the bucket (or directory), or correct ZEROFLEET_OBJECT_STORE.',
   access_denied: 'Check the credentials (AWS_*) and the permissions of the bucket or directory.',
+  credentials_unavailable: 'The credentials (AWS_*) have expired; renew them.',
   disk_full: 'Free space in the object store or raise its quota.',
   object_store_unavailable: 'Check that the object store runs and can be reached.',
   throttled: 'The object store asks to slow down; try again later.',

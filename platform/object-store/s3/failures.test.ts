@@ -228,6 +228,11 @@ t.test('errors without a name are mapped by status', async (t) => {
   t.equal(s3Error(noCredentials, 'a').code, 'access_denied');
 });
 
+t.test('expired credentials are an error of their own, which a renewal ends', async (t) => {
+  const expired = Object.assign(new Error('x'), { Code: 'ExpiredToken', $metadata: { httpStatusCode: 400 } });
+  t.match(s3Error(expired, 'a'), { code: 'credentials_unavailable', retryable: true });
+});
+
 t.test('a completed upload whose answer was lost has succeeded', async (t) => {
   const bucket = new S3StandIn();
   let lose = true;
