@@ -134,7 +134,12 @@ export const ERROR_CATALOGUE = {
   disk_full: kind(507, 'capacity', 'The object store has no space left', true),
   object_store_unavailable: kind(503, 'internal', 'The object store does not answer', true),
   throttled: kind(503, 'capacity', 'The object store throttles requests', true),
-  credentials_unavailable: kind(503, 'internal', 'The credentials of a worker or its job are missing or have expired', true),
+  credentials_unavailable: kind(
+    503,
+    'internal',
+    'The credentials of a worker or its job are missing or have expired',
+    true,
+  ),
   job_store_unavailable: kind(503, 'internal', 'The job store (Redis) does not answer', true),
   document_invalid: kind(500, 'internal', 'A document in the object store is malformed'),
   shutting_down: kind(503, 'internal', 'The server is shutting down', true),
