@@ -207,7 +207,7 @@ export class Autoscaler {
     }
   }
 
-  /** Returns false if the machine turned out to be in use. */
+  /** Returns false if the machine turned out to be in use, or its jobs fit on no others any more. */
   private async perform(policy: PoolPolicy, action: Action): Promise<boolean> {
     const { store, capacity } = this.options;
     if (action.kind === 'set_size') {

@@ -49,7 +49,7 @@ export class AutoscalerMetrics {
   );
   private readonly actions = new Counter({
     name: `${PREFIX}actions_total`,
-    help: 'Actions: changed sizes ("set_size") and terminated machines ("retire"), by reason. Reason "busy": the machine was in use and was not terminated.',
+    help: 'Actions: changed sizes ("set_size"), machines whose jobs were asked to move ("vacate"), and terminated machines ("retire"), by reason. Reason "busy": not done, because the machine was in use or its jobs fit on no others.',
     labelNames: ['pool', 'kind', 'reason'],
     registers: [this.registry],
   });

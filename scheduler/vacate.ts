@@ -3,7 +3,7 @@
  * result of a job is the same wherever it runs, so a move costs only its restart.
  */
 import { countRanks } from './order.js';
-import { Slots } from './slots.js';
+import { type Group, Slots } from './slots.js';
 import type { Move, Placement, RunningJob, Snapshot } from './types.js';
 
 /** Machine with the workers that run on it. */
@@ -29,7 +29,7 @@ export function vacate(snapshot: Snapshot, workerIds: readonly string[]): Move[]
   const moves: Move[] = [];
   for (const job of moving.sort((a, b) => leaving(b) - leaving(a) || (a.id < b.id ? -1 : 1))) {
     const group = slots.groupOf(job.placements);
-    const placements = group && !wanted.has(group.name) ? replaced(job, slots, vacated) : null;
+    const placements = group && !wanted.has(group.name) ? replaced(job, group, slots, vacated) : null;
     if (!placements) return null;
     moves.push({ job_id: job.id, placements });
   }
@@ -84,14 +84,17 @@ function wantedGroups({ workers, waiting }: Snapshot): ReadonlySet<string> {
 }
 
 /** Returns the placements of a job with as many ranks on the remaining workers; null if they do not fit. */
-function replaced(job: RunningJob, slots: Slots, vacated: ReadonlySet<string>): Placement[] | null {
-  const { demand, placements, avoid } = job;
+function replaced(
+  { demand, placements, avoid }: RunningJob,
+  group: Group,
+  slots: Slots,
+  vacated: ReadonlySet<string>,
+): Placement[] | null {
   const ranks = countRanks(placements);
   const same = { ...demand, need: ranks, want: ranks };
   const kept = placements.filter(({ worker_id }) => !vacated.has(worker_id));
   if (kept.length > 0) return slots.grow(same, kept, avoid);
-  const group = slots.groupOf(placements);
-  return group && (slots.start(same, [group], avoid)?.placements ?? null);
+  return slots.start(same, [group], avoid)?.placements ?? null;
 }
 
 /** Returns the pool after some moves. */

@@ -1,4 +1,4 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { REDIS_PREFIX } from '../contracts/index.js';
 import { createLogger } from '../platform/logging/logging.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
@@ -14,6 +14,17 @@ import { testWorker } from './testing/workers.js';
 
 const LEASE_MS = 60_000;
 const log = createLogger({ level: 'silent', name: 'test' });
+
+/** Opens a store on a Redis of its own, and a connection to it. */
+async function opened(t: Test) {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const store = noteExecutions(await openJobStore({ url: server.url, log }));
+  t.teardown(() => store.close());
+  const redis = await connectRedis(server.url, 'commands');
+  t.teardown(() => disconnectRedis(redis));
+  return { store, redis };
+}
 
 t.test('during and after an outage of Redis', async (t) => {
   const server = await startTestRedis();
@@ -64,12 +75,7 @@ t.test('during and after an outage of Redis', async (t) => {
 });
 
 t.test('a Redis without memory refuses whole commands, never parts of them', async (t) => {
-  const server = await startTestRedis();
-  t.teardown(() => server.stop());
-  const store = noteExecutions(await openJobStore({ url: server.url, log }));
-  t.teardown(() => store.close());
-  const redis = await connectRedis(server.url, 'commands');
-  t.teardown(() => disconnectRedis(redis));
+  const { store, redis } = await opened(t);
 
   const job = await createTestJob(store);
   await store.claimAttempt(job.id, 1, 'a', LEASE_MS);
@@ -117,12 +123,7 @@ t.test('a Redis without memory refuses whole commands, never parts of them', asy
 });
 
 t.test('a Redis without memory can be read, and what has ended can be deleted', async (t) => {
-  const server = await startTestRedis();
-  t.teardown(() => server.stop());
-  const store = noteExecutions(await openJobStore({ url: server.url, log }));
-  t.teardown(() => store.close());
-  const redis = await connectRedis(server.url, 'commands');
-  t.teardown(() => disconnectRedis(redis));
+  const { store, redis } = await opened(t);
   const { id, spec } = await createTestJob(store);
   await store.claimAttempt(id, 1, 'a', LEASE_MS);
   await store.finishJob(id, executionAt(id, 1), 'failed');

@@ -33,9 +33,9 @@ export function consolidate(
   // Nothing is known of the time between distant observations.
   const known = now - (stored.observed_at ?? 0) > MAX_GAP_MS ? {} : stored.vacatable_since;
   let left = surplus;
-  for (const { id, ranks } of candidates) {
-    const restarts = restarting.get(id);
-    if (restarts === undefined) continue;
+  const ranksOf = new Map(candidates.map(({ id, ranks }) => [id, ranks]));
+  for (const [id, restarts] of restarting) {
+    const ranks = ranksOf.get(id) ?? 0;
     const since = known[id] ?? now;
     vacatable_since[id] = since;
     const kept_seconds = (now - since) / 1000;

@@ -7,6 +7,7 @@
  * 3. Requests what is missing at once, of the cheapest types that limits and budget allow.
  * 4. Releases the surplus: requests at once, machines after their idle timeout. The caller first asks the job store,
  *    in the atomic step that closes the machine to new work, whether it is idle; so a machine with a lease is never taken.
+ * 5. Vacates machines of the remaining surplus whose jobs fit on others, when that pays (consolidate.ts).
  */
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import { affordablePerHour, charge } from './budget.js';

@@ -1871,7 +1871,7 @@ export interface components {
              */
             chat_template?: string | null;
             /**
-             * @description Whether special tokens in texts, messages and prompts, such as `<|im_end|>`, are parsed as those tokens. By
+             * @description Parses special tokens in texts, messages and prompts, such as `<|im_end|>`, as those tokens. By
              *     default they are encoded as plain text, so that a text cannot end a turn or a document. The output of a chat
              *     template is always parsed as tokens. Set it if texts were rendered by a template before they were uploaded.
              * @default false

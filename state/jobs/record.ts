@@ -116,7 +116,7 @@ function internalFields(job: Job): Record<string, string> {
     // Webhooks that the job names.
     notify: JSON.stringify(job.spec.notify.webhooks),
     indexes: JSON.stringify(jobIndexes(job)),
-    // Of any job; empty for none.
+    // Initial checkpoint, which may be of another job; empty for none.
     init_checkpoint: sourceCheckpoint(job.spec),
     // The newest execution (contracts/execution.ts); empty before the first claim.
     execution: '',

@@ -5,7 +5,7 @@ import { type GenerationContext, threadsPerRank } from './context.js';
 import type { LoadPoint } from './load-point.js';
 import { rendezvousAddress } from './world-links.js';
 
-/** What the ranks of a generation train on. */
+/** Training input of the ranks of a generation. */
 export interface RankInput {
   /** Source from which the ranks start; null: fresh parameters. */
   load: LoadPoint | null;

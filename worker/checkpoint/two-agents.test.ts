@@ -12,6 +12,7 @@ import type { ResumePoint } from '../attempt/load-point.js';
 import { claimForTest, type TestAttempt } from '../testing/attempt-context.js';
 import { fakeCore } from '../testing/fake-core.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
+import { control } from '../testing/held-lease.js';
 import { LocalWorld } from '../testing/local-ranks.js';
 import { testSpec } from '../testing/start-message.js';
 
@@ -45,17 +46,7 @@ async function setup(t: Test) {
 
 /** Returns the stores of a worker that is stopped between the confirmation of its lease and the next write. */
 function withoutConfirm(stores: Stores): Stores {
-  const renewLease = async () => ({
-    desired: 'run' as const,
-    state: 'running' as const,
-    save_request: 0,
-    requested_ranks: 1,
-    overrides: '',
-    preemption_request: null,
-    held_ranks: 0,
-    moves: false,
-  });
-  return { ...stores, store: { ...stores.store, renewLease } };
+  return { ...stores, store: { ...stores.store, renewLease: async () => control } };
 }
 
 /** Agent that holds a job, with its ranks in this process. */

@@ -5,21 +5,14 @@ import { createLogger } from '../../platform/logging/logging.js';
 import type { JobExecution, LogInput } from '../../state/index.js';
 import { Lease } from '../lease/lease.js';
 import { workerLine } from '../supervisor/log-line.js';
+import { control } from '../testing/held-lease.js';
 import { LogReporter } from './log-reporter.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 type Append = JobExecution['appendLogs'];
 
 function reporter(t: Test, appendLogs: Append, interval_ms = 60_000) {
-  const wanted = {
-    save_request: 0,
-    requested_ranks: 1,
-    overrides: '',
-    preemption_request: null,
-    held_ranks: 0,
-    moves: false,
-  };
-  const renewLease = async () => ({ desired: 'run', state: 'running', ...wanted }) as const;
+  const renewLease = async () => control;
   const onControl = () => undefined;
   const lease = new Lease(
     { store: { renewLease }, job_id: 'j', execution: '3-a', lease_ms: 60_000, log, onControl },

@@ -3,6 +3,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import type { JobExecution } from '../../state/index.js';
 import { Lease } from '../lease/lease.js';
+import { control } from '../testing/held-lease.js';
 import { STEP_SECONDS, stepped } from '../testing/stepped.js';
 import { ProgressReporter } from './progress-reporter.js';
 
@@ -10,15 +11,7 @@ const log = createLogger({ level: 'silent', name: 'test' });
 type Report = JobExecution['report'];
 
 function reporter(t: Test, report: Report) {
-  const wanted = {
-    save_request: 0,
-    requested_ranks: 1,
-    overrides: '',
-    preemption_request: null,
-    held_ranks: 0,
-    moves: false,
-  };
-  const renewLease = async () => ({ desired: 'run', state: 'running', ...wanted }) as const;
+  const renewLease = async () => control;
   const onControl = () => undefined;
   const lease = new Lease(
     { store: { renewLease }, job_id: 'j', execution: '1-a', lease_ms: 60_000, log, onControl },

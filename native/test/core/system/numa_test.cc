@@ -4,9 +4,12 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
+#if defined(__linux__)
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>
-#include <unistd.h>
+#endif
 
 #include <filesystem>
 #include <fstream>
@@ -76,6 +79,7 @@ TEST_CASE("threads of a process stay where it was told to, also those that it st
   CHECK(allowed_cpus() == before);
 }
 
+#if defined(__linux__)
 TEST_CASE("pages of a mapping are interleaved over the nodes of a rank") {
   const std::size_t bytes = 16 << 20;
   std::byte* const begin = map_pages(bytes);
@@ -98,3 +102,4 @@ TEST_CASE("pages of a mapping are interleaved over the nodes of a rank") {
   CHECK_FALSE(interleave(begin, bytes, {{kNoNode, {}}}));
   unmap_pages(begin, bytes);
 }
+#endif
