@@ -132,6 +132,24 @@ t.test('no other change gets the version of a lost change', async (t) => {
   await store.deleteJob(id, { artifacts: false, if_versions: [other.state_version] });
 });
 
+t.test('a request for a checkpoint is never taken for a lost one', async (t) => {
+  const { redis, store } = await openStore(t);
+  const { id } = await createTestJob(store);
+  const { execution } = await claimed(store, id, 'a');
+  await store.transition(id, execution, 'starting');
+  await store.transition(id, execution, 'running');
+  const requested = async () => {
+    await store.requestCheckpoint(id);
+    return (await store.renewLease(id, execution, LEASE_MS)).save_request;
+  };
+  const kept = await requested();
+  const failOver = await redis.leaveReplicaBehind();
+  const lost = [await requested(), await requested()];
+  await failOver();
+  const next = await requested();
+  t.ok(next > Math.max(kept, ...lost), `${next}, after ${kept}, ${lost.join()}`);
+});
+
 t.test('a decision on a pool from before a failover is not applied', async (t) => {
   const { redis, store } = await openStore(t);
   await store.announceWorker(testWorker('a', 2), LEASE_MS);

@@ -71,6 +71,20 @@ t.test(
     t.same(decided(scene(due, { policy: { min_ranks: 8 } })).actions, []);
     const retiring = [worker('a', { busy: true, free: 0, draining: true, retiring: true })];
     const workers = [...retiring, worker('b', { busy: true, free: 3 })];
-    t.same(decided(scene(due, { snapshot: { workers } })).actions, [], 'it is vacated already');
+    const scheduling = snapshotOf({
+      workers: names.map((id) => workerOf(`w-${id}`, { slots: 4, schedulable: id !== 'a' })),
+      running: names.map((id) => runningOf(id, { [`w-${id}`]: 1 })),
+    });
+    const moving = { ...scheduling, running: scheduling.running.map((job) => ({ ...job, move: [] })) };
+    t.same(
+      decided(scene({}, { snapshot: { workers, scheduling: moving } })).actions,
+      [],
+      'its jobs move already',
+    );
+    t.same(
+      decided(scene({}, { snapshot: { workers, scheduling } })).actions,
+      [vacate('a')],
+      'the move failed, for example because its target went away',
+    );
   },
 );

@@ -24,7 +24,10 @@ export function consolidate(
   { machines, surplus, now }: { machines: readonly KnownMachine[]; surplus: number; now: number },
 ): Consolidation {
   const [vacated, vacatable_since]: [string[], PoolState['vacatable_since']] = [[], {}];
-  const candidates = machines.filter(({ ranks }) => ranks > 0 && ranks <= surplus);
+  const stuck = new Set(machines.filter((machine) => isStuck(machine, scheduling)).map(({ id }) => id));
+  const candidates = machines.filter(
+    ({ id, ranks }) => stuck.has(id) || (ranks > 0 && ranks <= surplus),
+  );
   if (move_seconds === null || candidates.length === 0) return { vacated, vacatable_since };
   const restarting = vacatable(
     scheduling,
@@ -35,6 +38,10 @@ export function consolidate(
   let left = surplus;
   const ranksOf = new Map(candidates.map(({ id, ranks }) => [id, ranks]));
   for (const [id, restarts] of restarting) {
+    if (stuck.has(id)) {
+      vacated.push(id);
+      continue;
+    }
     const ranks = ranksOf.get(id) ?? 0;
     const since = known[id] ?? now;
     vacatable_since[id] = since;
@@ -44,4 +51,12 @@ export function consolidate(
     vacated.push(id);
   }
   return { vacated, vacatable_since };
+}
+
+/** Returns whether a machine was vacated before and has jobs whose move failed: their targets are gone. */
+function isStuck({ workers }: KnownMachine, { running }: PoolSnapshot['scheduling']): boolean {
+  if (!workers.some(({ retiring }) => retiring)) return false;
+  const ids = new Set(workers.map(({ id }) => id));
+  const jobs = running.filter(({ placements }) => placements.some(({ worker_id }) => ids.has(worker_id)));
+  return jobs.length > 0 && jobs.every(({ move }) => !move);
 }

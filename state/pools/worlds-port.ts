@@ -28,8 +28,6 @@ export interface WorldPlan {
 export interface SealedWorld extends WorldPlan {
   job_id: string;
   execution: Execution;
-  /** Number of the world within the job, over all epochs. */
-  generation: number;
 }
 
 export interface WorldRendezvous {
@@ -37,7 +35,7 @@ export interface WorldRendezvous {
    * Makes a plan the job's world and notifies its members. Repeating it with the same plan changes nothing.
    * @throws `stale_epoch`, `job_final`, `job_not_found`
    */
-  sealWorld(jobId: string, execution: Execution, plan: WorldPlan): Promise<SealedWorld>;
+  sealWorld(jobId: string, execution: Execution, plan: WorldPlan): Promise<void>;
   /** Ends a world. Does nothing when it is no longer the job's world. */
   closeWorld(jobId: string, worldId: string): Promise<void>;
   /** Returns the valid worlds that have the worker as a member. */

@@ -5,14 +5,13 @@ import type { SealedWorld, WorldRendezvous } from './worlds-port.js';
 export function worldRendezvous({ commands, subscriptions, prefix }: StoreContext): WorldRendezvous {
   return {
     async sealWorld(jobId, execution, plan) {
-      const [generation] = await commands.run('seal_world', {
+      await commands.run('seal_world', {
         job_id: jobId,
         execution,
         world_id: plan.world_id,
         plan: JSON.stringify(plan),
         members: plan.members.map(({ worker_id }) => worker_id),
       });
-      return { ...plan, job_id: jobId, execution, generation: Number(generation) };
     },
 
     async closeWorld(jobId, worldId) {
@@ -28,9 +27,9 @@ export function worldRendezvous({ commands, subscriptions, prefix }: StoreContex
   };
 }
 
-/** Job, execution, generation and plan in the reply of find_worlds.lua. */
-type WorldReply = [string, Execution, string, string];
+/** Job, execution and plan in the reply of find_worlds.lua. */
+type WorldReply = [string, Execution, string];
 
-function worldOf([job_id, execution, generation, plan]: WorldReply): SealedWorld {
-  return { ...JSON.parse(plan), job_id, execution, generation: Number(generation) };
+function worldOf([job_id, execution, plan]: WorldReply): SealedWorld {
+  return { ...JSON.parse(plan), job_id, execution };
 }

@@ -23,7 +23,7 @@ export interface AssembleOptions {
   /** Address of this worker at which members reach it. */
   address: string;
   /** Seals the world; retried while the job store is unavailable. */
-  seal(plan: WorldPlan): Promise<unknown>;
+  seal(plan: WorldPlan): Promise<void>;
   close: (worldId: string) => ReturnType<WorldRendezvous['closeWorld']>;
   /** Timeout from the seal until a member must have connected. */
   join_ms: number;

@@ -255,7 +255,6 @@ function worldAt(port: number): SealedWorld {
     members: [{ worker_id: 'a', ranks: [1] }],
     job_id: 'wait',
     execution: '1-a' as const,
-    generation: 1,
   };
 }
 

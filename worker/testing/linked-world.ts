@@ -115,7 +115,7 @@ export async function linked(t: Test, options: LinkedOptions): Promise<Linked> {
       members.push(memberOf(world, worker_id));
     });
   const seal = async (plan: WorldPlan) => {
-    const world = { ...plan, job_id: scripts.join(','), execution: '1-a' as const, generation: 1 };
+    const world = { ...plan, job_id: scripts.join(','), execution: '1-a' as const };
     for (const { worker_id } of plan.members) enter(world, worker_id);
   };
   const assembly = await assemble({

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "core/device/transfer.h"
 #include "core/error.h"
 #include "kernels/flat/cast.h"
 #include "zero/partition/param_init.h"
@@ -24,9 +23,10 @@ void for_each_chunk(std::int64_t numel, std::int64_t chunk, Body&& body) {
 
 }  // namespace
 
-StateShard::StateShard(StatePlacement& placement, const ShardLayout& layout, int rank, const ParamSubset& subset,
-                       std::span<const StateId> ids, DType master_dtype)
+StateShard::StateShard(StatePlacement& placement, HostWindows& windows, const ShardLayout& layout, int rank,
+                       const ParamSubset& subset, std::span<const StateId> ids, DType master_dtype)
     : placement_(placement),
+      windows_(windows),
       host_{Device{}, placement.context().pool, placement.context().cpu_isa},
       subset_(subset),
       ids_(ids.begin(), ids.end()),
@@ -45,24 +45,18 @@ std::byte* StateShard::data(StateId id, std::int64_t shard_offset) {
 
 void StateShard::fetch(StateId id, std::int64_t shard_offset, std::span<float> values) const {
   const std::size_t width = size_of(dtype_of(id));
-  std::span<const std::byte> source(buffer(id).data() + static_cast<std::size_t>(shard_offset) * width,
-                                    values.size() * width);
-  std::vector<std::byte> on_host;
-  if (!is_on_host()) {
-    on_host.resize(source.size());
-    copy_bytes(placement_.context(), on_host, Device{}, source, placement_.context().device);
-    source = on_host;
-  }
-  cast_to_f32(host_, source, dtype_of(id), values);
+  const std::byte* source = buffer(id).data() + static_cast<std::size_t>(shard_offset) * width;
+  windows_.read(placement_.context(), {source, values.size() * width}, [&](std::size_t offset, auto bytes) {
+    cast_to_f32(host_, bytes, dtype_of(id), values.subspan(offset / width, bytes.size() / width));
+  });
 }
 
 void StateShard::store(StateId id, std::int64_t shard_offset, std::span<const float> values) {
-  const std::size_t num_bytes = values.size() * size_of(dtype_of(id));
-  const std::span<std::byte> target(data(id, shard_offset), num_bytes);
-  if (is_on_host()) return cast_from_f32(host_, values, dtype_of(id), target);
-  std::vector<std::byte> on_host(num_bytes);
-  cast_from_f32(host_, values, dtype_of(id), on_host);
-  copy_bytes(placement_.context(), target, placement_.context().device, on_host, Device{});
+  const std::size_t width = size_of(dtype_of(id));
+  windows_.write(placement_.context(), {data(id, shard_offset), values.size() * width},
+                 [&](std::size_t offset, std::span<std::byte> bytes) {
+                   cast_from_f32(host_, values.subspan(offset / width, bytes.size() / width), dtype_of(id), bytes);
+                 });
 }
 
 template <class Fill>

@@ -9,6 +9,7 @@
 
 #include "core/device/buffer.h"
 #include "core/device/context.h"
+#include "core/device/host_windows.h"
 #include "core/dtype.h"
 #include "zero/offload/offload.h"
 #include "zero/optimizer/optimizer_rule.h"
@@ -26,8 +27,8 @@ class StateShard {
   using InitialValue = std::function<float(StateId)>;
 
   /// All referenced objects must outlive this one. `ids` begins with the master.
-  StateShard(StatePlacement& placement, const ShardLayout& layout, int rank, const ParamSubset& subset,
-             std::span<const StateId> ids, DType master_dtype);
+  StateShard(StatePlacement& placement, HostWindows& windows, const ShardLayout& layout, int rank,
+             const ParamSubset& subset, std::span<const StateId> ids, DType master_dtype);
 
   std::span<const StateId> ids() const { return ids_; }
   DType master_dtype() const { return master_dtype_; }
@@ -56,7 +57,6 @@ class StateShard {
   const Buffer& buffer(StateId id) const { return buffers_[static_cast<std::size_t>(id)]; }
   Buffer& buffer(StateId id) { return buffers_[static_cast<std::size_t>(id)]; }
   DType dtype_of(StateId id) const { return id == StateId::kMaster ? master_dtype_ : DType::kF32; }
-  bool is_on_host() const { return placement_.context().device.kind == DeviceKind::kCpu; }
   std::int64_t offset_of(StateId id, std::size_t param, const Range& elements) const;
   /// Elements of the shard, from and to host memory.
   void fetch(StateId id, std::int64_t shard_offset, std::span<float> values) const;
@@ -66,6 +66,7 @@ class StateShard {
   void store_all(StateId id, Fill&& fill);
 
   StatePlacement& placement_;
+  HostWindows& windows_;
   Context host_;  // for values in transit
   const ParamSubset& subset_;
   std::vector<StateId> ids_;

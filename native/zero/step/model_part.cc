@@ -22,7 +22,7 @@ ModelPart::ModelPart(const PlannedPart& plan, Communicator& communicator, const 
     : plan_(plan),
       communicator_(communicator),
       tools_(tools),
-      states_(tools.placement, plan.layout, communicator.rank(), plan.subset, states_of(plan.subset, tools.rule),
+      states_(tools.placement, tools.windows, plan.layout, communicator.rank(), plan.subset, states_of(plan.subset, tools.rule),
               tools.options.master_dtype),
       params_(tools.context, plan.layout, communicator, tools.queue, tools.placement, tools.options.param_dtype) {}
 
@@ -44,16 +44,14 @@ void ModelPart::refresh_master() {
   constexpr std::int64_t kChunkNumel = 64 * kBlockNumel;
   const Context host{Device{}, tools_.context.pool, tools_.context.cpu_isa};
   const std::size_t width = size_of(params_.dtype());
-  std::vector<std::byte> narrow;
   std::vector<float> values;
   for (const ShardSlice& slice : states_.slices()) {
     for (std::int64_t begin = slice.elements.begin; begin < slice.elements.end; begin += kChunkNumel) {
-      const auto numel = static_cast<std::size_t>(std::min(kChunkNumel, slice.elements.end - begin));
-      narrow.resize(numel * width);
-      values.resize(numel);
+      values.resize(static_cast<std::size_t>(std::min(kChunkNumel, slice.elements.end - begin)));
       const std::byte* source = params_.data(slice.param) + static_cast<std::size_t>(begin) * width;
-      copy_bytes(tools_.context, narrow, Device{}, {source, narrow.size()}, tools_.context.device);
-      cast_to_f32(host, narrow, params_.dtype(), values);
+      tools_.windows.read(tools_.context, {source, values.size() * width}, [&](std::size_t offset, auto bytes) {
+        cast_to_f32(host, bytes, params_.dtype(), std::span(values).subspan(offset / width, bytes.size() / width));
+      });
       states_.load(StateId::kMaster, slice.param, begin, values);
     }
   }

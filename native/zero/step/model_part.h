@@ -5,6 +5,7 @@
 
 #include "comm/communicator.h"
 #include "core/device/context.h"
+#include "core/device/host_windows.h"
 #include "zero/exchange/comm_queue.h"
 #include "zero/exchange/param_gather.h"
 #include "zero/offload/offload.h"
@@ -20,6 +21,7 @@ struct PartTools {
   Context context;  // of the rank's thread, on the device that computes
   CommQueue& queue;
   StatePlacement& placement;
+  HostWindows& windows;
   const OptimizerRule& rule;
   const ZeroOptions& options;
 };

@@ -35,7 +35,7 @@ RankParts::RankParts(const Context& context, const ZeroComms& comms, const std::
       staging_(context.device, bucket_bytes(plan, comms.world.rank(), options.reduce_dtype)),
       places_(options.param_groups.settings.size()),
       params_(places_.size(), nullptr) {
-  const PartTools tools{context, queue_, *placement_, *rule_, options};
+  const PartTools tools{context, queue_, *placement_, windows_, *rule_, options};
   for (const PlannedPart& part : plan) {
     if (part.shard_of(comms.world.rank()) >= 0) add_part(part, comms, tools);
   }

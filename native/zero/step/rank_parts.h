@@ -76,6 +76,7 @@ class RankParts {
   std::unique_ptr<OptimizerRule> rule_;
   CommQueue queue_;
   std::unique_ptr<StatePlacement> placement_;
+  HostWindows windows_;
   StagingPool staging_;
   std::vector<std::unique_ptr<ModelPart>> parts_;
   std::vector<std::unique_ptr<TrainedPart>> trained_;

@@ -1,6 +1,6 @@
 -- The world of a job, and the worlds of a worker. Needs job.lua.
 --
---   <prefix>:job:<id>:world       hash  id, execution, generation, plan (JSON, with the token), members (JSON)
+--   <prefix>:job:<id>:world       hash  id, execution, plan (JSON, with the token), members (JSON)
 --   <prefix>:worker:<id>:worlds   set   jobs whose world has the worker as a member; also the channel that announces changes
 
 -- Expiry after a member's last read, which removes the keys of killed workers.

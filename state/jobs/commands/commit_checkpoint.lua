@@ -16,7 +16,7 @@ if redis.call('HEXISTS', prefix .. ':deleted-checkpoints', call.checkpoint_id) =
 end
 local key = job_key(call.job_id)
 if call.save_request and call.save_request > tonumber(job.save_completed or 0) then
-  redis.call('HSET', key, 'save_completed', call.save_request)
+  redis.call('HSET', key, 'save_completed', string.format('%d', call.save_request))
 end
 redis.call('HSET', key, 'latest_checkpoint', call.ref, 'updated_at', call.at)
 if redis.call('HEXISTS', key .. ':checkpoints', call.checkpoint_id) == 0 then

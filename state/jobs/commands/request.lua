@@ -47,8 +47,9 @@ elseif call.action == 'checkpoint' then
   if idle or job.state == 'pausing' or job.state == 'cancelling' then
     return refuse('cannot take a checkpoint of')
   end
-  local request = redis.call('HINCRBY', key, 'save_requested', 1)
-  append_event(call.job_id, 'checkpoint.requested', call.at, cjson.encode({ request = request }))
+  local request = next_stamp(job.save_requested)
+  redis.call('HSET', key, 'save_requested', request)
+  append_event(call.job_id, 'checkpoint.requested', call.at, '{"request":' .. request .. '}')
   redis.call('PUBLISH', key .. ':control', job.state)
 elseif call.action == 'resize' then
   if job.state == 'cancelling' then

@@ -1,7 +1,7 @@
 -- Makes a plan the world of a job, under the leader's execution, and notifies its members.
 --
 -- call: job_id, execution, world_id, plan (JSON), members [worker ids]
--- Returns: ok, generation     also when this world was sealed before
+-- Returns: ok     also when this world was sealed before
 -- Errors: job_not_found, job_final, stale_epoch
 -- Channels: <prefix>:worker:<id>:worlds of each member
 
@@ -11,9 +11,8 @@ if refused then
 end
 local key = world_key(call.job_id)
 if redis.call('HGET', key, 'id') == call.world_id then
-  return { 'ok', redis.call('HGET', key, 'generation') }
+  return { 'ok' }
 end
-local generation = redis.call('HINCRBY', job_key(call.job_id), 'generation', 1)
 forget_world(call.job_id)
 redis.call(
   'HSET',
@@ -22,8 +21,6 @@ redis.call(
   call.world_id,
   'execution',
   call.execution,
-  'generation',
-  generation,
   'plan',
   call.plan,
   'members',
@@ -35,4 +32,4 @@ for _, worker in ipairs(call.members) do
   redis.call('PEXPIRE', member_key(worker), WORLD_TTL_MS)
   redis.call('PUBLISH', member_key(worker), call.job_id)
 end
-return { 'ok', generation }
+return { 'ok' }

@@ -40,7 +40,8 @@ Result train(bool on_host, DType master_dtype) {
   const auto rule = make_optimizer_rule(job.options.optimizer);
   const auto plan = plan_model(job.specs, job.options, 1);
   const LeafSchedule schedule(1, 1, 1);
-  const PartTools tools{context, queue, *placement, *rule, job.options};
+  HostWindows windows;
+  const PartTools tools{context, queue, *placement, windows, *rule, job.options};
   ModelPart part(plan[0], *comm, tools);
   StagingPool staging(Device{}, 4 * 16384);
   std::unique_ptr<TrainedPart> trained;
