@@ -169,7 +169,7 @@ function fillDefaults(
       activation_checkpointing: train.activation_checkpointing ?? false,
       ...resolveEvaluation(train, data),
     },
-    zero: resolveZero(spec.zero, precision, resources.ranks.max),
+    zero: resolveZero(spec.zero, { config, precision, maxRanks: resources.ranks.max }),
     resources,
     checkpoint: resolveCheckpoint(spec.checkpoint),
     limits: { on_limit: 'pause', ...spec.limits },

@@ -25,9 +25,7 @@ export function consolidate(
 ): Consolidation {
   const [vacated, vacatable_since]: [string[], PoolState['vacatable_since']] = [[], {}];
   const stuck = new Set(machines.filter((machine) => isStuck(machine, scheduling)).map(({ id }) => id));
-  const candidates = machines.filter(
-    ({ id, ranks }) => stuck.has(id) || (ranks > 0 && ranks <= surplus),
-  );
+  const candidates = machines.filter(({ id, ranks }) => stuck.has(id) || (ranks > 0 && ranks <= surplus));
   if (move_seconds === null || candidates.length === 0) return { vacated, vacatable_since };
   const restarting = vacatable(
     scheduling,

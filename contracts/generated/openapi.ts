@@ -2163,8 +2163,8 @@ export interface components {
              */
             lanes?: number;
             /**
-             * @description Size of the gradient buckets that are exchanged during the backward pass. A model may have 16,384 of them.
-             * @default 16777216
+             * @description Size of the gradient buckets that are exchanged during the backward pass; by default a sixteenth of all
+             *     gradients, rounded up to a power of two, between 16 and 128 MiB. A model may have 16,384 buckets.
              */
             bucket_bytes?: number;
             /** @description Dtype of gradients in transfer; by default `train.precision`. */

@@ -7,6 +7,8 @@ import { numParams } from '../model/params.js';
 import { checkExpertSets } from './expert-sets.js';
 
 type ZeroSpec = NonNullable<JobSpec['zero']>;
+type ModelConfig = ResolvedJobSpec['model']['config'];
+type Precision = ResolvedJobSpec['train']['precision'];
 type ResolvedZero = ResolvedJobSpec['zero'];
 
 /**
@@ -15,17 +17,22 @@ type ResolvedZero = ResolvedJobSpec['zero'];
  */
 const MAX_BUCKETS = 16_384;
 
-/** @param maxRanks `resources.ranks.max`, the minimum of lanes and their default */
+/** Bounds of the default of `bucket_bytes`, and the number of buckets of models between them. */
+const [MIN_BUCKET_BYTES, MAX_BUCKET_BYTES, BUCKETS] = [1 << 24, 1 << 27, 16];
+
+/**
+ * @param resolved the model's config, `train.precision`, and `resources.ranks.max`, the minimum of lanes and their
+ * default
+ */
 export function resolveZero(
   given: ZeroSpec = {},
-  precision: ResolvedJobSpec['train']['precision'],
-  maxRanks: number,
+  { config, precision, maxRanks }: { config: ModelConfig; precision: Precision; maxRanks: number },
 ): ResolvedZero {
-  const { lanes = maxRanks, ...rest } = given;
+  const { lanes = maxRanks, reduce_dtype = precision, ...rest } = given;
   const zero = {
     stage: 2 as const,
-    bucket_bytes: 16_777_216,
-    reduce_dtype: precision,
+    bucket_bytes: defaultBucketBytes(numParams(architectureOf(config)) * BYTES_OF_ELEMENT[reduce_dtype]),
+    reduce_dtype,
     grad_accum_dtype: 'fp32' as const,
     master_dtype: 'fp32' as const,
     gradient_predivide_factor: 1,
@@ -34,6 +41,15 @@ export function resolveZero(
     ...rest,
   };
   return zero.stage === 1 ? { ...zero, lanes } : zero;
+}
+
+/**
+ * Large pieces use the bandwidth of GPUs and networks; a few buckets of a model let exchanges run beside backward.
+ * @param gradBytes bytes of all gradients
+ */
+function defaultBucketBytes(gradBytes: number): number {
+  const bytes = 2 ** Math.ceil(Math.log2(gradBytes / BUCKETS));
+  return Math.min(Math.max(bytes, MIN_BUCKET_BYTES), MAX_BUCKET_BYTES);
 }
 
 /** @param given the section of the document, to find fields without effect */
