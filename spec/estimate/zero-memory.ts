@@ -72,7 +72,7 @@ export function zeroMemory(
     master: blocks(parts, owned) * BYTES_OF_ELEMENT[zero.master_dtype],
     moments: blocks(trained, owned) * 4 * momentsOf(train.optimizer).length,
     lane_accumulator: addsLeaves(spec) ? blocks(trained, held) * BYTES_OF_ELEMENT[zero.grad_accum_dtype] : 0,
-    staging: staging(spec, trained),
+    staging: staging(spec, trained) + (isElsewhere ? sumsInTransit(spec, trained) : 0),
   };
 }
 
@@ -182,6 +182,17 @@ function staging(spec: ResolvedJobSpec, parts: readonly Part[]): number {
     const widened = addsLeaves(spec) && zero.grad_accum_dtype !== 'fp32' ? bucketOf(part) * 4 : 0;
     return sum + widened + received(spec, part);
   }, sent);
+}
+
+/** Sums of gradients that the device adds up for states in host memory: if they are smaller than the received pieces. */
+function sumsInTransit({ zero }: ResolvedJobSpec, parts: readonly Part[]): number {
+  const width = BYTES_OF_ELEMENT[zero.grad_accum_dtype];
+  const sums = parts.map(({ layout, shard }) =>
+    width < layout.worldSize * BYTES_OF_ELEMENT[zero.reduce_dtype]
+      ? layout.maxOwnedInBucket(shard) * BLOCK_NUMEL * width
+      : 0,
+  );
+  return Math.max(0, ...sums);
 }
 
 function received({ zero }: ResolvedJobSpec, { layout, shard }: Part): number {

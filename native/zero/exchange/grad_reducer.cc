@@ -64,12 +64,12 @@ void GradReducer::exchange_and_fold(std::int64_t round, std::int64_t bucket, std
   const std::size_t width = size_of(dtypes_.sum);
   const auto offset = static_cast<std::size_t>(shard_offsets_[static_cast<std::size_t>(bucket)]) * width;
   const auto numel = static_cast<std::size_t>(layout_.owned_blocks(bucket, rank_).size() * kBlockNumel);
-  fold_pieces(route_.placement.comm_context(), {.pieces = route_.placement.bring_pieces(pieces.bytes),
-                                                .piece_dtype = dtypes_.reduce,
-                                                .num_pieces = pieces.num_pieces,
-                                                .sum = {grad_shard_.data() + offset, numel * width},
-                                                .sum_dtype = dtypes_.sum,
-                                                .restart = round == 0});
+  route_.placement.fold({.pieces = pieces.bytes,
+                         .piece_dtype = dtypes_.reduce,
+                         .num_pieces = pieces.num_pieces,
+                         .sum = {grad_shard_.data() + offset, numel * width},
+                         .sum_dtype = dtypes_.sum,
+                         .restart = round == 0});
 }
 
 }  // namespace zerofleet

@@ -4,17 +4,12 @@
 #include "core/error.h"
 
 namespace zerofleet {
-namespace {
-
-Context on_host(const Context& context) { return {Device{}, context.pool, context.cpu_isa}; }
-
-}  // namespace
-
 HostPlacement::HostPlacement(const Context& rank, const Context& comm_thread)
     : device_(rank),
       device_comm_(comm_thread),
-      host_(on_host(rank)),
-      host_comm_(on_host(comm_thread)),
+      fold_pool_(rank.pool->num_threads()),
+      host_{Device{}, rank.pool, rank.cpu_isa},
+      host_comm_{Device{}, &fold_pool_, comm_thread.cpu_isa},
       copies_(rank.device),
       params_free_(rank.device),
       windows_{Window(rank.device), Window(rank.device)} {}
@@ -36,10 +31,27 @@ Buffer& HostPlacement::grown(Buffer& buffer, std::size_t num_bytes) const {
   return buffer;
 }
 
-std::span<const std::byte> HostPlacement::bring_pieces(std::span<const std::byte> pieces) {
-  const std::span<std::byte> target(grown(pieces_, pieces.size()).data(), pieces.size());
-  copy_bytes(device_comm_, target, Device{}, pieces, device_.device);
-  return target;
+void HostPlacement::fold(const Fold& fold) {
+  // The link between device and host is the bottleneck: sums there and back, or the pieces of all senders.
+  const std::size_t sum_bytes = fold.restart ? fold.sum.size() : 2 * fold.sum.size();
+  sum_bytes < fold.pieces.size() ? fold_on_device(fold) : fold_on_host(fold);
+}
+
+void HostPlacement::fold_on_device(const Fold& fold) {
+  if (sums_.num_bytes() < fold.sum.size()) sums_ = Buffer(device_.device, fold.sum.size());
+  Fold there = fold;
+  there.sum = {sums_.data(), fold.sum.size()};
+  if (!fold.restart) copy_bytes(device_comm_, there.sum, device_.device, fold.sum, Device{});
+  fold_pieces(device_comm_, there);
+  copy_bytes(device_comm_, fold.sum, Device{}, there.sum, device_.device);
+}
+
+void HostPlacement::fold_on_host(const Fold& fold) {
+  const std::span<std::byte> pieces(grown(pieces_, fold.pieces.size()).data(), fold.pieces.size());
+  copy_bytes(device_comm_, pieces, Device{}, fold.pieces, device_.device);
+  Fold here = fold;
+  here.pieces = pieces;
+  fold_pieces(host_comm_, here);
 }
 
 std::span<std::byte> HostPlacement::open_window(std::span<std::byte> params) {
@@ -59,7 +71,7 @@ void HostPlacement::close_window() {
 void HostPlacement::wait_for_windows() { copies_.synchronize(); }
 
 std::size_t HostPlacement::staging_bytes() const {
-  return pieces_.num_bytes() + windows_[0].buffer.num_bytes() + windows_[1].buffer.num_bytes();
+  return pieces_.num_bytes() + sums_.num_bytes() + windows_[0].buffer.num_bytes() + windows_[1].buffer.num_bytes();
 }
 
 }  // namespace zerofleet

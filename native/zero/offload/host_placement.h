@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/device/stream.h"
+#include "core/threads/thread_pool.h"
 #include "zero/offload/offload.h"
 
 namespace zerofleet {
@@ -17,9 +18,8 @@ class HostPlacement final : public StatePlacement {
   ~HostPlacement() override;
 
   const Context& context() const override { return host_; }
-  const Context& comm_context() const override { return host_comm_; }
   Buffer allocate(std::size_t num_bytes, int skew) const override;
-  std::span<const std::byte> bring_pieces(std::span<const std::byte> pieces) override;
+  void fold(const Fold& fold) override;
   bool in_place() const override { return false; }
   std::span<std::byte> open_window(std::span<std::byte> params) override;
   void close_window() override;
@@ -34,10 +34,14 @@ class HostPlacement final : public StatePlacement {
   };
 
   Buffer& grown(Buffer& buffer, std::size_t num_bytes) const;
+  void fold_on_device(const Fold& fold);
+  void fold_on_host(const Fold& fold);
 
   Context device_, device_comm_;
+  ThreadPool fold_pool_;  // while the rank's thread computes backward
   Context host_, host_comm_;
-  Buffer pieces_;
+  Buffer pieces_;  // in host memory
+  Buffer sums_;    // on the device
   Stream copies_;
   Event params_free_;  // the device's pending work on the parameters when a window was closed
   std::array<Window, 2> windows_;

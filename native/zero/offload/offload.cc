@@ -10,9 +10,8 @@ class InPlace final : public StatePlacement {
   InPlace(const Context& rank, const Context& comm_thread) : rank_(rank), comm_thread_(comm_thread) {}
 
   const Context& context() const override { return rank_; }
-  const Context& comm_context() const override { return comm_thread_; }
   Buffer allocate(std::size_t num_bytes, int skew) const override { return Buffer(rank_.device, num_bytes, skew); }
-  std::span<const std::byte> bring_pieces(std::span<const std::byte> pieces) override { return pieces; }
+  void fold(const Fold& fold) override { fold_pieces(comm_thread_, fold); }
   bool in_place() const override { return true; }
   std::span<std::byte> open_window(std::span<std::byte> params) override { return params; }
   void close_window() override {}

@@ -7,6 +7,7 @@
 
 #include "core/device/buffer.h"
 #include "core/device/context.h"
+#include "kernels/flat/fold.h"
 
 namespace zerofleet {
 
@@ -21,13 +22,11 @@ class StatePlacement {
 
   /// For kernels on the states' memory, on the rank's thread.
   virtual const Context& context() const = 0;
-  /// The same for the communication thread.
-  virtual const Context& comm_context() const = 0;
   virtual Buffer allocate(std::size_t num_bytes, int skew = 0) const = 0;
 
-  /// Pieces of gradients in memory of the device → the same bytes where comm_context() reads them, valid until the next
-  /// call. On the communication thread.
-  virtual std::span<const std::byte> bring_pieces(std::span<const std::byte> pieces) = 0;
+  /// Adds pieces of gradients, in memory of the device, to sums in memory of this placement. The bits do not depend on
+  /// the placement. On the communication thread.
+  virtual void fold(const Fold& fold) = 0;
 
   /// Returns true if parameters are written where the model reads them, so that windows may have any size.
   virtual bool in_place() const = 0;

@@ -5,7 +5,10 @@
 #include <vector>
 
 #include "test/devices_here.h"
+#include "kernels/flat/cast.h"
+#include "kernels/flat/fold.h"
 #include "zero/offload/host_placement.h"
+#include "zero/partition/shard_layout.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -35,19 +38,34 @@ TEST_CASE("windows arrive whole and in their places, two in progress at a time")
   }
 }
 
-TEST_CASE("pieces of gradients come from each device to host memory") {
+DEVICE_TEST_CASE("sums of gradients in host memory have the bits of sums beside their pieces") {
   for (const Device device : devices_here()) {
-    DeviceMachine rank(device), comm_thread(device);
-    HostPlacement placement(rank.ctx, comm_thread.ctx);
-    for (const std::size_t count : {std::size_t{1000}, std::size_t{50}, std::size_t{3} << 20}) {
-      std::vector<std::byte> sent(count, static_cast<std::byte>(count % 200 + 1));
-      DeviceArray there(comm_thread.ctx, sent);
-      const auto pieces = placement.bring_pieces(there.bytes());
-      CHECK(std::vector<std::byte>(pieces.begin(), pieces.end()) == sent);
+    DeviceMachine rank(device), comm_thread(device), cpu(Device{});
+    constexpr std::size_t kNumel = 5 * kBlockNumel;
+    // Few pieces are copied to host memory, many are added up on the device.
+    for (const std::int64_t num_pieces : {1, 2, 3, 8}) {
+      CAPTURE(num_pieces);
+      HostPlacement placement(rank.ctx, comm_thread.ctx);
+      std::vector<float> values(kNumel * static_cast<std::size_t>(num_pieces));
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1013) / 7 - 60;
+      std::vector<std::byte> pieces(values.size() * 2);
+      cast_from_f32(cpu.ctx, values, DType::kBF16, pieces);
+      DeviceArray there(comm_thread.ctx, pieces);
+      Buffer state = placement.allocate(kNumel * sizeof(float), 3);
+      CHECK(state.device() == Device{});
+      std::vector<std::byte> expected(state.num_bytes());
+      for (const bool restart : {true, false, false}) {
+        Fold fold{.pieces = there.bytes(), .piece_dtype = DType::kBF16, .num_pieces = num_pieces,
+                  .sum = {state.data(), state.num_bytes()}, .restart = restart};
+        placement.fold(fold);
+        synchronize(comm_thread.ctx);
+        fold.pieces = pieces;
+        fold.sum = expected;
+        fold_pieces(cpu.ctx, fold);
+        CHECK(std::memcmp(state.data(), expected.data(), expected.size()) == 0);
+      }
+      CHECK(placement.staging_bytes() <= pieces.size() + expected.size());
     }
-    Buffer state = placement.allocate(5000, 3);
-    CHECK(state.device() == Device{});
-    CHECK(placement.context().device == Device{});
-    CHECK(placement.comm_context().device == Device{});
+    CHECK(HostPlacement(rank.ctx, comm_thread.ctx).context().device == Device{});
   }
 }
