@@ -17,10 +17,11 @@ export interface ModelMemory {
   packed_weights: number;
 }
 
-/** Maximum of fp32 logits that exist at once. */
-const MAX_LOGITS_BYTES = 16 * 1024 * 1024;
-/** Maximum of logit gradients that exist at once. */
-const MAX_LOGIT_GRADIENT_BYTES = 64 * 1024 * 1024;
+/** Maximum of fp32 logits, and of their gradients, that exist at once (kernels/backends). */
+const LOGIT_LIMITS = {
+  cpu: { logits: 16 * 2 ** 20, gradients: 64 * 2 ** 20 },
+  cuda: { logits: 2 ** 30, gradients: 0 },
+};
 /** Rows of both are a multiple of this. */
 const LOGIT_ROWS = 64;
 /** Query rows of an attention block, and blocks that one thread processes at once. */
@@ -56,17 +57,27 @@ export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemor
 function lossHead(sizes: Sizes): number {
   const { hidden, rows } = sizes;
   const vocab = sizes.model.vocab_size;
-  const rowsIn = (bytes: number, element: number) =>
-    Math.min(rows, Math.max(LOGIT_ROWS, Math.floor(bytes / (vocab * element) / LOGIT_ROWS) * LOGIT_ROWS));
-  const chunk = rowsIn(MAX_LOGIT_GRADIENT_BYTES, sizes.element);
-  const rest = rows % chunk;
+  const { logits, gradients } = logitRows(sizes);
+  const rest = rows % gradients;
   return (
-    rowsIn(MAX_LOGITS_BYTES, 4) * sizes.row(vocab, 4) +
-    chunk * sizes.row(vocab) +
+    logits * sizes.row(vocab, 4) +
+    gradients * sizes.row(vocab) +
     4 * rows +
-    sizes.packed(chunk, hidden) +
+    sizes.packed(gradients, hidden) +
     (rest === 0 ? 0 : sizes.packed(rest, hidden))
   );
+}
+
+/** Returns the rows of logits and of their gradients that exist at once. */
+function logitRows({ rows, element, model, machine }: Sizes): { logits: number; gradients: number } {
+  const limits = LOGIT_LIMITS[machine.device];
+  const chunk = (count: number, bytes: number, elementBytes: number) => {
+    const fitting = Math.floor(bytes / (model.vocab_size * elementBytes) / LOGIT_ROWS) * LOGIT_ROWS;
+    const numChunks = Math.ceil(count / Math.max(LOGIT_ROWS, fitting));
+    return Math.min(count, roundUp(count / numChunks, LOGIT_ROWS));
+  };
+  const gradients = Math.max(chunk(rows, limits.gradients, element), chunk(rows, limits.logits, 4));
+  return { logits: chunk(gradients, limits.logits, 4), gradients };
 }
 
 /** Returns the tensors before and after the layers, positions, and the gradients of the embeddings. */

@@ -9,7 +9,7 @@ namespace zerofleet::cuda {
 namespace {
 
 /// Raised whenever the result of a CUDA kernel, or of a host computation for it, changes in any bit.
-constexpr int kCudaKernelVersion = 4;  // 4: as 3 of the CPU (core/system/cpu_isa.cc)
+constexpr int kCudaKernelVersion = 5;  // 5: gradients of the head's weight are added up from longer chunks of rows
 
 /// Returns lower-case letters and digits, with hyphens for all other characters.
 std::string slug(const std::string& name) {

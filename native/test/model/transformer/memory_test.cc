@@ -78,11 +78,12 @@ struct Formulas {
 
   std::int64_t head(const ModelConfig& c, std::int64_t m) const {
     const std::int64_t v = c.vocab_size;
-    const auto rows_in = [&](std::int64_t bytes, std::int64_t size) {
-      return std::min(m, std::max<std::int64_t>(64, bytes / (v * size) / 64 * 64));
+    const auto chunk = [&](std::int64_t count, std::int64_t bytes, std::int64_t size) {
+      const std::int64_t most = std::max<std::int64_t>(64, bytes / (v * size) / 64 * 64), chunks = (count + most - 1) / most;
+      return std::min(count, rounded_up((count + chunks - 1) / chunks, 64));
     };
-    const std::int64_t rows = rows_in(std::int64_t{64} << 20, element);
-    return rows_in(std::int64_t{16} << 20, 4) * (4 * v + (4 * v % 2048 == 0 ? 64 : 0)) + 4 * m + rows * row(v) +
+    const std::int64_t rows = chunk(m, std::int64_t{64} << 20, element), logits = chunk(rows, std::int64_t{16} << 20, 4);
+    return logits * (4 * v + (4 * v % 2048 == 0 ? 64 : 0)) + 4 * m + rows * row(v) +
            packed(rows, c.hidden_size) + (m % rows == 0 ? 0 : packed(m % rows, c.hidden_size));
   }
 
