@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <utility>
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "test/devices_here.h"
+#include "test/kernels/every_path.h"
 #include "test/kernels/host_matrix.h"
 #include "test/kernels/test_machine.h"
 
@@ -82,4 +84,53 @@ DEVICE_TEST_CASE("rows of logits: a chunk of a GPU has one product of each kind"
     CHECK(rows(128'256, DType::kBF16, 5000) == 1728);
     CHECK(rows(50'257, DType::kBF16, 100) == 100);
   }
+}
+
+// 50257 is odd: rows of logits are padded, k of the gradient of the input ends within a step of every kernel.
+DEVICE_TEST_CASE("the loss head with 50257 tokens, in chunks, against float64") {
+  constexpr std::int64_t kCount = 5, kHidden = 8, kVocab = 50'257;
+  constexpr float kScale = 0.5F;
+  on_every_device([](const Context& ctx, DType dtype) {
+    std::mt19937 random(47);
+    HostMatrix normed = HostMatrix::random(dtype, kCount, kHidden, random),
+               weight = HostMatrix::random(dtype, kVocab, kHidden, random);
+    SharedValues<std::int32_t> values(std::vector<std::int32_t>{7, kVocab - 1, -100, 0, 40'000});
+    Table probs(kCount, std::vector<double>(kVocab)), dnormed(kCount, std::vector<double>(kHidden)),
+        dweight(kVocab, std::vector<double>(kHidden));
+    const Table x = table_of(normed), w = table_of(weight);
+    double loss = 0;
+    for (std::size_t row = 0; row < kCount; ++row) {
+      if (values[row] < 0) continue;
+      double sum = 0;
+      for (std::size_t token = 0; token < kVocab; ++token) {
+        double logit = 0;
+        for (std::size_t k = 0; k < kHidden; ++k) logit += x[row][k] * w[token][k];
+        sum += probs[row][token] = std::exp(logit);
+      }
+      const auto target = static_cast<std::size_t>(values[row]);
+      loss += std::log(sum) - std::log(probs[row][target]);
+      for (std::size_t token = 0; token < kVocab; ++token) {
+        const double d = (probs[row][token] / sum - (token == target ? 1 : 0)) * static_cast<double>(kScale);
+        for (std::size_t k = 0; k < kHidden; ++k) {
+          dnormed[row][k] += d * w[token][k];
+          dweight[token][k] += d * x[row][k];
+        }
+      }
+    }
+    Scratch scratch(ctx);
+    ModelConfig config;
+    config.hidden_size = kHidden;
+    config.vocab_size = kVocab;
+    const ModelContext model{ctx, config, dtype, &scratch, nullptr};
+    HostMatrix got_normed(dtype, kCount, kHidden), got_weight(DType::kF32, kVocab, kHidden);
+    LossHead head(model, kCount, {2, 3});
+    head.pack(model, weight.view().data);
+    const LossHead::Gradients gradients{got_normed.view(), got_weight.view(), kScale};
+    const Indices targets{values, values.data()};
+    head.run(model, normed.view(), targets, &gradients);
+    synchronize(ctx);
+    CHECK(head.result(targets).loss_sum == doctest::Approx(loss).epsilon(1e-5));
+    CHECK(relative_error(got_normed, dnormed) < std::max(tolerance(dtype), 5e-5));  // of sums of 50257 in fp32
+    CHECK(relative_error(got_weight, dweight) < tolerance(dtype));
+  });
 }
