@@ -31,7 +31,8 @@ t.test('a GPU has the tensors of a CPU, more logits at once, and no packed opera
     const onCpu = estimateRank(spec, 2, 0, CPU);
     t.equal(packed_weights, 0);
     t.match(onCpu, zero, 'the ZeRO core is the same');
-    const logits = 1.5 * 2 ** 30; // 1 GiB in fp32, and as many gradients in bf16
+    // 1 GiB in fp32, as many gradients in bf16, and these once more with the weight for a trial of their product.
+    const logits = 2.25 * 2 ** 30;
     t.ok(activations < onCpu.activations + logits && activations > onCpu.activations / 2, preset);
     t.equal(total, estimateRank(spec, 2, 0, { ...CUDA, threads: 64 }).total, 'threads do not matter');
   }
@@ -48,7 +49,8 @@ t.test('a GPU has logits of up to 1 GiB, in equal chunks, and gradients of as ma
     return estimateRank(spec, 1, 0, { ...CPU, device }).activations;
   };
   const embedding = 4 * 768 * 64; // the gradient of 64 tokens' rows
-  t.equal(activations(50_304, 'cuda') - activations(50_240, 'cuda'), 64 * 4096 * (4 + 2) + embedding);
+  const trial = 64 * 4096 * 2 + 2 * 768 * 64; // gradients and weight, as operands of the product that needs most
+  t.equal(activations(50_304, 'cuda') - activations(50_240, 'cuda'), 64 * 4096 * (4 + 2) + embedding + trial);
   t.equal(activations(50_304, 'cpu') - activations(50_240, 'cpu'), 64 * (64 * 4 + 640 * 2) + embedding);
 });
 

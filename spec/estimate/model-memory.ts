@@ -6,6 +6,7 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { kernelMemory } from './kernel-memory.js';
 import { layerMemory, normKept } from './layer-memory.js';
+import { logitRows } from './logit-rows.js';
 import { CACHE_LINE, type Machine, PANEL, roundUp, Sizes } from './sizes.js';
 
 export interface ModelMemory {
@@ -17,13 +18,6 @@ export interface ModelMemory {
   packed_weights: number;
 }
 
-/** Maximum of fp32 logits, and of their gradients, that exist at once (kernels/backends). */
-const LOGIT_LIMITS = {
-  cpu: { logits: 16 * 2 ** 20, gradients: 64 * 2 ** 20 },
-  cuda: { logits: 2 ** 30, gradients: 0 },
-};
-/** Rows of both are a multiple of this. */
-const LOGIT_ROWS = 64;
 /** Query rows of an attention block, and blocks that one thread processes at once. */
 const QUERY_ROWS = 64;
 const STEP_BLOCKS = 2;
@@ -66,18 +60,6 @@ function lossHead(sizes: Sizes): number {
     sizes.packed(gradients, hidden) +
     (rest === 0 ? 0 : sizes.packed(rest, hidden))
   );
-}
-
-/** Returns the rows of logits and of their gradients that exist at once. */
-function logitRows({ rows, element, model, machine }: Sizes): { logits: number; gradients: number } {
-  const limits = LOGIT_LIMITS[machine.device];
-  const chunk = (count: number, bytes: number, elementBytes: number) => {
-    const fitting = Math.floor(bytes / (model.vocab_size * elementBytes) / LOGIT_ROWS) * LOGIT_ROWS;
-    const numChunks = Math.ceil(count / Math.max(LOGIT_ROWS, fitting));
-    return Math.min(count, roundUp(count / numChunks, LOGIT_ROWS));
-  };
-  const gradients = Math.max(chunk(rows, limits.gradients, element), chunk(rows, limits.logits, 4));
-  return { logits: chunk(gradients, limits.logits, 4), gradients };
 }
 
 /** Returns the tensors before and after the layers, positions, and the gradients of the embeddings. */
