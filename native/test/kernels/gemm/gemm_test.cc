@@ -258,6 +258,25 @@ DEVICE_TEST_CASE("gemm: 50257 rows, columns or k; what lies between the rows is 
   });
 }
 
+DEVICE_TEST_CASE("gemm: more columns than the second dimension of a CUDA grid has tiles") {
+  constexpr std::int64_t kCols = 65'536 * 64 + 1;
+  for (const Device device : cuda_devices_here()) {
+    DeviceMachine machine(device);
+    Scratch scratch(machine.ctx);
+    std::mt19937 random(53);
+    HostMatrix a = HostMatrix::random(DType::kF32, 1, 1, random), b(DType::kF32, 1, kCols), c(DType::kF32, 1, kCols);
+    b.set(0, 0, 2);
+    b.set(0, kCols - 1, 3);
+    const SourceOperand source{{b.view()}, SourceRows::kAlongK};
+    const std::array problem{GemmProblem{a.view(), nullptr, c.view(), false, false, nullptr, &source}};
+    gemm(machine.ctx, scratch, problem);
+    synchronize(machine.ctx);
+    CHECK(c.at(0, 0) == 2 * a.at(0, 0));
+    CHECK(c.at(0, 1) == 0);
+    CHECK(c.at(0, kCols - 1) == static_cast<double>(3 * static_cast<float>(a.at(0, 0))));
+  }
+}
+
 // The chain of additions of one element must not depend on other elements computed with it.
 TEST_CASE("gemm: a source gives the bits of its packed copy, both ways round, in parts, with any number of threads") {
   for (const CpuIsa isa : available_isas()) {
