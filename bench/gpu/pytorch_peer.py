@@ -35,11 +35,11 @@ class Shape:
 
 # Same as bench/gpu/configs.cc of the native core.
 SHAPES = {
-    "gpt2": Shape(12, 768, 12, 12, 3072, 50304, 1024, False),
-    "gpt2-xl": Shape(48, 1600, 25, 25, 6400, 50304, 1024, False),
+    "gpt2": Shape(12, 768, 12, 12, 3072, 50257, 1024, False),
+    "gpt2-xl": Shape(48, 1600, 25, 25, 6400, 50257, 1024, False),
     "llama-1b": Shape(16, 2048, 32, 8, 8192, 128256, 1024, True),
     "llama-1b-4096": Shape(16, 2048, 32, 8, 8192, 128256, 4096, True),
-    "gpt2-tiny": Shape(2, 64, 2, 2, 128, 160, 32, False),
+    "gpt2-tiny": Shape(2, 64, 2, 2, 128, 161, 32, False),
     "llama-tiny": Shape(2, 64, 2, 1, 128, 160, 32, True),
 }
 

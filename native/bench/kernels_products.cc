@@ -48,8 +48,8 @@ Product mlp_out(const KernelBench& bench) {
 /// Product of a chunk of as many rows as have gradients of logits at once.
 Product head(const KernelBench& bench) {
   const std::int64_t vocab = bench.config.vocab_size;
-  const std::int64_t row_bytes = vocab * static_cast<std::int64_t>(size_of(bench.dtype));
-  return {logit_rows_for(row_bytes, bench.rows(), kMaxLogitGradientBytes), bench.config.hidden_size, {vocab}, false, DType::kF32};
+  const LogitRows rows = logit_rows(bench.ctx.device, vocab, bench.dtype, bench.rows());
+  return {rows.gradients, bench.config.hidden_size, {vocab}, false, DType::kF32};
 }
 
 KernelCase case_of(KernelBench& bench, const Product& p, std::vector<GemmProblem> problems, double bytes) {

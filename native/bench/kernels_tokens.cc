@@ -45,7 +45,7 @@ KernelCase embedding_back(KernelBench& bench) {
 /// The rows of logits that exist at once in the model's head.
 KernelCase loss(KernelBench& bench) {
   const std::int64_t vocab = bench.config.vocab_size;
-  const std::int64_t rows = logit_rows_for(vocab * 4, bench.rows(), kMaxLogitsBytes);
+  const std::int64_t rows = logit_rows(bench.ctx.device, vocab, bench.dtype, bench.rows()).logits;
   const Matrix logits = bench.random(rows, vocab, DType::kF32);
   const Matrix dlogits = bench.random(rows, vocab, bench.dtype);
   const CrossEntropy args{logits, bench.random_below(rows, vocab), bench.random_floats(rows), dlogits, 1.0F};

@@ -24,16 +24,34 @@ function resolved(changes: Partial<JobSpec> = {}): ResolvedJobSpec {
 
 const just = (bytes: number, count = 4) => Array.from({ length: count }, () => bytes);
 
-t.test('a GPU has the tensors of a CPU and no packed operands', async (t) => {
+t.test('a GPU has the tensors of a CPU, more logits at once, and no packed operands', async (t) => {
   for (const preset of ['gpt2', 'llama-small', 'mixtral-tiny'] as const) {
     const spec = resolved({ model: { preset } });
     const { activations, packed_weights, total, ...zero } = estimateRank(spec, 2, 0, CUDA);
     const onCpu = estimateRank(spec, 2, 0, CPU);
     t.equal(packed_weights, 0);
     t.match(onCpu, zero, 'the ZeRO core is the same');
-    t.ok(activations < onCpu.activations && activations > onCpu.activations / 2, preset);
+    // 1 GiB in fp32, as many gradients in bf16, and these once more with the weight for a trial of their product.
+    const logits = 2.25 * 2 ** 30;
+    t.ok(activations < onCpu.activations + logits && activations > onCpu.activations / 2, preset);
     t.equal(total, estimateRank(spec, 2, 0, { ...CUDA, threads: 64 }).total, 'threads do not matter');
   }
+});
+
+t.test('a GPU has logits of up to 1 GiB, in equal chunks, and gradients of as many rows', async (t) => {
+  const activations = (vocab_size: number, device: 'cpu' | 'cuda') => {
+    const spec = resolved({
+      model: {
+        config: { model_type: 'gpt2', vocab_size, n_positions: 1024, n_embd: 768, n_layer: 2, n_head: 12 },
+      },
+      train: { steps: 1, sequence_length: 1024, global_batch_size: 64, micro_batch_size: 16 },
+    });
+    return estimateRank(spec, 1, 0, { ...CPU, device }).activations;
+  };
+  const embedding = 4 * 768 * 64; // the gradient of 64 tokens' rows
+  const trial = 64 * 4096 * 2 + 2 * 768 * 64; // gradients and weight, as operands of the product that needs most
+  t.equal(activations(50_304, 'cuda') - activations(50_240, 'cuda'), 64 * 4096 * (4 + 2) + embedding + trial);
+  t.equal(activations(50_304, 'cpu') - activations(50_240, 'cpu'), 64 * (64 * 4 + 640 * 2) + embedding);
 });
 
 t.test('offloaded state is not on the GPU', async (t) => {

@@ -3,17 +3,21 @@
  * tensors are the same as on a CPU; this part is not counted by a trainer, and has not been measured on a
  * GPU.
  */
+import { logitRows } from './logit-rows.js';
 import type { Sizes } from './sizes.js';
 
 /** Workspace of cuBLASLt (matmuls.cc). */
 const WORKSPACE_BYTES = 32 * 2 ** 20;
 /** Rows that are summed at once for a column sum (column_sums.cuh). */
 const SUMMED_ROWS = 64;
+/** Bytes before and behind the operands of a trial, which are five at most. */
+const TRIAL_ROUNDING = 5 * 512;
 /** LayerNorm needs two sums of each column. */
 const MAX_SUMS = 2;
 
 export function kernelMemory(sizes: Sizes): number {
-  return WORKSPACE_BYTES + sumsOfProducts(sizes) + temporary(sizes) + indices(sizes);
+  const temporaryBytes = Math.max(temporary(sizes), trialOfHead(sizes), trialOfLayer(sizes));
+  return WORKSPACE_BYTES + sumsOfProducts(sizes) + temporaryBytes + indices(sizes);
 }
 
 /** Returns the fp32 sums of a product with several adjacent parameters, which is rounded once (gemm.cc). */
@@ -30,6 +34,32 @@ function sumsOfProducts({ rows, hidden, element, inFirst, model, expertSets }: S
 function temporary({ rows, hidden, widened, qkv, model }: Sizes): number {
   const parts = Math.ceil(rows / SUMMED_ROWS);
   return 4 * Math.max(rows * model.num_attention_heads, MAX_SUMS * parts * Math.max(hidden, widened, qkv));
+}
+
+/**
+ * Returns the operands of a trial, which replace those of a product of the head when its first call tries an algorithm
+ * (ones_trial.cu): forward, to the gradient of its input, or to that of the weight.
+ */
+function trialOfHead(sizes: Sizes): number {
+  const { hidden, element, rows } = sizes;
+  const vocab = sizes.model.vocab_size;
+  const { logits, gradients } = logitRows(sizes);
+  const weight = element * vocab * hidden;
+  const forward = logits * sizes.row(hidden) + weight;
+  const toInput = gradients * sizes.row(vocab) + weight;
+  // A last chunk that is shorter has a product of its own, which adds to the gradient of the chunks before.
+  const toWeight =
+    gradients * (sizes.row(vocab) + sizes.row(hidden)) + (rows % gradients === 0 ? 0 : 4 * vocab * hidden);
+  return Math.max(forward, toInput, toWeight) + TRIAL_ROUNDING;
+}
+
+/** Returns the same for the products of a layer; an upper bound, since their operands differ. */
+function trialOfLayer(sizes: Sizes): number {
+  const { hidden, element, rows, widened, qkv, query } = sizes;
+  const widest = Math.max(hidden, widened, qkv);
+  const matrices = rows * (sizes.row(widest) + sizes.row(Math.max(hidden, query)));
+  const weightAndBias = element * widest * (Math.max(hidden, query) + 1);
+  return matrices + weightAndBias + sumsOfProducts(sizes) + TRIAL_ROUNDING;
 }
 
 /**

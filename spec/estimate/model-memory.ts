@@ -6,6 +6,7 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { kernelMemory } from './kernel-memory.js';
 import { layerMemory, normKept } from './layer-memory.js';
+import { logitRows } from './logit-rows.js';
 import { CACHE_LINE, type Machine, PANEL, roundUp, Sizes } from './sizes.js';
 
 export interface ModelMemory {
@@ -17,12 +18,6 @@ export interface ModelMemory {
   packed_weights: number;
 }
 
-/** Maximum of fp32 logits that exist at once. */
-const MAX_LOGITS_BYTES = 16 * 1024 * 1024;
-/** Maximum of logit gradients that exist at once. */
-const MAX_LOGIT_GRADIENT_BYTES = 64 * 1024 * 1024;
-/** Rows of both are a multiple of this. */
-const LOGIT_ROWS = 64;
 /** Query rows of an attention block, and blocks that one thread processes at once. */
 const QUERY_ROWS = 64;
 const STEP_BLOCKS = 2;
@@ -56,15 +51,13 @@ export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemor
 function lossHead(sizes: Sizes): number {
   const { hidden, rows } = sizes;
   const vocab = sizes.model.vocab_size;
-  const rowsIn = (bytes: number, element: number) =>
-    Math.min(rows, Math.max(LOGIT_ROWS, Math.floor(bytes / (vocab * element) / LOGIT_ROWS) * LOGIT_ROWS));
-  const chunk = rowsIn(MAX_LOGIT_GRADIENT_BYTES, sizes.element);
-  const rest = rows % chunk;
+  const { logits, gradients } = logitRows(sizes);
+  const rest = rows % gradients;
   return (
-    rowsIn(MAX_LOGITS_BYTES, 4) * sizes.row(vocab, 4) +
-    chunk * sizes.row(vocab) +
+    logits * sizes.row(vocab, 4) +
+    gradients * sizes.row(vocab) +
     4 * rows +
-    sizes.packed(chunk, hidden) +
+    sizes.packed(gradients, hidden) +
     (rest === 0 ? 0 : sizes.packed(rest, hidden))
   );
 }

@@ -38,10 +38,10 @@ ModelConfig gpt2(const Widths& widths) {
   return config;
 }
 
-constexpr Widths kGpt2{12, 768, 12, 12, 3072, 50'304};
-constexpr Widths kGpt2Xl{48, 1600, 25, 25, 6400, 50'304};
+constexpr Widths kGpt2{12, 768, 12, 12, 3072, 50'257};
+constexpr Widths kGpt2Xl{48, 1600, 25, 25, 6400, 50'257};
 constexpr Widths kLlama1b{16, 2048, 32, 8, 8192, 128'256};
-constexpr Widths kTiny{2, 64, 2, 2, 128, 160};
+constexpr Widths kTiny{2, 64, 2, 2, 128, 161};
 constexpr Widths kTinyGrouped{2, 64, 2, 1, 128, 160};
 
 }  // namespace

@@ -124,6 +124,9 @@ struct Backend {
   Operation<void(const Indices&, const PositionGroups&, const ConstMatrix&, const Matrix&, bool)> embedding_backward{
       "embedding_backward"};
   Operation<void(const CrossEntropy&)> cross_entropy{"cross_entropy"};
+  /// Bytes of logits, in fp32, and of their gradients that exist at once. Gradients have at least as many rows as logits,
+  /// whatever their limit.
+  std::int64_t max_logits_bytes = 0, max_logit_gradient_bytes = 0;
 
   // moe. A device without group_by_expert and add_token_rows has its groups made by the host.
   Operation<void(const RouterForward&)> route{"route"};

@@ -23,9 +23,9 @@
 // what its backward works in (Work: shared by all layers). The sizes of both stand beside their allocations, because a
 // memory estimate repeats them. There D is hidden_size, I intermediate_size, H heads, Q = H · head_dim, KV = key/value
 // heads · head_dim, QKV = Q + 2·KV, M = micro-batch · sequence length, e bytes of an element of the compute dtype, and
-// row(c)       bytes of a tensor's row: c·e, plus 64 where c·e is a multiple of 2048 (see Tensor) packed(k, n) bytes of
-// an operand: 4 · steps(k) · (n rounded up to 32), where steps(k) is k/2 rounded up with pairs (bf16 on a path that
-// multiplies bf16), else k (see PackedMatrix)
+// row(c)       bytes of a tensor's row: c·e rounded up to 16, plus 64 where that is a multiple of 2048 (see Tensor)
+// packed(k, n) bytes of an operand: 4 · steps(k) · (n rounded up to 32), where steps(k) is k/2 rounded up with pairs
+// (bf16 on a path that multiplies bf16), else k (see PackedMatrix)
 namespace zerofleet {
 
 class RouterTally;

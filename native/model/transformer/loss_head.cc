@@ -4,15 +4,20 @@
 #include <chrono>
 
 #include "core/device/transfer.h"
+#include "kernels/common/backend.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/loss/cross_entropy.h"
 
 namespace zerofleet {
 namespace {
 
-/// Bytes of a row of logits or their gradients.
-std::int64_t row_bytes(const ModelContext& model, DType dtype) {
-  return model.config.vocab_size * static_cast<std::int64_t>(size_of(dtype));
+constexpr std::int64_t kRowUnit = 64;  // rows of logits are made in multiples of this
+
+/// Returns the length of the chunks that divide `rows`: of at most max_bytes, but at least kRowUnit rows.
+std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t max_bytes) {
+  const std::int64_t most = std::max<std::int64_t>(1, max_bytes / row_bytes / kRowUnit) * kRowUnit;
+  const std::int64_t num_chunks = (rows + most - 1) / most, length = (rows + num_chunks - 1) / num_chunks;
+  return std::min(rows, (length + kRowUnit - 1) / kRowUnit * kRowUnit);
 }
 
 Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {
@@ -21,16 +26,21 @@ Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {
 
 }  // namespace
 
-std::int64_t logit_rows_for(std::int64_t row_bytes, std::int64_t max_rows, std::int64_t max_bytes) {
-  const std::int64_t fitting = max_bytes / row_bytes / kLogitRows * kLogitRows;
-  return std::min(max_rows, std::max(kLogitRows, fitting));
+LogitRows logit_rows(const Device& device, std::int64_t vocab_size, DType dtype, std::int64_t max_rows) {
+  const Backend& backend = backend_of(device);
+  const std::int64_t logits_row = vocab_size * 4, gradients_row = vocab_size * static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t gradients = std::max(chunk_rows(max_rows, gradients_row, backend.max_logit_gradient_bytes),
+                                          chunk_rows(max_rows, logits_row, backend.max_logits_bytes));
+  return {chunk_rows(gradients, logits_row, backend.max_logits_bytes), gradients};
 }
 
-LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_gradient_bytes)
-    : chunk_rows_(logit_rows_for(row_bytes(model, model.dtype), max_rows, max_gradient_bytes)),
+LossHead::LossHead(const ModelContext& model, std::int64_t max_rows)
+    : LossHead(model, max_rows, logit_rows(model.ctx.device, model.config.vocab_size, model.dtype, max_rows)) {}
+
+LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, const LogitRows& rows)
+    : chunk_rows_(rows.gradients),
       forward_(model.ctx, model.dtype, model.config.hidden_size, model.config.vocab_size),
-      logits_(model.ctx, DType::kF32, logit_rows_for(row_bytes(model, DType::kF32), max_rows, kMaxLogitsBytes),
-              model.config.vocab_size),
+      logits_(model.ctx, DType::kF32, rows.logits, model.config.vocab_size),
       losses_(model.ctx, max_rows) {}
 
 void LossHead::pack(const ModelContext& model, const void* weight) {
@@ -97,7 +107,7 @@ void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, c
   gemm(model.ctx, *model.scratch, products);
 }
 
-// M is the largest number of rows, L and R those of logits and of gradients (see logit_rows_for), V vocab_size;
+// M is the largest number of rows, L and R those of logits and of gradients (see logit_rows), V vocab_size;
 // packed() and row() as in block.h: L · row(V) of fp32 + 4·M, and from the first backward on R · row(V), packed(R, D)
 // where M ≥ R, plus packed(M mod R, D) where that is not 0. The packed weight is packed(D, V). It is for the forward,
 // which takes few rows at a time; the backward takes so many that it packs as it goes.

@@ -11,22 +11,24 @@
 
 namespace zerofleet {
 
-/// Rows of logits and of their gradients are made in multiples of this.
-constexpr std::int64_t kLogitRows = 64;
-/// Logits in fp32 that exist at once: few, so that they stay in the cache from their product to their softmax.
-constexpr std::int64_t kMaxLogitsBytes = std::int64_t{16} << 20;
-/// Gradients of logits that exist at once.
-constexpr std::int64_t kMaxLogitGradientBytes = std::int64_t{64} << 20;
+/// Rows of logits, and of their gradients, that exist at once.
+struct LogitRows {
+  std::int64_t logits = 0;
+  std::int64_t gradients = 0;
+  friend bool operator==(const LogitRows&, const LogitRows&) = default;
+};
 
-/// Returns the largest multiple of kLogitRows that fits into max_bytes (at least one), but no more than max_rows.
-std::int64_t logit_rows_for(std::int64_t row_bytes, std::int64_t max_rows, std::int64_t max_bytes);
+/// Returns the rows that the limits of the device (Backend) allow for up to max_rows: multiples of 64, at least 64, by
+/// which max_rows divides into chunks of nearly the same length.
+LogitRows logit_rows(const Device& device, std::int64_t vocab_size, DType dtype, std::int64_t max_rows);
 
-/// The output projection fused with softmax cross-entropy, a chunk of token rows at a time, whose gradients of logits fit
-/// into max_gradient_bytes; results do not depend on it. What goes over the whole weight, above all its gradient, is done
-/// once per chunk.
+/// The output projection fused with softmax cross-entropy, a chunk of token rows at a time, as many as gradients of logits
+/// exist at once. What goes over the whole weight, above all its gradient, is done once per chunk. On a CPU results do not
+/// depend on the rows.
 class LossHead {
  public:
-  LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_gradient_bytes = kMaxLogitGradientBytes);
+  LossHead(const ModelContext& model, std::int64_t max_rows);
+  LossHead(const ModelContext& model, std::int64_t max_rows, const LogitRows& rows);
 
   /// weight: (V, D) of the compute dtype; it must stay where it is until the next call.
   void pack(const ModelContext& model, const void* weight);
@@ -61,11 +63,11 @@ class LossHead {
   void chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
                       const Gradients& gradients, std::int64_t first_row);
 
-  std::int64_t chunk_rows_;
+  std::int64_t chunk_rows_;                 // of gradients
   PackedMatrix forward_;                    // (D, V)
   SourceOperand backward_;                  // (V, D)
   PackedMatrix packed_full_, packed_rest_;  // (chunk rows, D), and of the last, shorter chunk
-  Tensor logits_;                           // (rows of kMaxLogitsBytes, V) fp32
+  Tensor logits_;                           // (rows of logits, V) fp32
   Tensor dlogits_;                          // (chunk rows, V) compute dtype, from the first backward on
   Readback losses_;                         // (M)
   double backward_seconds_ = 0;

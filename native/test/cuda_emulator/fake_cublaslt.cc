@@ -22,8 +22,13 @@ namespace {
 
 constexpr int kSuccess = 0, kInvalidValue = 7, kNotSupported = 15;
 constexpr std::uint32_t kBias = 4, kGelu = 32, kGeluGradient = 64, kAux = 128;  // in an epilogue
-std::atomic<int> num_heuristics{0}, num_gelus{0};
+std::atomic<int> num_heuristics{0}, num_products{0}, num_gelus{0};
 std::atomic<bool> has_gelu{true};
+
+/// What an algorithm does wrong.
+enum Fault : std::uint64_t { kNoFault, kDropsEndOfK, kLeavesLastElement };
+std::atomic<Fault> fault{kNoFault};         // of an algorithm that is offered before a right one
+std::atomic<bool> only_faulty{false};       // no right one is offered
 
 DType dtype_of(int type) { return type == 0 ? DType::kF32 : type == 2 ? DType::kF16 : DType::kBF16; }
 
@@ -101,7 +106,7 @@ struct Job {
   const std::byte *a_data, *b_data;
   std::byte* d_data;
   float beta;
-  const std::byte* workspace;
+  std::uint64_t fault;
 };
 
 /// Applies the epilogue to a sum; `at` is its place in the second matrix.
@@ -127,7 +132,8 @@ std::vector<float> lines_of(const std::byte* data, DType dtype, std::int64_t cou
 }
 
 void multiply(const Job& job) {
-  const std::int64_t depth = job.desc.transpose_a != 0 ? job.a.rows : job.a.cols;
+  const std::int64_t whole = job.desc.transpose_a != 0 ? job.a.rows : job.a.cols;
+  const std::int64_t depth = job.fault == kDropsEndOfK ? (whole - 1) / 64 * 64 : whole;
   const bool a_lies_along_k = job.desc.transpose_a != 0, b_lies_along_k = job.desc.transpose_b == 0;
   const std::vector<float> rows = lines_of(job.a_data, job.a.dtype, job.d.rows, depth,
                                            a_lies_along_k ? job.a.stride : 1, a_lies_along_k ? 1 : job.a.stride);
@@ -135,6 +141,7 @@ void multiply(const Job& job) {
                                            b_lies_along_k ? job.b.stride : 1, b_lies_along_k ? 1 : job.b.stride);
   for (std::int64_t col = 0; col < job.d.cols; ++col) {
     for (std::int64_t row = 0; row < job.d.rows; ++row) {
+      if (job.fault == kLeavesLastElement && row == job.d.rows - 1 && col == job.d.cols - 1) continue;
       const float *left = rows.data() + row * depth, *right = cols.data() + col * depth;
       float sum = 0;
       for (std::int64_t k = 0; k < depth; ++k) sum += left[k] * right[k];
@@ -179,10 +186,17 @@ ZF_EXPORT int cublasLtCreate(void** handle) {
 }
 ZF_EXPORT int cublasLtDestroy(void*) { return kSuccess; }
 ZF_EXPORT int zf_num_heuristics() { return num_heuristics; }
-/// Products with GELU in their epilogue.
+/// Products, trials of algorithms included.
+ZF_EXPORT int zf_num_products() { return num_products; }
+/// Of these, with GELU in their epilogue.
 ZF_EXPORT int zf_num_gelus() { return num_gelus; }
 /// Sets whether the library has algorithms for GELU epilogues.
 ZF_EXPORT void zf_have_gelu(bool have) { has_gelu = have; }
+/// Sets the fault of an algorithm that is offered before the right one, or alone.
+ZF_EXPORT void zf_have_fault(int which, bool alone) {
+  fault = static_cast<Fault>(which);
+  only_faulty = alone;
+}
 
 ZF_EXPORT int cublasLtMatmulDescCreate(MatmulDesc** desc, int compute, int scale) {
   if (compute != 68 || scale != 0) return kNotSupported;
@@ -256,26 +270,32 @@ ZF_EXPORT int cublasLtMatmulPreferenceSetAttribute(Preference* preference, int a
 
 // An algorithm remembers the alignment that it was chosen for, and that of the second matrix, whose address the
 // heuristic looks at. Those for operands at odd places are missing, as they are for some shapes in the real library.
-// The first candidate cannot be used: who takes it without a look fails.
+// The first candidate cannot be used: who takes it without a look fails. Sums that are split over k drop their end, unless k
+// is a multiple of 64.
 ZF_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, const MatmulDesc* desc, const Layout* a, const Layout* b,
                                              const Layout* c, const Layout* d, const Preference* preference,
                                              int requested, Heuristic* results, int* returned) {
   ++num_heuristics;
   *returned = 0;
-  if (!fits(*desc, *a, *b, *d) || c->rows != d->rows || c->cols != d->cols || requested < 2) return kInvalidValue;
+  if (!fits(*desc, *a, *b, *d) || c->rows != d->rows || c->cols != d->cols || requested < 4) return kInvalidValue;
   if (!is_complete(*desc, *d)) return kInvalidValue;
   if ((desc->epilogue & kAux) != 0 && !has_gelu) return kNotSupported;
   if ((preference->reductions & ~2U) != 0) return kInvalidValue;  // this project wants sums of a fixed order
   if (std::ranges::min(preference->alignment) < size_of(d->dtype)) return kNotSupported;
   if (a->rows % 2 == 1 && a->dtype != DType::kF32) return kNotSupported;
-  results[0] = {{{1}}, preference->workspace_bytes + 1, kSuccess, 1, {}};
-  results[1] = {{{2, preference->alignment[0], preference->alignment[1], preference->alignment[2],
-                  preference->alignment[3], alignment_of(desc->aux), desc->epilogue}},
-                1024,
-                kSuccess,
-                1,
-                {}};
-  *returned = 2;
+  const auto offer = [&](Fault with) {
+    results[(*returned)++] = {{{2, preference->alignment[0], preference->alignment[1], preference->alignment[2],
+                                preference->alignment[3], alignment_of(desc->aux), desc->epilogue, with}},
+                              1024,
+                              kSuccess,
+                              1,
+                              {}};
+  };
+  const std::int64_t k = desc->transpose_a != 0 ? a->rows : a->cols;
+  results[(*returned)++] = {{{1}}, preference->workspace_bytes + 1, kSuccess, 1, {}};
+  if (preference->reductions != 0 && k % 64 != 0) offer(kDropsEndOfK);
+  if (fault != kNoFault) offer(fault);
+  if (!only_faulty) offer(kNoFault);
   return kSuccess;
 }
 
@@ -293,10 +313,11 @@ ZF_EXPORT int cublasLtMatmul(void*, const MatmulDesc* desc, const float* alpha, 
     return kInvalidValue;
   if (!is_complete(*desc, *d_layout) || !aligned(desc->aux, 5) || desc->epilogue != algorithm->data[6])
     return kInvalidValue;
+  ++num_products;
   if ((desc->epilogue & kAux) != 0) ++num_gelus;
   auto job = std::make_unique<Job>(Job{*desc, *a_layout, *b_layout, *d_layout, static_cast<const std::byte*>(a),
                                        static_cast<const std::byte*>(b), static_cast<std::byte*>(d), *beta,
-                                       static_cast<const std::byte*>(workspace)});
+                                       algorithm->data[7]});
   const cudaError_t status = cudaLaunchHostFunc(
       stream,
       [](void* data) {

@@ -12,16 +12,27 @@ namespace zerofleet::test {
 class FakeCublaslt {
  public:
   explicit FakeCublaslt(const std::string& file_name) : library_(::dlopen(file_name.c_str(), RTLD_NOW)) {}
-  ~FakeCublaslt() { have_gelu(true); }
+  ~FakeCublaslt() {
+    have_gelu(true);
+    have_fault(Fault::kNone);
+  }
   FakeCublaslt(const FakeCublaslt&) = delete;
   FakeCublaslt& operator=(const FakeCublaslt&) = delete;
 
   /// Choices of algorithms so far.
   int num_heuristics() const { return entry<int()>("zf_num_heuristics")(); }
-  /// Products with GELU or its gradient in their epilogue so far.
+  /// Products so far, trials of algorithms included.
+  int num_products() const { return entry<int()>("zf_num_products")(); }
+  /// Of these, with GELU or its gradient in their epilogue.
   int num_gelus() const { return entry<int()>("zf_num_gelus")(); }
   /// Sets whether the library has algorithms for GELU epilogues.
   void have_gelu(bool have) const { entry<void(bool)>("zf_have_gelu")(have); }
+
+  enum class Fault : int { kNone, kDropsEndOfK, kLeavesLastElement };
+  /// Sets what an algorithm does wrong that the library prefers to a right one, or has alone.
+  void have_fault(Fault fault, bool alone = false) const {
+    entry<void(int, bool)>("zf_have_fault")(static_cast<int>(fault), alone);
+  }
 
  private:
   template <class Function>

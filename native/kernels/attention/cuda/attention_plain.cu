@@ -102,7 +102,7 @@ void plain_attention(const Context& ctx, const AttentionForward& args) {
   const unsigned num_tiles = num_blocks_for(shape.sequence_length, kPlainTile);
   const unsigned blocks = num_blocks_for(num_tiles * shape.batch * shape.num_heads, 1);
   const bool narrow = shape.head_dim <= kPlainTile;
-  const dim3 grid(blocks, num_blocks_for(shape.head_dim, narrow ? kPlainTile : 2 * kPlainTile));
+  const dim3 grid(blocks, num_blocks_across(shape.head_dim, narrow ? kPlainTile : 2 * kPlainTile));
   with_element(args.qkv.dtype, [&]<class T>(T*) {
     const AttentionForwardCall<T> call{attention_call<T>(shape, args.qkv, args.options), rows_of<T>(args.out),
                                        args.lse.data()};

@@ -103,7 +103,7 @@ void plain_attention_backward(const Context& ctx, const AttentionBackward& args,
   const AttentionShape& shape = args.shape;
   const unsigned num_tiles = num_blocks_for(shape.sequence_length, kPlainTile);
   const bool narrow = shape.head_dim <= kPlainTile;
-  const unsigned column_groups = num_blocks_for(shape.head_dim, narrow ? kPlainTile : 2 * kPlainTile);
+  const unsigned column_groups = num_blocks_across(shape.head_dim, narrow ? kPlainTile : 2 * kPlainTile);
   const dim3 keys(num_blocks_for(num_tiles * shape.batch * shape.num_kv_heads, 1), column_groups);
   const dim3 queries(num_blocks_for(num_tiles * shape.batch * shape.num_heads, 1), column_groups);
   with_element(args.qkv.dtype, [&]<class T>(T*) {

@@ -105,8 +105,7 @@ void cached_attention(const Context& ctx, Scratch&, const CachedAttention& args)
   append(ctx, args, args.keys, s.query_size());
   append(ctx, args, args.values, s.query_size() + args.keys.cols);
   const std::size_t shared_bytes = static_cast<std::size_t>(s.head_dim) * sizeof(float);
-  require(shared_bytes <= (std::size_t{32} << 10) && s.num_heads <= 65535, "invalid_argument",
-          "cached_attention: at most 8192 elements a head and 65535 heads");
+  require(shared_bytes <= (std::size_t{32} << 10), "invalid_argument", "cached_attention: at most 8192 elements a head");
   with_element(args.qkv.dtype, [&]<class T>(T*) {
     const QueryArguments<T> a{rows_of<T>(args.qkv),
                               rows_of<T>(ConstMatrix(args.keys)),
@@ -118,7 +117,7 @@ void cached_attention(const Context& ctx, Scratch&, const CachedAttention& args)
                               args.window,
                               1.0F / std::sqrt(static_cast<float>(s.head_dim)),
                               rows_aligned_for<kElements>(args.qkv, args.keys) && s.head_dim % kElements == 0};
-    const dim3 blocks(num_blocks_for(s.sequence_length, 1), static_cast<unsigned>(s.num_heads));
+    const dim3 blocks(num_blocks_for(s.sequence_length, 1), num_blocks_across(s.num_heads, 1));
     launch("cached_attention", stream, {blocks, kRowThreads, shared_bytes}, query_kernel<T>, a);
   });
 }

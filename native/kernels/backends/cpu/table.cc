@@ -46,6 +46,8 @@ constexpr Backend make_table() {
   table.embedding = embedding;
   table.embedding_backward = embedding_backward;
   table.cross_entropy = cross_entropy;
+  table.max_logits_bytes = std::int64_t{16} << 20;  // few, so that they stay in the caches from their product to their softmax
+  table.max_logit_gradient_bytes = std::int64_t{64} << 20;
 
   table.route = route;
   table.route_backward = route_backward;

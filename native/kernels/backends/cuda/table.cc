@@ -44,6 +44,9 @@ constexpr Backend make_table() {
   table.embedding = embedding;
   table.embedding_backward = embedding_backward;
   table.cross_entropy = cross_entropy;
+  // No cache holds the weight of a head, which each product reads, or its gradient, which each chunk of rows after the first
+  // reads and writes: chunks are as long as memory allows, and have one product of each kind.
+  table.max_logits_bytes = std::int64_t{1} << 30;
 
   table.route = route;
   table.route_backward = route_backward;

@@ -82,8 +82,7 @@ void sum_columns(const Context& ctx, const char* name, const Term& term, const S
                  const SumArrays<Term::kSums>& sums) {
   const std::int64_t chunks = std::max<std::int64_t>(1, (shape.rows + chunk - 1) / chunk),
                      parts = chunks * shape.repeats;
-  const unsigned across = num_blocks_for(shape.cols, kColumnThreads * kColumnWidth);
-  require(across <= 65535, "invalid_argument", "sums over too many columns in one kernel");
+  const unsigned across = num_blocks_across(shape.cols, kColumnThreads * kColumnWidth);
   const Spread spread{dim3(num_blocks_for(parts, 1), across), kColumnThreads};
   if (parts == 1) return launch(name, stream_of(ctx), spread, sum_parts<Term>, term, shape, chunk, sums);
   Temporary<float> memory(ctx, static_cast<std::size_t>(Term::kSums * parts * shape.cols));

@@ -22,6 +22,13 @@ inline unsigned num_blocks_for(std::int64_t items, std::int64_t items_per_block)
   return static_cast<unsigned>(count);
 }
 
+/// num_blocks_for() for the second dimension of a grid, which has at most 65535.
+inline unsigned num_blocks_across(std::int64_t items, std::int64_t items_per_block) {
+  const unsigned count = num_blocks_for(items, items_per_block);
+  require(count <= 65535, "invalid_argument", "rows are too long for one kernel launch");
+  return count;
+}
+
 /// Launch dimensions of a kernel: blocks of the grid, threads of a block, and bytes of dynamic shared memory.
 struct Spread {
   dim3 blocks;

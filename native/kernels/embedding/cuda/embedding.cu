@@ -73,8 +73,7 @@ void embedding_backward(const Context& ctx, const Indices& tokens, const Positio
   require(groups.count >= 1 && groups.count <= INT32_MAX && groups.order != nullptr && groups.starts != nullptr,
           "invalid_argument", "embedding_backward: a kernel on a CUDA device needs its positions in groups");
   const Groups on_device{tokens.on_device(), groups.order, groups.starts};
-  const unsigned across = num_blocks_for(dtable.cols, kTokenThreads * kTokenWidth);
-  require(across <= 65535, "invalid_argument", "embeddings of too many columns");
+  const unsigned across = num_blocks_across(dtable.cols, kTokenThreads * kTokenWidth);
   const Spread spread{dim3(static_cast<unsigned>(groups.count), across), kTokenThreads};
   with_element(drows.dtype, [&]<class T>(T*) {
     launch("embedding_backward", stream, spread, sum_rows_kernel<T>, on_device, rows_of<T>(drows),

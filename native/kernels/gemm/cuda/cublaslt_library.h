@@ -50,8 +50,8 @@ enum PreferenceAttribute : int {
   kMinAlignmentC = 7,
   kMinAlignmentD = 8
 };
-/// Sums in one pass, or in several whose fp32 parts lie in the workspace and are added in a fixed order.
-inline constexpr std::uint32_t kFixedOrderReductions = 0 | 2;
+/// Reduction schemes: sums in one pass, or in several whose fp32 parts lie in the workspace and are added in a fixed order.
+inline constexpr std::uint32_t kUnsplitSums = 0, kFixedOrderReductions = kUnsplitSums | 2;
 
 struct Algorithm {  // cublasLtMatmulAlgo_t
   std::uint64_t data[8];

@@ -72,7 +72,7 @@ bool by_library(const Context& ctx, GemmState& state, const GemmProblem& problem
   for (const Matmul& matmul : matmuls) {
     if (!state.matmuls.can_run(matmul)) return false;
   }
-  for (const Matmul& matmul : matmuls) state.matmuls.run(ctx, matmul);
+  for (const Matmul& matmul : matmuls) state.matmuls.run(matmul);
   if (apart) round_sums(ctx, matmuls.back().c, problem.bias, problem.c);
   return true;
 }
@@ -108,7 +108,7 @@ bool gemm_with_epilogue(const Context& ctx, Scratch& scratch, const GemmProblem&
   matmul.epilogue = problem.epilogue;
   Matmuls& matmuls = state_in(scratch, ctx).matmuls;
   if (!matmuls.can_run(matmul)) return false;
-  matmuls.run(ctx, matmul);
+  matmuls.run(matmul);
   return true;
 }
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <optional>
 
 #include "core/cuda/cuda_runtime.h"
 #include "core/device/stream.h"
 #include "core/device/transfer.h"
 #include "core/error.h"
+#include "kernels/gemm/cuda/ones_trial.h"
 
 // cuBLASLt's matrices are column-major, and a row-major matrix read so is its transpose. So it computes Cᵀ (n, m) =
 // op(B)ᵀ · op(A)ᵀ: its A is our B and the other way round, and a bias per row of Cᵀ is one per column of C. What GELU
@@ -19,6 +21,8 @@ using namespace cublaslt;
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // NVIDIA's advice for Hopper
 constexpr int kCandidates = 8;
+/// Sums are split over k only where k is a multiple of this: a fault of some releases drops what lies behind the last one.
+constexpr std::int64_t kSplitUnit = 64;
 
 std::optional<DataType> data_type(DType dtype) {
   switch (dtype) {
@@ -32,20 +36,15 @@ std::optional<DataType> data_type(DType dtype) {
   return std::nullopt;
 }
 
-/// The largest power of two up to 256 that the address and all rows begin at multiples of.
-std::uint32_t alignment_of(const void* data, std::int64_t stride, DType dtype) {
-  const auto address =
-      reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(stride) * size_of(dtype) | 256U;
-  return std::uint32_t{1} << std::countr_zero(address);
-}
-
 using EpilogueKind = GemmEpilogue::Kind;
 
+std::int64_t depth_of(const Matmul& p) { return p.a_transposed ? p.a.rows : p.a.cols; }
+
 /// cuBLASLt's GELU is by tanh, over a second matrix of C's type whose leading dimension is a multiple of 8. Its
-/// accuracy in fp32 is not documented, so fp32 is left to a kernel of our own.
+/// accuracy in fp32 is not documented, so fp32 is left to a kernel of our own. A trial knows its result from 8 on.
 bool takes_epilogue(const Matmul& p) {
   const Matrix& inner = p.epilogue.inner;
-  return p.epilogue.gelu == GeluKind::kTanh && p.a.dtype == p.c.dtype && p.c.dtype != DType::kF32 &&
+  return p.epilogue.gelu == GeluKind::kTanh && depth_of(p) >= 8 && p.a.dtype == p.c.dtype && p.c.dtype != DType::kF32 &&
          inner.stride % 8 == 0 && alignment_of(inner.data, inner.stride, inner.dtype) >= 16 && !p.accumulate &&
          (p.epilogue.kind == EpilogueKind::kGelu || p.bias == nullptr);
 }
@@ -68,7 +67,22 @@ Epilogue epilogue_of(const Matmul& p) {
   return p.bias == nullptr ? kNoEpilogue : kAddBias;
 }
 
+/// Algorithms that failed a trial are a fault of the library: worth a line in the rank's log.
+void report_wrong(const Library& library, const Matmul& p, std::size_t num_wrong, bool found) {
+  std::fprintf(stderr,
+               "zerofleet: cuBLASLt %zu adds up a product of (%lld, %lld) by (%lld, %lld) wrongly with %zu of its algorithms; %s\n",
+               library.get_version(), static_cast<long long>(p.c.rows), static_cast<long long>(depth_of(p)),
+               static_cast<long long>(depth_of(p)), static_cast<long long>(p.c.cols), num_wrong,
+               found ? "another one is used" : "a kernel of zerofleet computes it");
+}
+
 }  // namespace
+
+std::uint32_t alignment_of(const void* data, std::int64_t stride, DType dtype) {
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(stride) * size_of(dtype) | 256U;
+  return std::uint32_t{1} << std::countr_zero(address);
+}
 
 /// All that a call needs beside the addresses.
 struct Matmuls::Plan {
@@ -88,7 +102,7 @@ struct Matmuls::Plan {
   std::optional<Algorithm> algorithm;                           // none: the library can't do it
 };
 
-Matmuls::Matmuls(const Context& ctx, std::shared_ptr<const Library> library) : library_(std::move(library)) {
+Matmuls::Matmuls(const Context& ctx, std::shared_ptr<const Library> library) : ctx_(ctx), library_(std::move(library)) {
   if (library_ == nullptr) return;
   use(ctx.device);
   check(library_->create(&handle_), "cublasLtCreate");
@@ -112,12 +126,25 @@ void Matmuls::check(Status status, const char* call) const {
 
 std::unique_ptr<Matmuls::Plan> Matmuls::make_plan(const Matmul& p, std::int64_t k) {
   auto plan = std::make_unique<Plan>(library_);
+  describe(p, *plan);
+  if (p.c.rows < 1 || p.c.cols < 1 || k < 1) return plan;
+  const std::vector<Algorithm> found = candidates(p, k, *plan);
+  if (found.empty()) return plan;
+  OnesTrial trial(ctx_, p, k);
+  const auto right = std::ranges::find_if(found, [&](const Algorithm& a) { return passes_trial(*plan, a, trial); });
+  if (right != found.end()) plan->algorithm = *right;
+  if (right != found.begin())
+    report_wrong(*library_, p, static_cast<std::size_t>(right - found.begin()), right != found.end());
+  return plan;
+}
+
+void Matmuls::describe(const Matmul& p, Plan& plan) const {
   const Library& lt = *library_;
   const DataType in = data_type(p.a.dtype).value(), out = data_type(p.c.dtype).value();
   const auto set = [&](MatmulAttribute attribute, auto value) {
-    check(lt.desc_set(plan->desc, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
+    check(lt.desc_set(plan.desc, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
   };
-  check(lt.desc_create(&plan->desc, kCompute32F, kFloat32), "cublasLtMatmulDescCreate");
+  check(lt.desc_create(&plan.desc, kCompute32F, kFloat32), "cublasLtMatmulDescCreate");
   set(kTransposeA, p.b_transposed ? kTransposed : kAsItIs);
   set(kTransposeB, p.a_transposed ? kTransposed : kAsItIs);
   set(kEpilogue, epilogue_of(p));
@@ -134,11 +161,14 @@ std::unique_ptr<Matmuls::Plan> Matmuls::make_plan(const Matmul& p, std::int64_t 
                            static_cast<std::uint64_t>(matrix.rows), matrix.stride),
           "cublasLtMatrixLayoutCreate");
   };
-  layout(plan->left, in, p.b);
-  layout(plan->right, in, p.a);
-  layout(plan->result, out, p.c);
-  if (p.c.rows < 1 || p.c.cols < 1 || k < 1) return plan;
+  layout(plan.left, in, p.b);
+  layout(plan.right, in, p.a);
+  layout(plan.result, out, p.c);
+}
 
+/// Algorithms in the heuristic's order; none where the library has none.
+std::vector<Algorithm> Matmuls::candidates(const Matmul& p, std::int64_t k, const Plan& plan) const {
+  const Library& lt = *library_;
   Preference* made = nullptr;
   check(lt.preference_create(&made), "cublasLtMatmulPreferenceCreate");
   const std::unique_ptr<Preference, Status (*)(Preference*)> preference(made, lt.preference_destroy);
@@ -146,32 +176,41 @@ std::unique_ptr<Matmuls::Plan> Matmuls::make_plan(const Matmul& p, std::int64_t 
     check(lt.preference_set(preference.get(), attribute, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute");
   };
   prefer(kMaxWorkspaceBytes, static_cast<std::uint64_t>(workspace_.num_bytes()));
-  prefer(kReductionSchemeMask, kFixedOrderReductions);
+  prefer(kReductionSchemeMask, k % kSplitUnit == 0 ? kFixedOrderReductions : kUnsplitSums);
   prefer(kMinAlignmentA, alignment_of(p.b.data, p.b.stride, p.b.dtype));
   prefer(kMinAlignmentB, alignment_of(p.a.data, p.a.stride, p.a.dtype));
   const std::uint32_t of_result = alignment_of(p.c.data, p.c.stride, p.c.dtype);
   prefer(kMinAlignmentC, of_result);
   prefer(kMinAlignmentD, of_result);
-  Heuristic candidates[kCandidates] = {};
+  Heuristic results[kCandidates] = {};
   int found = 0;
-  const Status status = lt.get_heuristic(handle_, plan->desc, plan->left, plan->right, plan->result, plan->result,
-                                         preference.get(), kCandidates, candidates, &found);
+  const Status status = lt.get_heuristic(handle_, plan.desc, plan.left, plan.right, plan.result, plan.result,
+                                         preference.get(), kCandidates, results, &found);
   // An epilogue that it lacks may be invalid to it: there is another way to compute that.
   const bool is_optional = p.epilogue.kind != EpilogueKind::kNone;
-  if (status == kNotSupported || (is_optional && status == kInvalidValue)) return plan;
+  if (status == kNotSupported || (is_optional && status == kInvalidValue)) return {};
   check(status, "cublasLtMatmulAlgoGetHeuristic");
-  for (int i = 0; i < found && !plan->algorithm; ++i) {
-    if (candidates[i].state == kSuccess && candidates[i].workspace_bytes <= workspace_.num_bytes())
-      plan->algorithm = candidates[i].algorithm;
+  std::vector<Algorithm> algorithms;
+  for (int i = 0; i < found; ++i) {
+    if (results[i].state == kSuccess && results[i].workspace_bytes <= workspace_.num_bytes())
+      algorithms.push_back(results[i].algorithm);
   }
-  return plan;
+  return algorithms;
+}
+
+bool Matmuls::passes_trial(const Plan& plan, const Algorithm& algorithm, OnesTrial& trial) {
+  trial.prepare();
+  const Status status = multiply(plan, algorithm, trial.product());
+  if (status == kNotSupported || status == kInvalidValue) return false;
+  check(status, "cublasLtMatmul");
+  return trial.is_right();
 }
 
 Matmuls::Plan& Matmuls::plan_of(const Matmul& p) {
-  const std::int64_t k = p.a_transposed ? p.a.rows : p.a.cols;
-  const int flags =
-      (p.a_transposed ? 1 : 0) | (p.b_transposed ? 2 : 0) | (p.accumulate ? 4 : 0) | (p.bias != nullptr ? 8 : 0) |
-      static_cast<int>(p.epilogue.kind) * 16;
+  const std::int64_t k = depth_of(p);
+  // Not `accumulate`: the heuristic does not know of it.
+  const int flags = (p.a_transposed ? 1 : 0) | (p.b_transposed ? 2 : 0) | (p.bias != nullptr ? 4 : 0) |
+                    static_cast<int>(p.epilogue.kind) * 8;
   const auto alignment = [](const ConstMatrix& m) { return static_cast<int>(alignment_of(m.data, m.stride, m.dtype)); };
   const int bias_alignment = p.bias == nullptr ? 0 : static_cast<int>(alignment_of(p.bias, 0, p.c.dtype));
   const Matrix& inner = p.epilogue.inner;
@@ -183,7 +222,7 @@ Matmuls::Plan& Matmuls::plan_of(const Matmul& p) {
                 p.b.stride,
                 p.c.stride,
                 inner.stride,
-                types * 64 + flags,
+                types * 32 + flags,
                 alignment(p.a) * 1024 + alignment(p.b),
                 alignment(p.c) * 1024 + alignment(inner),
                 bias_alignment};
@@ -196,18 +235,21 @@ bool Matmuls::can_run(const Matmul& p) {
   return library_ != nullptr && takes(p) && plan_of(p).algorithm.has_value();
 }
 
-void Matmuls::run(const Context& ctx, const Matmul& p) {
-  Plan& plan = plan_of(p);
+void Matmuls::run(const Matmul& p) {
+  const Plan& plan = plan_of(p);
+  check(multiply(plan, plan.algorithm.value(), p), "cublasLtMatmul");
+}
+
+Status Matmuls::multiply(const Plan& plan, const Algorithm& algorithm, const Matmul& p) {
   const auto set_pointer = [&](MatmulAttribute attribute, const void* address) {
     check(library_->desc_set(plan.desc, attribute, &address, sizeof address), "cublasLtMatmulDescSetAttribute");
   };
   if (p.bias != nullptr) set_pointer(kBiasPointer, p.bias);
   if (p.epilogue.kind != EpilogueKind::kNone) set_pointer(kAuxPointer, p.epilogue.inner.data);
   const float one = 1, beta = p.accumulate ? 1 : 0;
-  check(library_->matmul(handle_, plan.desc, &one, p.b.data, plan.left, p.a.data, plan.right, &beta, p.c.data,
-                         plan.result, p.c.data, plan.result, &*plan.algorithm, workspace_.data(),
-                         workspace_.num_bytes(), stream_of(ctx).handle()),
-        "cublasLtMatmul");
+  return library_->matmul(handle_, plan.desc, &one, p.b.data, plan.left, p.a.data, plan.right, &beta, p.c.data, plan.result,
+                          p.c.data, plan.result, &algorithm, workspace_.data(), workspace_.num_bytes(),
+                          stream_of(ctx_).handle());
 }
 
 }  // namespace zerofleet::cuda

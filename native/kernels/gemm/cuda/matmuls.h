@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "core/device/buffer.h"
 #include "core/device/context.h"
@@ -14,6 +15,8 @@
 #include "kernels/gemm/gemm.h"
 
 namespace zerofleet::cuda {
+
+class OnesTrial;
 
 /// C (m, n) = op(A) · op(B) + bias, plus C with `accumulate` or put through an epilogue; all row-major.
 struct Matmul {
@@ -27,9 +30,12 @@ struct Matmul {
   GemmEpilogue epilogue = {};
 };
 
-/// Matrix products by cuBLASLt. The algorithm for a shape is chosen once, by the library's heuristic among those whose
-/// sums have a fixed order: it depends on shapes, alignment, library and kind of device alone, so equal ranks choose
-/// alike. For one context's stream; not thread-safe.
+/// Returns the largest power of two up to 256 that the address and all rows begin at multiples of.
+std::uint32_t alignment_of(const void* data, std::int64_t stride, DType dtype);
+
+/// Matrix products by cuBLASLt. The algorithm for a shape is chosen once: the first by the library's heuristic that has sums
+/// of a fixed order, and adds up ones rightly when it is tried (OnesTrial). It depends on shapes, alignment, library and kind
+/// of device alone, so equal ranks choose alike. For one context's stream; not thread-safe.
 class Matmuls {
  public:
   /// library: null where there is none. Throws Error{"device_failed"} where it does not work with the device.
@@ -38,10 +44,11 @@ class Matmuls {
   Matmuls(const Matmuls&) = delete;
   Matmuls& operator=(const Matmuls&) = delete;
 
-  /// False where there is no library, or it has no algorithm for this product.
+  /// False where there is no library, or it has no algorithm for this product. The first call for a shape waits for the
+  /// device, allocates the operands of a trial for a while, and overwrites C unless the product adds to it.
   bool can_run(const Matmul& matmul);
   /// Queues a product that can_run(). Throws Error{"device_failed"}.
-  void run(const Context& ctx, const Matmul& matmul);
+  void run(const Matmul& matmul);
 
   /// Name and version of the library, or empty.
   std::string library_name() const;
@@ -57,8 +64,13 @@ class Matmuls {
 
   Plan& plan_of(const Matmul& matmul);
   std::unique_ptr<Plan> make_plan(const Matmul& matmul, std::int64_t k);
+  void describe(const Matmul& matmul, Plan& plan) const;
+  std::vector<cublaslt::Algorithm> candidates(const Matmul& matmul, std::int64_t k, const Plan& plan) const;
+  bool passes_trial(const Plan& plan, const cublaslt::Algorithm& algorithm, OnesTrial& trial);
+  cublaslt::Status multiply(const Plan& plan, const cublaslt::Algorithm& algorithm, const Matmul& matmul);
   void check(cublaslt::Status status, const char* call) const;
 
+  Context ctx_;
   std::shared_ptr<const cublaslt::Library> library_;  // null: none
   cublaslt::Handle* handle_ = nullptr;
   Buffer workspace_;

@@ -103,8 +103,9 @@ __device__ void store_plain_sums(const Product<T>& p, const Part& mine, std::int
 template <class T>
 __global__ void __launch_bounds__(kGemmThreads) gemm_kernel(const __grid_constant__ Product<T> p) {
   __shared__ PlainTiles tiles;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kProductTile,
-                     col = static_cast<std::int64_t>(blockIdx.y) * kProductTile;
+  const unsigned down = static_cast<unsigned>((p.m + kProductTile - 1) / kProductTile);  // blocks go down the rows first
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x % down) * kProductTile,
+                     col = static_cast<std::int64_t>(blockIdx.x / down) * kProductTile;
   const Part mine = part_of(p);
   if (row >= mine.m) return;
   const std::int64_t my_row = row + threadIdx.x / 16 * 4, my_col = col + threadIdx.x % 16 * 4;
@@ -178,7 +179,8 @@ __global__ void __launch_bounds__(kGemmThreads) rounding_kernel(const Rounding a
 void plain_gemm(const Context& ctx, const GemmProblem& problem, const RightOperand& right) {
   const Stream& stream = stream_of(ctx);
   if (problem.c.rows == 0 || problem.c.cols == 0) return;
-  const dim3 blocks(num_blocks_for(problem.c.rows, kProductTile), num_blocks_for(problem.c.cols, kProductTile));
+  const std::int64_t down = num_blocks_for(problem.c.rows, kProductTile), across = num_blocks_for(problem.c.cols, kProductTile);
+  const unsigned blocks = num_blocks_for(down * across, 1);
   with_element(problem.a.dtype, [&]<class T>(T*) {
     launch("gemm", stream, {blocks, kGemmThreads}, gemm_kernel<T>, product_of<T>(problem, right));
   });

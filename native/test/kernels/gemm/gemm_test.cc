@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -226,6 +228,53 @@ DEVICE_TEST_CASE("gemm adds a bias in fp32 after the sum: as if the product had 
       }
     }
   });
+}
+
+// The products of a head with GPT-2's vocabulary.
+DEVICE_TEST_CASE("gemm: 50257 rows, columns or k; what lies between the rows is neither read nor written") {
+  constexpr std::int64_t kVocab = 50'257, kGap = 7;
+  constexpr float kUntouched = -5;
+  const auto fill_padding = [](HostMatrix& matrix, float value) {
+    for (std::int64_t row = 0; row < matrix.rows(); ++row) matrix.set(row, matrix.cols(), value);
+  };
+  on_every_device([&](const Context& ctx, DType dtype) {
+    Scratch scratch(ctx);
+    for (const GemmCase& shape : {GemmCase{3, 8, kVocab, false, false, kGap}, GemmCase{3, kVocab, 8, false, false, kGap},
+                                  GemmCase{kVocab, 3, 8, true, false, kGap}}) {
+      const DType c_dtype = shape.k == kVocab ? dtype : DType::kF32;
+      CAPTURE(shape.k);
+      GemmOperands operands = operands_of(shape, dtype, c_dtype);
+      const Table expected = expected_of(shape, operands);
+      fill_padding(operands.a, std::numeric_limits<float>::quiet_NaN());
+      fill_padding(operands.b, std::numeric_limits<float>::quiet_NaN());
+      fill_padding(operands.c, kUntouched);
+      const HostMatrix c = run(ctx, scratch, shape, operands, dtype);
+      CHECK(relative_error(c, expected) < std::max(tolerance(c_dtype), 1e-5));  // of sums of 50257 in fp32
+      bool untouched = true;
+      for (std::int64_t row = 0; row < c.rows(); ++row)
+        untouched = untouched && c.at(row, c.cols()) == static_cast<double>(kUntouched);
+      CHECK(untouched);
+    }
+  });
+}
+
+DEVICE_TEST_CASE("gemm: more columns than the second dimension of a CUDA grid has tiles") {
+  constexpr std::int64_t kCols = 65'536 * 64 + 1;
+  for (const Device device : cuda_devices_here()) {
+    DeviceMachine machine(device);
+    Scratch scratch(machine.ctx);
+    std::mt19937 random(53);
+    HostMatrix a = HostMatrix::random(DType::kF32, 1, 1, random), b(DType::kF32, 1, kCols), c(DType::kF32, 1, kCols);
+    b.set(0, 0, 2);
+    b.set(0, kCols - 1, 3);
+    const SourceOperand source{{b.view()}, SourceRows::kAlongK};
+    const std::array problem{GemmProblem{a.view(), nullptr, c.view(), false, false, nullptr, &source}};
+    gemm(machine.ctx, scratch, problem);
+    synchronize(machine.ctx);
+    CHECK(c.at(0, 0) == 2 * a.at(0, 0));
+    CHECK(c.at(0, 1) == 0);
+    CHECK(c.at(0, kCols - 1) == static_cast<double>(3 * static_cast<float>(a.at(0, 0))));
+  }
 }
 
 // The chain of additions of one element must not depend on other elements computed with it.

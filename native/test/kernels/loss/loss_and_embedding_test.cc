@@ -42,6 +42,13 @@ ExpectedLoss expected_of(const HostMatrix& logits, std::span<const std::int32_t>
   return expected;
 }
 
+/// Fills the places behind the columns with `value`.
+void fill_padding(HostMatrix& matrix, std::int64_t gap, float value) {
+  for (std::int64_t row = 0; row < matrix.rows(); ++row) {
+    for (std::int64_t i = 0; i < gap; ++i) matrix.set(row, matrix.cols() + i, value);
+  }
+}
+
 }  // namespace
 
 DEVICE_TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient apart from or over the logits") {
@@ -78,6 +85,27 @@ DEVICE_TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient ap
       }
       CHECK(same);
     }
+  });
+}
+
+DEVICE_TEST_CASE("cross_entropy: what lies behind the columns of a row is neither read nor written") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    constexpr std::int64_t kRows = 3, kVocab = 50'257;
+    const auto gap = [](DType type) { return type == DType::kF32 ? 3 : 7; };  // as tensors have it
+    std::mt19937 random(41);
+    HostMatrix logits = HostMatrix::random(DType::kF32, kRows, kVocab, random, gap(DType::kF32)), same = logits;
+    fill_padding(logits, gap(DType::kF32), std::numeric_limits<float>::infinity());
+    HostMatrix dlogits(dtype, kRows, kVocab, gap(dtype)), expected = dlogits;
+    fill_padding(dlogits, gap(dtype), -5);
+    const SharedValues<std::int32_t> values(std::vector<std::int32_t>{0, -100, kVocab - 1});
+    const Indices targets{values, values.data()};
+    SharedValues<float> losses(kRows), expected_losses(kRows);
+    cross_entropy(ctx, {logits.view(), targets, losses, dlogits.view(), kGradScale});
+    cross_entropy(ctx, {same.view(), targets, expected_losses, expected.view(), kGradScale});
+    synchronize(ctx);
+    CHECK(losses == expected_losses);
+    fill_padding(expected, gap(dtype), -5);
+    CHECK(dlogits == expected);
   });
 }
 

@@ -2,8 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
+#include "test/devices_here.h"
+#include "test/kernels/every_path.h"
 #include "test/kernels/host_matrix.h"
 #include "test/kernels/test_machine.h"
 
@@ -17,8 +21,10 @@ struct Results {
   HostMatrix dnormed, dweight;
 };
 
-Results run(CpuIsa isa, DType dtype, std::int64_t max_gradient_bytes) {
-  constexpr std::int64_t kRows = 150, kHidden = 20, kVocab = 70;
+constexpr std::int64_t kRows = 150;
+
+Results run(CpuIsa isa, DType dtype, const LogitRows& at_once) {
+  constexpr std::int64_t kHidden = 20, kVocab = 70;
   Machine machine(isa, 2);
   Scratch scratch(machine.ctx);
   ModelConfig config;
@@ -33,7 +39,7 @@ Results run(CpuIsa isa, DType dtype, std::int64_t max_gradient_bytes) {
   targets[100] = -100;
   Results results{{}, HostMatrix(dtype, kRows, kHidden), HostMatrix(DType::kF32, kVocab, kHidden)};
   const LossHead::Gradients gradients{results.dnormed.view(), results.dweight.view(), 0.01F};
-  LossHead head(model, kRows, max_gradient_bytes);
+  LossHead head(model, kRows, at_once);
   head.pack(model, weight.view().data);
   head.run(model, normed.view(), targets, &gradients);
   results.loss = head.result(targets);
@@ -46,11 +52,85 @@ TEST_CASE("the loss head gives the same bits in one chunk of rows or in several,
   for (const CpuIsa isa : available_isas()) {
     for (const DType dtype : kAllDTypes) {
       CAPTURE(name_of(isa));
-      const Results whole = run(isa, dtype, kMaxLogitGradientBytes), chunks = run(isa, dtype, 64 * 70 * 2);
+      const Results whole = run(isa, dtype, {kRows, kRows}), chunks = run(isa, dtype, {64, 128});
       CHECK(whole.loss.num_targets == 149);
       CHECK(whole.loss.loss_sum == chunks.loss.loss_sum);
       CHECK(whole.dnormed == chunks.dnormed);
       CHECK(whole.dweight == chunks.dweight);
     }
   }
+}
+
+TEST_CASE("rows of logits: those of a CPU stay in its caches, chunks of gradients are alike") {
+  const auto rows = [](std::int64_t vocab, DType dtype, std::int64_t max_rows) { return logit_rows({}, vocab, dtype, max_rows); };
+  CHECK(rows(50'257, DType::kBF16, 16'384) == LogitRows{64, 640});
+  CHECK(rows(50'257, DType::kF32, 16'384) == LogitRows{64, 320});
+  CHECK(rows(128'256, DType::kBF16, 16'384) == LogitRows{64, 256});
+  CHECK(rows(50'257, DType::kBF16, 700) == LogitRows{64, 384});
+  CHECK(rows(301, DType::kBF16, 50) == LogitRows{50, 50});
+  CHECK(rows(50'257, DType::kBF16, 1) == LogitRows{1, 1});
+}
+
+DEVICE_TEST_CASE("rows of logits: a chunk of a GPU has one product of each kind") {
+  for (const Device device : cuda_devices_here()) {
+    const auto rows = [&](std::int64_t vocab, DType dtype, std::int64_t max_rows) {
+      const LogitRows at_once = logit_rows(device, vocab, dtype, max_rows);
+      CHECK(at_once.logits == at_once.gradients);
+      return at_once.logits;
+    };
+    CHECK(rows(50'257, DType::kBF16, 16'384) == 4096);
+    CHECK(rows(50'257, DType::kF32, 16'384) == 4096);
+    CHECK(rows(128'256, DType::kBF16, 16'384) == 2048);
+    CHECK(rows(128'256, DType::kBF16, 5000) == 1728);
+    CHECK(rows(50'257, DType::kBF16, 100) == 100);
+  }
+}
+
+// 50257 is odd: rows of logits are padded, k of the gradient of the input ends within a step of every kernel.
+DEVICE_TEST_CASE("the loss head with 50257 tokens, in chunks, against float64") {
+  constexpr std::int64_t kCount = 5, kHidden = 8, kVocab = 50'257;
+  constexpr float kScale = 0.5F;
+  on_every_device([](const Context& ctx, DType dtype) {
+    std::mt19937 random(47);
+    HostMatrix normed = HostMatrix::random(dtype, kCount, kHidden, random),
+               weight = HostMatrix::random(dtype, kVocab, kHidden, random);
+    SharedValues<std::int32_t> values(std::vector<std::int32_t>{7, kVocab - 1, -100, 0, 40'000});
+    Table probs(kCount, std::vector<double>(kVocab)), dnormed(kCount, std::vector<double>(kHidden)),
+        dweight(kVocab, std::vector<double>(kHidden));
+    const Table x = table_of(normed), w = table_of(weight);
+    double loss = 0;
+    for (std::size_t row = 0; row < kCount; ++row) {
+      if (values[row] < 0) continue;
+      double sum = 0;
+      for (std::size_t token = 0; token < kVocab; ++token) {
+        double logit = 0;
+        for (std::size_t k = 0; k < kHidden; ++k) logit += x[row][k] * w[token][k];
+        sum += probs[row][token] = std::exp(logit);
+      }
+      const auto target = static_cast<std::size_t>(values[row]);
+      loss += std::log(sum) - std::log(probs[row][target]);
+      for (std::size_t token = 0; token < kVocab; ++token) {
+        const double d = (probs[row][token] / sum - (token == target ? 1 : 0)) * static_cast<double>(kScale);
+        for (std::size_t k = 0; k < kHidden; ++k) {
+          dnormed[row][k] += d * w[token][k];
+          dweight[token][k] += d * x[row][k];
+        }
+      }
+    }
+    Scratch scratch(ctx);
+    ModelConfig config;
+    config.hidden_size = kHidden;
+    config.vocab_size = kVocab;
+    const ModelContext model{ctx, config, dtype, &scratch, nullptr};
+    HostMatrix got_normed(dtype, kCount, kHidden), got_weight(DType::kF32, kVocab, kHidden);
+    LossHead head(model, kCount, {2, 3});
+    head.pack(model, weight.view().data);
+    const LossHead::Gradients gradients{got_normed.view(), got_weight.view(), kScale};
+    const Indices targets{values, values.data()};
+    head.run(model, normed.view(), targets, &gradients);
+    synchronize(ctx);
+    CHECK(head.result(targets).loss_sum == doctest::Approx(loss).epsilon(1e-5));
+    CHECK(relative_error(got_normed, dnormed) < std::max(tolerance(dtype), 5e-5));  // of sums of 50257 in fp32
+    CHECK(relative_error(got_weight, dweight) < tolerance(dtype));
+  });
 }

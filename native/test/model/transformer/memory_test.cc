@@ -43,7 +43,11 @@ struct Formulas {
   std::int64_t element;
   bool pairs;
 
-  std::int64_t row(std::int64_t cols) const { return cols * element + (cols * element % 2048 == 0 ? 64 : 0); }
+  static std::int64_t row(std::int64_t cols, std::int64_t size) {
+    const std::int64_t bytes = rounded_up(cols * size, 16);
+    return bytes + (bytes % 2048 == 0 ? 64 : 0);
+  }
+  std::int64_t row(std::int64_t cols) const { return row(cols, element); }
   std::int64_t steps(std::int64_t k) const { return pairs ? (k + 1) / 2 : k; }
   std::int64_t packed(std::int64_t k, std::int64_t n) const { return 4 * steps(k) * rounded_up(n, 32); }
 
@@ -78,11 +82,12 @@ struct Formulas {
 
   std::int64_t head(const ModelConfig& c, std::int64_t m) const {
     const std::int64_t v = c.vocab_size;
-    const auto rows_in = [&](std::int64_t bytes, std::int64_t size) {
-      return std::min(m, std::max<std::int64_t>(64, bytes / (v * size) / 64 * 64));
+    const auto chunk = [&](std::int64_t count, std::int64_t bytes, std::int64_t size) {
+      const std::int64_t most = std::max<std::int64_t>(64, bytes / (v * size) / 64 * 64), chunks = (count + most - 1) / most;
+      return std::min(count, rounded_up((count + chunks - 1) / chunks, 64));
     };
-    const std::int64_t rows = rows_in(std::int64_t{64} << 20, element);
-    return rows_in(std::int64_t{16} << 20, 4) * (4 * v + (4 * v % 2048 == 0 ? 64 : 0)) + 4 * m + rows * row(v) +
+    const std::int64_t rows = chunk(m, std::int64_t{64} << 20, element), logits = chunk(rows, std::int64_t{16} << 20, 4);
+    return logits * row(v, 4) + 4 * m + rows * row(v) +
            packed(rows, c.hidden_size) + (m % rows == 0 ? 0 : packed(m % rows, c.hidden_size));
   }
 
