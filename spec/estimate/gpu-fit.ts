@@ -103,14 +103,15 @@ function remediesOf(spec: ResolvedJobSpec, memories: readonly number[]): string[
   const found = [ranks, checkpointing, offload, microBatches].flatMap((of) => of(spec).find(helps) ?? []);
   if (found.length > 0) return found.map(({ text }) => text);
   // The last step of each saves the most. Smaller micro-batches give more leaves, and these allow more ranks.
-  const all = [checkpointing, offload, microBatches, ranks].reduce<Remedy>(
-    (before, of) => {
-      const last = of(before.spec).at(-1);
-      return last ? { spec: last.spec, text: [before.text, last.text].filter(Boolean).join(', ') } : before;
-    },
-    { spec, text: '' },
-  );
-  return all.text !== '' && helps(all) ? [all.text] : [];
+  const all: Remedy = { spec, text: '' };
+  for (const of of [checkpointing, offload, microBatches, ranks]) {
+    const last = of(all.spec).at(-1);
+    if (!last) continue;
+    all.spec = last.spec;
+    all.text = [all.text, last.text].filter(Boolean).join(', ');
+    if (helps(all)) return [all.text];
+  }
+  return [];
 }
 
 /** Returns larger numbers of ranks than allowed now, up to the limit of the job's arithmetic. */
