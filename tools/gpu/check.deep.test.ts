@@ -1,6 +1,5 @@
 // The GPU check without its build: stand-in programs produce the output of a GPU machine.
 import { execFile, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -144,43 +143,3 @@ t.test("a result's row goes into the table of docs/gpu.md once", { skip }, async
   await writeFile(file, JSON.stringify({ ...result, device: 'emulated' }));
   await t.rejects(add(), { message: /no GPU/ });
 });
-
-const canPack =
-  hasPython &&
-  spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root }).status === 0 &&
-  ['xxhash.h', 'doctest/doctest.h'].every((name) => existsSync(join('/usr/include', name)));
-
-t.test(
-  'the archive has sources, headers with their licences and the commit, and equal sources make equal bytes',
-  { skip: canPack ? false : 'needs python3, git and the headers of libxxhash-dev and doctest-dev' },
-  async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-pack-'));
-    t.teardown(() => rm(folder, { recursive: true }));
-    const pack = async (name: string) => {
-      await promisify(execFile)('python3', [script('pack.py'), '--out', join(folder, name)]);
-      return readFile(join(folder, name));
-    };
-    const [first, second] = [await pack('a.tar.gz'), await pack('b.tar.gz')];
-    t.ok(first.equals(second));
-    const { stdout } = await promisify(execFile)('tar', ['tzf', join(folder, 'a.tar.gz')]);
-    const names = stdout
-      .trim()
-      .split('\n')
-      .map((name) => name.replace('zerofleet-gpu-check/', ''));
-    for (const name of [
-      'native/CMakeLists.txt',
-      'native/cmake/gloo.cmake',
-      'native/kernels/flat/cuda/flat.cu',
-      'native/test/golden/curve.bin',
-      'tools/gpu/check.py',
-      'bench/gpu/pytorch_peer.py',
-      'third_party/xxhash.h',
-      'third_party/xxhash.h.licence.txt',
-      'third_party/doctest/doctest.h',
-      'COMMIT',
-    ]) {
-      t.ok(names.includes(name), name);
-    }
-    t.notOk(names.some((name) => /^native\/(js|binding|build)/.test(name)));
-  },
-);

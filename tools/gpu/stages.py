@@ -5,7 +5,7 @@ import shutil
 import sys
 
 import steps
-from machine import ROOT, find_nvcc
+from machine import find_nvcc
 
 DEVICE_CASES = ["--test-suite=devices"]
 NO_DEVICE = "no CUDA device"  # printed by the tests without a GPU
@@ -53,8 +53,6 @@ def configure_options(check):
         options += [f"-DCMAKE_CUDA_COMPILER={find_nvcc()}"] if find_nvcc() else []
     else:
         options += ["-DZF_CUDA=on" if find_nvcc() else "-DZF_CUDA=off"]
-    if (ROOT / "third_party").is_dir():
-        options.append(f"-DZF_HEADERS={ROOT / 'third_party'}")
     if shutil.which("ninja") and not (check.build / "Makefile").exists():
         options += ["-G", "Ninja"]
     return options
