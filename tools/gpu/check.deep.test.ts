@@ -1,76 +1,24 @@
 // The GPU check without its build: stand-in programs produce the output of a GPU machine.
-import { execFile, spawnSync } from 'node:child_process';
-import { chmod, copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import t, { type Test } from 'tap';
-import { projectRoot } from '../../platform/process/root.js';
-
-const root = projectRoot();
-const script = (name: string) => join(root, 'tools', 'gpu', name);
-const hasPython = spawnSync('python3', ['--version']).status === 0;
-const skip = hasPython ? false : 'python3 is not installed';
-
-interface Step {
-  name: string;
-  status: string;
-  why?: string;
-  cases?: { passed: number };
-  failed_cases?: string[];
-  measurements?: { part: string }[];
-}
-interface Result {
-  commit: string;
-  device: string;
-  stages: Record<string, Step[]>;
-}
-
-const SUMMARY = '[doctest] test cases:  3 |  2 passed | 1 failed | 4 skipped';
-const FAILED_CASE = `${'='.repeat(79)}\na_test.cc:1:\nTEST CASE:  sums are exact\na_test.cc:2: ERROR: CHECK( 1 == 2 )\n${'='.repeat(79)}`;
-
-/** Programs in a build folder. `bench` is Python after the imports; its arguments are in `args`. */
-async function buildFolder(t: Test, bench: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-check-'));
-  t.teardown(() => rm(folder, { recursive: true }));
-  const tests = `import sys\nprint(${JSON.stringify(FAILED_CASE)})\nprint(${JSON.stringify(SUMMARY)})\nsys.exit(1)\n`;
-  const programs = {
-    zerofleet_tests: tests,
-    zerofleet_emulated_tests: tests,
-    zerofleet_emulated_gpu_bench: `import json, os, sys, time\nargs = sys.argv[1:]\n${bench}\n`,
-  };
-  for (const [name, source] of Object.entries(programs)) {
-    await writeFile(join(folder, name), `#!/usr/bin/env python3\n${source}`);
-    await chmod(join(folder, name), 0o755);
-  }
-  return folder;
-}
-
-async function check(folder: string, ...options: string[]) {
-  const args = [script('check.py'), '--emulated', '--build-folder', folder, '--peer', 'none', ...options];
-  const done = await promisify(execFile)('python3', args).then(
-    ({ stdout }) => ({ code: 0, stdout }),
-    (error: { code: number; stdout: string }) => error,
-  );
-  const files = (await readdir(folder)).filter((name) => name.endsWith('.json'));
-  const result = JSON.parse(await readFile(join(folder, files[0] ?? ''), 'utf8')) as Result;
-  return { ...done, files, result };
-}
+import t from 'tap';
+import { buildFolder, check, DIGESTS, root, script, skip } from './testing/fake-build.js';
 
 const schemaOf = async () =>
   new Ajv2020({ strict: false }).compile(
     JSON.parse(await readFile(join(root, 'bench', 'results', 'result.schema.json'), 'utf8')) as object,
   );
 
-const DIGESTS = `print(json.dumps({"part": "digests", "family": "gpt2", "digests": ["ab", "cd"], "equal": True}))`;
-
 t.test('a check reports passed, failed and skipped stages', { skip }, async (t) => {
   const folder = await buildFolder(
     t,
     `${DIGESTS}\nprint(json.dumps({"part": "copy", "bytes_per_second": 1e9}))`,
   );
-  const { code, stdout, result } = await check(folder, '--stage', 'tests,exact,bench,sanitizer');
+  const { code, stdout, result } = await check(folder, '--stage', 'tests,exact,kernels,training,sanitizer');
   const validate = await schemaOf();
   t.ok(validate(result), JSON.stringify(validate.errors));
   t.equal(code, 1, 'a failed stage fails the check');
@@ -83,8 +31,15 @@ t.test('a check reports passed, failed and skipped stages', { skip }, async (t) 
   });
   t.match(result.stages.exact?.at(-1), { status: 'passed', equal: true, compared: 1 });
   t.match(
-    result.stages.bench?.map(({ name, status }) => `${name} ${status}`),
-    [/^kernels: .* passed$/, 'training: gpt2-tiny passed', 'PyTorch: gpt2-tiny not_run'],
+    [...(result.stages.kernels ?? []), ...(result.stages.training ?? [])].map(
+      ({ name, status }) => `${name} ${status}`,
+    ),
+    [
+      'kernels: gpt2-tiny passed',
+      'kernels: llama-tiny passed',
+      'training: gpt2-tiny passed',
+      'PyTorch: gpt2-tiny not_run',
+    ],
   );
   t.match(result.stages.sanitizer, [{ status: 'not_run', why: 'there is no GPU' }]);
   t.match(stdout, /NOT RUN +build: not asked for/);
@@ -103,8 +58,8 @@ else:
   const exact = await check(folder, '--stage', 'exact');
   t.match(exact.result.stages.exact?.at(-1), { status: 'failed', equal: false, why: 'they differ' });
   t.equal(exact.code, 1);
-  const slow = await check(folder, '--stage', 'bench', '--config', 'gpt2-tiny', '--limit', '8');
-  t.match(slow.result.stages.bench?.[0], { status: 'timed_out', measurements: [{ part: 'copy' }] });
+  const slow = await check(folder, '--stage', 'kernels', '--config', 'gpt2-tiny', '--limit', '8');
+  t.match(slow.result.stages.kernels?.[0], { status: 'timed_out', measurements: [{ part: 'copy' }] });
   t.same(slow.files, exact.files, 'stages of one day and commit share one file');
   t.ok(slow.result.stages.exact, 'earlier stages are kept');
 });
@@ -112,9 +67,9 @@ else:
 t.test('programs that were not built are not run', { skip }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-check-'));
   t.teardown(() => rm(folder, { recursive: true }));
-  const { code, result } = await check(folder, '--stage', 'tests,bench');
+  const { code, result } = await check(folder, '--stage', 'tests,training');
   t.match(result.stages.tests, [{ status: 'not_run', why: /not built/ }]);
-  t.match(result.stages.bench, [{ status: 'not_run', why: /not built/ }]);
+  t.match(result.stages.training, [{ status: 'not_run', why: /not built/ }]);
   t.equal(code, 0);
 });
 
