@@ -98,3 +98,51 @@ t.test("a result's row goes into the table of docs/gpu.md once", { skip }, async
   await writeFile(file, JSON.stringify({ ...result, device: 'emulated' }));
   await t.rejects(add(), { message: /no GPU/ });
 });
+
+const CASES = [
+  '{"part": "training", "config": "gpt2-tiny", "family": "gpt2", "layers": 2, "params": 1000, "leaves": 2, "sequence_length": 32, "tokens_per_step": 128, "operations_per_token": 6000}',
+  ...[
+    ...['qkv.forward', 'qkv.dx', 'qkv.dw', 'attention_out.forward', 'attention_out.dx', 'attention_out.dw'],
+    ...['mlp_in_gelu.forward', 'mlp_in.dx', 'mlp_in.dw', 'mlp_out.forward', 'mlp_out_gelu.dx', 'mlp_out.dw'],
+    ...[
+      'attention.forward',
+      'attention.backward',
+      'layernorm.forward',
+      'layernorm.backward',
+      'bias_gradient',
+    ],
+    ...['head.forward', 'head.dx', 'head.dw', 'cross_entropy', 'loss_head', 'embedding.forward'],
+    'embedding.backward',
+  ].map(
+    (op) =>
+      `{"part": "case", "config": "gpt2-tiny", "op": "${op}", "shape": "64 × 64 × 64", "bytes": 9600000, "operations": 0}`,
+  ),
+];
+
+t.test('what was measured stands beside what was predicted, and outliers are marked', { skip }, async (t) => {
+  const folder = await buildFolder(
+    t,
+    `if args[0] == "cases": print(${JSON.stringify(CASES.join('\n'))})
+if args[0] == "kernels":
+  print(json.dumps({"part": "copy"}))
+  for op, microseconds in (("bias_gradient", 5.0), ("layernorm.forward", 50.0), ("no_case", 1.0)):
+    print(json.dumps({"part": "kernel", "config": "gpt2-tiny", "op": op, "shape": "64 × 64", "microseconds": microseconds}))
+if args[0] == "train":
+  print(json.dumps({"part": "copy"}))
+  print(json.dumps({"part": "train", "config": "gpt2-tiny", "tokens_per_second": 1000, "peak_bytes": 2e9}))`,
+  );
+  const { stdout, result } = await check(folder, '--stage', 'kernels,training', '--config', 'gpt2-tiny');
+  const validate = await schemaOf();
+  t.ok(validate(result), JSON.stringify(validate.errors));
+  // 9.6 MB at 0.8 of 4.8 TB/s are 2.5 µs, and a launch takes 3.
+  t.match(result.stages.kernels?.[0]?.measurements, [
+    { part: 'copy' },
+    { op: 'bias_gradient', predicted_microseconds: 5.5, times_predicted: 0.909, outlier: false },
+    { op: 'layernorm.forward', predicted_microseconds: 5.5, outlier: true },
+    { op: 'no_case', predicted_microseconds: undefined },
+  ]);
+  t.match(stdout, /kernel +shape +µs +predicted +times/);
+  t.match(stdout, /layernorm\.forward +64 × 64 +50\.0 +5\.5 +9\.09 +– +OUTLIER/);
+  t.match(stdout, /gpt2-tiny +1,000 +[\d,]+ +[\d,.]+ +– +2\.00 GB +OUTLIER/);
+  t.match(stdout, /ok +kernels: kernels: gpt2-tiny: 1 far from what was predicted/);
+});

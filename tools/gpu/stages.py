@@ -6,8 +6,9 @@ import shutil
 import sys
 import time
 
+import predict
 import steps
-from machine import find_nvcc
+from machine import find_nvcc, output_of
 
 DEVICE_CASES = ["--test-suite=devices"]
 NO_DEVICE = "no CUDA device"  # printed by the tests without a GPU
@@ -180,9 +181,17 @@ def measured(check, name, kind, config):
         add_measurements(result, output)
         if result["status"] == steps.PASSED and len(result["measurements"]) < 2:
             steps.fail(result, "it printed no measurement")
+        predict.add_predictions(result["measurements"], predictions_of(check))
 
     part = {"kernels": "kernels", "training": "train"}[kind]
     return check.step(name, kind, bench_command(check, part, "--config", config), finish, watch_gpu=True)
+
+
+def predictions_of(check):
+    """Those that are committed for this GPU, or None. Those of the tiny sizes are for an H200, and show only that they are there."""
+    if not check.tiny:
+        return predict.committed_for(check.gpu["name"])
+    return predict.predictions("h200", steps.json_lines(output_of(bench_command(check, "cases")) or ""))
 
 
 def peer(check, config, trained):
