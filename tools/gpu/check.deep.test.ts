@@ -1,12 +1,22 @@
 // The GPU check without its build: stand-in programs produce the output of a GPU machine.
 import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import t from 'tap';
-import { buildFolder, check, DIGESTS, root, script, skip } from './testing/fake-build.js';
+import {
+  buildFolder,
+  check,
+  checkArgs,
+  DIGESTS,
+  environment,
+  resultIn,
+  root,
+  script,
+  skip,
+} from './testing/fake-build.js';
 
 const schemaOf = async () =>
   new Ajv2020({ strict: false }).compile(
@@ -146,3 +156,40 @@ if args[0] == "train":
   t.match(stdout, /gpt2-tiny +1,000 +[\d,]+ +[\d,.]+ +– +2\.00 GB +OUTLIER/);
   t.match(stdout, /ok +kernels: kernels: gpt2-tiny: 1 far from what was predicted/);
 });
+
+/** As of an H200, which is asked for its load as well. */
+const NVIDIA_SMI = `#!/bin/sh
+case "$*" in *compute_cap*) echo "0, NVIDIA H200, GPU-1, 580.1, 143771, 9.0, 1980, 3201, 700, Enabled, Disabled" ;; esac
+`;
+
+t.test(
+  'a GPU has its committed predictions; $OUT, emptied between calls, gets all results',
+  { skip },
+  async (t) => {
+    const folder = await buildFolder(
+      t,
+      `print(json.dumps({"part": "copy"}))
+print(json.dumps({"part": "kernel", "config": "gpt2", "op": "qkv.forward", "microseconds": 1e4}))`,
+    );
+    const programs = join(folder, 'programs');
+    await mkdir(programs);
+    await writeFile(join(programs, 'nvidia-smi'), NVIDIA_SMI);
+    await chmod(join(programs, 'nvidia-smi'), 0o755);
+    const args = checkArgs(folder).filter((option) => option !== '--emulated');
+    for (const [stage, out] of [
+      ['kernels', join(folder, 'first')],
+      ['training', join(folder, 'second')],
+    ] as const) {
+      await promisify(execFile)(
+        'python3',
+        [...args, '--stage', stage, '--config', 'gpt2', '--commit', 'abc'],
+        { env: { ...environment, PATH: `${programs}:${process.env.PATH}`, OUT: out } },
+      );
+    }
+    const { result, files } = await resultIn(join(folder, 'second'));
+    t.match(files, [/^nvidia-h200-\d{4}-\d\d-\d\d-abc\.json$/]);
+    t.match(result, { device: 'NVIDIA H200', commit: 'abc', stages: { training: [{ status: 'passed' }] } });
+    const [, kernel] = result.stages.kernels?.[0]?.measurements ?? [];
+    t.match(kernel, { predicted_microseconds: Number, outlier: true });
+  },
+);

@@ -39,10 +39,12 @@ export async function buildFolder(t: Test, bench: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-check-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const tests = `import sys\nprint(${JSON.stringify(FAILED_CASE)})\nprint(${JSON.stringify(SUMMARY)})\nsys.exit(1)\n`;
+  const benchmark = `import json, os, subprocess, sys, time\nargs = sys.argv[1:]\n${bench}\n`;
   const programs = {
     zerofleet_tests: tests,
     zerofleet_emulated_tests: tests,
-    zerofleet_emulated_gpu_bench: `import json, os, subprocess, sys, time\nargs = sys.argv[1:]\n${bench}\n`,
+    zerofleet_gpu_bench: benchmark,
+    zerofleet_emulated_gpu_bench: benchmark,
   };
   for (const [name, source] of Object.entries(programs)) {
     await writeFile(join(folder, name), `#!/usr/bin/env python3\n${source}`);
