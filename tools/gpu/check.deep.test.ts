@@ -83,6 +83,14 @@ t.test('programs that were not built are not run', { skip }, async (t) => {
   t.equal(code, 0);
 });
 
+t.test('after a failed build nothing of an earlier one is tested', { skip }, async (t) => {
+  const folder = await buildFolder(t, DIGESTS);
+  const { code, result } = await check(folder, '--stage', 'build,exact', '--cmake=-Gnonsense');
+  t.equal(code, 1);
+  t.match(result.stages.build, [{ name: 'configure', status: 'failed' }]);
+  t.notOk(result.stages.exact);
+});
+
 t.test("a result's row goes into the table of docs/gpu.md once", { skip }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-table-'));
   t.teardown(() => rm(folder, { recursive: true }));

@@ -16,7 +16,7 @@ from machine import ROOT, commit, describe
 from report import print_step, print_summary
 from results import COMMITTED, Result
 from stages import STAGES, Check
-from steps import FAILED, SIGNALS, TIMED_OUT, Stopped
+from steps import FAILED, PASSED, SIGNALS, TIMED_OUT, Stopped
 
 
 def read_options(args):
@@ -51,12 +51,17 @@ def folder_of(options, gpu):
 
 
 def run_stages(check):
-    """Records each step as soon as it has ended."""
+    """Records each step as soon as it has ended. What an incomplete build left of an earlier one is not measured."""
     for stage in check.options.stages:
         print(stage, flush=True)
+        statuses = set()
         for step in STAGES[stage](check):
             check.result.record(stage, step)
             print_step(step)
+            statuses.add(step["status"])
+        if stage == "build" and statuses != {PASSED}:
+            print("the build is not complete: no other stage is run")
+            return
 
 
 def main():
