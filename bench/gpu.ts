@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { projectRoot } from '../platform/process/root.js';
 
 const script = join(projectRoot(), 'tools', 'gpu', 'check.py');
-const child = spawn('python3', [script, '--stage', 'build,bench', ...process.argv.slice(2)], {
+const child = spawn('python3', [script, '--stage', 'build,kernels,training', ...process.argv.slice(2)], {
   stdio: 'inherit',
 });
 child.on('error', (error) => process.stderr.write(`python3 could not be started: ${error.message}\n`));

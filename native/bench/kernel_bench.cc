@@ -1,5 +1,7 @@
 #include "bench/kernel_bench.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -48,11 +50,21 @@ std::vector<std::byte> copied(const Context& ctx, const ConstMatrix& matrix) {
   return bytes;
 }
 
+/// More addresses than any operand has bytes. Whoever reads or writes there is stopped.
+std::shared_ptr<std::byte> forbidden_addresses() {
+  constexpr std::size_t kBytes = std::size_t{1} << 38;
+  void* base = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  require(base != MAP_FAILED, "out_of_memory", "there are no addresses for operands");
+  return {static_cast<std::byte*>(base), [](std::byte* data) { ::munmap(data, kBytes); }};
+}
+
 }  // namespace
 
 KernelBench::KernelBench(const Context& bench_ctx, const ModelConfig& model_config, const PassShape& pass_shape,
-                         DType compute_dtype)
-    : ctx(bench_ctx), config(model_config), shape(pass_shape), dtype(compute_dtype), scratch(bench_ctx) {}
+                         DType compute_dtype, Operands operands)
+    : ctx(bench_ctx), config(model_config), shape(pass_shape), dtype(compute_dtype), scratch(bench_ctx) {
+  if (operands == Operands::kSizesOnly) sizes_only_ = forbidden_addresses();
+}
 
 ModelContext KernelBench::model_context() {
   const WeightLayout layout = config.naming == ParamNaming::kGpt2 ? WeightLayout::kInOut : WeightLayout::kOutIn;
@@ -60,6 +72,7 @@ ModelContext KernelBench::model_context() {
 }
 
 Matrix KernelBench::random(std::int64_t num_rows, std::int64_t cols, DType of, Tensor::Rows spacing) {
+  if (!has_operands()) return {sizes_only_.get(), of, num_rows, cols, cols};
   const Matrix& matrix = keep(Tensor(ctx, of, num_rows, cols, spacing)).view();
   const std::int64_t numel = std::min(num_rows * cols, kPeriod);
   const std::vector<std::byte> period = random_period(numel, of, kept_.size());
@@ -98,7 +111,7 @@ Indices KernelBench::random_below(std::int64_t count, std::int64_t limit) {
 const PackedMatrix* KernelBench::random_packed(std::int64_t k, std::int64_t n) {
   PackedMatrix& packed = keep(PackedMatrix(ctx, dtype, k, n));
   const PackRequest request[] = {{random(k, n), SourceRows::kAlongK, &packed}};
-  pack(ctx, request);
+  if (has_operands()) pack(ctx, request);
   return &packed;
 }
 

@@ -29,10 +29,14 @@ struct KernelCase {
   std::vector<ConstMatrix> results = {};  // results of run(), on the bench's device or the host
 };
 
+/// Whether cases get their operands, or say only what they would move and compute: those must not be run.
+enum class Operands : std::uint8_t { kMade, kSizesOnly };
+
 /// Sizes of a model's pass, and the owner of a case's operands.
 class KernelBench {
  public:
-  KernelBench(const Context& ctx, const ModelConfig& model_config, const PassShape& pass_shape, DType compute_dtype);
+  KernelBench(const Context& ctx, const ModelConfig& model_config, const PassShape& pass_shape, DType compute_dtype,
+              Operands operands = Operands::kMade);
 
   const Context ctx;
   const ModelConfig config;
@@ -40,6 +44,7 @@ class KernelBench {
   const DType dtype;
   Scratch scratch;
 
+  bool has_operands() const { return sizes_only_ == nullptr; }
   std::int64_t rows() const { return shape.rows(); }
   double element() const { return static_cast<double>(size_of(dtype)); }
   /// Context for the blocks of the model; it has no rotations.
@@ -65,6 +70,7 @@ class KernelBench {
 
  private:
   std::vector<std::shared_ptr<void>> kept_;
+  std::shared_ptr<std::byte> sizes_only_;  // addresses that nothing may touch, for operands that are not made
 };
 
 /// A name and how the case is made in the shapes of a bench, which must outlive it.

@@ -37,6 +37,7 @@ RouterForward router_args(KernelBench& bench, Routed& routed) {
 
 Routed& routed_in(KernelBench& bench) {
   Routed& routed = bench.keep(Routed{});
+  if (!bench.has_operands()) return routed;
   route(bench.ctx, router_args(bench, routed));
   routed.group_memory = numbers(bench, num_group_numbers(bench.ctx, bench.rows() * chosen(bench), num_experts(bench)));
   group(bench, routed);

@@ -71,8 +71,9 @@ KernelCase grad_norm(KernelBench& bench) {
 
 // Runs a step over all parameters, which are written in bf16.
 KernelCase adamw(KernelBench& bench) {
-  auto& run = bench.keep(OptimizerRun(bench.ctx, OptimizerType::kAdamW, model_numel(bench)));
-  KernelCase made = case_over(model_numel(bench), static_cast<double>(run.bytes_per_param()), [&run] { run.step(); },
+  const std::int64_t numel = model_numel(bench);
+  auto& run = bench.keep(OptimizerRun(bench.ctx, OptimizerType::kAdamW, bench.has_operands() ? numel : kBlockNumel));
+  KernelCase made = case_over(numel, static_cast<double>(run.bytes_per_param()), [&run] { run.step(); },
                               {as_row(run.master())});
   made.in_place = true;
   return made;

@@ -129,8 +129,13 @@ KernelCase weight_gradient(KernelBench& bench, const Product& p) {
 
 /// Projection, softmax, loss and both gradients, chunk by chunk.
 KernelCase loss_head(KernelBench& bench) {
-  const ModelContext& model = bench.keep(bench.model_context());
   const std::int64_t rows = bench.rows(), vocab = bench.config.vocab_size, hidden = bench.config.hidden_size;
+  KernelCase made;
+  made.shape = shape_text({rows, hidden, vocab});
+  made.operations = 6.0 * static_cast<double>(rows) * static_cast<double>(vocab) * static_cast<double>(hidden);
+  made.bytes = static_cast<double>(vocab * hidden) * (2 * bench.element() + 4);
+  if (!bench.has_operands()) return made;
+  const ModelContext& model = bench.keep(bench.model_context());
   LossHead& head_of_model = bench.keep(LossHead(model, rows));
   const Matrix weight = bench.random(vocab, hidden, bench.dtype, Tensor::Rows::kContiguous);
   head_of_model.pack(model, weight.data);
@@ -138,10 +143,6 @@ KernelCase loss_head(KernelBench& bench) {
   const auto targets = bench.random_below(rows, vocab);
   const auto& to = bench.keep(LossHead::Gradients{
       bench.random(rows, hidden), bench.random(vocab, hidden, DType::kF32, Tensor::Rows::kContiguous), 1.0F});
-  KernelCase made;
-  made.shape = shape_text({rows, hidden, vocab});
-  made.operations = 6.0 * static_cast<double>(rows) * static_cast<double>(vocab) * static_cast<double>(hidden);
-  made.bytes = static_cast<double>(vocab * hidden) * (2 * bench.element() + 4);
   made.run = [&model, &head_of_model, normed, targets, &to] { head_of_model.run(model, normed, targets, &to); };
   made.results = {to.normed, to.weight};
   return made;

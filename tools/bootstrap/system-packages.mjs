@@ -13,13 +13,11 @@ export const systemPackages = [
   { apt: 'cmake', program: ['cmake'], why: 'configures its build' },
   { apt: 'make', program: ['make'], why: 'runs its build' },
   { apt: 'libgloo-dev', header: 'gloo/rendezvous/context.h', why: 'exchange between rank processes' },
-  { apt: 'libxxhash-dev', header: 'xxhash.h', why: 'state digests' },
   {
     apt: 'redis-tools',
     program: ['redis-server', 'redis-check-rdb'],
     why: 'carries the Redis server of the embedded stack',
   },
-  { apt: 'doctest-dev', header: 'doctest/doctest.h', why: 'native unit tests' },
 ];
 
 const programDirs = () => [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];

@@ -1,77 +1,34 @@
 // The GPU check without its build: stand-in programs produce the output of a GPU machine.
-import { execFile, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { chmod, copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import t, { type Test } from 'tap';
-import { projectRoot } from '../../platform/process/root.js';
-
-const root = projectRoot();
-const script = (name: string) => join(root, 'tools', 'gpu', name);
-const hasPython = spawnSync('python3', ['--version']).status === 0;
-const skip = hasPython ? false : 'python3 is not installed';
-
-interface Step {
-  name: string;
-  status: string;
-  why?: string;
-  cases?: { passed: number };
-  failed_cases?: string[];
-  measurements?: { part: string }[];
-}
-interface Result {
-  commit: string;
-  device: string;
-  stages: Record<string, Step[]>;
-}
-
-const SUMMARY = '[doctest] test cases:  3 |  2 passed | 1 failed | 4 skipped';
-const FAILED_CASE = `${'='.repeat(79)}\na_test.cc:1:\nTEST CASE:  sums are exact\na_test.cc:2: ERROR: CHECK( 1 == 2 )\n${'='.repeat(79)}`;
-
-/** Programs in a build folder. `bench` is Python after the imports; its arguments are in `args`. */
-async function buildFolder(t: Test, bench: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-check-'));
-  t.teardown(() => rm(folder, { recursive: true }));
-  const tests = `import sys\nprint(${JSON.stringify(FAILED_CASE)})\nprint(${JSON.stringify(SUMMARY)})\nsys.exit(1)\n`;
-  const programs = {
-    zerofleet_tests: tests,
-    zerofleet_emulated_tests: tests,
-    zerofleet_emulated_gpu_bench: `import json, os, sys, time\nargs = sys.argv[1:]\n${bench}\n`,
-  };
-  for (const [name, source] of Object.entries(programs)) {
-    await writeFile(join(folder, name), `#!/usr/bin/env python3\n${source}`);
-    await chmod(join(folder, name), 0o755);
-  }
-  return folder;
-}
-
-async function check(folder: string, ...options: string[]) {
-  const args = [script('check.py'), '--emulated', '--build-folder', folder, '--peer', 'none', ...options];
-  const done = await promisify(execFile)('python3', args).then(
-    ({ stdout }) => ({ code: 0, stdout }),
-    (error: { code: number; stdout: string }) => error,
-  );
-  const files = (await readdir(folder)).filter((name) => name.endsWith('.json'));
-  const result = JSON.parse(await readFile(join(folder, files[0] ?? ''), 'utf8')) as Result;
-  return { ...done, files, result };
-}
+import t from 'tap';
+import {
+  buildFolder,
+  check,
+  checkArgs,
+  DIGESTS,
+  environment,
+  resultIn,
+  root,
+  script,
+  skip,
+} from './testing/fake-build.js';
 
 const schemaOf = async () =>
   new Ajv2020({ strict: false }).compile(
     JSON.parse(await readFile(join(root, 'bench', 'results', 'result.schema.json'), 'utf8')) as object,
   );
 
-const DIGESTS = `print(json.dumps({"part": "digests", "family": "gpt2", "digests": ["ab", "cd"], "equal": True}))`;
-
 t.test('a check reports passed, failed and skipped stages', { skip }, async (t) => {
   const folder = await buildFolder(
     t,
     `${DIGESTS}\nprint(json.dumps({"part": "copy", "bytes_per_second": 1e9}))`,
   );
-  const { code, stdout, result } = await check(folder, '--stage', 'tests,exact,bench,sanitizer');
+  const { code, stdout, result } = await check(folder, '--stage', 'tests,exact,kernels,training,sanitizer');
   const validate = await schemaOf();
   t.ok(validate(result), JSON.stringify(validate.errors));
   t.equal(code, 1, 'a failed stage fails the check');
@@ -84,8 +41,15 @@ t.test('a check reports passed, failed and skipped stages', { skip }, async (t) 
   });
   t.match(result.stages.exact?.at(-1), { status: 'passed', equal: true, compared: 1 });
   t.match(
-    result.stages.bench?.map(({ name, status }) => `${name} ${status}`),
-    [/^kernels: .* passed$/, 'training: gpt2-tiny passed', 'PyTorch: gpt2-tiny not_run'],
+    [...(result.stages.kernels ?? []), ...(result.stages.training ?? [])].map(
+      ({ name, status }) => `${name} ${status}`,
+    ),
+    [
+      'kernels: gpt2-tiny passed',
+      'kernels: llama-tiny passed',
+      'training: gpt2-tiny passed',
+      'PyTorch: gpt2-tiny not_run',
+    ],
   );
   t.match(result.stages.sanitizer, [{ status: 'not_run', why: 'there is no GPU' }]);
   t.match(stdout, /NOT RUN +build: not asked for/);
@@ -104,8 +68,8 @@ else:
   const exact = await check(folder, '--stage', 'exact');
   t.match(exact.result.stages.exact?.at(-1), { status: 'failed', equal: false, why: 'they differ' });
   t.equal(exact.code, 1);
-  const slow = await check(folder, '--stage', 'bench', '--config', 'gpt2-tiny', '--limit', '8');
-  t.match(slow.result.stages.bench?.[0], { status: 'timed_out', measurements: [{ part: 'copy' }] });
+  const slow = await check(folder, '--stage', 'kernels', '--config', 'gpt2-tiny', '--limit', '8');
+  t.match(slow.result.stages.kernels?.[0], { status: 'timed_out', measurements: [{ part: 'copy' }] });
   t.same(slow.files, exact.files, 'stages of one day and commit share one file');
   t.ok(slow.result.stages.exact, 'earlier stages are kept');
 });
@@ -113,10 +77,18 @@ else:
 t.test('programs that were not built are not run', { skip }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-check-'));
   t.teardown(() => rm(folder, { recursive: true }));
-  const { code, result } = await check(folder, '--stage', 'tests,bench');
+  const { code, result } = await check(folder, '--stage', 'tests,training');
   t.match(result.stages.tests, [{ status: 'not_run', why: /not built/ }]);
-  t.match(result.stages.bench, [{ status: 'not_run', why: /not built/ }]);
+  t.match(result.stages.training, [{ status: 'not_run', why: /not built/ }]);
   t.equal(code, 0);
+});
+
+t.test('after a failed build nothing of an earlier one is tested', { skip }, async (t) => {
+  const folder = await buildFolder(t, DIGESTS);
+  const { code, result } = await check(folder, '--stage', 'build,exact', '--cmake=-Gnonsense');
+  t.equal(code, 1);
+  t.match(result.stages.build, [{ name: 'configure', status: 'failed' }]);
+  t.notOk(result.stages.exact);
 });
 
 t.test("a result's row goes into the table of docs/gpu.md once", { skip }, async (t) => {
@@ -145,42 +117,87 @@ t.test("a result's row goes into the table of docs/gpu.md once", { skip }, async
   await t.rejects(add(), { message: /no GPU/ });
 });
 
-const canPack =
-  hasPython &&
-  spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root }).status === 0 &&
-  ['xxhash.h', 'doctest/doctest.h'].every((name) => existsSync(join('/usr/include', name)));
+const CASES = [
+  '{"part": "training", "config": "gpt2-tiny", "family": "gpt2", "layers": 2, "params": 1000, "leaves": 2, "sequence_length": 32, "tokens_per_step": 128, "operations_per_token": 6000}',
+  ...[
+    ...['qkv.forward', 'qkv.dx', 'qkv.dw', 'attention_out.forward', 'attention_out.dx', 'attention_out.dw'],
+    ...['mlp_in_gelu.forward', 'mlp_in.dx', 'mlp_in.dw', 'mlp_out.forward', 'mlp_out_gelu.dx', 'mlp_out.dw'],
+    ...[
+      'attention.forward',
+      'attention.backward',
+      'layernorm.forward',
+      'layernorm.backward',
+      'bias_gradient',
+    ],
+    ...['head.forward', 'head.dx', 'head.dw', 'cross_entropy', 'loss_head', 'embedding.forward'],
+    'embedding.backward',
+  ].map(
+    (op) =>
+      `{"part": "case", "config": "gpt2-tiny", "op": "${op}", "shape": "64 × 64 × 64", "bytes": 9600000, "operations": 0}`,
+  ),
+];
+
+t.test('what was measured stands beside what was predicted, and outliers are marked', { skip }, async (t) => {
+  const folder = await buildFolder(
+    t,
+    `if args[0] == "cases": print(${JSON.stringify(CASES.join('\n'))})
+if args[0] == "kernels":
+  print(json.dumps({"part": "copy"}))
+  for op, microseconds in (("bias_gradient", 5.0), ("layernorm.forward", 50.0), ("no_case", 1.0)):
+    print(json.dumps({"part": "kernel", "config": "gpt2-tiny", "op": op, "shape": "64 × 64", "microseconds": microseconds}))
+if args[0] == "train":
+  print(json.dumps({"part": "copy"}))
+  print(json.dumps({"part": "train", "config": "gpt2-tiny", "tokens_per_second": 1000, "peak_bytes": 2e9}))`,
+  );
+  const { stdout, result } = await check(folder, '--stage', 'kernels,training', '--config', 'gpt2-tiny');
+  const validate = await schemaOf();
+  t.ok(validate(result), JSON.stringify(validate.errors));
+  // 9.6 MB at 0.8 of 4.8 TB/s are 2.5 µs, and a launch takes 3.
+  t.match(result.stages.kernels?.[0]?.measurements, [
+    { part: 'copy' },
+    { op: 'bias_gradient', predicted_microseconds: 5.5, times_predicted: 0.909, outlier: false },
+    { op: 'layernorm.forward', predicted_microseconds: 5.5, outlier: true },
+    { op: 'no_case', predicted_microseconds: undefined },
+  ]);
+  t.match(stdout, /kernel +shape +µs +predicted +times/);
+  t.match(stdout, /layernorm\.forward +64 × 64 +50\.0 +5\.5 +9\.09 +– +OUTLIER/);
+  t.match(stdout, /gpt2-tiny +1,000 +[\d,]+ +[\d,.]+ +– +2\.00 GB +OUTLIER/);
+  t.match(stdout, /ok +kernels: kernels: gpt2-tiny: 1 far from what was predicted/);
+});
+
+/** As of an H200, which is asked for its load as well. */
+const NVIDIA_SMI = `#!/bin/sh
+case "$*" in *compute_cap*) echo "0, NVIDIA H200, GPU-1, 580.1, 143771, 9.0, 1980, 3201, 700, Enabled, Disabled" ;; esac
+`;
 
 t.test(
-  'the archive has sources, headers with their licences and the commit, and equal sources make equal bytes',
-  { skip: canPack ? false : 'needs python3, git and the headers of libxxhash-dev and doctest-dev' },
+  'a GPU has its committed predictions; $OUT, emptied between calls, gets all results',
+  { skip },
   async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-pack-'));
-    t.teardown(() => rm(folder, { recursive: true }));
-    const pack = async (name: string) => {
-      await promisify(execFile)('python3', [script('pack.py'), '--out', join(folder, name)]);
-      return readFile(join(folder, name));
-    };
-    const [first, second] = [await pack('a.tar.gz'), await pack('b.tar.gz')];
-    t.ok(first.equals(second));
-    const { stdout } = await promisify(execFile)('tar', ['tzf', join(folder, 'a.tar.gz')]);
-    const names = stdout
-      .trim()
-      .split('\n')
-      .map((name) => name.replace('zerofleet-gpu-check/', ''));
-    for (const name of [
-      'native/CMakeLists.txt',
-      'native/cmake/gloo.cmake',
-      'native/kernels/flat/cuda/flat.cu',
-      'native/test/golden/curve.bin',
-      'tools/gpu/check.py',
-      'bench/gpu/pytorch_peer.py',
-      'third_party/xxhash.h',
-      'third_party/xxhash.h.licence.txt',
-      'third_party/doctest/doctest.h',
-      'COMMIT',
-    ]) {
-      t.ok(names.includes(name), name);
+    const folder = await buildFolder(
+      t,
+      `print(json.dumps({"part": "copy"}))
+print(json.dumps({"part": "kernel", "config": "gpt2", "op": "qkv.forward", "microseconds": 1e4}))`,
+    );
+    const programs = join(folder, 'programs');
+    await mkdir(programs);
+    await writeFile(join(programs, 'nvidia-smi'), NVIDIA_SMI);
+    await chmod(join(programs, 'nvidia-smi'), 0o755);
+    const args = checkArgs(folder).filter((option) => option !== '--emulated');
+    for (const [stage, out] of [
+      ['kernels', join(folder, 'first')],
+      ['training', join(folder, 'second')],
+    ] as const) {
+      await promisify(execFile)(
+        'python3',
+        [...args, '--stage', stage, '--config', 'gpt2', '--commit', 'abc'],
+        { env: { ...environment, PATH: `${programs}:${process.env.PATH}`, OUT: out } },
+      );
     }
-    t.notOk(names.some((name) => /^native\/(js|binding|build)/.test(name)));
+    const { result, files } = await resultIn(join(folder, 'second'));
+    t.match(files, [/^nvidia-h200-\d{4}-\d\d-\d\d-abc\.json$/]);
+    t.match(result, { device: 'NVIDIA H200', commit: 'abc', stages: { training: [{ status: 'passed' }] } });
+    const [, kernel] = result.stages.kernels?.[0]?.measurements ?? [];
+    t.match(kernel, { predicted_microseconds: Number, outlier: true });
   },
 );

@@ -77,10 +77,7 @@ def find_cublaslt(nvcc):
 
 
 def commit():
-    """Of the clone ("+" with local changes) or of the archive that was unpacked."""
-    packed = ROOT / "COMMIT"
-    if packed.exists():
-        return packed.read_text(encoding="utf-8").strip()
+    """Of the clone, "+" with local changes; "unknown" in a copy of its files."""
     head = output_of(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT)
     if head is None:
         return "unknown"

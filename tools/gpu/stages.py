@@ -1,11 +1,14 @@
-"""The stages of a check: each returns the results of its steps."""
+"""The stages of a check: each yields the results of its steps, one after the other."""
 
+import math
 import os
 import shutil
 import sys
+import time
 
+import predict
 import steps
-from machine import ROOT, find_nvcc
+from machine import find_nvcc, output_of
 
 DEVICE_CASES = ["--test-suite=devices"]
 NO_DEVICE = "no CUDA device"  # printed by the tests without a GPU
@@ -19,6 +22,19 @@ SANITIZER_TOOLS = {
     "racecheck": [],
     "initcheck": [],
 }
+FULL = ["gpt2", "gpt2-xl", "llama-1b", "llama-1b-4096"]
+TINY = ["gpt2-tiny", "llama-tiny"]
+# Before the deadline, for ending the last step and writing the result.
+RESERVE_SECONDS = 10
+# Seconds that kinds of steps may take, and that they are expected to take on an H100 with 16 cores: estimates that no GPU has confirmed.
+LIMITS = {
+    "configure": 300, "build": 3600, "device cases": 3600, "all cases": 3600, "exact": 1200, "kernels": 1800, "training": 900,
+    "peer": 900, "sanitizer": 1800,
+}
+ESTIMATES = {
+    "configure": 30, "build": 300, "device cases": 240, "all cases": 180, "exact": 150, "kernels": 120, "training": 90,
+    "peer": 120, "sanitizer": 300,
+}
 
 
 class Check:
@@ -30,15 +46,49 @@ class Check:
         self.gpu = machine["gpus"][0] if machine["gpus"] and not options.emulated else None
         self.build = options.build_folder
         self.logs = self.build / "check-logs"
+        self.result = None
+        self.end = options.started + options.deadline - RESERVE_SECONDS if options.deadline else None
         self.env = {}
         if machine["cublaslt"] and not machine["cublaslt_found_by_core"]:
             self.env["ZF_CUBLASLT"] = machine["cublaslt"]
 
-    def limit(self, seconds):
-        return self.options.limit or seconds
+    @property
+    def tiny(self):
+        return self.options.tiny or not self.gpu
 
-    def run(self, name, command, seconds, env=None, watch_gpu=False):
-        return steps.run(name, command, self.limit(seconds), self.logs, {**self.env, **(env or {})}, watch_gpu)
+    @property
+    def configs(self):
+        return self.options.config or (TINY if self.tiny else FULL)
+
+    def left(self):
+        """Seconds."""
+        return self.end - time.monotonic() if self.end else math.inf
+
+    def obstacle(self, kind):
+        """Why a step does not fit before the deadline, or None."""
+        if self.left() >= ESTIMATES[kind]:
+            return None
+        return f"about {ESTIMATES[kind]} s are expected, and {max(self.left(), 0):.0f} s are left before the deadline"
+
+    def step(self, name, kind, command, finish=None, env=None, watch_gpu=False, repeat=False):
+        """
+        Runs a step unless an earlier call has passed it (with --continue; `repeat`: also then) or it does not fit before the deadline.
+        finish(result, output) completes the result of a step that ran.
+        """
+        if steps.SIGNALS.received:
+            raise steps.Stopped(steps.SIGNALS.received)
+        earlier = self.result.step(name)
+        if self.options.resume and not repeat and earlier and earlier["status"] == steps.PASSED:
+            return earlier
+        if why := self.obstacle(kind):
+            return {**steps.not_run(name, why), "estimated_seconds": ESTIMATES[kind]}
+        limit = min(self.options.limit or LIMITS[kind], self.left())
+        watch_gpu = watch_gpu and self.gpu is not None
+        result, output = steps.run(name, command, limit, self.logs, {**self.env, **(env or {})}, watch_gpu)
+        result["estimated_seconds"] = ESTIMATES[kind]
+        if finish:
+            finish(result, output)
+        return result
 
     def program(self, name):
         """A test program's path: the GPU build, or the build with the emulated device."""
@@ -53,25 +103,22 @@ def configure_options(check):
         options += [f"-DCMAKE_CUDA_COMPILER={find_nvcc()}"] if find_nvcc() else []
     else:
         options += ["-DZF_CUDA=on" if find_nvcc() else "-DZF_CUDA=off"]
-    if (ROOT / "third_party").is_dir():
-        options.append(f"-DZF_HEADERS={ROOT / 'third_party'}")
     if shutil.which("ninja") and not (check.build / "Makefile").exists():
         options += ["-G", "Ninja"]
     return options
 
 
 def build(check):
-    configured, _ = check.run(
-        "configure", ["cmake", "-S", "native", "-B", check.build, *configure_options(check), *check.options.cmake], 300
-    )
+    configure = ["cmake", "-S", "native", "-B", check.build, *configure_options(check), *check.options.cmake]
+    configured = check.step("configure", "configure", configure, repeat=True)
+    yield configured
     if configured["status"] != steps.PASSED:
-        return [configured]
+        return
     targets = ["zerofleet_tests", "zerofleet_gpu_bench"]
     if not check.gpu:
         targets += ["zerofleet_emulated_tests", "zerofleet_emulated_gpu_bench"]
     jobs = str(check.options.jobs or len(os.sched_getaffinity(0)))
-    built, _ = check.run("build", ["cmake", "--build", check.build, "--target", *targets, "-j", jobs], 3600)
-    return [configured, built]
+    yield check.step("build", "build", ["cmake", "--build", check.build, "--target", *targets, "-j", jobs], repeat=True)
 
 
 def unbuilt(check, *names):
@@ -79,54 +126,72 @@ def unbuilt(check, *names):
     return f"{', '.join(str(check.program(name)) for name in missing)}: not built" if missing else None
 
 
+def finish_device_cases(result, output):
+    steps.add_cases(result, output)
+    if NO_DEVICE in output:
+        steps.fail(result, "the program found no CUDA device")
+
+
 def tests(check):
     if why := unbuilt(check, "tests"):
-        return [steps.not_run("test cases", why)]
+        yield steps.not_run("test cases", why)
+        return
     where = "on the GPU" if check.gpu else "on the emulated device"
-    devices, output = check.run(
-        f"cases for devices {where}", [check.program("tests"), *DEVICE_CASES], 3600, {"ZF_TEST_DEVICES": "cuda"}
-    )
-    steps.add_cases(devices, output)
-    if NO_DEVICE in output:
-        steps.fail(devices, "the program found no CUDA device")
-    whole, output = check.run("all cases", [check.build / "zerofleet_tests"], 3600)
-    steps.add_cases(whole, output)
-    return [devices, whole]
+    command = [check.program("tests"), *DEVICE_CASES]
+    yield check.step(f"cases for devices {where}", "device cases", command, finish_device_cases, {"ZF_TEST_DEVICES": "cuda"})
+    yield check.step("all cases", "all cases", [check.build / "zerofleet_tests"], steps.add_cases)
 
 
 def bench_command(check, parts, *more):
-    size = "full" if check.gpu and not check.options.tiny else "tiny"
-    return [check.program("gpu_bench"), parts, "--size", size, *more]
+    return [check.program("gpu_bench"), parts, "--size", "tiny" if check.tiny else "full", *more]
 
 
-def digests_of(lines):
+def digests_of(step):
     return [(line["part"], line.get("family"), line.get("digests") or line.get("digest"))
-            for line in lines if line["part"] in ("digests", "resumed")]
+            for line in step.get("measurements", []) if line["part"] in ("digests", "resumed")]
+
+
+def add_measurements(result, output):
+    result["measurements"] = steps.json_lines(output)
 
 
 def exact(check):
     if why := unbuilt(check, "gpu_bench"):
-        return [steps.not_run("digests", why)]
-    results, digests = [], []
+        yield steps.not_run("digests", why)
+        return
+    runs = []
     for turn in ("first run", "second run"):
-        result, output = check.run(f"digests and loss curves, {turn}", bench_command(check, "exact"), 1200)
-        result["measurements"] = steps.json_lines(output)
-        digests.append(digests_of(result["measurements"]))
-        results.append(result)
+        runs.append(check.step(f"digests and loss curves, {turn}", "exact", bench_command(check, "exact"), add_measurements))
+        yield runs[-1]
+    name = "digests of both runs"
+    # A run of this call, or of an earlier one.
+    digests = [digests_of(check.result.step(run["name"])) for run in runs]
+    if any(check.result.step(run["name"])["status"] == steps.NOT_RUN for run in runs):
+        yield steps.not_run(name, "one of the runs is missing")
+        return
     equal = bool(digests[0]) and digests[0] == digests[1]
-    status = steps.PASSED if equal else steps.FAILED
-    comparison = {"name": "digests of both runs", "status": status, "equal": equal, "compared": len(digests[0])}
+    comparison = {"name": name, "status": steps.PASSED if equal else steps.FAILED, "equal": equal, "compared": len(digests[0])}
     if not equal:
         comparison["why"] = "they differ" if digests[0] and digests[1] else "there are none to compare"
-    return [*results, comparison]
+    yield comparison
 
 
-def measured(check, name, parts, seconds, *more):
-    result, output = check.run(name, bench_command(check, parts, *more), seconds, watch_gpu=check.gpu is not None)
-    result["measurements"] = steps.json_lines(output)
-    if result["status"] == steps.PASSED and len(result["measurements"]) < 2:
-        steps.fail(result, "it printed no measurement")
-    return result
+def measured(check, name, kind, config):
+    def finish(result, output):
+        add_measurements(result, output)
+        if result["status"] == steps.PASSED and len(result["measurements"]) < 2:
+            steps.fail(result, "it printed no measurement")
+        predict.add_predictions(result["measurements"], predictions_of(check))
+
+    part = {"kernels": "kernels", "training": "train"}[kind]
+    return check.step(name, kind, bench_command(check, part, "--config", config), finish, watch_gpu=True)
+
+
+def predictions_of(check):
+    """Those that are committed for this GPU, or None. Those of the tiny sizes are for an H200, and show only that they are there."""
+    if not check.tiny:
+        return predict.committed_for(check.gpu["name"])
+    return predict.predictions("h200", steps.json_lines(output_of(bench_command(check, "cases")) or ""))
 
 
 def peer(check, config, trained):
@@ -135,47 +200,62 @@ def peer(check, config, trained):
     python = check.options.peer or sys.executable
     if python == "none":
         return steps.not_run(name, "--peer none")
-    if not steps.can_import(python, "torch"):
-        return steps.not_run(name, f"{python} has no torch")
-    lines = [line for line in trained["measurements"] if line["part"] == "train" and "tokens_per_second" in line]
+    lines = [line for line in trained.get("measurements", []) if line["part"] == "train" and "tokens_per_second" in line]
     if not lines:
         return steps.not_run(name, "the core's own training was not measured")
+    if why := check.obstacle("peer"):
+        return steps.not_run(name, why)
+    if not steps.can_import(python, "torch"):
+        return steps.not_run(name, f"{python} has no torch")
     options = ["--config", config, "--micro-batch", str(lines[-1]["micro_batch"]), "--leaves", str(lines[-1]["leaves"])]
     options += [] if check.gpu else ["--device", "cpu", "--steps", "1"]
-    result, output = check.run(name, [python, "bench/gpu/pytorch_peer.py", *options], 900, watch_gpu=check.gpu is not None)
-    result["measurements"] = steps.json_lines(output)
-    return result if result["measurements"] else steps.fail(result, "it printed no measurement")
+
+    def finish(result, output):
+        add_measurements(result, output)
+        if not result["measurements"]:
+            steps.fail(result, "it printed no measurement")
+
+    return check.step(name, "peer", [python, "bench/gpu/pytorch_peer.py", *options], finish, watch_gpu=True)
 
 
-def bench(check):
+def kernels(check):
     if why := unbuilt(check, "gpu_bench"):
-        return [steps.not_run("benchmarks", why)]
-    tiny = check.options.tiny or not check.gpu
-    configs = check.options.config or (["gpt2-tiny", "llama-tiny"] if tiny else ["gpt2", "gpt2-xl", "llama-1b", "llama-1b-4096"])
-    results = [measured(check, f"kernels: {','.join(configs)}", "kernels", 1800, "--config", ",".join(configs))]
-    for config in configs:
-        trained = measured(check, f"training: {config}", "train", 900, "--config", config)
-        results += [trained, peer(check, config, trained)]
-    return results
+        yield steps.not_run("kernels", why)
+        return
+    for config in check.configs:
+        yield measured(check, f"kernels: {config}", "kernels", config)
+
+
+def training(check):
+    if why := unbuilt(check, "gpu_bench"):
+        yield steps.not_run("training", why)
+        return
+    for config in check.configs:
+        name = f"training: {config}"
+        yield measured(check, name, "training", config)
+        yield peer(check, config, check.result.step(name))
 
 
 def sanitizer(check):
     name = "compute-sanitizer"
     if not check.gpu:
-        return [steps.not_run(name, "there is no GPU")]
+        yield steps.not_run(name, "there is no GPU")
+        return
     program = shutil.which(name) or shutil.which(f"/usr/local/cuda/bin/{name}")
     if program is None:
-        return [steps.not_run(name, "it is not installed")]
+        yield steps.not_run(name, "it is not installed")
+        return
     if why := unbuilt(check, "tests"):
-        return [steps.not_run(name, why)]
-    results = []
-    for tool, more in SANITIZER_TOOLS.items():
-        command = [program, "--tool", tool, *more, "--error-exitcode", "99", check.program("tests"), SANITIZER_CASES, *DEVICE_CASES]
-        result, output = check.run(f"{name}: {tool}", command, 1800, {"ZF_TEST_DEVICES": "cuda"})
+        yield steps.not_run(name, why)
+        return
+
+    def finish(result, output):
         steps.add_cases(result, output)
         result["summaries"] = [line.strip("= ") for line in output.splitlines() if "SUMMARY" in line and "====" in line]
-        results.append(result)
-    return results
+
+    for tool, more in SANITIZER_TOOLS.items():
+        command = [program, "--tool", tool, *more, "--error-exitcode", "99", check.program("tests"), SANITIZER_CASES, *DEVICE_CASES]
+        yield check.step(f"{name}: {tool}", "sanitizer", command, finish, {"ZF_TEST_DEVICES": "cuda"})
 
 
-STAGES = {"build": build, "tests": tests, "exact": exact, "bench": bench, "sanitizer": sanitizer}
+STAGES = {"build": build, "tests": tests, "exact": exact, "kernels": kernels, "training": training, "sanitizer": sanitizer}

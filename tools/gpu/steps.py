@@ -1,11 +1,13 @@
-"""Runs one step of a check with a timeout, and reports its result."""
+"""Runs one step of a check with a timeout, in a process group that ends with the check, and reports its result."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import statistics
 import subprocess
+import sys
 import threading
 import time
 
@@ -13,6 +15,44 @@ from machine import LOAD_FIELDS, ROOT, query_gpus
 
 PASSED, FAILED, TIMED_OUT, NOT_RUN = "passed", "failed", "timed_out", "not_run"
 TAIL_LINES = 40
+# Of a process beside each step, which outlives a killed check: the check holds its standard input open, and says so when it has ended
+# the step itself.
+WATCHER = "import os, signal, sys\nif not sys.stdin.read(): os.killpg(int(sys.argv[1]), signal.SIGKILL)"
+
+
+class Stopped(Exception):
+    """A signal asks the check to end."""
+
+
+class Signals:
+    """Turns signals into Stopped while something is waited for; others wait until then, so that no step or result is left half-way."""
+
+    def __init__(self):
+        self.received = None
+        self._waiting = False
+
+    def install(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._receive)
+
+    def _receive(self, number, _frame):
+        self.received = signal.Signals(number).name
+        if self._waiting:
+            self._waiting = False
+            raise Stopped(self.received)
+
+    @contextlib.contextmanager
+    def waiting(self):
+        try:
+            self._waiting = True
+            if self.received:
+                raise Stopped(self.received)
+            yield
+        finally:
+            self._waiting = False
+
+
+SIGNALS = Signals()
 
 
 def not_run(name, why):
@@ -35,7 +75,7 @@ class GpuLoad:
     def __exit__(self, *_):
         self._over.set()
         if self._thread:
-            self._thread.join()
+            self._thread.join(timeout=5)
 
     def _watch(self):
         while not self._over.wait(3):
@@ -50,12 +90,33 @@ class GpuLoad:
         return found
 
 
-def end_group(process):
-    """Kills a step's process group, so that its children do not outlive it."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+class Group:
+    """A step's processes. They end with the step, also if the check is killed."""
+
+    def __init__(self, command, env, sink):
+        command = [str(part) for part in command]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._watcher = subprocess.Popen(
+            [sys.executable, "-c", WATCHER, str(self._process.pid)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )
+
+    def wait(self, seconds):
+        """The exit code, and why it is not known: after a timeout or a signal to the check."""
+        try:
+            with SIGNALS.waiting():
+                return self._process.wait(timeout=seconds), None
+        except (subprocess.TimeoutExpired, Stopped) as error:
+            return None, error
+
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._watcher.communicate(b"ended")
 
 
 def run(name, command, limit, log_folder, env=None, watch_gpu=False):
@@ -68,31 +129,22 @@ def run(name, command, limit, log_folder, env=None, watch_gpu=False):
     start = time.monotonic()
     with open(log, "wb") as sink, GpuLoad(watch_gpu) as load:
         try:
-            process = subprocess.Popen(
-                [str(part) for part in command],
-                cwd=ROOT,
-                env={**os.environ, **(env or {})},
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            group = Group(command, env or {}, sink)
         except OSError as error:
             return {"name": name, "status": FAILED, "why": str(error)}, ""
         try:
-            code = process.wait(timeout=limit)
-        except subprocess.TimeoutExpired:
-            code = None
+            code, cut_short = group.wait(limit)
         finally:
-            end_group(process)
-            process.wait()
+            group.end()
     output = log.read_text(encoding="utf-8", errors="replace")
-    status = TIMED_OUT if code is None else PASSED if code == 0 else FAILED
-    result = {"name": name, "status": status, "seconds": round(time.monotonic() - start, 1)}
-    if status == TIMED_OUT:
-        result["why"] = f"it took longer than {limit} s"
-    elif status == FAILED:
-        result["why"] = f"exit code {code}" if code >= 0 else f"ended by signal {-code}"
-    if status != PASSED:
+    result = {"name": name, "status": PASSED, "seconds": round(time.monotonic() - start, 1)}
+    if isinstance(cut_short, Stopped):
+        result |= {"status": FAILED, "why": f"stopped by {cut_short}"}
+    elif cut_short:
+        result |= {"status": TIMED_OUT, "why": f"it took longer than {limit:.0f} s"}
+    elif code != 0:
+        result |= {"status": FAILED, "why": f"exit code {code}" if code > 0 else f"ended by signal {-code}"}
+    if result["status"] != PASSED:
         result["output_tail"] = output.splitlines()[-TAIL_LINES:]
     if load.summary():
         result["gpu_load"] = load.summary()
@@ -141,8 +193,9 @@ def add_cases(result, output):
 
 
 def can_import(python, module):
+    command = [python, "-c", f"import {module}"]
     try:
-        command = [python, "-c", f"import {module}"]
-        return subprocess.run(command, capture_output=True, timeout=300, check=False).returncode == 0
+        with SIGNALS.waiting():
+            return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False

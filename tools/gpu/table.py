@@ -46,7 +46,7 @@ def speeds(steps):
 
 def row_of(result):
     parts = [f"{stage}: {counted(steps)}" for stage, steps in result["stages"].items()]
-    parts += speeds(result["stages"].get("bench", []))
+    parts += speeds(result["stages"].get("training", []))
     texts = [result["device"], result["date"], result["commit"], ". ".join(parts)]
     return "| " + " | ".join(text.replace("|", "/") for text in texts) + " |"
 

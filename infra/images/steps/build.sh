@@ -16,7 +16,7 @@ npm run setup
 
 cp package.json package-lock.json LICENSE openapi.yaml infra/images/steps/make-bucket.mjs "$app"
 cp -r web "$app/web"
-cp --parents state/*/commands/*.lua "$app"
+cp --parents state/*/commands/*.lua native/third_party/xxhash/LICENSE "$app"
 cp native/build/zerofleet.node "$app/native/build"
 # Without tests and benchmarks, types and source maps.
 (cd dist && find . -name '*.js' -not -name '*.test.js' -not -path './test/*' -not -path './bench/*' -print0 |

@@ -47,14 +47,14 @@ constexpr Widths kTinyGrouped{2, 64, 2, 1, 128, 160};
 }  // namespace
 
 std::vector<TrainingShape> full_trainings() {
-  return {{"gpt2", gpt2(kGpt2), {16, 1024}},
+  return {{"gpt2", gpt2(kGpt2), {16, 1024}, 4, 3, 8, true},
           {"gpt2-xl", gpt2(kGpt2Xl), {16, 1024}},
           {"llama-1b", llama(kLlama1b, 1024), {16, 1024}},
           {"llama-1b-4096", llama(kLlama1b, 4096), {4, 4096}}};
 }
 
 std::vector<TrainingShape> tiny_trainings() {
-  return {{"gpt2-tiny", gpt2(kTiny), {2, 32}, 2, 1, 1}, {"llama-tiny", llama(kTinyGrouped, 32), {2, 32}, 2, 1, 1}};
+  return {{"gpt2-tiny", gpt2(kTiny), {2, 32}, 2, 1, 1, true}, {"llama-tiny", llama(kTinyGrouped, 32), {2, 32}, 2, 1, 1}};
 }
 
 TrainingShape training_named(const std::string& name) {

@@ -17,6 +17,7 @@ struct TrainingShape {
   std::int64_t leaves = 4;  // micro-batches of a step
   int warmup_steps = 3;
   int steps = 8;
+  bool measures_all_kernels = false;  // also those that its model does not use
 
   std::int64_t tokens_per_step() const { return leaves * micro_batch.rows(); }
 };

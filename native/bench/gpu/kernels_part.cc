@@ -34,7 +34,7 @@ bool has(const ModelConfig& model, std::string_view op) {
 
 bool is_wanted(const GpuBenchOptions& options, const TrainingShape& training, std::string_view op) {
   if (!options.ops.empty()) return std::ranges::find(options.ops, op) != options.ops.end();
-  return !begins(op, "pack_") && (has(training.model, op) || training.name == options.trainings.front().name);
+  return !begins(op, "pack_") && (has(training.model, op) || training.measures_all_kernels);
 }
 
 struct Measured {
@@ -79,22 +79,40 @@ bool report(const TrainingShape& training, const char* op, const Measured& measu
   return finite;
 }
 
+/// Calls body(training, entry) for each case that is wanted.
+template <class Body>
+void for_cases(const GpuBenchOptions& options, const Body& body) {
+  for (const TrainingShape& training : options.trainings) {
+    for (const KernelEntry& entry : all_kernels()) {
+      if (is_wanted(options, training, entry.op)) body(training, entry);
+    }
+  }
+}
+
 }  // namespace
+
+void print_cases(const GpuBenchOptions& options) {
+  DeviceMachine machine(options.device);
+  for (const TrainingShape& training : options.trainings) training_line("training", training).print();
+  for_cases(options, [&](const TrainingShape& training, const KernelEntry& entry) {
+    KernelBench bench(machine.ctx, training.model, training.micro_batch, DType::kBF16, Operands::kSizesOnly);
+    const KernelCase made = entry.make(bench);
+    JsonLine("case").add("config", training.name).add("op", entry.op).add("shape", made.shape).add("bytes", made.bytes)
+        .add("operations", made.operations).print();
+  });
+}
 
 bool run_kernels(const GpuBenchOptions& options, const Floors& floors) {
   bool all_well = true;
-  for (const TrainingShape& training : options.trainings) {
-    for (const KernelEntry& entry : all_kernels()) {
-      if (!is_wanted(options, training, entry.op)) continue;
-      try {
-        all_well &= report(training, entry.op, measure(options, training, entry), floors);
-      } catch (const Error& error) {
-        JsonLine("kernel").add("config", training.name).add("op", entry.op).add("problem", error.code())
-            .add("message", error.what()).print();
-        all_well = false;
-      }
+  for_cases(options, [&](const TrainingShape& training, const KernelEntry& entry) {
+    try {
+      all_well &= report(training, entry.op, measure(options, training, entry), floors);
+    } catch (const Error& error) {
+      JsonLine("kernel").add("config", training.name).add("op", entry.op).add("problem", error.code())
+          .add("message", error.what()).print();
+      all_well = false;
     }
-  }
+  });
   return all_well;
 }
 

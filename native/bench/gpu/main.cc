@@ -24,6 +24,7 @@ bool has(const CommandLine& line, const char* part) { return std::ranges::find(l
 bool run(const CommandLine& line) {
   const GpuBenchOptions& options = line.options;
   bool all_well = true;
+  if (has(line, "cases")) print_cases(options);
   Floors floors;
   if (has(line, "floors") || has(line, "kernels") || has(line, "train")) floors = measure_floors(options);
   if (has(line, "kernels")) all_well &= run_kernels(options, floors);

@@ -9,7 +9,7 @@
 namespace zerofleet::bench {
 
 struct CommandLine {
-  std::vector<std::string> parts;  // of "floors", "kernels", "train", "exact"
+  std::vector<std::string> parts;  // of "floors", "kernels", "train", "exact", "cases"
   GpuBenchOptions options;
 };
 

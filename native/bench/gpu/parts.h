@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/gpu/configs.h"
+#include "bench/gpu/json_line.h"
 #include "bench/gpu/rounds.h"
 #include "core/device.h"
 #include "core/dtype.h"
@@ -18,7 +20,7 @@ struct GpuBenchOptions {
   bool tiny = false;  // sizes for a test of the program itself
   Patience patience;
   std::vector<TrainingShape> trainings;
-  std::vector<std::string> ops;  // of the kernels; empty: those of each model, and with the first one all others
+  std::vector<std::string> ops;  // of the kernels; empty: those of each model, and in one of them all others
 };
 
 /// Measured upper bounds of this device.
@@ -29,6 +31,11 @@ struct Floors {
 
 /// "copy" and "matmul" lines.
 Floors measure_floors(const GpuBenchOptions& options);
+/// The sizes of a training, for a line about it.
+JsonLine training_line(std::string_view part, const TrainingShape& training);
+/// A "training" line for each training and a "case" line for each operation that run_kernels() would measure: what it moves and
+/// computes. Nothing is run.
+void print_cases(const GpuBenchOptions& options);
 /// A "kernel" line for each operation in the shapes of each training; false where a result is not finite.
 bool run_kernels(const GpuBenchOptions& options, const Floors& floors);
 /// A "train" line for each training; false where one cannot train.

@@ -97,15 +97,7 @@ bool report(const TrainingShape& training, const TrainingResult& result, const F
     losses.push_back(step.loss);
   }
   const bool finite = std::ranges::all_of(result.steps, &StepResult::finite);
-  std::int64_t params = 0;
-  for (const ParamSpec& spec : param_specs(training.model)) params += spec.numel();
-  JsonLine("train")
-      .add("config", training.name)
-      .add("params", params)
-      .add("micro_batch", training.micro_batch.batch)
-      .add("sequence_length", training.micro_batch.length)
-      .add("leaves", training.leaves)
-      .add("tokens_per_step", training.tokens_per_step())
+  training_line("train", training)
       .add("warmup_steps", training.warmup_steps)
       .add("tokens_per_second", rate)
       .add("matrix_peak_share", share(false))
@@ -146,6 +138,21 @@ bool run(TrainingShape training, const GpuBenchOptions& options, const Floors& f
 }
 
 }  // namespace
+
+JsonLine training_line(std::string_view part, const TrainingShape& training) {
+  std::int64_t params = 0;
+  for (const ParamSpec& spec : param_specs(training.model)) params += spec.numel();
+  return JsonLine(part)
+      .add("config", training.name)
+      .add("family", training.model.naming == ParamNaming::kGpt2 ? "gpt2" : "llama")
+      .add("layers", training.model.num_hidden_layers)
+      .add("params", params)
+      .add("micro_batch", training.micro_batch.batch)
+      .add("sequence_length", training.micro_batch.length)
+      .add("leaves", training.leaves)
+      .add("tokens_per_step", training.tokens_per_step())
+      .add("operations_per_token", operations_per_token(training, true));
+}
 
 bool run_trainings(const GpuBenchOptions& options, const Floors& floors) {
   bool all_well = true;

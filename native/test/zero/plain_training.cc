@@ -1,7 +1,7 @@
 #include "test/zero/plain_training.h"
 
 #define XXH_INLINE_ALL
-#include <xxhash.h>
+#include <xxhash/xxhash.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 #define XXH_INLINE_ALL
-#include <xxhash.h>
+#include <xxhash/xxhash.h>
 
 #include "kernels/flat/cpu/launch.h"
 
