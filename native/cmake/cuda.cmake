@@ -1,6 +1,7 @@
 # The CUDA backend: sources, architectures and flags. Sets ZF_HAS_CUDA and ZF_CUDA_SOURCES, which always hold one
 # definition of everything that core/cuda and kernels/*/cuda declare: the backend, or stubs that report its
 # absence.
+include(nvcc_version)  # zf_require_nvcc(), zf_is_known_nvcc()
 set(ZF_CUDA_DEFAULT auto)
 if(NOT "$ENV{ZF_CUDA}" STREQUAL "")
   set(ZF_CUDA_DEFAULT $ENV{ZF_CUDA})  # read by the first configuration of a build folder, as CUDACXX is
@@ -45,6 +46,7 @@ if(ZF_CUDA STREQUAL "on" OR ZF_GPUS_HERE)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
+    zf_require_nvcc(${CMAKE_CUDA_COMPILER_VERSION})
     set(ZF_HAS_CUDA ON)
   elseif(ZF_CUDA STREQUAL "on")
     message(FATAL_ERROR "ZF_CUDA is on, and no nvcc was found: put it on PATH or name it in CUDACXX")
@@ -75,7 +77,8 @@ set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
 set_source_files_properties(core/cuda/runtime.cc core/cuda/traits.cc PROPERTIES INCLUDE_DIRECTORIES "${CUDAToolkit_INCLUDE_DIRS}")
 set(ZF_CUDA_WERROR "")
 set(ZF_CUDA_HOST_WERROR "")
-if(ZF_WARNINGS_ARE_ERRORS AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13.1)
+zf_is_known_nvcc(ZF_KNOWN_NVCC ${CMAKE_CUDA_COMPILER_VERSION})
+if(ZF_WARNINGS_ARE_ERRORS AND ZF_KNOWN_NVCC)
   set(ZF_CUDA_WERROR -Werror=all-warnings)
   set(ZF_CUDA_HOST_WERROR -Werror,)
 endif()
