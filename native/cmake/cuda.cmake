@@ -86,3 +86,11 @@ endif()
 target_compile_options(zf_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr
                        -fmad=false -prec-div=true -prec-sqrt=true -ftz=false ${ZF_CUDA_WERROR}
                        -Xcompiler=-Wall,-Wextra,-Wshadow,${ZF_CUDA_HOST_WERROR}-Wno-psabi,-ffp-contract=off,-fno-math-errno>)
+
+# Figures of each kernel beside its object, for tools/gpu/kernel_resources.py.
+option(ZF_PTXAS_LOGS "keep what ptxas reports of each kernel" OFF)
+if(ZF_PTXAS_LOGS)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  list(PREPEND CMAKE_CUDA_COMPILER_LAUNCHER ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/ptxas_log.py)
+  target_compile_options(zf_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
+endif()
