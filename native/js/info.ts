@@ -50,6 +50,11 @@ export function cudaDevices(): CudaDevice[] | null {
   return native(() => addon().cudaDevices());
 }
 
+/** Why an installed driver shows no GPU to CUDA: it is too old for the addon's runtime. Null: it is not, or there is no driver. */
+export function cudaProblem(): string | null {
+  return native(() => addon().cudaProblem());
+}
+
 /** fp32 bytes → bytes of `dtype`, rounded to nearest even. Throws `weight_out_of_range` where fp16 would overflow. */
 export function castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array {
   const aligned = fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);

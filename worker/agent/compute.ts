@@ -67,7 +67,8 @@ export async function findCompute(
   const missing = whyNoGpu(report);
   if (missing === null) return onGpus(slots, report.gpus, log);
   if (device === 'cuda') throw new ZerofleetError('device_unavailable', `ZEROFLEET_DEVICE=cuda: ${missing}`);
-  if (report.gpus.length > 0 || report.num_cuda_devices) log.warn(`ranks run on the CPU: ${missing}`);
+  if (report.gpus.length > 0 || report.num_cuda_devices || report.cuda_problem !== null)
+    log.warn(`ranks run on the CPU: ${missing}`);
   return onCpu(slots, report);
 }
 
@@ -75,12 +76,13 @@ function onCpu(slots: number | null, report: MachineReport): Compute {
   return { slots: slots ?? CPU_SLOTS, numerics: report.cpu_numerics, gpus: null };
 }
 
-function whyNoGpu({ has_cuda, gpus, num_cuda_devices }: MachineReport): string | null {
+function whyNoGpu({ has_cuda, gpus, num_cuda_devices, cuda_problem }: MachineReport): string | null {
   if (!has_cuda)
     return 'the native core was built without CUDA: build it where CMake finds nvcc and a GPU, or use the image worker-cuda';
   if (gpus.length > 0) return null;
   if (num_cuda_devices)
     return 'CUDA finds GPUs, but libnvidia-ml.so.1 of the driver is missing: a container needs the driver capabilities compute,utility';
+  if (cuda_problem !== null) return `no GPU was found: ${cuda_problem}`;
   return 'no GPU was found: check nvidia-smi, CUDA_VISIBLE_DEVICES and, in a container, whether GPUs are assigned to it';
 }
 

@@ -1,6 +1,7 @@
 // Cases that are specific to nccl_comm; those that it shares with other communicators are in their files.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ std::string message_of(const std::function<void()>& call) {
 }
 
 NcclBackend fake_backend() {
-  return {fake_nccl(), [](const std::byte*) { return true; }};
+  return {fake_nccl(), [](const std::byte*) { return true; }, true};
 }
 
 }  // namespace
@@ -62,6 +63,25 @@ TEST_CASE("nccl_comm: a rank that never comes, an id that never comes and a bad 
   CHECK(connect(2, 2, 50ms).starts_with("invalid_argument"));
   CHECK(connect(0, 1, 0ms).starts_with("invalid_argument"));
   CHECK(connect(0, 1, 50ms) == "none");
+}
+
+TEST_CASE("nccl_comm: a second rank of a world in one process is refused, unless the backend has threads") {
+  NcclBackend backend = fake_backend();
+  backend.has_threads = false;
+  RelayedStores stores(2);
+  const auto connect = [&](const std::string& world) {
+    auto codes = run_threads(2, [&](int rank) {
+      connect_nccl_through(backend, {rank, 2, Device{}, 300ms, world}, stores.of(rank));
+    });
+    std::ranges::sort(codes);
+    return codes;
+  };
+  // The other rank waits for it.
+  CHECK(connect("a/") == std::vector<std::string>{"comm_timeout", "invalid_argument"});
+  backend.has_threads = true;
+  CHECK(connect("b/") == std::vector<std::string>{"none", "none"});
+  backend.has_threads = false;
+  CHECK(message_of([&] { connect_nccl_through(backend, {0, 1, Device{}, 300ms, "c/"}, stores.of(0)); }) == "none");
 }
 
 TEST_CASE("nccl_comm: a failure carries NCCL's message, and the communicator is of no use after it") {

@@ -97,6 +97,8 @@ const char* cudaGetErrorName(cudaError_t status);
 const char* cudaGetErrorString(cudaError_t status);
 cudaError_t cudaGetLastError();
 cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
