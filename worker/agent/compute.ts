@@ -1,5 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { type Config, CPU_SLOTS } from '../../platform/config/config.js';
+import { isGpuVariable } from '../../platform/config/gpu-env.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ChildProcesses } from '../common/child-processes.js';
 import { GpuPool } from '../gpus/gpu-pool.js';
@@ -93,6 +94,9 @@ function onGpus(limit: number | null, found: readonly MachineGpu[], log: Logger)
       `ZEROFLEET_SLOTS is ${limit}, but there are ${found.length} GPUs, and each rank needs its own. Leave it unset for one slot per GPU`,
     );
   const gpus = new GpuPool({ found, limit, log });
+  const withheld = Object.keys(process.env).filter(isGpuVariable);
+  if (withheld.length > 0)
+    log.warn({ variables: withheld }, 'ranks do not have these variables: only ZEROFLEET_GPU_ENV sets them');
   for (const gpu of gpus.gpus) log[gpu.problem === null ? 'info' : 'error']({ ...gpu }, 'GPU found');
   if (gpus.slots > 0) return { slots: gpus.slots, numerics: gpus.numerics, gpus };
   const problems = gpus.gpus.map(({ uuid, problem }) => `${uuid}: ${problem}`).join('; ');
