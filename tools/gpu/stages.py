@@ -9,7 +9,7 @@ import steps
 from machine import ROOT, find_nvcc
 
 DEVICE_CASES = ["--test-suite=devices"]
-NO_DEVICE = re.compile(r"no CUDA device on this machine( \(.*?\))?: ")  # printed by the tests without a GPU
+NO_DEVICE = re.compile(r"no CUDA device (?:on this machine|in this build)( \(.*?\))?: ")  # printed by the tests without a GPU
 # Cases that are quick even under memory checking, covering all kinds of kernels.
 SANITIZER_CASES = (
     "--test-case=cast*,*fold*,block stats*,digests*,element-wise*,*norm*,*attention*,*embedding*,*cross-entropy*,gelu*,swiglu*,*rope*,"
