@@ -20,6 +20,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("gpus", Napi::Function::New(env, gpus, "gpus"));
   exports.Set("watchGpu", Napi::Function::New(env, watch_gpu, "watchGpu"));
   exports.Set("cudaDevices", Napi::Function::New(env, cuda_devices, "cudaDevices"));
+  exports.Set("cudaProblem", Napi::Function::New(env, cuda_problem, "cudaProblem"));
   exports.Set("castTo16Bit", Napi::Function::New(env, cast_to_16_bit, "castTo16Bit"));
   exports.Set("endWithParent", Napi::Function::New(env, end_with_parent, "endWithParent"));
   exports.Set("stayOnNode", Napi::Function::New(env, stay_on_node, "stayOnNode"));

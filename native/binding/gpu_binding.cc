@@ -15,20 +15,21 @@
 namespace zerofleet::binding {
 namespace {
 
+Napi::Value text_or_null(Napi::Env env, const std::string& text) {
+  return text.empty() ? env.Null() : Napi::String::New(env, text);
+}
+
 Napi::Object gpu_object(Napi::Env env, const Gpu& gpu) {
-  const auto optional = [&](const std::string& text) -> Napi::Value {
-    return text.empty() ? env.Null() : Napi::String::New(env, text);
-  };
   Napi::Object object = Napi::Object::New(env);
   object.Set("index", gpu.index);
-  object.Set("uuid", optional(gpu.uuid));
+  object.Set("uuid", text_or_null(env, gpu.uuid));
   object.Set("name", gpu.name);
   object.Set("memory_bytes", static_cast<double>(gpu.memory_bytes));
   object.Set("free_bytes", static_cast<double>(gpu.free_bytes));
   object.Set("compute_capability", std::to_string(gpu.compute_major) + "." + std::to_string(gpu.compute_minor));
   object.Set("driver", gpu.driver);
   object.Set("cuda_driver", gpu.cuda_driver);
-  object.Set("problem", optional(gpu.problem));
+  object.Set("problem", text_or_null(env, gpu.problem));
   return object;
 }
 
@@ -70,6 +71,11 @@ Napi::Value cuda_devices(const Napi::CallbackInfo& info) {
     }
     return list;
   });
+}
+
+Napi::Value cuda_problem(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value { return text_or_null(env, cuda::driver_problem()); });
 }
 
 }  // namespace zerofleet::binding

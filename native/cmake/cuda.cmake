@@ -1,6 +1,7 @@
 # The CUDA backend: sources, architectures and flags. Sets ZF_HAS_CUDA and ZF_CUDA_SOURCES, which always hold one
 # definition of everything that core/cuda and kernels/*/cuda declare: the backend, or stubs that report its
 # absence.
+include(nvcc_version)  # zf_require_nvcc(), zf_is_known_nvcc()
 set(ZF_CUDA_DEFAULT auto)
 if(NOT "$ENV{ZF_CUDA}" STREQUAL "")
   set(ZF_CUDA_DEFAULT $ENV{ZF_CUDA})  # read by the first configuration of a build folder, as CUDACXX is
@@ -45,6 +46,7 @@ if(ZF_CUDA STREQUAL "on" OR ZF_GPUS_HERE)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
+    zf_require_nvcc(${CMAKE_CUDA_COMPILER_VERSION})
     set(ZF_HAS_CUDA ON)
   elseif(ZF_CUDA STREQUAL "on")
     message(FATAL_ERROR "ZF_CUDA is on, and no nvcc was found: put it on PATH or name it in CUDACXX")
@@ -75,7 +77,8 @@ set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
 set_source_files_properties(core/cuda/runtime.cc core/cuda/traits.cc PROPERTIES INCLUDE_DIRECTORIES "${CUDAToolkit_INCLUDE_DIRS}")
 set(ZF_CUDA_WERROR "")
 set(ZF_CUDA_HOST_WERROR "")
-if(ZF_WARNINGS_ARE_ERRORS AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13.1)
+zf_is_known_nvcc(ZF_KNOWN_NVCC ${CMAKE_CUDA_COMPILER_VERSION})
+if(ZF_WARNINGS_ARE_ERRORS AND ZF_KNOWN_NVCC)
   set(ZF_CUDA_WERROR -Werror=all-warnings)
   set(ZF_CUDA_HOST_WERROR -Werror,)
 endif()
@@ -83,3 +86,11 @@ endif()
 target_compile_options(zf_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr
                        -fmad=false -prec-div=true -prec-sqrt=true -ftz=false ${ZF_CUDA_WERROR}
                        -Xcompiler=-Wall,-Wextra,-Wshadow,${ZF_CUDA_HOST_WERROR}-Wno-psabi,-ffp-contract=off,-fno-math-errno>)
+
+# Figures of each kernel beside its object, for tools/gpu/kernel_resources.py.
+option(ZF_PTXAS_LOGS "keep what ptxas reports of each kernel" OFF)
+if(ZF_PTXAS_LOGS)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  list(PREPEND CMAKE_CUDA_COMPILER_LAUNCHER ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/ptxas_log.py)
+  target_compile_options(zf_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
+endif()

@@ -26,25 +26,26 @@ void ExchangeWatch::start_anew(Time now) {
   moved_at_ = now;
 }
 
-void ExchangeWatch::begin(Time now) {
+void ExchangeWatch::begin(Time now, std::chrono::milliseconds more) {
   ++num_begun_;
   in_exchange_ = true;
+  more_ = more;
   moved_at_ = now;
 }
 
 std::optional<std::string> ExchangeWatch::reason_to_give_up(Time now) {
   if (!in_exchange_) return std::nullopt;
-  const std::string for_so_long = " for " + std::to_string(timeout_.count()) + " ms";
+  const auto for_so_long = [](std::chrono::milliseconds time) { return " for " + std::to_string(time.count()) + " ms"; };
   for (int rank = 0; rank < static_cast<int>(peers_.size()); ++rank) {
     if (rank == rank_) continue;
     const Peer& peer = peers_[static_cast<std::size_t>(rank)];
     if (peer.num_begun != kHasLeft && now - peer.heard_at >= timeout_) {
-      return "nothing was heard of rank " + std::to_string(rank) + for_so_long;
+      return "nothing was heard of rank " + std::to_string(rank) + for_so_long(timeout_);
     }
     if (peer.num_begun < num_begun_) moved_at_ = now;  // the exchange can't move before the peer has come
   }
-  if (now - moved_at_ >= timeout_) {
-    return "nothing moved" + for_so_long + ", although all ranks have come to the exchange";
+  if (now - moved_at_ >= timeout_ + more_) {
+    return "nothing moved" + for_so_long(timeout_ + more_) + ", although all ranks have come to the exchange";
   }
   return std::nullopt;
 }

@@ -13,7 +13,7 @@ namespace zerofleet {
 /// lives has not come to the exchange: that one still computes, evaluates or saves. It gives up
 ///
 ///   a peer of which nothing was heard for `timeout`, unless it said that it leaves: then its connections tell the rest, and
-///   an exchange in which nothing moved for `timeout`, although all ranks have come to it.
+///   an exchange in which nothing moved for `timeout`, or the longer time that it was granted, although all ranks have come to it.
 ///
 /// Every rank counts its exchanges, which are in the same order on all. Time is passed in. Not thread-safe.
 class ExchangeWatch {
@@ -31,8 +31,8 @@ class ExchangeWatch {
   /// Restarts the measurement of silence: this process itself was stopped, and messages of peers may be lost.
   void start_anew(Time now);
 
-  /// The rank begins an exchange with all others.
-  void begin(Time now);
+  /// The rank begins an exchange with all others, which may stand still for the timeout and `more`.
+  void begin(Time now, std::chrono::milliseconds more = {});
   /// Records that a message from or to a peer is done.
   void moved(Time now) { moved_at_ = now; }
   void end() { in_exchange_ = false; }
@@ -49,7 +49,7 @@ class ExchangeWatch {
   };
 
   int rank_;
-  std::chrono::milliseconds timeout_;
+  std::chrono::milliseconds timeout_, more_{};  // more_: of the exchange in progress
   std::vector<Peer> peers_;  // by rank; the own entry is not used
   std::uint64_t num_begun_ = 0;
   bool in_exchange_ = false;

@@ -1,13 +1,18 @@
 #include "comm/nccl_comm.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "comm/connect_progress.h"
 #include "comm/exchange_check.h"
 #include "comm/group_place.h"
 #include "comm/nccl_handle.h"
+#include "comm/only_rank_here.h"
 #include "comm/pulse.h"
 #include "core/cuda/cuda_runtime.h"
 #include "core/device/buffer.h"
@@ -22,6 +27,13 @@ namespace {
 using nccl::CommHandle;
 using nccl::Library;
 using nccl::Result;
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+
+/// Ranks connect to so many others at once, and have so much time for each of them beyond the timeout: TCP repeats the first packet of a
+/// connection after one second, should it be lost.
+constexpr int kPeersAtOnce = 16;
+constexpr Milliseconds kConnectTime{2000};
 
 /// Counts bytes in NCCL's calls.
 std::size_t count_of(const Range& bytes) { return static_cast<std::size_t>(bytes.size()); }
@@ -57,6 +69,7 @@ class NcclComm final : public Communicator {
  public:
   NcclComm(const NcclBackend& backend, const NcclOptions& options, const nccl::UniqueId& id, KvStore& store)
       : backend_(backend),
+        only_rank_here_(backend.has_threads ? nullptr : std::make_unique<OnlyRankHere>(id)),
         rank_(options.rank),
         world_size_(options.world_size),
         stream_(options.device),
@@ -92,7 +105,9 @@ class NcclComm final : public Communicator {
     bring(data, target, own);
     const bool equal = std::ranges::all_of(pieces_bytes, [&](const Range& piece) { return piece.size() == own.size(); });
     if (equal && !own.empty()) {
-      run_calls("all_gather", [&](const Library& library, CommHandle* comm, CUstream_st* stream) {
+      // NCCL connects the ranks of a collective when it is first called.
+      const Milliseconds more = std::exchange(has_gathered_, true) ? Milliseconds{} : kConnectTime * kPeersAtOnce;
+      run_calls("all_gather", more, [&](const Library& library, CommHandle* comm, CUstream_st* stream) {
         return library.all_gather(target.data() + own.begin, target.data() + pieces_bytes.front().begin, count_of(own),
                                   nccl::kByte, comm, stream);
       });
@@ -117,28 +132,60 @@ class NcclComm final : public Communicator {
   void abort() override { pulse_.abort(); }
 
  private:
-  /// An exchange, until it is done or the pulse gives it up.
+  /// An exchange, until it is done or the pulse gives it up; `also` is called again and again meanwhile.
   template <class Calls>
-  void run_calls(const char* during, Calls&& calls) {
-    const Pulse::Exchange exchange(pulse_);
-    handle_.run_group(during, calls, [&] { exchange.check(); });
+  void run_calls(const char* during, Milliseconds more, Calls&& calls, const std::function<void()>& also = [] {}) {
+    const Pulse::Exchange exchange(pulse_, nullptr, more);
+    handle_.run_group(during, calls, [&] {
+      exchange.check();
+      also();
+    });
+  }
+
+  /// A group of messages between ranks, all of which are connected before the first one.
+  template <class Body>
+  void run_group(const char* during, Body&& body) {
+    if (!std::exchange(is_connected_, true)) connect_peers();
+    run_calls(during, {}, grouped(body));
   }
 
   template <class Body>
-  void run_group(const char* during, Body&& body) {
-    run_calls(during, [&](const Library& library, CommHandle* comm, CUstream_st* stream) {
+  static auto grouped(Body& body) {
+    return [&body](const Library& library, CommHandle* comm, CUstream_st* stream) {
       GroupCalls calls(library, comm, stream);
       body(calls);
       return calls.result();
+    };
+  }
+
+  /// NCCL connects two ranks at the first message between them, which takes long among many ranks. So a byte goes between all pairs, in
+  /// rounds whose time is bounded by their number of connections, before the messages whose time is not.
+  void connect_peers() {
+    ConnectProgress progress(rank(), world_size(), Clock::now(), [](const std::string& line) {
+      std::fprintf(stderr, "%s\n", line.c_str());
     });
+    Buffer bytes(context_.device, 2 * static_cast<std::size_t>(kPeersAtOnce));
+    for (int first = 1; first < world_size(); first += kPeersAtOnce) {
+      const int count = std::min(kPeersAtOnce, world_size() - first);
+      auto round = [&](GroupCalls& calls) {
+        for (int i = 0; i < count; ++i) {
+          calls.send({bytes.data(), bytes.num_bytes()}, {i, i + 1}, peer_at(first + i));
+          calls.recv({bytes.data(), bytes.num_bytes()}, {kPeersAtOnce + i, kPeersAtOnce + i + 1}, peer_at(-first - i));
+        }
+      };
+      run_calls("connecting ranks", kConnectTime * count, grouped(round), [&] { progress.tick(Clock::now()); });
+      progress.connected(count, Clock::now());
+    }
+  }
+
+  std::size_t peer_at(int distance) const {
+    return static_cast<std::size_t>((rank() + distance + world_size()) % world_size());
   }
 
   /// Every rank begins with the peer after itself, so that not all of them send to the same one at once.
   template <class Body>
   void for_each_peer(Body&& body) {
-    for (int distance = 1; distance < world_size(); ++distance) {
-      body(static_cast<std::size_t>((rank() + distance) % world_size()));
-    }
+    for (int distance = 1; distance < world_size(); ++distance) body(peer_at(distance));
   }
 
   /// Returns the buffer that NCCL uses: the caller's if it is on the device, else `copy`, made large enough. Sending
@@ -164,10 +211,12 @@ class NcclComm final : public Communicator {
   }
 
   NcclBackend backend_;
+  std::unique_ptr<OnlyRankHere> only_rank_here_;
   int rank_, world_size_;
   Stream stream_;
   Context context_;
   Buffer send_copy_, recv_copy_;  // of host memory, on the device
+  bool is_connected_ = false, has_gathered_ = false;
   nccl::Handle handle_;  // behind the memory that an exchange may still use, so that it is gone before that
   Pulse pulse_;
 };

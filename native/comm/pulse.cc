@@ -179,10 +179,10 @@ void Pulse::abort() {
   fail("comm_failed", "this rank has left");
 }
 
-Pulse::Exchange::Exchange(Pulse& pulse, std::function<void()> give_up) : pulse_(pulse) {
+Pulse::Exchange::Exchange(Pulse& pulse, std::function<void()> give_up, Milliseconds more) : pulse_(pulse) {
   const std::lock_guard lock(pulse_.mutex_);
   if (pulse_.failure_) throw *pulse_.failure_;
-  pulse_.watch_.begin(Clock::now());
+  pulse_.watch_.begin(Clock::now(), more);
   pulse_.give_up_ = std::move(give_up);
 }
 

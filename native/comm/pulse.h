@@ -45,8 +45,8 @@ class Pulse {
   class Exchange {
    public:
     /// `give_up` makes the waiting end. It is called once at most, on another thread, before the destructor returns.
-    /// Throws the error with which an exchange was given up before.
-    Exchange(Pulse& pulse, std::function<void()> give_up = nullptr);
+    /// `more`: time beyond the timeout for which it may stand still. Throws the error with which an exchange was given up before.
+    Exchange(Pulse& pulse, std::function<void()> give_up = nullptr, std::chrono::milliseconds more = {});
     ~Exchange();
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;

@@ -43,6 +43,7 @@ export interface Addon {
   gpus(): Gpu[];
   watchGpu(uuid: string): () => number[];
   cudaDevices(): CudaDevice[] | null;
+  cudaProblem(): string | null;
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
   endWithParent(): boolean;
   stayOnNode(localRank: number, localRanks: number, threads: number): boolean;

@@ -3,6 +3,7 @@ export { NativeError } from './error.js';
 export {
   castTo16Bit,
   cudaDevices,
+  cudaProblem,
   endWithParent,
   fingerprint,
   gpus,

@@ -21,7 +21,7 @@ export function stateNames(optimizer: OptimizerConfig): StateName[] {
 }
 
 /**
- * The scope of bit-exactness of a rank on this machine, e.g. `cpu-avx512bf16/2` or `cuda-nvidia-h200-sm_90x132-cublaslt13.1.0/3`.
+ * The scope of bit-exactness of a rank on this machine, e.g. `cpu-avx512bf16/2` or `cuda-nvidia-h200-sm_90x132-cudart13.0-cublaslt13.1.0/4`.
  * Throws `isa_unavailable`, `device_unavailable`.
  */
 export function fingerprint(device: DeviceKind = 'cpu'): string {
@@ -48,6 +48,11 @@ export function watchGpu(uuid: string): () => number[] {
 /** The GPUs that CUDA shows this process; null where the addon was built without CUDA. Throws `device_unavailable`. */
 export function cudaDevices(): CudaDevice[] | null {
   return native(() => addon().cudaDevices());
+}
+
+/** Why an installed driver shows no GPU to CUDA: it is too old for the addon's runtime. Null: it is not, or there is no driver. */
+export function cudaProblem(): string | null {
+  return native(() => addon().cudaProblem());
 }
 
 /** fp32 bytes → bytes of `dtype`, rounded to nearest even. Throws `weight_out_of_range` where fp16 would overflow. */

@@ -30,8 +30,8 @@ inline std::vector<Device> cuda_devices_here() {
   for (int index = 0; index < cuda::num_devices(); ++index) devices.push_back({DeviceKind::kCuda, index});
   static const bool said = [&] {
     if (!devices.empty()) return true;
-    const std::string where = cuda::built_in() ? "on this machine" : "in this build";
-    MESSAGE("no CUDA device " << where << ": cases for every device run on the CPU only");
+    const std::string where = cuda::built_in() ? "on this machine" : "in this build", problem = cuda::driver_problem();
+    MESSAGE("no CUDA device " << where << (problem.empty() ? "" : " (" + problem + ")") << ": cases for every device run on the CPU only");
     return true;
   }();
   (void)said;

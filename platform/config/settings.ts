@@ -14,6 +14,7 @@ import {
   roleArn,
   url,
 } from './config-values.js';
+import { gpuEnv } from './gpu-env.js';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -110,6 +111,12 @@ export const SETTINGS = [
     fallback: 'auto',
     help: "Device of the agent's ranks: `cuda` (one GPU per rank; without a GPU the agent does not start), `cpu`, or `auto`: GPUs if the machine has any and the native core was built with CUDA ([GPU workers](gpu.md#workers)).",
     parse: oneOf(['auto', 'cpu', 'cuda']),
+  },
+  {
+    key: 'gpu_env',
+    fallback: 'none',
+    help: "Variables of GPU libraries that change the bits of results, for this agent's ranks: `NVIDIA_TF32_OVERRIDE`, `CUBLAS*`, `CUDNN*`, `NCCL_ALGO`, `NCCL_PROTO`, as `NAME=VALUE` with spaces between. They are part of the [numerics fingerprint](exactness.md#scope); ranks do not get them from the environment of the agent.",
+    parse: gpuEnv,
   },
   {
     key: 'slots',

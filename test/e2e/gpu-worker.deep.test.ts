@@ -21,7 +21,7 @@ const options = isBuilt ? {} : { skip: 'the native core is not built for the emu
 
 const FIRST = 'GPU-e3e3e3e3-0000-0000-0000-000000000000';
 const SECOND = 'GPU-e3e3e3e3-0000-0000-0000-000000000001';
-const NUMERICS = /^cuda-emulated-device-sm_80x2-plain\/\d+$/;
+const NUMERICS = /^cuda-emulated-device-sm_80x2-cudart13\.0-plain\/\d+$/;
 const STEPS = 5;
 /** cudaErrorECCUncorrectable, from this kernel launch of a process on. */
 const ECC_UNCORRECTABLE = 214;

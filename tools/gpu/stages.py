@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shutil
 import sys
 import time
@@ -11,7 +12,7 @@ import steps
 from machine import find_nvcc, output_of
 
 DEVICE_CASES = ["--test-suite=devices"]
-NO_DEVICE = "no CUDA device"  # printed by the tests without a GPU
+NO_DEVICE = re.compile(r"no CUDA device (?:on this machine|in this build)( \(.*?\))?: ")  # printed by the tests without a GPU
 # Cases that are quick even under memory checking, covering all kinds of kernels.
 SANITIZER_CASES = (
     "--test-case=cast*,*fold*,block stats*,digests*,element-wise*,*norm*,*attention*,*embedding*,*cross-entropy*,gelu*,swiglu*,*rope*,"
@@ -128,8 +129,8 @@ def unbuilt(check, *names):
 
 def finish_device_cases(result, output):
     steps.add_cases(result, output)
-    if NO_DEVICE in output:
-        steps.fail(result, "the program found no CUDA device")
+    if missing := NO_DEVICE.search(output):
+        steps.fail(result, f"the program found no CUDA device{missing[1] or ''}")
 
 
 def tests(check):

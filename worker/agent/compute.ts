@@ -1,5 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { type Config, CPU_SLOTS } from '../../platform/config/config.js';
+import { isGpuVariable } from '../../platform/config/gpu-env.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ChildProcesses } from '../common/child-processes.js';
 import { GpuPool } from '../gpus/gpu-pool.js';
@@ -67,7 +68,8 @@ export async function findCompute(
   const missing = whyNoGpu(report);
   if (missing === null) return onGpus(slots, report.gpus, log);
   if (device === 'cuda') throw new ZerofleetError('device_unavailable', `ZEROFLEET_DEVICE=cuda: ${missing}`);
-  if (report.gpus.length > 0 || report.num_cuda_devices) log.warn(`ranks run on the CPU: ${missing}`);
+  if (report.gpus.length > 0 || report.num_cuda_devices || report.cuda_problem !== null)
+    log.warn(`ranks run on the CPU: ${missing}`);
   return onCpu(slots, report);
 }
 
@@ -75,12 +77,13 @@ function onCpu(slots: number | null, report: MachineReport): Compute {
   return { slots: slots ?? CPU_SLOTS, numerics: report.cpu_numerics, gpus: null };
 }
 
-function whyNoGpu({ has_cuda, gpus, num_cuda_devices }: MachineReport): string | null {
+function whyNoGpu({ has_cuda, gpus, num_cuda_devices, cuda_problem }: MachineReport): string | null {
   if (!has_cuda)
     return 'the native core was built without CUDA: build it where CMake finds nvcc and a GPU, or use the image worker-cuda';
   if (gpus.length > 0) return null;
   if (num_cuda_devices)
     return 'CUDA finds GPUs, but libnvidia-ml.so.1 of the driver is missing: a container needs the driver capabilities compute,utility';
+  if (cuda_problem !== null) return `no GPU was found: ${cuda_problem}`;
   return 'no GPU was found: check nvidia-smi, CUDA_VISIBLE_DEVICES and, in a container, whether GPUs are assigned to it';
 }
 
@@ -91,6 +94,9 @@ function onGpus(limit: number | null, found: readonly MachineGpu[], log: Logger)
       `ZEROFLEET_SLOTS is ${limit}, but there are ${found.length} GPUs, and each rank needs its own. Leave it unset for one slot per GPU`,
     );
   const gpus = new GpuPool({ found, limit, log });
+  const withheld = Object.keys(process.env).filter(isGpuVariable);
+  if (withheld.length > 0)
+    log.warn({ variables: withheld }, 'ranks do not have these variables: only ZEROFLEET_GPU_ENV sets them');
   for (const gpu of gpus.gpus) log[gpu.problem === null ? 'info' : 'error']({ ...gpu }, 'GPU found');
   if (gpus.slots > 0) return { slots: gpus.slots, numerics: gpus.numerics, gpus };
   const problems = gpus.gpus.map(({ uuid, problem }) => `${uuid}: ${problem}`).join('; ');

@@ -37,6 +37,18 @@ t.test('the environment of child processes', async (t) => {
     t.equal(childEnv(false, null).CUDA_VISIBLE_DEVICES, '0,1');
     delete process.env.CUDA_VISIBLE_DEVICES;
   });
+  await t.test('contains variables of GPU numerics only by configuration', async (t) => {
+    process.env.NVIDIA_TF32_OVERRIDE = '1';
+    process.env.CUBLAS_WORKSPACE_CONFIG = ':16:8';
+    process.env.NCCL_DEBUG = 'INFO';
+    const { NVIDIA_TF32_OVERRIDE: _tf32, CUBLAS_WORKSPACE_CONFIG: _workspace, ...rest } = ours(process.env);
+    t.strictSame(childEnv(false, null), { ...rest, ...ORDER });
+    process.env.ZEROFLEET_GPU_ENV = 'NVIDIA_TF32_OVERRIDE=0';
+    const { NVIDIA_TF32_OVERRIDE, CUBLAS_WORKSPACE_CONFIG } = childEnv(false, 'GPU-1');
+    t.strictSame([NVIDIA_TF32_OVERRIDE, CUBLAS_WORKSPACE_CONFIG], ['0', undefined]);
+    for (const name of ['NVIDIA_TF32_OVERRIDE', 'CUBLAS_WORKSPACE_CONFIG', 'NCCL_DEBUG', 'ZEROFLEET_GPU_ENV'])
+      delete process.env[name];
+  });
   await t.test('contains no source of AWS credentials for a child with its own session', async (t) => {
     t.strictSame(childEnv(true, null), {
       ...ORDER,

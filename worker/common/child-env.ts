@@ -1,3 +1,5 @@
+import { gpuEnv, isGpuVariable } from '../../platform/config/gpu-env.js';
+
 /** Secrets of the agent that a compromised child must not have. */
 const AGENT_ONLY = ['ZEROFLEET_API_KEY', 'ZEROFLEET_REDIS_URL'];
 
@@ -16,18 +18,22 @@ const NO_CREDENTIALS = {
 const CUDA_ORDER = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID' };
 
 /**
- * Returns the environment of a child process: this one's without the agent's secrets.
+ * Returns the environment of a child process: this one's without the agent's secrets. Of the variables that change the numerics of GPUs it
+ * has those that ZEROFLEET_GPU_ENV sets, and no others.
  * @param confined true to leave out AWS credentials, because the child has its own session
  * @param gpu UUID of the only GPU that CUDA shows the child; null: the GPUs of this process
  */
 export function childEnv(confined: boolean, gpu: string | null): NodeJS.ProcessEnv {
   const isAllowed = (name: string) =>
-    !AGENT_ONLY.includes(name) && !(confined && name.startsWith('AWS_') && !AWS_ENDPOINTS.test(name));
+    !AGENT_ONLY.includes(name) &&
+    !isGpuVariable(name) &&
+    !(confined && name.startsWith('AWS_') && !AWS_ENDPOINTS.test(name));
   const entries = Object.entries(process.env).filter(([name]) => isAllowed(name));
   return {
     ...Object.fromEntries(entries),
     ...(confined && NO_CREDENTIALS),
     ...CUDA_ORDER,
+    ...gpuEnv(process.env.ZEROFLEET_GPU_ENV || 'none'),
     ...(gpu !== null && { CUDA_VISIBLE_DEVICES: gpu }),
   };
 }

@@ -30,6 +30,7 @@ class GpuFleet {
     const fleet = await Fleet.start(options);
     t.teardown(async () => {
       delete process.env.ZF_TEST_GPUS;
+      delete process.env.ZF_TEST_CUDA_PROBLEM;
       await fleet.close();
     });
     const file = join(fleet.dir, 'gpus.json');
@@ -164,6 +165,12 @@ t.test('an agent selects its device by the configuration and the hardware', asyn
     await refused({ ZEROFLEET_DEVICE: device }, 'device_unavailable', /GPU-one: broken/);
   await gpus.setGpus([]);
   await refused({ ZEROFLEET_DEVICE: 'cuda' }, 'device_unavailable', /no GPU was found: check nvidia-smi/);
+  process.env.ZF_TEST_CUDA_PROBLEM = 'the driver supports CUDA up to 12.2';
+  await refused({ ZEROFLEET_DEVICE: 'cuda' }, 'device_unavailable', /no GPU was found: .* CUDA up to 12\.2/);
+  await gpus.setGpus([TWO[0]!]);
+  await refused({}, 'device_unavailable', /GPU-one: CUDA does not list it: .* CUDA up to 12\.2/);
+  delete process.env.ZF_TEST_CUDA_PROBLEM;
+  await gpus.setGpus([]);
   t.strictSame(await gpus.fleet.store.listWorkers(), []);
 
   const on = async (env: Record<string, string>) => {

@@ -60,6 +60,15 @@ t.test('the reports of the driver and of CUDA are combined', async (t) => {
   t.equal(later.num_cuda_devices, null);
 });
 
+t.test('a driver that is too old for the CUDA runtime is the reason why CUDA lists no GPU', async (t) => {
+  const problem = 'the driver supports CUDA up to 12.2, and this build has the runtime of CUDA 13.0';
+  const here = { ...core([gpu(0, 'GPU-a')], []), cudaProblem: () => problem };
+  const report = inspectMachine(here, { gpus: true, cuda: true });
+  t.equal(report.cuda_problem, problem);
+  t.equal(report.gpus[0]?.problem, `CUDA does not list it: ${problem}`);
+  t.equal(inspectMachine(here, { gpus: true, cuda: false }).cuda_problem, null);
+});
+
 t.test('an agent on the CPU queries no GPU', async (t) => {
   const fails = core([], []);
   fails.gpus = () => {

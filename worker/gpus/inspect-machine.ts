@@ -15,6 +15,8 @@ export interface MachineReport {
   gpus: MachineGpu[];
   /** Number of devices that CUDA lists, whatever the driver's library reports; null: CUDA was not queried. */
   num_cuda_devices: number | null;
+  /** Why CUDA lists none although a driver is installed; null if it does, has none, or was not queried. */
+  cuda_problem: string | null;
   /** Numerics fingerprint of a rank on the CPU. */
   cpu_numerics: string;
 }
@@ -29,11 +31,14 @@ export interface InspectOptions {
 /** Inspects this machine. @throws NativeError `device_unavailable` if a driver is installed but does not work */
 export function inspectMachine(core: NativeCore, { gpus, cuda }: InspectOptions): MachineReport {
   const devices = cuda ? core.cudaDevices() : null;
+  const cuda_problem = cuda ? core.cudaProblem() : null;
+  const unlisted = cuda_problem === null ? 'CUDA does not list it' : `CUDA does not list it: ${cuda_problem}`;
   const numerics = new Map(devices?.map(({ uuid, fingerprint }) => [uuid, fingerprint]));
   const found = gpus ? visible(core.gpus(), process.env.CUDA_VISIBLE_DEVICES) : [];
   return {
     has_cuda: devices !== null,
     num_cuda_devices: devices?.length ?? null,
+    cuda_problem,
     cpu_numerics: core.fingerprint('cpu'),
     gpus: found.map(({ index, uuid, name, memory_bytes, driver, problem }) => ({
       // A GPU without a UUID is identified by its index.
@@ -42,7 +47,7 @@ export function inspectMachine(core: NativeCore, { gpus, cuda }: InspectOptions)
       memory_bytes,
       driver,
       numerics: numerics.get(uuid ?? '') ?? null,
-      problem: problem ?? (devices && !numerics.has(uuid ?? '') ? 'CUDA does not list it' : null),
+      problem: problem ?? (devices && !numerics.has(uuid ?? '') ? unlisted : null),
     })),
   };
 }

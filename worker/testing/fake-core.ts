@@ -52,10 +52,13 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
     gpus: fakeGpus,
     watchGpu: fakeXids,
     cudaDevices: () =>
-      visible(fakeGpus(), process.env.CUDA_VISIBLE_DEVICES).map(({ uuid }) => ({
-        uuid: uuid ?? '',
-        fingerprint: 'fake-gpu/1',
-      })),
+      (process.env.ZF_TEST_CUDA_PROBLEM ? [] : visible(fakeGpus(), process.env.CUDA_VISIBLE_DEVICES)).map(
+        ({ uuid }) => ({
+          uuid: uuid ?? '',
+          fingerprint: 'fake-gpu/1',
+        }),
+      ),
+    cudaProblem: () => process.env.ZF_TEST_CUDA_PROBLEM ?? null,
     castTo16Bit: (_dtype, fp32) => upperHalves(fp32),
   };
 }

@@ -14,6 +14,8 @@ namespace {
 
 bool built_in() { return false; }
 int num_devices() { return 0; }
+std::string driver_problem() { return ""; }
+std::string runtime_version() { return ""; }
 void use(const Device&) { refuse(); }
 std::byte* allocate(const Device&, std::size_t) { refuse(); }
 void release(std::byte*) noexcept {}

@@ -17,7 +17,10 @@ inline void check(cudaError_t status, const char* call) {
     case cudaErrorMemoryAllocation: throw Error("out_of_memory", message);
     // The device's memory, or the contents of a page, can't be trusted any more.
     case cudaErrorECCUncorrectable:
-    case cudaErrorContained: throw Error("gpu_memory_fault", message);
+#if CUDART_VERSION >= 12080
+    case cudaErrorContained:
+#endif
+      throw Error("gpu_memory_fault", message);
     // A part of the machine failed, or the driver took the device away.
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorHardwareStackError:

@@ -19,8 +19,12 @@ namespace zerofleet::cuda {
 
 /// Returns true if this build has the CUDA backend; a device need not be present.
 bool built_in();
-/// Devices that can be used now; 0 where there is no driver.
+/// Devices that can be used now; 0 where there is no driver, or an unusable one.
 int num_devices();
+/// Why an installed driver has no devices: it is too old for this build. Empty: it is not, or there is no driver.
+std::string driver_problem();
+/// Version of the CUDA runtime in this build, e.g. 13.0; empty without CUDA.
+std::string runtime_version();
 /// Throws Error{"device_unavailable"} with the reason unless the device can be used; makes it the calling thread's.
 void use(const Device& device);
 

@@ -6,6 +6,13 @@
 
 namespace zerofleet::cuda {
 
+namespace {
+
+/// 13000 → 13.0
+std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+
+}  // namespace
+
 bool built_in() { return true; }
 
 int num_devices() {
@@ -15,9 +22,29 @@ int num_devices() {
   return 0;
 }
 
+std::string driver_problem() {
+  int count = 0, newest = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  cudaGetLastError();
+  // The status is the same where no driver is installed, which the version distinguishes.
+  if (status != cudaErrorInsufficientDriver || cudaDriverGetVersion(&newest) != cudaSuccess || newest == 0) return "";
+  return "the driver supports CUDA up to " + version_text(newest) + ", and this build has the runtime of CUDA " +
+         runtime_version() + ": install a newer driver";
+}
+
+std::string runtime_version() {
+  int version = 0;
+  check(cudaRuntimeGetVersion(&version), "cudaRuntimeGetVersion");
+  return version_text(version);
+}
+
 void use(const Device& device) {
   require(device.kind == DeviceKind::kCuda, "invalid_argument", to_string(device) + " is no CUDA device");
-  check(cudaSetDevice(device.index), ("using " + to_string(device)).c_str());
+  const std::string call = "using " + to_string(device);
+  const cudaError_t status = cudaSetDevice(device.index);
+  const std::string problem = status == cudaErrorInsufficientDriver ? driver_problem() : "";
+  require(problem.empty(), "device_unavailable", call + ": " + problem);
+  check(status, call.c_str());
 }
 
 namespace {

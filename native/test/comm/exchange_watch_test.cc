@@ -65,6 +65,25 @@ TEST_CASE("exchange_watch: an exchange to which all have come has to move") {
         "nothing moved for 100 ms, although all ranks have come to the exchange");
 }
 
+TEST_CASE("exchange_watch: an exchange that is granted more time may stand still longer, and a peer may not be silent longer") {
+  ExchangeWatch watch(0, 2, kTimeout, kStart);
+  watch.begin(kStart, 3 * kTimeout);
+  const auto reason_at = [&](ExchangeWatch::Time now) {
+    watch.heard(1, watch.num_begun(), now);
+    return watch.reason_to_give_up(now);
+  };
+  CHECK(!reason_at(kStart + 399ms).has_value());
+  CHECK(reason_at(kStart + 400ms) == "nothing moved for 400 ms, although all ranks have come to the exchange");
+  watch.end();
+  watch.begin(kStart + 500ms);
+  CHECK(!reason_at(kStart + 599ms).has_value());
+  CHECK(reason_at(kStart + 600ms) == "nothing moved for 100 ms, although all ranks have come to the exchange");
+
+  ExchangeWatch silent(0, 2, kTimeout, kStart);
+  silent.begin(kStart, 3 * kTimeout);
+  CHECK(silent.reason_to_give_up(kStart + kTimeout) == "nothing was heard of rank 1 for 100 ms");
+}
+
 TEST_CASE("exchange_watch: a number that came late takes nothing back") {
   ExchangeWatch watch = waiting_rank();
   for (const int peer : {1, 2}) watch.heard(peer, 1, kStart);

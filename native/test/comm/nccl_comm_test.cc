@@ -1,6 +1,7 @@
 // Cases that are specific to nccl_comm; those that it shares with other communicators are in their files.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ std::string message_of(const std::function<void()>& call) {
 }
 
 NcclBackend fake_backend() {
-  return {fake_nccl(), [](const std::byte*) { return true; }};
+  return {fake_nccl(), [](const std::byte*) { return true; }, true};
 }
 
 }  // namespace
@@ -64,6 +65,25 @@ TEST_CASE("nccl_comm: a rank that never comes, an id that never comes and a bad 
   CHECK(connect(0, 1, 50ms) == "none");
 }
 
+TEST_CASE("nccl_comm: a second rank of a world in one process is refused, unless the backend has threads") {
+  NcclBackend backend = fake_backend();
+  backend.has_threads = false;
+  RelayedStores stores(2);
+  const auto connect = [&](const std::string& world) {
+    auto codes = run_threads(2, [&](int rank) {
+      connect_nccl_through(backend, {rank, 2, Device{}, 300ms, world}, stores.of(rank));
+    });
+    std::ranges::sort(codes);
+    return codes;
+  };
+  // The other rank waits for it.
+  CHECK(connect("a/") == std::vector<std::string>{"comm_timeout", "invalid_argument"});
+  backend.has_threads = true;
+  CHECK(connect("b/") == std::vector<std::string>{"none", "none"});
+  backend.has_threads = false;
+  CHECK(message_of([&] { connect_nccl_through(backend, {0, 1, Device{}, 300ms, "c/"}, stores.of(0)); }) == "none");
+}
+
 TEST_CASE("nccl_comm: a failure carries NCCL's message, and the communicator is of no use after it") {
   const auto codes = run_fake_nccl_world(2, [](Communicator& comm) {
     std::vector<std::byte> data(20);
@@ -76,6 +96,36 @@ TEST_CASE("nccl_comm: a failure carries NCCL's message, and the communicator is 
     CHECK(code_of([&] { comm.barrier(); }) == "comm_failed");
   }, 30s);
   CHECK(codes == std::vector<std::string>{"none", "none"});
+}
+
+TEST_CASE("nccl_comm: ranks that connect for longer than the time-out are not taken for silent") {
+  void (*set_connect_ms)(int) = nullptr;
+  fake_nccl()->file.find("zfFakeNcclConnectMs", set_connect_ms);
+  set_connect_ms(1100);
+  const auto codes = run_fake_nccl_world(2, [](Communicator& comm) {
+    std::vector<std::byte> data(20);
+    comm.all_gather(data, std::vector<Range>{{0, 10}, {10, 20}});
+    comm.all_gather(data, std::vector<Range>{{0, 11}, {11, 20}});
+  }, 1s);
+  set_connect_ms(0);
+  CHECK(codes == std::vector<std::string>(2, "none"));
+}
+
+TEST_CASE("nccl_comm: ranks connect to sixteen others in each direction at once") {
+  int (*most_at_once)() = nullptr;
+  const auto library = fake_nccl();
+  library->file.find("zfFakeNcclMostAtOnce", most_at_once);
+  most_at_once();
+  constexpr int kRanks = 36;
+  const auto codes = run_fake_nccl_world(kRanks, [](Communicator& comm) {
+    std::vector<std::byte> send(kRanks, static_cast<std::byte>(comm.rank())), recv(kRanks);
+    std::vector<Range> pieces;
+    for (std::int64_t r = 0; r < kRanks; ++r) pieces.push_back({r, r + 1});
+    comm.all_to_all(send, pieces, recv, pieces);
+    for (int r = 0; r < kRanks; ++r) CHECK(std::to_integer<int>(recv[static_cast<std::size_t>(r)]) == r);
+  }, 30s);
+  CHECK(codes == std::vector<std::string>(kRanks, "none"));
+  CHECK(most_at_once() == 32);
 }
 
 TEST_CASE("groups of ranks, those apart and those next to each other, find one another through keys of their own") {

@@ -57,6 +57,24 @@ DEVICE_TEST_CASE("failures of a device have codes by cause, and end when the dev
   }
 }
 
+DEVICE_TEST_CASE("a driver that is too old for the runtime is reported with both versions") {
+  CHECK(cuda::driver_problem().empty());
+  emulator::set_driver_version(12020);
+  const std::string reason = "the driver supports CUDA up to 12.2, and this build has the runtime of CUDA 13.0";
+  CHECK(cuda::num_devices() == 0);
+  CHECK(cuda::driver_problem().starts_with(reason));
+  const auto use = [] { cuda::use(kFirstGpu); };
+  CHECK(code_of(use) == "device_unavailable");
+  CHECK(message_of(use).find(reason) != std::string::npos);
+
+  emulator::set_driver_version(0);  // not installed
+  CHECK(cuda::num_devices() == 0);
+  CHECK(cuda::driver_problem().empty());
+  CHECK(code_of(use) == "device_unavailable");
+  emulator::set_driver_version(13000);
+  CHECK(cuda::num_devices() == 1);
+}
+
 DEVICE_TEST_CASE("a device's pool keeps its memory, and reserved memory is available") {
   {
     const Buffer buffer(kFirstGpu, std::size_t{5} << 20);

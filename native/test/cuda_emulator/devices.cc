@@ -1,7 +1,11 @@
 // Visible devices of a process and their faults, set by the environment for tests of programs that do not know of the
-// emulation. ZF_EMULATED_GPUS        how many there are, 1 by default; a process computes on the first that it sees
-// CUDA_VISIBLE_DEVICES    as CUDA reads it, of UUIDs ZF_EMULATED_MEMORY_MIB  of each device ZF_EMULATED_FAULT
-// "UUID status launch": that device fails so from that launch of a process on
+// emulation:
+// - ZF_EMULATED_GPUS: how many there are, 1 by default; a process computes on the first that it sees
+// - CUDA_VISIBLE_DEVICES: as CUDA reads it, of UUIDs
+// - ZF_EMULATED_MEMORY_MIB: of each device
+// - ZF_EMULATED_FAULT: "UUID status launch", that device fails so from that launch of a process on
+// - ZF_EMULATED_DRIVER: newest version of CUDA that the driver supports, as 12020; 0: no driver
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -40,6 +44,11 @@ const std::vector<int>& visible() {
   return devices;
 }
 
+std::atomic<int>& driver_version() {
+  static std::atomic<int> one{std::stoi(variable("ZF_EMULATED_DRIVER", "13000"))};
+  return one;
+}
+
 struct Fault {
   bool is_here = false;
   int status = 0;
@@ -69,6 +78,14 @@ int num_visible_devices() {
   return static_cast<int>(visible().size());
 }
 
+void set_driver_version(int version) { driver_version() = version; }
+
+cudaError_t status_of_driver() {
+  // A driver supports all runtimes of its major version.
+  if (driver_version() / 1000 < CUDART_VERSION / 1000) return cudaErrorInsufficientDriver;
+  return num_visible_devices() == 0 ? cudaErrorNoDevice : cudaSuccess;
+}
+
 void fail_as_asked(std::int64_t launch) {
   static const Fault fault = fault_of_environment();
   if (fault.is_here && launch >= fault.launch) fail_with(static_cast<cudaError_t>(fault.status));
@@ -86,5 +103,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->major = 8;
   properties->minor = 0;
   properties->multiProcessorCount = 2;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = driver_version();
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
   return cudaSuccess;
 }

@@ -29,9 +29,13 @@ Counts counts();
 void set_memory_bytes(std::size_t num_bytes);
 /// From now on every call of the runtime that can fail so gives `status`, until it is cudaSuccess again.
 void fail_with(cudaError_t status);
+/// Sets the newest version of CUDA that the driver supports, as 13000; 0: there is no driver.
+void set_driver_version(int version);
 
 /// Between here and the parts of the emulator.
 int num_visible_devices();
+/// The status of calls that need a driver and a device.
+cudaError_t status_of_driver();
 /// Injects the fault that the environment requests (devices.cc), at the launch with this number.
 void fail_as_asked(std::int64_t launch);
 void run_grid(const dim3& grid, const dim3& block, std::size_t shared_bytes, const std::function<void()>& thread);

@@ -173,12 +173,13 @@ const char* cudaGetErrorName(cudaError_t status) {
 const char* cudaGetErrorString(cudaError_t) { return "from the emulated CUDA device"; }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = num_visible_devices();
-  return result(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
+  const cudaError_t status = status_of_driver();
+  *count = status == cudaSuccess ? num_visible_devices() : 0;
+  return result(status);
 }
 cudaError_t cudaSetDevice(int device) {
-  const bool is_there = device == 0 && num_visible_devices() > 0;
-  return result(is_there ? cudaSuccess : num_visible_devices() == 0 ? cudaErrorNoDevice : cudaErrorInvalidDevice);
+  const cudaError_t status = status_of_driver();
+  return result(status == cudaSuccess && device != 0 ? cudaErrorInvalidDevice : status);
 }
 cudaError_t cudaGetDevice(int* device) {
   *device = 0;

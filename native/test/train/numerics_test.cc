@@ -28,8 +28,8 @@ std::vector<std::string> codes_of_ranks(const std::vector<std::string>& fingerpr
 TEST_CASE(
     "ranks with other numerics than rank 0 are refused; without rank 0 "
     "they give up") {
-  const std::string h100 = "cuda-nvidia-h100-sm_90x132-cublaslt13.1.0/1",
-                    older = "cuda-nvidia-h100-sm_90x132-cublaslt12.9.0/1";
+  const std::string h100 = "cuda-nvidia-h100-sm_90x132-cudart13.0-cublaslt13.1.0/4",
+                    older = "cuda-nvidia-h100-sm_90x132-cudart13.0-cublaslt12.9.0/4";
   CHECK(codes_of_ranks({h100, h100, h100}) == std::vector<std::string>{"none", "none", "none"});
   CHECK(codes_of_ranks({h100, older, h100}) == std::vector<std::string>{"none", "numerics_mismatch", "none"});
   KvStore alone([](const std::string&, const KvStore::Bytes&) {});

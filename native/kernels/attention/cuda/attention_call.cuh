@@ -62,7 +62,7 @@ AttentionCall<T> attention_call(const AttentionShape& shape, const ConstMatrix& 
 
 /// The tile that a block of threads works on. Heads of one (batch, key/value head) are neighbours: they share keys.
 struct AttentionTile {
-  std::int64_t batch;
+  int batch;
   int head;   // of queries, or of keys and values
   int first;  // query row or key
 };
@@ -72,7 +72,7 @@ __device__ inline AttentionTile tile_of_block(std::int64_t batch, int heads, int
   const std::int64_t each = batch * heads, index = blockIdx.x;
   const int tile = static_cast<int>(index / each);
   const std::int64_t place = index % each;
-  return {place / heads, static_cast<int>(place % heads), (last_first ? num_tiles - 1 - tile : tile) * tile_rows};
+  return {static_cast<int>(place / heads), static_cast<int>(place % heads), (last_first ? num_tiles - 1 - tile : tile) * tile_rows};
 }
 
 /// Rows of one head's columns from `data` on; elements beyond `rows` or `cols` count as zero.
@@ -83,11 +83,16 @@ struct HeadTile {
   int rows, cols;
 };
 
+/// Row of a (B·T, …) matrix.
+__device__ inline std::int64_t token_row(const AttentionSizes& s, std::int64_t batch, int place) {
+  return batch * s.length + place;
+}
+
 /// The columns of one head, from row `first` of a sequence to its end, of a (B·T, …) matrix.
 template <class T>
 __device__ HeadTile<T> head_tile(const Rows<const T>& matrix, const AttentionSizes& s, std::int64_t batch, int head,
                                  int first) {
-  return {matrix.row(batch * s.length + first) + static_cast<std::int64_t>(head) * s.head_dim, matrix.stride,
+  return {matrix.row(token_row(s, batch, first)) + static_cast<std::int64_t>(head) * s.head_dim, matrix.stride,
           s.length - first, s.head_dim};
 }
 

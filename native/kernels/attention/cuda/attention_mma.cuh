@@ -81,33 +81,49 @@ __device__ void row_products(FragmentC (&sums)[kRowTiles][kColTiles], const T* a
   }
 }
 
-/// sums += left, rounded to T, · rows of b, of which there are as many as left has columns.
-template <class T, int kWidth, int kRowTiles, int kColTiles>
-__device__ void add_product(FragmentC (&sums)[kRowTiles][kWidth / 8], const FragmentC (&left)[kRowTiles][kColTiles],
-                            const T* b) {
+/// The left operand of a product, rounded to T; it takes half the registers.
+template <class T, int kRowTiles, int kColTiles>
+__device__ void round_left(const FragmentC (&from)[kRowTiles][kColTiles], FragmentA (&left)[kRowTiles][kColTiles / 2]) {
   static_assert(kColTiles % 2 == 0);
+  ZF_DEVICE_UNROLL(kRowTiles)
+  for (int r = 0; r < kRowTiles; ++r) {
+    ZF_DEVICE_UNROLL(kColTiles / 2)
+    for (int k = 0; k < kColTiles / 2; ++k) {
+      const FragmentC &low = from[r][2 * k], &high = from[r][2 * k + 1];
+      left[r][k] = {{packed<T>(low.v[0], low.v[1]), packed<T>(low.v[2], low.v[3]), packed<T>(high.v[0], high.v[1]),
+                     packed<T>(high.v[2], high.v[3])}};
+    }
+  }
+}
+
+/// sums += left · rows of b, of which there are as many as left has columns.
+template <class T, int kWidth, int kRowTiles, int kSteps>
+__device__ void add_product(FragmentC (&sums)[kRowTiles][kWidth / 8], const FragmentA (&left)[kRowTiles][kSteps],
+                            const T* b) {
   const int lane = lane_of_warp();
   const T* b_row = b + lane % 16 * kPitch<kWidth> + lane / 16 * 8;
-  ZF_DEVICE_UNROLL(kColTiles / 2)
-  for (int k = 0; k < kColTiles; k += 2) {
-    FragmentA rounded_left[kRowTiles];
-    ZF_DEVICE_UNROLL(kRowTiles)
-    for (int r = 0; r < kRowTiles; ++r) {
-      const FragmentC &low = left[r][k], &high = left[r][k + 1];
-      rounded_left[r] = {{packed<T>(low.v[0], low.v[1]), packed<T>(low.v[2], low.v[3]), packed<T>(high.v[0], high.v[1]),
-                          packed<T>(high.v[2], high.v[3])}};
-    }
+  ZF_DEVICE_UNROLL(kSteps)
+  for (int k = 0; k < kSteps; ++k) {
     ZF_DEVICE_UNROLL(kWidth / 16)
     for (int n = 0; n < kWidth / 8; n += 2) {
       std::uint32_t right[4];
-      load_matrices<true>(right, b_row + 8 * k * kPitch<kWidth> + 8 * n);
+      load_matrices<true>(right, b_row + 16 * k * kPitch<kWidth> + 8 * n);
       ZF_DEVICE_UNROLL(kRowTiles)
       for (int r = 0; r < kRowTiles; ++r) {
-        mma<T>(sums[r][n], rounded_left[r], {{right[0], right[1]}});
-        mma<T>(sums[r][n + 1], rounded_left[r], {{right[2], right[3]}});
+        mma<T>(sums[r][n], left[r][k], {{right[0], right[1]}});
+        mma<T>(sums[r][n + 1], left[r][k], {{right[2], right[3]}});
       }
     }
   }
+}
+
+/// The same with a left operand that is rounded to T first.
+template <class T, int kWidth, int kRowTiles, int kColTiles>
+__device__ void add_product(FragmentC (&sums)[kRowTiles][kWidth / 8], const FragmentC (&left)[kRowTiles][kColTiles],
+                            const T* b) {
+  FragmentA rounded[kRowTiles][kColTiles / 2];
+  round_left<T>(left, rounded);
+  add_product<T, kWidth>(sums, rounded, b);
 }
 
 /// Row and column within a warp's rows and a tile's columns of v[i] of fragment [r][n].

@@ -7,9 +7,9 @@
 // A product of a warp, 32 × 64 × width, reads 64 · width elements of keys or values and makes 32 times as many
 // multiply-adds; with 16 rows a warp it would be 16 times, at which an A100's shared memory (128 bytes a clock) is just
 // as fast as its tensor cores (1024 multiply-adds a clock). Shared memory: 256 rows, 69632 bytes at width 128 and 36864
-// at 64. Registers by nvcc 13.0, sm_80 / sm_90: 211 / 218 at width 64, 227 / 234 at 80, 244 / 252 at 96, and at 128 all
-// 255 with 12 / 88 bytes of spill loads: two blocks of 128 threads fit on a multiprocessor, and at width 128 shared
-// memory of an A100 has room for no more. None of this was measured.
+// at 64. Registers by nvcc 13.0, sm_80 / sm_90: 228 / 232 at width 64, 239 / 240 at 80, 250 / 250 at 96, 254 / 254 at
+// 128, and none is spilled: two blocks of 128 threads fit on a multiprocessor, and at width 128 shared memory of an A100
+// has room for no more. None of this was measured.
 #include "kernels/attention/cuda/attention_launch.h"
 #include "kernels/attention/cuda/attention_mma.cuh"
 
@@ -33,8 +33,7 @@ struct MmaRowState {
 
 /// Position of a warp: its first query row, and the block of keys.
 struct FragmentPlace {
-  std::int64_t batch;
-  int head, query, key;
+  int batch, head, query, key;
 };
 
 template <int kRowTiles>
@@ -112,7 +111,7 @@ __device__ void mma_softmax_step(float log2_scale, MmaRowState<kRowTiles>& rows,
 }
 
 template <class T, int kWidth>
-__global__ void __launch_bounds__(kForwardThreads)
+__global__ void __launch_bounds__(kForwardThreads, 2)
     mma_forward_kernel(const __grid_constant__ AttentionForwardCall<T> a, int num_tiles, bool aligned) {
   using F = Forward<T, kWidth>;
   constexpr int kRowTiles = F::kRowTiles;
@@ -145,18 +144,20 @@ __global__ void __launch_bounds__(kForwardThreads)
     load_tile<kWidth, kKeys, kForwardThreads>(values, head_tile(c.qkv, s, tile.batch, value_col, key), aligned);
     const bool sees = key < query + F::kWarpRows && query < s.length;  // alike in all lanes
     const FragmentPlace at{tile.batch, tile.head, query, key};
-    FragmentC scores[kRowTiles][kKeys / 8];
+    FragmentA probs[kRowTiles][kKeys / 16];
     if (sees) {
+      FragmentC scores[kRowTiles][kKeys / 8];
       row_products<T, kWidth>(scores, own, keys);
       if (key + kKeys - 1 > query || last_first_key > key) hide(c.mask, at, scores);
       mma_softmax_step<kWidth>(log2_scale, rows, scores, sums);
       if (c.drops) drop(c, at, scores);
+      round_left<T>(scores, probs);  // before the copies below, whose addresses need registers, too
     }
     wait_for_copies();
     __syncthreads();  // values are there; keys are no longer read
     if (key + kKeys < end)
       load_tile<kWidth, kKeys, kForwardThreads>(keys, head_tile(c.qkv, s, tile.batch, key_col, key + kKeys), aligned);
-    if (sees) add_product<T, kWidth>(sums, scores, values);
+    if (sees) add_product<T, kWidth>(sums, probs, values);
   }
   float factor[kRowTiles][2];
   for (int r = 0; r < kRowTiles; ++r) {
@@ -169,8 +170,10 @@ __global__ void __launch_bounds__(kForwardThreads)
       }
     }
   }
-  T* out = a.out.row(tile.batch * s.length + query) + static_cast<std::int64_t>(tile.head) * s.head_dim;
-  store_rows<T, kWidth>(own, sums, factor, out, a.out.stride, s.length - query, s.head_dim, aligned);
+  T* out = a.out.row(token_row(s, tile.batch, query)) + static_cast<std::int64_t>(tile.head) * s.head_dim;
+  // The warp's rows are found once more: a pointer that is kept through the loop is spilled at width 128.
+  T* staged = queries + not_hoisted(static_cast<int>(threadIdx.x)) / 32 * F::kWarpRows * kPitch<kWidth>;
+  store_rows<T, kWidth>(staged, sums, factor, out, a.out.stride, s.length - query, s.head_dim, aligned);
 }
 
 template <class T, int kWidth>

@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kPlainThreads)
   }
   float factor[4];
   for (int i = 0; i < 4; ++i) factor[i] = (c.drops ? c.dropout.scale : 1.0F) / rows.total[i];
-  T* out = a.out.row(tile.batch * s.length + tile.first) + static_cast<std::int64_t>(tile.head) * s.head_dim;
+  T* out = a.out.row(token_row(s, tile.batch, tile.first)) + static_cast<std::int64_t>(tile.head) * s.head_dim;
   store_plain(out, a.out.stride, queries.rows, s.head_dim, first_col, sums, factor);
   if (blockIdx.y != 0 || plain_col(0) != 0) return;
   for (int i = 0; i < 4; ++i) {

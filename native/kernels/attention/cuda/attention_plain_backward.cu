@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kPlainThreads)
   }
   const int key_col = (s.heads + tile.head) * s.head_dim, rows = s.length - tile.first;
   const float ones[4] = {1, 1, 1, 1};
-  T* dkey = a.dqkv.row(tile.batch * s.length + tile.first) + key_col;
+  T* dkey = a.dqkv.row(token_row(s, tile.batch, tile.first)) + key_col;
   store_plain(dkey, a.dqkv.stride, rows, s.head_dim, first_col, dkeys, ones);
   store_plain(dkey + static_cast<std::int64_t>(s.kv_heads) * s.head_dim, a.dqkv.stride, rows, s.head_dim, first_col,
               dvalues, ones);
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kPlainThreads)
     add_left_product<kChunks, false>(shared, head_tile(c.qkv, s, tile.batch, key_col, key), first_col, dqueries);
   }
   const float ones[4] = {1, 1, 1, 1};
-  T* dquery = a.dqkv.row(tile.batch * s.length + tile.first) + static_cast<std::int64_t>(tile.head) * s.head_dim;
+  T* dquery = a.dqkv.row(token_row(s, tile.batch, tile.first)) + static_cast<std::int64_t>(tile.head) * s.head_dim;
   store_plain(dquery, a.dqkv.stride, rows, s.head_dim, first_col, dqueries, ones);
 }
 

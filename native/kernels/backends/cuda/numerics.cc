@@ -1,7 +1,14 @@
 #include "kernels/backends/cuda/numerics.h"
 
-#include <cctype>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+#include <string_view>
+
+#include "core/cuda/cuda_runtime.h"
 #include "core/cuda/traits.h"
 #include "kernels/gemm/cuda/product_library.h"
 
@@ -25,13 +32,29 @@ std::string slug(const std::string& name) {
   return text;
 }
 
+bool changes_numerics(std::string_view variable) {
+  constexpr std::array<std::string_view, 5> kBegins{"NVIDIA_TF32_OVERRIDE=", "CUBLAS", "CUDNN", "NCCL_ALGO=", "NCCL_PROTO="};
+  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return variable.starts_with(begin); });
+}
+
+/// The variables of this process that change what libraries compute, as "-NAME=VALUE" in order of their names.
+std::string variables() {
+  std::set<std::string> found;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (changes_numerics(*variable)) found.insert(*variable);
+  }
+  std::string text;
+  for (const std::string& variable : found) text += "-" + variable;
+  return text;
+}
+
 }  // namespace
 
 std::string numerics(const Device& device, CpuIsa) {
   const Traits its = traits(device);
   const std::string kind = std::to_string(its.compute_major) + std::to_string(its.compute_minor);
-  return "cuda-" + slug(its.name) + "-sm_" + kind + "x" + std::to_string(its.num_multiprocessors) + "-" +
-         product_library() + "/" + std::to_string(kCudaKernelVersion);
+  return "cuda-" + slug(its.name) + "-sm_" + kind + "x" + std::to_string(its.num_multiprocessors) + "-cudart" +
+         runtime_version() + "-" + product_library() + variables() + "/" + std::to_string(kCudaKernelVersion);
 }
 
 }  // namespace zerofleet::cuda

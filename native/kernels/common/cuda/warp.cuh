@@ -5,6 +5,14 @@
 // A warp of 32 threads that works on one block of an array.
 namespace zerofleet::cuda {
 
+/// Returns the value; what is computed from it stays where it is computed, also if it is the same in all rounds of a loop.
+__device__ inline int not_hoisted(int value) {
+#if defined(__CUDACC__)
+  asm volatile("" : "+r"(value));
+#endif
+  return value;
+}
+
 inline constexpr int kWarpThreads = 256;  // threads of a thread block of such kernels: eight warps
 inline constexpr unsigned kWholeWarp = 0xffffffffU;
 

@@ -1,13 +1,17 @@
 // A libnccl for tests: the entry points of NCCL that comm/nccl_library.h names, for ranks that are threads of one
 // process and buffers in host memory. It behaves like NCCL's non-blocking mode: calls are only recorded, and are
 // executed, as far as the peers allow, in ncclCommGetAsyncError(). A peer that has left is ncclRemoteError, one that is
-// silent leaves things in progress for ever.
+// silent leaves things in progress for ever. Ranks connect at their first message, for as long as zfFakeNcclConnectMs() says.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +34,7 @@ struct Config {
 };
 
 using Message = std::vector<std::byte>;
+using Clock = std::chrono::steady_clock;
 
 struct World {
   int world_size = 0;
@@ -41,6 +46,7 @@ struct World {
 std::mutex mutex;
 std::map<std::string, std::shared_ptr<World>> worlds;
 int num_ids = 0;
+std::atomic<int> connect_ms{0}, most_at_once{0};
 
 }  // namespace
 
@@ -54,10 +60,19 @@ struct ncclComm {
   int rank = 0;
   std::vector<Recv> pending;
   std::string last_error;
+  std::set<int> connected;  // peers by messages; the own rank: the whole world, for gathers
+  int num_connecting = 0;   // in this group
+  Clock::time_point connected_at{};
 
   Result fail(Result result, const std::string& message) {
     last_error = message;
     return result;
+  }
+
+  void connect(int peer) {
+    if (!connected.insert(peer).second) return;
+    most_at_once = std::max(most_at_once.load(), ++num_connecting);
+    connected_at = std::max(connected_at, Clock::now()) + std::chrono::milliseconds(connect_ms);
   }
 
   void post(const void* source, std::size_t count, int peer) {
@@ -66,7 +81,7 @@ struct ncclComm {
   }
 
   Result progress() {
-    if (world->num_joined < world->world_size) return kInProgress;
+    if (world->num_joined < world->world_size || Clock::now() < connected_at) return kInProgress;
     for (std::size_t i = 0; i < pending.size();) {
       const Recv recv = pending[i];
       auto& mail = world->mail[{recv.peer, rank}];
@@ -80,7 +95,9 @@ struct ncclComm {
       mail.pop_front();
       pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    return pending.empty() ? kSuccess : kInProgress;
+    if (!pending.empty()) return kInProgress;
+    num_connecting = 0;
+    return kSuccess;
   }
 };
 
@@ -101,6 +118,12 @@ void leave(ncclComm* comm) {
 }
 
 }  // namespace
+
+/// For tests: the time that a connection takes from now on.
+ZF_EXPORT void zfFakeNcclConnectMs(int ms) { connect_ms = ms; }
+
+/// For tests: the most peers to which a rank connected in one group since the last call.
+ZF_EXPORT int zfFakeNcclMostAtOnce() { return most_at_once.exchange(0); }
 
 ZF_EXPORT const char* ncclGetErrorString(Result result) {
   switch (result) {
@@ -133,7 +156,9 @@ ZF_EXPORT Result ncclCommInitRankConfig(ncclComm** comm, int world_size, UniqueI
   world->world_size = world_size;
   world->left.resize(static_cast<std::size_t>(world_size));
   ++world->num_joined;
-  *comm = new ncclComm{world, rank, {}, {}};
+  *comm = new ncclComm;
+  (*comm)->world = world;
+  (*comm)->rank = rank;
   return kInProgress;
 }
 
@@ -170,14 +195,18 @@ ZF_EXPORT Result ncclGroupEnd() {
 ZF_EXPORT Result ncclSend(const void* source, std::size_t count, int data_type, int peer, ncclComm* comm, void*) {
   const std::lock_guard lock(mutex);
   const Result result = check(comm, peer, data_type);
-  if (result == kSuccess) comm->post(source, count, peer);
+  if (result != kSuccess) return result;
+  comm->connect(peer);
+  comm->post(source, count, peer);
   return result;
 }
 
 ZF_EXPORT Result ncclRecv(void* target, std::size_t count, int data_type, int peer, ncclComm* comm, void*) {
   const std::lock_guard lock(mutex);
   const Result result = check(comm, peer, data_type);
-  if (result == kSuccess) comm->pending.push_back({static_cast<std::byte*>(target), count, peer});
+  if (result != kSuccess) return result;
+  comm->connect(peer);
+  comm->pending.push_back({static_cast<std::byte*>(target), count, peer});
   return result;
 }
 
@@ -185,6 +214,7 @@ ZF_EXPORT Result ncclAllGather(const void* source, void* target, std::size_t cou
   const std::lock_guard lock(mutex);
   const Result result = check(comm, 0, data_type);
   if (result != kSuccess) return result;
+  comm->connect(comm->rank);  // to all of them, at the first call
   auto* pieces = static_cast<std::byte*>(target);
   for (int peer = 0; peer < comm->world->world_size; ++peer) {
     std::byte* piece = pieces + static_cast<std::size_t>(peer) * count;

@@ -4,6 +4,11 @@
 // ../emulator.h. Names and values of the enumerations are CUDA's, so that the sources of the backend compile unchanged.
 #include <cstddef>
 
+// Names of later releases are missing if a build sets an older version.
+#ifndef CUDART_VERSION
+#define CUDART_VERSION 13000
+#endif
+
 struct CUstream_st;
 struct CUevent_st;
 struct CUmemPoolHandle_st;
@@ -24,7 +29,9 @@ enum cudaError_t {
   cudaErrorDeviceUninitialized = 201,
   cudaErrorECCUncorrectable = 214,
   cudaErrorNvlinkUncorrectable = 220,
+#if CUDART_VERSION >= 12080
   cudaErrorContained = 226,
+#endif
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
@@ -90,6 +97,8 @@ const char* cudaGetErrorName(cudaError_t status);
 const char* cudaGetErrorString(cudaError_t status);
 cudaError_t cudaGetLastError();
 cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);

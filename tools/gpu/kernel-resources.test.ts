@@ -1,0 +1,115 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t, { type Test } from 'tap';
+import { projectRoot } from '../../platform/process/root.js';
+
+const hasTools =
+  spawnSync('python3', ['--version']).status === 0 && spawnSync('c++filt', ['-v']).status === 0;
+const skip = hasTools ? false : 'python3 or c++filt is not installed';
+
+interface Kernel {
+  kernel: string;
+  arch: number;
+  registers: number;
+  is_hot: boolean;
+  threads: number;
+  shared_bytes: number;
+  dynamic_shared_bytes: number;
+  blocks_per_multiprocessor: number | null;
+}
+
+// nvcc names the unnamed namespace of a source after its file.
+const UNNAMED = '_GLOBAL__N__5f1e3a2c_24_attention_mma_forward_cu_1';
+const FORWARD = `_ZN9zerofleet4cuda${UNNAMED.length}${UNNAMED}18mma_forward_kernelINS_4bf16ELi128EEEvv`;
+const ROPE = '_ZN9zerofleet4cuda12_GLOBAL__N_111rope_kernelIfEEvv';
+
+/** Output of ptxas -v about one kernel. */
+function about(symbol: string, arch: string, registers: number, spills: number, used = ''): string {
+  return `ptxas info    : Compiling entry function '${symbol}' for '${arch}'
+ptxas info    : Function properties for ${symbol}
+    ${spills} bytes stack frame, ${spills} bytes spill stores, ${2 * spills} bytes spill loads
+ptxas info    : Used ${registers} registers, used 1 barriers${used}\n`;
+}
+
+async function python(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return promisify(execFile)('python3', args).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  );
+}
+
+async function folder(t: Test): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'zf-kernel-resources-'));
+  t.teardown(() => rm(path, { recursive: true }));
+  return path;
+}
+
+async function resources(t: Test, log: string) {
+  const build = await folder(t);
+  await mkdir(join(build, 'objects'));
+  await writeFile(join(build, 'objects', 'a.cu.o.ptxas'), log);
+  const done = await python(join(projectRoot(), 'tools', 'gpu', 'kernel_resources.py'), build);
+  const kernels = JSON.parse(await readFile(join(build, 'kernel-resources.json'), 'utf8')) as Kernel[];
+  return { ...done, kernels };
+}
+
+t.test(
+  'a kernel is described for each architecture, with its blocks per multiprocessor',
+  { skip },
+  async (t) => {
+    const log = about(FORWARD, 'sm_80', 255, 0) + about(FORWARD, 'sm_90a', 168, 0, ', 2048 bytes smem');
+    const { code, kernels, stdout } = await resources(t, log + about(ROPE, 'sm_80', 33, 8));
+    t.equal(code, 0, 'a kernel that is not hot may spill');
+    t.match(kernels, [
+      {
+        kernel: 'mma_forward_kernel<bf16, 128>',
+        arch: 80,
+        registers: 255,
+        threads: 128,
+        dynamic_shared_bytes: 69632,
+        blocks_per_multiprocessor: 2, // by registers, and by shared memory
+      },
+      { arch: 90, shared_bytes: 2048, blocks_per_multiprocessor: 3 }, // 12 warps fit; 72 KiB of 228
+      { kernel: 'rope_kernel<float>', threads: 256, is_hot: false, blocks_per_multiprocessor: 6 }, // 48 warps of 40 registers
+    ]);
+    t.match(stdout, '| `mma_forward_kernel<bf16, 128>` | 80 | 255 | 0 / 0 | 128 | 69632 | 2 |');
+    t.notMatch(stdout, 'rope_kernel');
+  },
+);
+
+t.test('a hot kernel that spills is an error', { skip }, async (t) => {
+  const { code, stderr } = await resources(t, about(FORWARD, 'sm_90', 255, 12));
+  t.equal(code, 1);
+  t.match(
+    stderr,
+    'mma_forward_kernel<bf16, 128> spills registers for sm_90: 12 bytes of stores, 24 bytes of loads',
+  );
+});
+
+t.test('the compiler launcher keeps the figures, and passes on everything else', { skip }, async (t) => {
+  const path = await folder(t);
+  const nvcc = join(path, 'nvcc');
+  const text = `${about(FORWARD, 'sm_80', 255, 0)}a.cu(3): warning: unused\n`;
+  await writeFile(nvcc, `#!/bin/sh\ncat >&2 <<'END'\n${text}END\nexit $FAKE_CODE\n`);
+  await chmod(nvcc, 0o755);
+  const launcher = join(projectRoot(), 'native', 'cmake', 'ptxas_log.py');
+  const run = (code: string, object: string) =>
+    python(
+      '-c',
+      `import os, sys; os.execve(sys.executable, [sys.executable, *sys.argv[1:]], {**os.environ, "FAKE_CODE": "${code}"})`,
+      launcher,
+      nvcc,
+      '-c',
+      'a.cu',
+      '-o',
+      join(path, object),
+    );
+  const done = await run('0', 'a.o');
+  t.match(done, { code: 0, stderr: /^a\.cu\(3\): warning: unused\n$/ });
+  t.equal(await readFile(join(path, 'a.o.ptxas'), 'utf8'), about(FORWARD, 'sm_80', 255, 0));
+  t.equal((await run('3', 'b.o')).code, 3);
+  await t.rejects(readFile(join(path, 'b.o.ptxas')), { code: 'ENOENT' });
+});

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Registers, spills, shared memory and blocks per multiprocessor of each kernel, from a build of the preset `cuda`.
+
+`python3 tools/gpu/kernel_resources.py native/build-cuda` writes kernel-resources.json into the build folder and prints the hot kernels
+as Markdown. It fails if a hot kernel spills registers. Needs no GPU: the figures are ptxas', the blocks follow from CUDA's documented
+limits, the threads of a block from the sources' __launch_bounds__.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from machine import ROOT
+
+# Of a multiprocessor, by compute capability (CUDA programming guide, technical specifications).
+SHARED_KIB = {80: 164, 86: 100, 87: 164, 89: 100, 90: 228}
+WARPS = {80: 64, 86: 48, 87: 48, 89: 48, 90: 64}
+BLOCKS = {80: 32, 86: 16, 87: 16, 89: 24, 90: 32}
+REGISTERS = 65536  # in four parts, one for each of its schedulers, in units of 256 to a warp
+RESERVED_SHARED = 1024  # of each block, by CUDA
+SHARED_UNIT = 128
+
+# These must not spill: a training spends its time in them.
+HOT = re.compile(
+    r"(mma_forward|mma_key|mma_query|tile|loss|update|lamb_prepare|(rms|layer|head_)norm(_backward)?)_kernel\b")
+
+ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)\w*'")
+SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers")
+STATIC_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+def read_log(text):
+    """A dictionary for each kernel and architecture in an output of ptxas -v."""
+    kernels = []
+    for line in text.splitlines():
+        if found := ENTRY.search(line):
+            kernels.append({"symbol": found[1], "arch": int(found[2])})
+        elif found := SPILLS.search(line):
+            kernels[-1].update(zip(("stack_bytes", "spill_store_bytes", "spill_load_bytes"), map(int, found.groups())))
+        elif found := USED.search(line):
+            shared = STATIC_SHARED.search(line)
+            kernels[-1].update(registers=int(found[1]), shared_bytes=int(shared[1]) if shared else 0)
+    return kernels
+
+
+def readable(demangled):
+    """`void zerofleet::cuda::(anonymous namespace)::f<zerofleet::bf16, 64>(…)` → `f<bf16, 64>`"""
+    text = re.sub(r"\(anonymous namespace\)::|_GLOBAL__N__\w+::|zerofleet::|cuda::|^void ", "", demangled)
+    text = re.sub(r"\((bool|int)\)", "", text).replace("> >", ">>")
+    depth = 0
+    for at, char in enumerate(text):
+        depth += {"<": 1, ">": -1}.get(char, 0)
+        if char == "(" and depth == 0:
+            return text[:at]
+    return text
+
+
+def demangle(symbols):
+    done = subprocess.run(["c++filt"], input="\n".join(symbols), capture_output=True, text=True, check=True)
+    return [readable(line) for line in done.stdout.splitlines()]
+
+
+def source_threads():
+    """Threads of a block by kernel's name: its __launch_bounds__, a constant of the sources."""
+    text = "\n".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "native" / "kernels").rglob("*/cuda/*")))
+    constants = {}
+    for names in re.findall(r"constexpr int (k\w+ = [^;{]+);", text):
+        for name, value in re.findall(r"(k\w+) = ([\w *+/]+)", names):
+            constants[name] = value
+    def value_of(expression):
+        return eval(re.sub(r"k\w+", lambda name: str(value_of(constants[name[0]])), expression))  # pylint: disable=eval-used
+    bounds = re.findall(r"__launch_bounds__\((k\w+)(?:, \d+)?\)\s+(\w+)\(", text)
+    return {kernel: value_of(constant) for constant, kernel in bounds}
+
+
+def dynamic_shared(name):
+    """Bytes that a launch of the kernel takes, where these depend on its template arguments alone."""
+    kernel, _, arguments = name.partition("<")
+    words = re.findall(r"\w+", arguments)
+    if kernel == "mma_forward_kernel":  # Forward::kSharedBytes
+        return (128 + 2 * 64) * (int(words[1]) + 8) * 2
+    if kernel in ("mma_key_kernel", "mma_query_kernel"):  # BackwardTiles::kBytes
+        width = int(words[1])
+        return (2 * 64 + 4 * (32 if width > 64 else 64)) * (width + 8) * 2
+    if kernel == "tile_kernel":  # TileFeed::kStageBytes · kTileStages
+        along_k = [word in ("true", "1") for word in words[1:3]]
+        return 4 * sum(32 * (128 + 8) * 2 if is_along else 128 * (32 + 8) * 2 for is_along in along_k)
+    return 0
+
+
+def blocks_per_multiprocessor(arch, threads, registers, shared_bytes):
+    """The number of blocks that a multiprocessor has room for; None for an architecture that is not in the tables."""
+    if arch not in WARPS:
+        return None
+    warps = -(-threads // 32)
+    of_a_warp = -(-registers * 32 // 256) * 256
+    by_registers = REGISTERS // 4 // of_a_warp * 4 // warps
+    of_a_block = -(-(shared_bytes + RESERVED_SHARED) // SHARED_UNIT) * SHARED_UNIT
+    return min(by_registers, WARPS[arch] // warps, BLOCKS[arch], SHARED_KIB[arch] * 1024 // of_a_block)
+
+
+def measure(build):
+    """All kernels of a build, sorted by name and architecture."""
+    kernels = [kernel for log in sorted(build.rglob("*.ptxas")) for kernel in read_log(log.read_text(encoding="utf-8"))]
+    if not kernels:
+        raise SystemExit(f"{build} has no output of ptxas: it must be a build of the preset cuda (cmake --build --preset cuda)")
+    threads = source_threads()
+    for kernel, name in zip(kernels, demangle([kernel.pop("symbol") for kernel in kernels])):
+        kernel["kernel"] = name
+        kernel["threads"] = threads[name.partition("<")[0]]
+        kernel["dynamic_shared_bytes"] = dynamic_shared(name)
+        kernel["is_hot"] = bool(HOT.match(name))
+        shared = kernel["shared_bytes"] + kernel["dynamic_shared_bytes"]
+        kernel["blocks_per_multiprocessor"] = blocks_per_multiprocessor(
+            kernel["arch"], kernel["threads"], kernel["registers"], shared)
+    return sorted(kernels, key=lambda kernel: (kernel["kernel"], kernel["arch"]))
+
+
+def as_markdown(kernels):
+    lines = ["| kernel | sm | registers | spilled bytes, stores / loads | threads | shared bytes | blocks per SM |", "|---|---|---|---|---|---|---|"]
+    for k in kernels:
+        spilled = f"{k['spill_store_bytes']} / {k['spill_load_bytes']}"
+        shared = k["shared_bytes"] + k["dynamic_shared_bytes"]
+        lines.append(f"| `{k['kernel']}` | {k['arch']} | {k['registers']} | {spilled} | {k['threads']} | {shared} | "
+                     f"{k['blocks_per_multiprocessor']} |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("build", type=Path, help="a build folder of the preset cuda")
+    build = parser.parse_args().build
+    kernels = measure(build)
+    (build / "kernel-resources.json").write_text(json.dumps(kernels, indent=1) + "\n", encoding="utf-8")
+    hot = [kernel for kernel in kernels if kernel["is_hot"]]
+    print(as_markdown(hot))
+    spilling = [kernel for kernel in hot if kernel["spill_store_bytes"] + kernel["spill_load_bytes"] > 0]
+    for kernel in spilling:
+        print(f"{kernel['kernel']} spills registers for sm_{kernel['arch']}: {kernel['spill_store_bytes']} bytes of stores, "
+              f"{kernel['spill_load_bytes']} bytes of loads", file=sys.stderr)
+    print(f"{len(kernels)} kernels, {len(hot)} of them hot, {len(spilling)} of these spill", file=sys.stderr)
+    sys.exit(1 if spilling else 0)
+
+
+if __name__ == "__main__":
+    main()
