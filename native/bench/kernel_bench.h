@@ -29,7 +29,7 @@ struct KernelCase {
   std::vector<ConstMatrix> results = {};  // results of run(), on the bench's device or the host
 };
 
-/// Whether cases get their operands, or say only what they would move and compute: those must not be run.
+/// Operands of cases. Cases with sizes only state what they would move and compute, and must not be run.
 enum class Operands : std::uint8_t { kMade, kSizesOnly };
 
 /// Sizes of a model's pass, and the owner of a case's operands.

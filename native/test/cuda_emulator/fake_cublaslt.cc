@@ -25,7 +25,7 @@ constexpr std::uint32_t kBias = 4, kGelu = 32, kGeluGradient = 64, kAux = 128;  
 std::atomic<int> num_heuristics{0}, num_products{0}, num_gelus{0};
 std::atomic<bool> has_gelu{true};
 
-/// What an algorithm does wrong.
+/// Faults that an algorithm may have.
 enum Fault : std::uint64_t { kNoFault, kDropsEndOfK, kLeavesLastElement };
 std::atomic<Fault> fault{kNoFault};         // of an algorithm that is offered before a right one
 std::atomic<bool> only_faulty{false};       // no right one is offered
@@ -188,7 +188,7 @@ ZF_EXPORT int cublasLtDestroy(void*) { return kSuccess; }
 ZF_EXPORT int zf_num_heuristics() { return num_heuristics; }
 /// Products, trials of algorithms included.
 ZF_EXPORT int zf_num_products() { return num_products; }
-/// Of these, with GELU in their epilogue.
+/// The number of these with GELU in their epilogue.
 ZF_EXPORT int zf_num_gelus() { return num_gelus; }
 /// Sets whether the library has algorithms for GELU epilogues.
 ZF_EXPORT void zf_have_gelu(bool have) { has_gelu = have; }

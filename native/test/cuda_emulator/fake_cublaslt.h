@@ -23,7 +23,7 @@ class FakeCublaslt {
   int num_heuristics() const { return entry<int()>("zf_num_heuristics")(); }
   /// Products so far, trials of algorithms included.
   int num_products() const { return entry<int()>("zf_num_products")(); }
-  /// Of these, with GELU or its gradient in their epilogue.
+  /// The number of these with GELU or its gradient in their epilogue.
   int num_gelus() const { return entry<int()>("zf_num_gelus")(); }
   /// Sets whether the library has algorithms for GELU epilogues.
   void have_gelu(bool have) const { entry<void(bool)>("zf_have_gelu")(have); }
