@@ -72,7 +72,7 @@ class NcclComm final : public Communicator {
         only_rank_here_(backend.has_threads ? nullptr : std::make_unique<OnlyRankHere>(id)),
         rank_(options.rank),
         world_size_(options.world_size),
-        stream_(options.device),
+        stream_(options.device, Stream::Priority::kUrgent),
         context_{options.device, nullptr, CpuIsa::kGeneric, &stream_},
         handle_(backend.library, stream_, id, options.rank, options.world_size, options.timeout),
         pulse_({options.rank, options.world_size, options.bind_address, options.timeout, options.key_prefix}, store) {}

@@ -25,7 +25,7 @@ void reset_peak(const Device&) { refuse(); }
 void pin(const Device&, std::byte*, std::size_t) { refuse(); }
 void unpin(std::byte*) noexcept {}
 bool is_device_memory(const void*) { return false; }
-CUstream_st* create_stream(const Device&) { refuse(); }
+CUstream_st* create_stream(const Device&, bool) { refuse(); }
 void destroy_stream(CUstream_st*) noexcept {}
 void synchronize(CUstream_st*) { refuse(); }
 bool is_done(CUstream_st*) { refuse(); }

@@ -54,7 +54,8 @@ void unpin(std::byte* data) noexcept;
 /// Returns true if `data` lies in the memory of a CUDA device.
 bool is_device_memory(const void* data);
 
-CUstream_st* create_stream(const Device& device);
+/// is_urgent: its kernels get free multiprocessors before those of other streams.
+CUstream_st* create_stream(const Device& device, bool is_urgent);
 void destroy_stream(CUstream_st* stream) noexcept;
 void synchronize(CUstream_st* stream);
 /// Returns true if all work queued on the stream is done.

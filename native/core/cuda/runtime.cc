@@ -140,10 +140,13 @@ bool is_device_memory(const void* data) {
   return attributes.type == cudaMemoryTypeDevice;
 }
 
-CUstream_st* create_stream(const Device& device) {
+CUstream_st* create_stream(const Device& device, bool is_urgent) {
   use(device);
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
   cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, is_urgent ? greatest : least),
+        "cudaStreamCreateWithPriority");
   return stream;
 }
 

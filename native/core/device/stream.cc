@@ -2,8 +2,8 @@
 
 namespace zerofleet {
 
-Stream::Stream(Device device) : device_(device) {
-  if (device.kind == DeviceKind::kCuda) handle_.reset(cuda::create_stream(device));
+Stream::Stream(Device device, Priority priority) : device_(device) {
+  if (device.kind == DeviceKind::kCuda) handle_.reset(cuda::create_stream(device, priority == Priority::kUrgent));
 }
 
 void Stream::synchronize() {

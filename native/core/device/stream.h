@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "core/cuda/cuda_runtime.h"
@@ -15,7 +16,9 @@ class Event;
 /// Errors: as core/cuda/cuda_runtime.h says.
 class Stream {
  public:
-  explicit Stream(Device device);
+  /// Exchanges between ranks are urgent: others wait for them.
+  enum class Priority : std::uint8_t { kNormal, kUrgent };
+  explicit Stream(Device device, Priority priority = Priority::kNormal);
 
   Device device() const { return device_; }
   /// A cudaStream_t; null for the CPU.

@@ -1,4 +1,5 @@
 // Number of operations that the host starts on the device, and number of times that it waits.
+#include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
 
 #include <deque>
@@ -10,6 +11,7 @@
 #include "test/devices_here.h"
 #include "test/kernels/host_matrix.h"
 #include "test/train/tiny_job.h"
+#include "zero/exchange/comm_queue.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -95,4 +97,17 @@ DEVICE_TEST_CASE("experts: a leaf starts the same work whatever its routers choo
   CHECK(third.copies == second.copies);
   CHECK(second.waits == 4 + 1 + 2);
   CHECK(third.waits == second.waits);
+}
+
+TEST_CASE("exchanges get the device before computation") {
+  for (const Device device : cuda_devices_here()) {
+    DeviceMachine machine(device);
+    CommQueue queue(machine.ctx);
+    int least = 0, greatest = 0, of_rank = -1, of_queue = -1;
+    REQUIRE(cudaDeviceGetStreamPriorityRange(&least, &greatest) == cudaSuccess);
+    cudaStreamGetPriority(machine.stream.handle(), &of_rank);
+    cudaStreamGetPriority(queue.context().stream->handle(), &of_queue);
+    CHECK(of_rank == least);
+    CHECK(of_queue == greatest);
+  }
 }

@@ -23,6 +23,7 @@ using zerofleet::emulator::Mark;
 using zerofleet::emulator::WorkQueue;
 
 struct CUstream_st {
+  int priority = 0;
   WorkQueue queue;
 };
 
@@ -205,9 +206,15 @@ cudaError_t cudaDeviceSynchronize() {
   return result(cudaSuccess);
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return result(cudaSuccess);
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
   if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
   *stream = std::make_unique<CUstream_st>().release();
+  (*stream)->priority = priority;
   const std::lock_guard lock(streams().mutex);
   streams().all.insert(*stream);
   return cudaSuccess;
@@ -217,6 +224,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::lock_guard lock(streams().mutex);
   streams().all.erase(stream);
   return cudaSuccess;
+}
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  *priority = stream->priority;
+  return result(cudaSuccess);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   ++tally().waits;

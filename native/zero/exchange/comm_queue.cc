@@ -11,7 +11,7 @@ namespace zerofleet {
 
 CommQueue::CommQueue(const Context& rank)
     : rank_stream_(rank.stream),
-      stream_(rank.device),
+      stream_(rank.device, Stream::Priority::kUrgent),
       context_{rank.device, &pool_, rank.cpu_isa, &stream_},
       thread_(start_thread([this] { loop(); })) {}
 
