@@ -28,10 +28,13 @@ t.test(
     await f.speedUp();
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 100));
-    const saved = (await f.events(id)).filter(({ type }) => type === 'checkpoint.saved');
-    t.match(
+    const events = await f.events(id);
+    const saved = events.filter(({ type }) => type === 'checkpoint.saved');
+    const requests = events.filter(({ type }) => type === 'checkpoint.requested');
+    t.equal(requests.length, 2);
+    t.same(
       saved.map(({ data }) => data.save_request),
-      [1, 2, 0],
+      [...requests.map(({ data }) => data.request), 0],
       'one for each request, and the last one',
     );
     t.ok(saved.every(({ data }) => Number(data.stall_seconds) >= 0 && Number(data.write_seconds) > 0));
