@@ -11,7 +11,7 @@ Napi::Value gpus(const Napi::CallbackInfo& info);
 Napi::Value watch_gpu(const Napi::CallbackInfo& info);
 /// () → CudaDevice[] | null: those that this process sees; null in a build without CUDA
 Napi::Value cuda_devices(const Napi::CallbackInfo& info);
-/// () → string | null: why an installed driver has no CUDA devices
+/// () → string | null: reason for which an installed driver has no CUDA devices
 Napi::Value cuda_problem(const Napi::CallbackInfo& info);
 
 }  // namespace zerofleet::binding

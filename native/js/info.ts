@@ -50,7 +50,10 @@ export function cudaDevices(): CudaDevice[] | null {
   return native(() => addon().cudaDevices());
 }
 
-/** Why an installed driver shows no GPU to CUDA: it is too old for the addon's runtime. Null: it is not, or there is no driver. */
+/**
+ * Returns the reason for which an installed driver shows no GPU to CUDA: it is too old for the addon's runtime. Null: it is not, or there
+ * is no driver.
+ */
 export function cudaProblem(): string | null {
   return native(() => addon().cudaProblem());
 }

@@ -15,7 +15,7 @@ export interface MachineReport {
   gpus: MachineGpu[];
   /** Number of devices that CUDA lists, whatever the driver's library reports; null: CUDA was not queried. */
   num_cuda_devices: number | null;
-  /** Why CUDA lists none although a driver is installed; null if it does, has none, or was not queried. */
+  /** Reason for which CUDA lists none although a driver is installed; null if it does, has none, or was not queried. */
   cuda_problem: string | null;
   /** Numerics fingerprint of a rank on the CPU. */
   cpu_numerics: string;

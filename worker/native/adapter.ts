@@ -68,7 +68,7 @@ export interface NativeCore {
   watchGpu(uuid: string): () => number[];
   /** GPUs that CUDA shows this process; null in a build without CUDA. */
   cudaDevices(): CudaDevice[] | null;
-  /** Why an installed driver shows no GPU to CUDA; null: it does, or there is no driver. */
+  /** Reason for which an installed driver shows no GPU to CUDA; null: it does, or there is no driver. */
   cudaProblem(): string | null;
   /** Converts fp32 bytes to 16-bit bytes, rounded to nearest even. */
   castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
