@@ -12,7 +12,7 @@
 #include "comm/exchange_check.h"
 #include "comm/group_place.h"
 #include "comm/nccl_handle.h"
-#include "comm/only_rank_here.h"
+#include "comm/one_device_here.h"
 #include "comm/pulse.h"
 #include "core/cuda/cuda_runtime.h"
 #include "core/device/buffer.h"
@@ -69,7 +69,7 @@ class NcclComm final : public Communicator {
  public:
   NcclComm(const NcclBackend& backend, const NcclOptions& options, const nccl::UniqueId& id, KvStore& store)
       : backend_(backend),
-        only_rank_here_(backend.has_threads ? nullptr : std::make_unique<OnlyRankHere>(id)),
+        one_device_here_(id, options.device),
         rank_(options.rank),
         world_size_(options.world_size),
         stream_(options.device, Stream::Priority::kUrgent),
@@ -211,7 +211,7 @@ class NcclComm final : public Communicator {
   }
 
   NcclBackend backend_;
-  std::unique_ptr<OnlyRankHere> only_rank_here_;
+  OneDeviceHere one_device_here_;
   int rank_, world_size_;
   Stream stream_;
   Context context_;

@@ -32,7 +32,7 @@ struct NcclOptions {
 /// Blocks until every rank has connected; `store` is used during the call only. Throws Error{"comm_unavailable"} where
 /// NCCL can't be opened, Error{"device_unavailable"} for a device that is not there, Error{"comm_timeout"} where a rank
 /// does not come, Error{"comm_failed"} with NCCL's message, Error{"invalid_argument"} for a rank outside the world, or a
-/// second rank of a world in one process.
+/// rank of the same world on another device in this process.
 std::unique_ptr<Communicator> connect_nccl(const NcclOptions& options, KvStore& store);
 
 /// The communicator among the ranks of this rank's group out of `num_groups` (see group_place()); `options` are those of
@@ -51,7 +51,6 @@ NcclOptions nccl_neighbours(const NcclOptions& options, int group_size);
 struct NcclBackend {
   std::shared_ptr<const nccl::Library> library;
   std::function<bool(const std::byte*)> is_device_memory;
-  bool has_threads = false;  // ranks may be threads of one process
 };
 
 /// connect_nccl() with a library of the caller's; the device may be a CPU if the library works on host memory.

@@ -26,7 +26,7 @@ std::string message_of(const std::function<void()>& call) {
 }
 
 NcclBackend fake_backend() {
-  return {fake_nccl(), [](const std::byte*) { return true; }, true};
+  return {fake_nccl(), [](const std::byte*) { return true; }};
 }
 
 }  // namespace
@@ -65,23 +65,20 @@ TEST_CASE("nccl_comm: a rank that never comes, an id that never comes and a bad 
   CHECK(connect(0, 1, 50ms) == "none");
 }
 
-TEST_CASE("nccl_comm: a second rank of a world in one process is refused, unless the backend has threads") {
-  NcclBackend backend = fake_backend();
-  backend.has_threads = false;
+TEST_CASE("nccl_comm: ranks of a world in one process are refused on two devices, and not on one") {
+  const NcclBackend backend = fake_backend();
   RelayedStores stores(2);
-  const auto connect = [&](const std::string& world) {
+  const auto connect = [&](const std::string& world, int last_device) {
     auto codes = run_threads(2, [&](int rank) {
-      connect_nccl_through(backend, {rank, 2, Device{}, 300ms, world}, stores.of(rank));
+      const Device device{DeviceKind::kCpu, rank == 1 ? last_device : 0};
+      connect_nccl_through(backend, {rank, 2, device, 300ms, world}, stores.of(rank));
     });
     std::ranges::sort(codes);
     return codes;
   };
   // The other rank waits for it.
-  CHECK(connect("a/") == std::vector<std::string>{"comm_timeout", "invalid_argument"});
-  backend.has_threads = true;
-  CHECK(connect("b/") == std::vector<std::string>{"none", "none"});
-  backend.has_threads = false;
-  CHECK(message_of([&] { connect_nccl_through(backend, {0, 1, Device{}, 300ms, "c/"}, stores.of(0)); }) == "none");
+  CHECK(connect("a/", 1) == std::vector<std::string>{"comm_timeout", "invalid_argument"});
+  CHECK(connect("b/", 0) == std::vector<std::string>{"none", "none"});
 }
 
 TEST_CASE("nccl_comm: a failure carries NCCL's message, and the communicator is of no use after it") {

@@ -18,7 +18,7 @@ inline std::shared_ptr<const nccl::Library> fake_nccl() {
 /// Ranks over the fake NCCL. All memory counts as memory of the device.
 inline std::vector<std::string> run_fake_nccl_world(int world_size, const RankBody& body,
                                                     std::chrono::milliseconds timeout) {
-  const NcclBackend backend{fake_nccl(), [](const std::byte*) { return true; }, true};
+  const NcclBackend backend{fake_nccl(), [](const std::byte*) { return true; }};
   RelayedStores stores(world_size);
   return run_threads(world_size, [&](int rank) {
     const auto comm = connect_nccl_through(backend, {rank, world_size, Device{}, timeout}, stores.of(rank));
@@ -29,7 +29,7 @@ inline std::vector<std::string> run_fake_nccl_world(int world_size, const RankBo
 /// The same with memory that NCCL can't reach, so that everything goes through buffers of the communicator.
 inline std::vector<std::string> run_staged_fake_nccl_world(int world_size, const RankBody& body,
                                                            std::chrono::milliseconds timeout) {
-  const NcclBackend backend{fake_nccl(), [](const std::byte*) { return false; }, true};
+  const NcclBackend backend{fake_nccl(), [](const std::byte*) { return false; }};
   RelayedStores stores(world_size);
   return run_threads(world_size, [&](int rank) {
     const auto comm = connect_nccl_through(backend, {rank, world_size, Device{}, timeout}, stores.of(rank));

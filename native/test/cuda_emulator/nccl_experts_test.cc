@@ -79,7 +79,7 @@ class OneAtATime final : public Communicator {
 
 /// Runs `body` on ranks that share the device and meet as ranks on GPUs of their own do; the error code of each.
 std::vector<std::string> on_nccl_ranks(const NcclJob& job, int world_size, const std::function<void(Trainer&)>& body) {
-  const NcclBackend backend{fake_nccl(), [](const std::byte* data) { return cuda::is_device_memory(data); }, true};
+  const NcclBackend backend{fake_nccl(), [](const std::byte* data) { return cuda::is_device_memory(data); }};
   RelayedStores stores(world_size);
   return run_threads(world_size, [&](int rank) {
     TrainerConfig config = job.config;

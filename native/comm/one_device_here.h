@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "comm/nccl_library.h"
+#include "core/device.h"
+
+namespace zerofleet {
+
+/// A rank's claim that all ranks of its NCCL world in this process are on its device, until it is destroyed. Ranks as threads of one
+/// process read each other's memory by its address, and memory of a CUDA pool, which all of ours is, is not mapped on other devices.
+class OneDeviceHere {
+ public:
+  /// Throws Error{"invalid_argument"} if the process has a rank of the world on another device.
+  OneDeviceHere(const nccl::UniqueId& world, Device device);
+  ~OneDeviceHere();
+  OneDeviceHere(const OneDeviceHere&) = delete;
+  OneDeviceHere& operator=(const OneDeviceHere&) = delete;
+
+ private:
+  std::string world_;
+};
+
+}  // namespace zerofleet
