@@ -19,6 +19,10 @@ const FILES = {
     import t from 'tap';
     t.test('elsewhere', { skip: 'needs another machine' }, async (t) => t.fail());
     t.test('here', async (t) => t.pass());`,
+  'spawns.test.mjs': `
+    import t from 'tap';
+    t.test('passes', async (t) => t.pass());
+    t.spawn(process.execPath, ['-e', 'process.exit(3)']);`,
   'throws.test.mjs': `throw new Error('at its top level');`,
   'crashes.test.mjs': `
     import t from 'tap';
@@ -74,6 +78,15 @@ t.test('a failure is reported for its file with its diagnostics; the other files
   t.match(totals, { passed: 2, failed: 1 });
   t.match(results, [{ ok: false }, { ok: true }]);
   t.match(results[0].output.join('\n'), 'one is two');
+});
+
+t.test('a file whose own process fails is a failure', async (t) => {
+  const { totals, results } = await run(t, 'spawns', 'passes');
+  t.same(
+    results.map(({ ok }) => ok),
+    [false, true],
+  );
+  t.equal(totals.failed, 1);
 });
 
 t.test('a file that throws on load fails', async (t) => {
