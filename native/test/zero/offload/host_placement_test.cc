@@ -64,7 +64,9 @@ DEVICE_TEST_CASE("sums of gradients in host memory have the bits of sums beside 
         fold_pieces(cpu.ctx, fold);
         CHECK(std::memcmp(state.data(), expected.data(), expected.size()) == 0);
       }
-      CHECK(placement.staging_bytes() <= pieces.size() + expected.size());
+      // Sums of fp32 go one way in the first round and both ways later, pieces of bf16 one way.
+      const bool is_ever_on_host = num_pieces <= 4, is_ever_on_device = num_pieces > 2;
+      CHECK(placement.staging_bytes() == (is_ever_on_host ? pieces.size() : 0) + (is_ever_on_device ? expected.size() : 0));
     }
     CHECK(HostPlacement(rank.ctx, comm_thread.ctx).context().device == Device{});
   }
