@@ -32,12 +32,12 @@ class DeviceRanks final : public Communicator {
   int rank() const override { return host_.rank(); }
   int world_size() const override { return host_.world_size(); }
 
-  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
-                  std::span<const Range> recv_bytes) override {
-    const std::vector<std::byte> source = fetched(send, send_bytes);
+  void all_to_all(std::span<const std::byte> send, std::span<const Message> sends, std::span<std::byte> recv,
+                  std::span<const Message> recvs) override {
+    const std::vector<std::byte> source = fetched(send, bytes_of(sends));
     std::vector<std::byte> target(recv.size());
-    host_.all_to_all(source, send_bytes, target, recv_bytes);
-    store(target, recv, recv_bytes);
+    host_.all_to_all(source, sends, target, recvs);
+    store(target, recv, bytes_of(recvs));
   }
 
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
@@ -50,6 +50,11 @@ class DeviceRanks final : public Communicator {
   void abort() override { host_.abort(); }
 
  private:
+  static std::vector<Range> bytes_of(std::span<const Message> messages) {
+    std::vector<Range> ranges;
+    for (const Message& message : messages) ranges.push_back(message.bytes);
+    return ranges;
+  }
   Device device_of(std::span<const std::byte> bytes) const {
     return !bytes.empty() && is_device_memory_(bytes.data()) ? context_.device : Device{};
   }

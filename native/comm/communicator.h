@@ -2,10 +2,24 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "core/range.h"
 
 namespace zerofleet {
+
+/// Bytes of a buffer that go to rank `peer`, or come from it.
+struct Message {
+  int peer = 0;
+  Range bytes;
+};
+
+/// One message for each rank, in order; empty ones allowed.
+inline std::vector<Message> one_per_rank(std::span<const Range> bytes) {
+  std::vector<Message> messages;
+  for (const Range& range : bytes) messages.push_back({static_cast<int>(messages.size()), range});
+  return messages;
+}
 
 /// Ranks that exchange bytes. Includes: the collectives that the ZeRO core needs, each blocking and in the same order on
 /// every rank. Excludes: sums, whose bits would depend on the world size. They are folded by their owner in leaf order.
@@ -17,11 +31,11 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
 
-  /// Sends send[send_bytes[d]] to rank d and receives recv[recv_bytes[s]] from rank s, for all d and s; the piece for the
-  /// own rank is copied. Ranges have one entry per rank, ascending and without gaps, empty ones allowed; the sizes that
-  /// two ranks state for one piece must be equal.
-  virtual void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
-                          std::span<const Range> recv_bytes) = 0;
+  /// Sends and receives messages, each list in the order of peers. The n-th message of rank a to rank b is the n-th that b
+  /// receives from a, and has the same size on both; those to the own rank are copied. A pair of ranks may have no
+  /// message, or empty ones.
+  virtual void all_to_all(std::span<const std::byte> send, std::span<const Message> sends, std::span<std::byte> recv,
+                          std::span<const Message> recvs) = 0;
 
   /// In place: on entry data[pieces_bytes[rank()]] is filled, on return every rank's piece is. Ranges ascending, no gaps.
   virtual void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) = 0;

@@ -4,16 +4,10 @@
 
 namespace zerofleet {
 
-std::int64_t CountingComm::bytes_of_others(std::span<const Range> pieces_bytes) const {
-  std::int64_t sum = 0;
-  for (const Range& piece : pieces_bytes) sum += piece.size();
-  return sum - pieces_bytes[static_cast<std::size_t>(rank())].size();
-}
-
-void CountingComm::all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes,
-                              std::span<std::byte> recv, std::span<const Range> recv_bytes) {
-  inner_->all_to_all(send, send_bytes, recv, recv_bytes);
-  sent_.reduced += bytes_of_others(send_bytes);
+void CountingComm::all_to_all(std::span<const std::byte> send, std::span<const Message> sends,
+                              std::span<std::byte> recv, std::span<const Message> recvs) {
+  inner_->all_to_all(send, sends, recv, recvs);
+  for (const Message& message : sends) sent_.reduced += message.peer == rank() ? 0 : message.bytes.size();
 }
 
 void CountingComm::all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) {

@@ -21,8 +21,8 @@ class CountingComm final : public Communicator {
 
   int rank() const override { return inner_->rank(); }
   int world_size() const override { return inner_->world_size(); }
-  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
-                  std::span<const Range> recv_bytes) override;
+  void all_to_all(std::span<const std::byte> send, std::span<const Message> sends, std::span<std::byte> recv,
+                  std::span<const Message> recvs) override;
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override;
   void barrier() override { inner_->barrier(); }
   void abort() override { inner_->abort(); }
@@ -31,9 +31,6 @@ class CountingComm final : public Communicator {
   SentBytes take();
 
  private:
-  /// Sum of the pieces of all other ranks.
-  std::int64_t bytes_of_others(std::span<const Range> pieces_bytes) const;
-
   std::unique_ptr<Communicator> inner_;
   SentBytes sent_;
 };

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
 
+#include "comm/communicator.h"
 #include "core/error.h"
 #include "core/range.h"
 
@@ -25,6 +27,38 @@ inline void check_pieces(std::span<const Range> pieces, int world_size, std::siz
           std::string(name) + ": ranges leave the buffer");
 }
 
+/// Throws Error{"invalid_argument"} unless the messages are in the order of their peers, which are ranks, and inside the buffer.
+inline void check_messages(std::span<const Message> messages, int world_size, std::size_t buffer_bytes, const char* name) {
+  int last = 0;
+  for (const auto& [peer, bytes] : messages) {
+    require(peer >= last && peer < world_size, "invalid_argument", std::string(name) + ": messages must be in the order of ranks");
+    require(bytes.begin >= 0 && bytes.end >= bytes.begin && bytes.end <= static_cast<std::int64_t>(buffer_bytes),
+            "invalid_argument", std::string(name) + ": messages leave the buffer");
+    last = peer;
+  }
+}
+
+inline std::span<const Message> messages_with(std::span<const Message> messages, int peer) {
+  const auto found = std::ranges::equal_range(messages, peer, {}, &Message::peer);
+  return {found.begin(), found.end()};
+}
+
+/// Calls body(message, number) for the messages with other ranks; `number` counts those of a pair. Begins with the rank after
+/// `rank`, so that not all ranks send to the same one at once.
+template <class Body>
+void for_each_message(std::span<const Message> messages, int rank, Body&& body) {
+  const auto after = std::ranges::upper_bound(messages, rank, {}, &Message::peer) - messages.begin();
+  int peer = rank;
+  std::uint32_t number = 0;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const Message& message = messages[(static_cast<std::size_t>(after) + i) % messages.size()];
+    if (message.peer == rank) return;
+    number = message.peer == peer ? number + 1 : 0;
+    peer = message.peer;
+    body(message, number);
+  }
+}
+
 template <class Byte>
 std::span<Byte> piece_of(std::span<Byte> buffer, const Range& bytes) {
   return buffer.subspan(static_cast<std::size_t>(bytes.begin), static_cast<std::size_t>(bytes.size()));
@@ -33,6 +67,16 @@ std::span<Byte> piece_of(std::span<Byte> buffer, const Range& bytes) {
 /// Copies a piece into one of the same size. (std::ranges::copy goes byte by byte through spans of std::byte.)
 inline void copy_piece(std::span<const std::byte> from, std::span<std::byte> to) {
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
+}
+
+/// Calls copy(to, from) for each message of `rank` to itself. Throws Error{"invalid_argument"} unless both lists agree on them.
+template <class Copy>
+void for_own_messages(std::span<const Message> sends, std::span<const Message> recvs, int rank, Copy&& copy) {
+  const auto sent = messages_with(sends, rank), received = messages_with(recvs, rank);
+  require(std::ranges::equal(sent, received, {}, [](const Message& m) { return m.bytes.size(); },
+                             [](const Message& m) { return m.bytes.size(); }),
+          "invalid_argument", "the messages of a rank to itself differ");
+  for (std::size_t i = 0; i < sent.size(); ++i) copy(received[i].bytes, sent[i].bytes);
 }
 
 }  // namespace zerofleet

@@ -106,22 +106,22 @@ class GlooComm final : public Communicator {
   int rank() const override { return context_->rank; }
   int world_size() const override { return context_->size; }
 
-  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
-                  std::span<const Range> recv_bytes) override {
-    check_pieces(send_bytes, world_size(), send.size(), "send");
-    check_pieces(recv_bytes, world_size(), recv.size(), "recv");
-    const auto own = static_cast<std::size_t>(rank());
-    require(send_bytes[own].size() == recv_bytes[own].size(), "invalid_argument", "the own piece has two sizes");
+  void all_to_all(std::span<const std::byte> send, std::span<const Message> sends, std::span<std::byte> recv,
+                  std::span<const Message> recvs) override {
+    check_messages(sends, world_size(), send.size(), "send");
+    check_messages(recvs, world_size(), recv.size(), "recv");
     translate_errors("all_to_all", [&] {
       auto source = context_->createUnboundBuffer(const_cast<std::byte*>(send.data()), send.size());
       auto target = context_->createUnboundBuffer(recv.data(), recv.size());
       Pending pending{*source, *target};
-      for_each_peer([&](std::size_t peer) { pending.recv(peer, next_slot_, recv_bytes[peer]); });
-      for_each_peer([&](std::size_t peer) { pending.send(peer, next_slot_, send_bytes[peer]); });
-      copy_piece(piece_of(send, send_bytes[own]), piece_of(recv, recv_bytes[own]));
+      for_each_message(recvs, rank(), [&](const Message& m, std::uint32_t number) { pending.recv(m.peer, slot(number), m.bytes); });
+      for_each_message(sends, rank(), [&](const Message& m, std::uint32_t number) { pending.send(m.peer, slot(number), m.bytes); });
+      for_own_messages(sends, recvs, rank(), [&](const Range& to, const Range& from) {
+        copy_piece(piece_of(send, from), piece_of(recv, to));
+      });
       wait(pending);
     });
-    ++next_slot_;
+    ++num_calls_;
   }
 
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
@@ -130,11 +130,11 @@ class GlooComm final : public Communicator {
     translate_errors("all_gather", [&] {
       auto buffer = context_->createUnboundBuffer(data.data(), data.size());
       Pending pending{*buffer, *buffer};
-      for_each_peer([&](std::size_t peer) { pending.recv(peer, next_slot_, pieces_bytes[peer]); });
-      for_each_peer([&](std::size_t peer) { pending.send(peer, next_slot_, pieces_bytes[own]); });
+      for_each_peer([&](int peer) { pending.recv(peer, slot(0), pieces_bytes[static_cast<std::size_t>(peer)]); });
+      for_each_peer([&](int peer) { pending.send(peer, slot(0), pieces_bytes[own]); });
       wait(pending);
     });
-    ++next_slot_;
+    ++num_calls_;
   }
 
   void barrier() override {
@@ -154,19 +154,22 @@ class GlooComm final : public Communicator {
     int num_sends = 0;
     int num_recvs = 0;
 
-    void send(std::size_t peer, std::uint64_t slot, const Range& bytes) {
+    void send(int peer, std::uint64_t slot, const Range& bytes) {
       if (bytes.empty()) return;
-      source.send(static_cast<int>(peer), slot, static_cast<std::size_t>(bytes.begin),
+      source.send(peer, slot, static_cast<std::size_t>(bytes.begin),
                   static_cast<std::size_t>(bytes.size()));
       ++num_sends;
     }
-    void recv(std::size_t peer, std::uint64_t slot, const Range& bytes) {
+    void recv(int peer, std::uint64_t slot, const Range& bytes) {
       if (bytes.empty()) return;
-      target.recv(static_cast<int>(peer), slot, static_cast<std::size_t>(bytes.begin),
+      target.recv(peer, slot, static_cast<std::size_t>(bytes.begin),
                   static_cast<std::size_t>(bytes.size()));
       ++num_recvs;
     }
   };
+
+  /// The slot of a message, by its number among those of a pair: messages of two calls can't be taken for each other.
+  std::uint64_t slot(std::uint32_t number) const { return (num_calls_ << 32) | number; }
 
   /// Waits until all messages have arrived, or until the pulse gives them up.
   void wait(Pending& pending) {
@@ -193,14 +196,14 @@ class GlooComm final : public Communicator {
   template <class Body>
   void for_each_peer(Body&& body) {
     for (int distance = 1; distance < world_size(); ++distance) {
-      body(static_cast<std::size_t>((rank() + distance) % world_size()));
+      body((rank() + distance) % world_size());
     }
   }
 
   // Left to its destructor, which lets the system send what it still holds: closeConnections() would drop it.
   std::shared_ptr<gloo::rendezvous::Context> context_;
   Pulse pulse_;
-  std::uint64_t next_slot_ = 0;  // counts collectives, so that messages of two can't be taken for each other
+  std::uint64_t num_calls_ = 0;
 };
 
 /// Connects a world of the ranks of one group, whose keys in the store begin with its name.

@@ -44,13 +44,13 @@ class GroupCalls {
   GroupCalls(const Library& library, CommHandle* comm, CUstream_st* stream)
       : library_(library), comm_(comm), stream_(stream) {}
 
-  void send(std::span<const std::byte> buffer, const Range& bytes, std::size_t peer) {
+  void send(std::span<const std::byte> buffer, const Range& bytes, int peer) {
     if (bytes.empty() || result_ != nccl::kSuccess) return;
-    note(library_.send(buffer.data() + bytes.begin, count_of(bytes), nccl::kByte, static_cast<int>(peer), comm_, stream_));
+    note(library_.send(buffer.data() + bytes.begin, count_of(bytes), nccl::kByte, peer, comm_, stream_));
   }
-  void recv(std::span<std::byte> buffer, const Range& bytes, std::size_t peer) {
+  void recv(std::span<std::byte> buffer, const Range& bytes, int peer) {
     if (bytes.empty() || result_ != nccl::kSuccess) return;
-    note(library_.recv(buffer.data() + bytes.begin, count_of(bytes), nccl::kByte, static_cast<int>(peer), comm_, stream_));
+    note(library_.recv(buffer.data() + bytes.begin, count_of(bytes), nccl::kByte, peer, comm_, stream_));
   }
   Result result() const { return result_; }
 
@@ -80,22 +80,20 @@ class NcclComm final : public Communicator {
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
 
-  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
-                  std::span<const Range> recv_bytes) override {
-    check_pieces(send_bytes, world_size(), send.size(), "send");
-    check_pieces(recv_bytes, world_size(), recv.size(), "recv");
-    const auto own = static_cast<std::size_t>(rank());
-    require(send_bytes[own].size() == recv_bytes[own].size(), "invalid_argument", "the own piece has two sizes");
+  void all_to_all(std::span<const std::byte> send, std::span<const Message> sends, std::span<std::byte> recv,
+                  std::span<const Message> recvs) override {
+    check_messages(sends, world_size(), send.size(), "send");
+    check_messages(recvs, world_size(), recv.size(), "recv");
     const auto source = reach(send, send_copy_), target = reach(recv, recv_copy_);
-    bring(send, source, {send_bytes.front().begin, send_bytes.back().end});
-    copy_bytes(context_, piece_of(target, recv_bytes[own]), piece_of(std::span<const std::byte>(source), send_bytes[own]));
-    run_group("all_to_all", [&](GroupCalls& calls) {
-      for_each_peer([&](std::size_t peer) {
-        calls.send(source, send_bytes[peer], peer);
-        calls.recv(target, recv_bytes[peer], peer);
-      });
+    for (const Message& message : sends) bring(send, source, message.bytes);
+    for_own_messages(sends, recvs, rank(), [&](const Range& to, const Range& from) {
+      copy_bytes(context_, piece_of(target, to), piece_of(std::span<const std::byte>(source), from));
     });
-    take(recv, target, {recv_bytes.front().begin, recv_bytes.back().end});
+    run_group("all_to_all", [&](GroupCalls& calls) {
+      for_each_message(sends, rank(), [&](const Message& m, std::uint32_t) { calls.send(source, m.bytes, m.peer); });
+      for_each_message(recvs, rank(), [&](const Message& m, std::uint32_t) { calls.recv(target, m.bytes, m.peer); });
+    });
+    for (const Message& message : recvs) take(recv, target, message.bytes);
   }
 
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
@@ -113,10 +111,11 @@ class NcclComm final : public Communicator {
       });
     } else {
       run_group("all_gather", [&](GroupCalls& calls) {
-        for_each_peer([&](std::size_t peer) {
+        for (int distance = 1; distance < world_size(); ++distance) {
+          const int peer = peer_at(distance);
           calls.send(target, own, peer);
-          calls.recv(target, pieces_bytes[peer], peer);
-        });
+          calls.recv(target, pieces_bytes[static_cast<std::size_t>(peer)], peer);
+        }
       });
     }
     take(data, target, {pieces_bytes.front().begin, pieces_bytes.back().end});
@@ -178,15 +177,8 @@ class NcclComm final : public Communicator {
     }
   }
 
-  std::size_t peer_at(int distance) const {
-    return static_cast<std::size_t>((rank() + distance + world_size()) % world_size());
-  }
-
   /// Every rank begins with the peer after itself, so that not all of them send to the same one at once.
-  template <class Body>
-  void for_each_peer(Body&& body) {
-    for (int distance = 1; distance < world_size(); ++distance) body(peer_at(distance));
-  }
+  int peer_at(int distance) const { return (rank() + distance + world_size()) % world_size(); }
 
   /// Returns the buffer that NCCL uses: the caller's if it is on the device, else `copy`, made large enough. Sending
   /// does not write, but one type of span keeps the rest simple.

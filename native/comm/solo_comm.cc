@@ -10,12 +10,13 @@ class SoloComm final : public Communicator {
   int rank() const override { return 0; }
   int world_size() const override { return 1; }
 
-  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
-                  std::span<const Range> recv_bytes) override {
-    check_pieces(send_bytes, 1, send.size(), "send");
-    check_pieces(recv_bytes, 1, recv.size(), "recv");
-    require(send_bytes[0].size() == recv_bytes[0].size(), "invalid_argument", "the own piece has two sizes");
-    copy_piece(piece_of(send, send_bytes[0]), piece_of(recv, recv_bytes[0]));
+  void all_to_all(std::span<const std::byte> send, std::span<const Message> sends, std::span<std::byte> recv,
+                  std::span<const Message> recvs) override {
+    check_messages(sends, 1, send.size(), "send");
+    check_messages(recvs, 1, recv.size(), "recv");
+    for_own_messages(sends, recvs, 0, [&](const Range& to, const Range& from) {
+      copy_piece(piece_of(send, from), piece_of(recv, to));
+    });
   }
 
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {

@@ -17,6 +17,7 @@ using Milliseconds = std::chrono::milliseconds;
 struct Offer {
   std::span<const std::byte> data;
   std::span<const Range> pieces;
+  std::span<const Message> messages;
 };
 
 /// The meeting place of all ranks. A collective has two meetings: after the first every offer is there, and no rank
@@ -93,23 +94,26 @@ class ThreadComm final : public Communicator {
   int rank() const override { return rank_; }
   int world_size() const override { return world_->world_size(); }
 
-  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
-                  std::span<const Range> recv_bytes) override {
-    check_pieces(send_bytes, world_size(), send.size(), "send");
-    check_pieces(recv_bytes, world_size(), recv.size(), "recv");
-    world_->collective(rank_, {send, send_bytes}, [&](std::span<const Offer> offers) {
-      for (std::size_t source = 0; source < offers.size(); ++source) {
-        const auto piece = piece_of(offers[source].data, offers[source].pieces[static_cast<std::size_t>(rank_)]);
-        const auto target = piece_of(recv, recv_bytes[source]);
-        require(piece.size() == target.size(), "comm_failed", "two ranks state different sizes for one piece");
-        copy_piece(piece, target);
+  void all_to_all(std::span<const std::byte> send, std::span<const Message> sends, std::span<std::byte> recv,
+                  std::span<const Message> recvs) override {
+    check_messages(sends, world_size(), send.size(), "send");
+    check_messages(recvs, world_size(), recv.size(), "recv");
+    world_->collective(rank_, {send, {}, sends}, [&](std::span<const Offer> offers) {
+      for (int source = 0; source < world_size(); ++source) {
+        const Offer& offer = offers[static_cast<std::size_t>(source)];
+        const auto sent = messages_with(offer.messages, rank_), received = messages_with(recvs, source);
+        require(sent.size() == received.size(), "comm_failed", "two ranks state different numbers of messages");
+        for (std::size_t i = 0; i < sent.size(); ++i) {
+          require(sent[i].bytes.size() == received[i].bytes.size(), "comm_failed", "two ranks state different sizes for one message");
+          copy_piece(piece_of(offer.data, sent[i].bytes), piece_of(recv, received[i].bytes));
+        }
       }
     });
   }
 
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
     check_pieces(pieces_bytes, world_size(), data.size(), "data");
-    world_->collective(rank_, {data, pieces_bytes}, [&](std::span<const Offer> offers) {
+    world_->collective(rank_, {data, pieces_bytes, {}}, [&](std::span<const Offer> offers) {
       for (std::size_t source = 0; source < offers.size(); ++source) {
         if (static_cast<int>(source) == rank_) continue;
         const auto piece = piece_of(offers[source].data, offers[source].pieces[source]);

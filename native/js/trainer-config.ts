@@ -65,6 +65,8 @@ export interface ZeroConfig {
   stage: 1 | 2;
   /** Lanes of stage 1; stage 2 ignores it. */
   lanes: number;
+  /** Consecutive lanes that are added up first. */
+  lane_group: number;
   bucket_bytes: number;
   reduce_dtype: Precision;
   grad_accum_dtype: Precision;
@@ -168,6 +170,7 @@ export function plainSettings(precision: Precision): Pick<TrainerConfig, Setting
     zero: {
       stage: 2,
       lanes: 1,
+      lane_group: 1,
       bucket_bytes: 16 << 20,
       reduce_dtype: precision,
       grad_accum_dtype: 'fp32',

@@ -31,7 +31,7 @@ class ExpertRowsComm final : public ExpertExchange {
   int set() const override { return ranks_.rank(); }
   void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
                   std::span<const Range> recv_bytes) override {
-    in_turn_([&] { ranks_.all_to_all(send, send_bytes, recv, recv_bytes); });
+    in_turn_([&] { ranks_.all_to_all(send, one_per_rank(send_bytes), recv, one_per_rank(recv_bytes)); });
   }
 
  private:

@@ -64,6 +64,7 @@ ZeroOptions zero_options(const TrainerConfig& config) {
   options.loss_scale = config.loss_scale;
   options.num_leaves = config.batch.num_leaves();
   options.num_lanes = zero.stage == 1 ? zero.lanes : 0;
+  options.lane_group = zero.lane_group;
   options.grad_unit = 1.0 / static_cast<double>(config.batch.micro_batch_size * config.batch.sequence_length);
   options.gradient_predivide_factor = zero.gradient_predivide_factor;
   options.offload = zero.offload;

@@ -20,6 +20,7 @@ namespace zerofleet {
 struct ZeroConfig {
   int stage = 2;
   std::int64_t lanes = 0;  // stage 1 only: partial sums of gradients of a step
+  std::int64_t lane_group = 1;  // lanes that are added up first
   std::int64_t bucket_bytes = 16 << 20;
   DType reduce_dtype = DType::kBF16;
   DType grad_accum_dtype = DType::kF32;

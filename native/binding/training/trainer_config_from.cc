@@ -71,6 +71,7 @@ ZeroConfig zero_from(const Napi::Object& zero) {
   ZeroConfig config;
   config.stage = static_cast<int>(int_field(zero, "stage"));
   config.lanes = int_field(zero, "lanes");
+  config.lane_group = int_field(zero, "lane_group");
   config.bucket_bytes = int_field(zero, "bucket_bytes");
   config.reduce_dtype = dtype_from_name(string_field(zero, "reduce_dtype"));
   config.grad_accum_dtype = dtype_from_name(string_field(zero, "grad_accum_dtype"));

@@ -49,7 +49,33 @@ void check_all_to_all(Communicator& comm) {
   for (int peer = 0; peer < comm.world_size(); ++peer) {
     for (std::int64_t i = 0; i < piece_size(peer, comm.rank()); ++i) expected.push_back(mark(peer, comm.rank(), i));
   }
-  comm.all_to_all(send, send_bytes, recv, recv_bytes);
+  comm.all_to_all(send, one_per_rank(send_bytes), recv, one_per_rank(recv_bytes));
+  CHECK(recv == expected);
+}
+
+/// Up to five messages for a pair, the last of a buffer first, with gaps between them.
+void check_messages_in_order(Communicator& comm) {
+  const auto count = [](int from, int to) { return (3 * from + to) % 6; };
+  const auto size = [](int from, int to, int n) { return std::int64_t{(from + to + n) % 4} * 100; };
+  constexpr std::int64_t kRoom = 500;
+  std::vector<Message> sends, recvs;
+  const std::int64_t total = 6 * kRoom * comm.world_size();
+  std::vector<std::byte> send(static_cast<std::size_t>(total)), recv(send.size()), expected(send.size());
+  const auto fill = [&](std::vector<std::byte>& bytes, const Range& range, int from, int to, int n) {
+    for (std::int64_t i = range.begin; i < range.end; ++i) bytes[static_cast<std::size_t>(i)] = mark(from, to + 11 * n, i - range.begin);
+  };
+  for (int peer = 0; peer < comm.world_size(); ++peer) {
+    const auto begin = [&](int n) { return total - (6 * peer + n + 1) * kRoom; };
+    for (int n = 0; n < count(comm.rank(), peer); ++n) {
+      sends.push_back({peer, {begin(n), begin(n) + size(comm.rank(), peer, n)}});
+      fill(send, sends.back().bytes, comm.rank(), peer, n);
+    }
+    for (int n = 0; n < count(peer, comm.rank()); ++n) {
+      recvs.push_back({peer, {begin(n), begin(n) + size(peer, comm.rank(), n)}});
+      fill(expected, recvs.back().bytes, peer, comm.rank(), n);
+    }
+  }
+  comm.all_to_all(send, sends, recv, recvs);
   CHECK(recv == expected);
 }
 
@@ -75,12 +101,13 @@ void check_all_gather(Communicator& comm) {
 void check_collectives(Communicator& comm) {
   for (int repeat = 0; repeat < 20; ++repeat) {
     check_all_to_all(comm);
+    check_messages_in_order(comm);
     check_all_gather(comm);
     comm.barrier();
   }
   // No rank sends anything: a round that is empty on all ranks.
   const std::vector<Range> nothing(static_cast<std::size_t>(comm.world_size()));
-  comm.all_to_all({}, nothing, {}, nothing);
+  comm.all_to_all({}, one_per_rank(nothing), {}, one_per_rank(nothing));
   comm.all_gather({}, nothing);
   comm.barrier();
 }
@@ -90,7 +117,12 @@ void check_arguments(Communicator& comm) {
   const std::vector<Range> too_few, outside(static_cast<std::size_t>(comm.world_size()), Range{0, 9});
   CHECK(code_of([&] { comm.all_gather(bytes, too_few); }) == "invalid_argument");
   CHECK(code_of([&] { comm.all_gather(bytes, outside); }) == "invalid_argument");
-  CHECK(code_of([&] { comm.all_to_all(bytes, outside, bytes, outside); }) == "invalid_argument");
+  const std::vector<Message> beyond = one_per_rank(outside), own{{comm.rank(), {0, 4}}}, larger{{comm.rank(), {0, 5}}};
+  const std::vector<Message> no_rank{{comm.world_size(), {0, 1}}}, out_of_order{{0, {0, 1}}, {-1, {1, 2}}};
+  CHECK(code_of([&] { comm.all_to_all(bytes, beyond, bytes, beyond); }) == "invalid_argument");
+  CHECK(code_of([&] { comm.all_to_all(bytes, no_rank, bytes, no_rank); }) == "invalid_argument");
+  CHECK(code_of([&] { comm.all_to_all(bytes, out_of_order, bytes, out_of_order); }) == "invalid_argument");
+  if (comm.world_size() == 1) CHECK(code_of([&] { comm.all_to_all(bytes, own, bytes, larger); }) == "invalid_argument");
 }
 
 const std::vector<std::string> kAllWell2{"none", "none"};
@@ -110,13 +142,13 @@ void check_stuck_exchange(RunWorld run) {
   const auto codes = run(2, [&](Communicator& comm) {
     std::vector<std::byte> bytes(2);
     if (comm.rank() == 0) {
-      const auto waits = [&] { comm.all_to_all(bytes, std::vector<Range>(2), bytes, std::vector<Range>{{0, 0}, {0, 2}}); };
+      const auto waits = [&] { comm.all_to_all(bytes, {}, bytes, std::vector<Message>{{1, {0, 2}}}); };
       const std::string code = code_of(waits);
       over = true;
       over.notify_all();
       throw Error(code, "seen");
     }
-    comm.all_to_all(bytes, std::vector<Range>(2), bytes, std::vector<Range>(2));
+    comm.all_to_all(bytes, {}, bytes, {});
     over.wait(false);
   }, 300ms);
   CHECK(codes == std::vector<std::string>{"comm_timeout", "none"});
@@ -206,9 +238,9 @@ GLOO_TEST_CASE("gloo_comm delivers bytes that a rank sent before it left") {
       const std::vector<std::byte> send(sends ? 3'000'001 : 0, std::byte{7});
       std::vector<std::byte> recv(sends ? 0 : 3'000'001);
       const auto size_of = [](const auto& data) { return static_cast<std::int64_t>(data.size()); };
-      const std::vector<Range> send_bytes{{0, size_of(send)}, {size_of(send), size_of(send)}};
-      const std::vector<Range> recv_bytes{{0, 0}, {0, size_of(recv)}};
-      comm.all_to_all(send, send_bytes, recv, recv_bytes);
+      std::vector<Message> to_first, from_second;
+      sends ? to_first.push_back({0, {0, size_of(send)}}) : from_second.push_back({1, {0, size_of(recv)}});
+      comm.all_to_all(send, to_first, recv, from_second);
       CHECK(std::ranges::all_of(recv, [](std::byte value) { return value == std::byte{7}; }));
     });
     REQUIRE(codes == kAllWell2);

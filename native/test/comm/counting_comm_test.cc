@@ -22,7 +22,7 @@ TEST_CASE("sent bytes: every piece that leaves its rank counts once per receiver
       std::vector<std::byte> data(60), recv(90);
       const auto own = static_cast<std::int64_t>(10 * (rank + 1));
       const std::vector<Range> recv_pieces{{0, own}, {own, 2 * own}, {2 * own, 3 * own}};
-      counting.all_to_all(data, pieces, recv, recv_pieces);
+      counting.all_to_all(data, one_per_rank(pieces), recv, one_per_rank(recv_pieces));
       exchanged[rank] = counting.take();
       counting.all_gather(data, pieces);
       gathered[rank] = counting.take();

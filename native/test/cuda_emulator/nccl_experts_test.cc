@@ -49,10 +49,10 @@ class OneAtATime final : public Communicator {
       : inner_(std::move(inner)), under_way_(std::move(under_way)) {}
   int rank() const override { return inner_->rank(); }
   int world_size() const override { return inner_->world_size(); }
-  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
-                  std::span<const Range> recv_bytes) override {
+  void all_to_all(std::span<const std::byte> send, std::span<const Message> sends, std::span<std::byte> recv,
+                  std::span<const Message> recvs) override {
     const Turn turn(*under_way_);
-    inner_->all_to_all(send, send_bytes, recv, recv_bytes);
+    inner_->all_to_all(send, sends, recv, recvs);
   }
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces) override {
     const Turn turn(*under_way_);

@@ -47,10 +47,10 @@ class FailingComm final : public Communicator {
       : inner_(std::move(inner)), left_(at), fail_(std::move(fail)) {}
   int rank() const override { return inner_->rank(); }
   int world_size() const override { return inner_->world_size(); }
-  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
-                  std::span<const Range> recv_bytes) override {
+  void all_to_all(std::span<const std::byte> send, std::span<const Message> sends, std::span<std::byte> recv,
+                  std::span<const Message> recvs) override {
     if (left_-- == 0) fail_();
-    inner_->all_to_all(send, send_bytes, recv, recv_bytes);
+    inner_->all_to_all(send, sends, recv, recvs);
   }
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces) override { inner_->all_gather(data, pieces); }
   void barrier() override { inner_->barrier(); }

@@ -32,6 +32,7 @@ ZeroOptions zero_options(const RandomJob& job) {
   options.loss_scale = o.loss_scale;
   options.num_leaves = o.num_leaves;
   options.num_lanes = o.num_lanes;
+  options.lane_group = o.lane_group;
   options.grad_unit = o.grad_unit;
   options.gradient_predivide_factor = o.predivide;
   options.unused_params = job.has_unused ? UnusedParams::kZero : UnusedParams::kError;

@@ -100,6 +100,7 @@ void PlainTraining::sum_grads(std::int64_t number, float loss_scale) {
     const std::int64_t num_leaves = options_.num_leaves / run, num_lanes = options_.num_lanes / run;
     std::vector<float>& sum = tensors_[param].grad;
     std::ranges::fill(sum, 0.0F);
+    std::vector<float> group_sum(sum.size(), 0.0F);
     for (std::int64_t lane = 0; lane < num_lanes; ++lane) {
       std::vector<float> lane_sum(sum.size(), 0.0F);
       for (std::int64_t leaf = lane; leaf < num_leaves; leaf += num_lanes) {
@@ -110,8 +111,12 @@ void PlainTraining::sum_grads(std::int64_t number, float loss_scale) {
       }
       for (float& value : lane_sum) value *= predivide;
       round_all(lane_sum, options_.reduce_dtype);
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += lane_sum[i];
+      for (std::size_t i = 0; i < sum.size(); ++i) group_sum[i] += lane_sum[i];
+      if ((lane + 1) % options_.lane_group != 0 && lane + 1 < num_lanes) continue;
+      round_all(group_sum, options_.reduce_dtype);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += group_sum[i];
       round_all(sum, options_.grad_accum_dtype);
+      std::ranges::fill(group_sum, 0.0F);
     }
   }
 }

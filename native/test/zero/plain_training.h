@@ -33,6 +33,7 @@ struct PlainOptions {
   DType master_dtype = DType::kF32;
   std::int64_t num_leaves = 1;
   std::int64_t num_lanes = 1;
+  std::int64_t lane_group = 1;
   int num_expert_sets = 1;
   double predivide = 1;
   double clipping = 0;

@@ -132,7 +132,7 @@ std::string JobKind::text() const {
 
 std::string RandomJob::text() const {
   return kind.text() + ", seed " + std::to_string(seed) + ": " + std::to_string(params.size()) + " parameters, V " +
-         std::to_string(options.num_leaves) + ", L " + std::to_string(options.num_lanes) + ", expert sets " +
+         std::to_string(options.num_leaves) + ", L " + std::to_string(options.num_lanes) + ", groups of " + std::to_string(options.lane_group) + ", expert sets " +
          std::to_string(options.num_expert_sets) + ", bucket " + std::to_string(bucket_bytes);
 }
 
@@ -170,6 +170,8 @@ RandomJob random_job(const JobKind& kind, std::uint64_t seed) {
   constexpr std::int64_t kBucketBytes[] = {16384, 40000, 100000, 1 << 20};
   job.bucket_bytes = draws.one_of(kBucketBytes);
   job.options.predivide = draws.one_of(kFactors);
+  constexpr std::int64_t kGroups[] = {1, 2, 3, 4};
+  job.options.lane_group = draws.one_of(kGroups);
   job.has_unused = draws.one_in(3);
   job.has_overflow = draws.one_in(4);
   job.offload = draws.one_in(4);

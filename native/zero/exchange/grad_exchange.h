@@ -2,44 +2,51 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "comm/communicator.h"
-#include "core/device/buffer.h"
 #include "core/device/context.h"
 #include "core/dtype.h"
+#include "core/range.h"
+#include "zero/partition/leaf_schedule.h"
 #include "zero/partition/shard_layout.h"
 
 namespace zerofleet {
 
-/// Received gradients of the blocks that a rank owns of a bucket: pieces that lie one after another, to be added to the
-/// gradient shard in that order.
-struct GradPieces {
+/// Terms of the gradients' sum for the blocks that a rank owns of a bucket, in the dtype of buckets: they lie one after another, to
+/// be added to the gradient shard in that order.
+struct GradTerms {
   std::span<const std::byte> bytes;
-  int num_pieces = 0;
+  int count = 0;           // may be 0
+  std::int64_t first = 0;  // number of the first of them in the step
 };
 
-/// Brings a bucket of gradients to its owners, on the communication thread. All-to-all: every rank sends each owner its
-/// piece, and pieces arrive in lane order. Moves the bytes of a ring reduce-scatter, and the sum, which the owner
-/// makes, does not depend on the world size.
+/// Brings a bucket of gradients to its owners, on the communication thread.
+///
+/// The sum of a step is ((0 + T0) + T1) + T2 …, in which term Tk is the fp32 sum of group k of G lanes, ((0 + g_kG) + g_kG+1) …,
+/// rounded to the dtype of buckets. With G = 1 a term is a lane's gradient, which has been rounded to it already. So the job
+/// determines every addition and rounding, and implementations differ only in the ranks that do them.
 class GradExchange {
  public:
-  /// `context` is that of the communication thread. All referenced objects must outlive this one.
-  GradExchange(const Context& context, const ShardLayout& layout, Communicator& communicator, DType reduce_dtype);
+  virtual ~GradExchange() = default;
 
-  /// `contents` is the whole bucket; empty on a rank that has nothing to send, which are the ranks from `num_senders`
-  /// on. The result is valid until the next call. Throws errors of the communicator.
-  GradPieces exchange(std::int64_t bucket, int num_senders, std::span<std::byte> contents);
-  std::size_t staging_bytes() const { return recv_.num_bytes(); }
-
- private:
-  const ShardLayout& layout_;
-  Communicator& communicator_;
-  std::size_t width_;  // bytes per element on the way
-  Buffer recv_;        // pieces of one bucket, one per sending rank
+  /// `contents` is the whole bucket; empty on a rank without a lane in `round`. Returns the terms that are complete with this
+  /// round; the result is valid until the next call. Throws errors of the communicator.
+  virtual GradTerms exchange(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) = 0;
+  virtual std::size_t staging_bytes() const = 0;
 };
+
+/// Makes the exchange with the least bytes between nodes. `context` is that of the communication thread. All referenced objects
+/// must outlive the exchange.
+std::unique_ptr<GradExchange> make_grad_exchange(const Context& context, const ShardLayout& layout,
+                                                 const LeafSchedule& schedule, Communicator& communicator,
+                                                 DType reduce_dtype);
 
 /// Blocks of a bucket as a range of bytes in the bucket's buffer, `width` bytes per element.
 Range bytes_in_bucket(const Range& blocks, const Range& bucket, std::size_t width);
+
+/// Most blocks that `rank` owns of a bucket.
+std::int64_t max_owned_blocks(const ShardLayout& layout, int rank);
 
 }  // namespace zerofleet

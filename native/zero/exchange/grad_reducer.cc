@@ -33,9 +33,8 @@ GradReducer::GradReducer(const ShardLayout& layout, int rank, const LeafSchedule
                          Communicator& communicator, const GradRoute& route, const DTypes& dtypes)
     : layout_(layout),
       rank_(rank),
-      schedule_(schedule),
       route_(route),
-      exchange_(route.queue.context(), layout, communicator, dtypes.reduce),
+      exchange_(make_grad_exchange(route.queue.context(), layout, schedule, communicator, dtypes.reduce)),
       dtypes_(dtypes) {
   for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
     shard_offsets_.push_back(layout.shard_offset(bucket, rank));
@@ -60,16 +59,17 @@ void GradReducer::reduce_nothing(std::int64_t round, std::int64_t bucket) {
 }
 
 void GradReducer::exchange_and_fold(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) {
-  const GradPieces pieces = exchange_.exchange(bucket, schedule_.num_senders(round), contents);
+  const GradTerms terms = exchange_->exchange(round, bucket, contents);
+  if (terms.count == 0) return;
   const std::size_t width = size_of(dtypes_.sum);
   const auto offset = static_cast<std::size_t>(shard_offsets_[static_cast<std::size_t>(bucket)]) * width;
   const auto numel = static_cast<std::size_t>(layout_.owned_blocks(bucket, rank_).size() * kBlockNumel);
-  route_.placement.fold({.pieces = pieces.bytes,
+  route_.placement.fold({.pieces = terms.bytes,
                          .piece_dtype = dtypes_.reduce,
-                         .num_pieces = pieces.num_pieces,
+                         .num_pieces = terms.count,
                          .sum = {grad_shard_.data() + offset, numel * width},
                          .sum_dtype = dtypes_.sum,
-                         .restart = round == 0});
+                         .restart = terms.first == 0});
 }
 
 }  // namespace zerofleet

@@ -24,9 +24,8 @@ struct GradRoute {
   StatePlacement& placement;
 };
 
-/// Brings gradients to their owners: a full bucket is exchanged, and this rank adds what arrived of its blocks to its
-/// shard in lane order, (((0 + g0) + g1) + g2) …, whatever the world size. Runs on the communication thread, behind the
-/// back of backward.
+/// Brings gradients to their owners: a full bucket is exchanged, and this rank adds the terms of its blocks to its shard in their
+/// order, whatever the world size (see GradExchange). Runs on the communication thread, behind the back of backward.
 class GradReducer {
  public:
   struct DTypes {
@@ -48,7 +47,7 @@ class GradReducer {
   std::span<const std::byte> grad_shard() const { return {grad_shard_.data(), grad_shard_.num_bytes()}; }
   DType sum_dtype() const { return dtypes_.sum; }
 
-  std::size_t staging_bytes() const { return exchange_.staging_bytes(); }
+  std::size_t staging_bytes() const { return exchange_->staging_bytes(); }
 
  private:
   /// `contents` is the bucket, or empty where this rank has no lane.
@@ -56,9 +55,8 @@ class GradReducer {
 
   const ShardLayout& layout_;
   int rank_;
-  LeafSchedule schedule_;
   GradRoute route_;
-  GradExchange exchange_;
+  std::unique_ptr<GradExchange> exchange_;
   DTypes dtypes_;
   std::vector<std::int64_t> shard_offsets_;  // (num_buckets) element of the shard at which a bucket's blocks begin
   Buffer grad_shard_;

@@ -20,15 +20,18 @@ struct LeafTurn {
 /// jN + r, in ascending order, and adds them up by itself; then the lanes of the round are exchanged, and owners fold them
 /// in lane order. What is added to what is given by V and L alone, never by N.
 /// With L = V (ZeRO stage 2) a lane is one leaf; with fewer lanes (stage 1) ranks exchange ceil(L / N) times per step.
+/// Lanes are folded in groups of G consecutive ones (docs/exactness.md): the terms of a sum are those of its groups.
 class LeafSchedule {
  public:
   /// Throws Error{"invalid_argument"} unless 1 ≤ num_lanes ≤ num_leaves, Error{"too_many_ranks"} for more ranks than
   /// lanes, because some would never have work.
-  LeafSchedule(std::int64_t num_leaves, std::int64_t num_lanes, int world_size);
+  LeafSchedule(std::int64_t num_leaves, std::int64_t num_lanes, int world_size, std::int64_t lane_group = 1);
 
   std::int64_t num_leaves() const { return num_leaves_; }
   std::int64_t num_lanes() const { return num_lanes_; }
   int world_size() const { return world_size_; }
+  /// G; the last group of a step may have fewer lanes.
+  std::int64_t lane_group() const { return lane_group_; }
   std::int64_t num_rounds() const { return (num_lanes_ + world_size_ - 1) / world_size_; }
 
   /// Number of ranks that have a lane in `round`: the first ones.
@@ -47,6 +50,7 @@ class LeafSchedule {
   std::int64_t num_leaves_;
   std::int64_t num_lanes_;
   int world_size_;
+  std::int64_t lane_group_;
 };
 
 }  // namespace zerofleet

@@ -45,7 +45,7 @@ struct ZeroOptimizer::Rank {
       : comms(comms_of_rank),
         specs(std::move(all_specs)),
         options(completed(opts, specs)),
-        schedule(options.num_leaves, options.num_lanes, comms.world.world_size()),
+        schedule(options.num_leaves, options.num_lanes, comms.world.world_size(), options.lane_group),
         plan(plan_model(specs, options, comms.world.world_size())),
         parts(context, comms, plan, schedule, options),
         stats(plan, schedule, comms, options),

@@ -28,6 +28,7 @@ struct ZeroOptions {
   LossScaleOptions loss_scale;
   std::int64_t num_leaves = 1;             // V, leaves of one step over all ranks
   std::int64_t num_lanes = 0;              // L, see LeafSchedule: 0 = num_leaves (stage 2), else stage 1
+  std::int64_t lane_group = 1;             // G, lanes that are added up first, see LeafSchedule
   double grad_unit = 1.0;                  // the gradients handed in are those of loss_sum × grad_unit × loss_scale()
   double gradient_predivide_factor = 1.0;  // gradients travel divided by it
   UnusedParams unused_params = UnusedParams::kError;

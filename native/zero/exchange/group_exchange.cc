@@ -1,0 +1,109 @@
+#include "zero/exchange/group_exchange.h"
+
+#include <algorithm>
+
+#include "kernels/flat/cast.h"
+#include "kernels/flat/fold.h"
+
+namespace zerofleet {
+namespace {
+
+Range shifted(const Range& range, std::int64_t by) { return {range.begin + by, range.end + by}; }
+
+}  // namespace
+
+GroupExchange::GroupExchange(const Context& context, const ShardLayout& layout, const LeafSchedule& schedule,
+                             Communicator& communicator, DType reduce_dtype)
+    : context_(context),
+      layout_(layout),
+      schedule_(schedule),
+      communicator_(communicator),
+      dtype_(reduce_dtype),
+      group_size_(static_cast<int>(schedule.lane_group())),
+      num_groups_(layout.world_size() / group_size_),
+      group_(communicator.rank() / group_size_),
+      place_(communicator.rank() % group_size_) {
+  std::int64_t chunk = 0;
+  for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
+    chunk = std::max(chunk, chunk_of(bucket, place_).back().end);
+  }
+  const auto chunk_bytes = static_cast<std::size_t>(chunk);
+  lanes_ = Buffer(context.device, chunk_bytes * static_cast<std::size_t>(group_size_));
+  sums_ = Buffer(context.device, chunk_bytes / size_of(reduce_dtype) * sizeof(float));
+  sent_ = Buffer(context.device, chunk_bytes);
+  if (num_groups_ == 1) return;
+  const auto owned = static_cast<std::size_t>(max_owned_blocks(layout, communicator.rank()) * kBlockNumel);
+  terms_ = Buffer(context.device, owned * size_of(reduce_dtype) * static_cast<std::size_t>(num_groups_));
+}
+
+std::vector<Range> GroupExchange::chunk_of(std::int64_t bucket, int place) const {
+  std::vector<Range> runs;
+  std::int64_t begin = 0;
+  for (int group = 0; group < num_groups_; ++group) {
+    const std::int64_t blocks = layout_.owned_blocks(bucket, rank_at(group, place)).size();
+    const std::int64_t end = begin + blocks * kBlockNumel * static_cast<std::int64_t>(size_of(dtype_));
+    runs.push_back({begin, end});
+    begin = end;
+  }
+  return runs;
+}
+
+GradTerms GroupExchange::exchange(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) {
+  const int num_senders = schedule_.num_senders(round);
+  const int num_lanes = std::clamp(num_senders - group_ * group_size_, 0, group_size_);
+  const int num_groups = (num_senders + group_size_ - 1) / group_size_;
+  GradTerms terms = swap_sums(bucket, num_groups, sum_in_group(bucket, num_lanes, contents));
+  terms.first = round * num_groups_;
+  return terms;
+}
+
+std::span<std::byte> GroupExchange::sum_in_group(std::int64_t bucket, int num_lanes, std::span<std::byte> contents) {
+  const Range blocks = layout_.bucket_blocks(bucket);
+  const std::vector<Range> chunk = chunk_of(bucket, place_);
+  const std::int64_t chunk_bytes = chunk.back().end;
+  std::vector<Message> sends, recvs;
+  for (int place = 0; place < group_size_ && !contents.empty(); ++place) {
+    for (int group = 0; group < num_groups_; ++group) {
+      const Range owned = layout_.owned_blocks(bucket, rank_at(group, place));
+      sends.push_back({rank_at(group_, place), bytes_in_bucket(owned, blocks, size_of(dtype_))});
+    }
+  }
+  for (int lane = 0; lane < num_lanes; ++lane) {
+    for (const Range& run : chunk) recvs.push_back({rank_at(group_, lane), shifted(run, lane * chunk_bytes)});
+  }
+  const std::span<std::byte> lanes(lanes_.data(), static_cast<std::size_t>(num_lanes * chunk_bytes));
+  communicator_.all_to_all(contents, sends, lanes, recvs);
+  if (num_lanes == 0) return {};
+  const std::span<std::byte> sent(sent_.data(), static_cast<std::size_t>(chunk_bytes));
+  const std::span<float> sums = sums_.as<float>().first(sent.size() / size_of(dtype_));
+  fold_pieces(context_, {.pieces = lanes,
+                         .piece_dtype = dtype_,
+                         .num_pieces = num_lanes,
+                         .sum = std::as_writable_bytes(sums),
+                         .sum_dtype = DType::kF32,
+                         .restart = true});
+  cast_from_f32(context_, sums, dtype_, sent);
+  return sent;
+}
+
+GradTerms GroupExchange::swap_sums(std::int64_t bucket, int num_groups, std::span<std::byte> sums) {
+  if (num_groups_ == 1) return {.bytes = sums, .count = 1};
+  const std::vector<Range> chunk = chunk_of(bucket, place_);
+  const std::int64_t owned = chunk[static_cast<std::size_t>(group_)].size();
+  std::vector<Message> sends, recvs;
+  for (int group = 0; group < num_groups_ && group_ < num_groups; ++group) {
+    sends.push_back({rank_at(group, place_), chunk[static_cast<std::size_t>(group)]});
+  }
+  for (int group = 0; group < num_groups; ++group) {
+    recvs.push_back({rank_at(group, place_), {group * owned, (group + 1) * owned}});
+  }
+  const std::span<std::byte> terms(terms_.data(), static_cast<std::size_t>(num_groups * owned));
+  communicator_.all_to_all(sums, sends, terms, recvs);
+  return {.bytes = terms, .count = num_groups};
+}
+
+std::size_t GroupExchange::staging_bytes() const {
+  return lanes_.num_bytes() + sums_.num_bytes() + sent_.num_bytes() + terms_.num_bytes();
+}
+
+}  // namespace zerofleet

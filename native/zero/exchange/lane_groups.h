@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+
+#include "core/device/buffer.h"
+#include "zero/exchange/grad_exchange.h"
+
+namespace zerofleet {
+
+/// Makes terms of groups from those of lanes, on the owner: for worlds whose rounds do not consist of whole groups. A group that
+/// goes on in the next round is kept as a sum.
+class LaneGroups final : public GradExchange {
+ public:
+  /// `lanes` brings the lanes of the same schedule to this rank.
+  LaneGroups(const Context& context, const ShardLayout& layout, int rank, const LeafSchedule& schedule,
+             DType reduce_dtype, std::unique_ptr<GradExchange> lanes);
+
+  GradTerms exchange(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) override;
+  std::size_t staging_bytes() const override;
+
+ private:
+  /// The sums of the open group for the owned blocks of a bucket.
+  std::span<float> sums_of(std::int64_t bucket);
+
+  Context context_;
+  const ShardLayout& layout_;
+  int rank_;
+  LeafSchedule schedule_;
+  DType dtype_;  // of buckets
+  std::unique_ptr<GradExchange> lanes_;
+  Buffer sums_;   // fp32, of all owned blocks, or where a step has one round of one bucket's
+  Buffer terms_;  // of one bucket
+};
+
+}  // namespace zerofleet
