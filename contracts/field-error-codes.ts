@@ -67,6 +67,7 @@ export const FIELD_ERROR_CATALOGUE = {
   overrides_not_ascending: 'The steps of overrides are not in ascending order.',
   override_after_training: 'The step of an override is not below steps.',
   lanes_out_of_range: 'resources.ranks.max ≤ lanes ≤ leaves does not hold.',
+  lane_group_out_of_range: 'zero.lane_group is larger than the number of lanes of a step.',
   too_many_buckets: 'bucket_bytes is too small for so large a model.',
   fp16_master_unsupported: 'master_dtype fp16 needs offload cpu and precision fp16.',
   expert_parallel_not_divisor:

@@ -56,6 +56,7 @@ t.test('every default is filled in', async (t) => {
       stage: 2,
       bucket_bytes: 16_777_216,
       reduce_dtype: 'bf16',
+      lane_group: 1,
       grad_accum_dtype: 'fp32',
       master_dtype: 'fp32',
       gradient_predivide_factor: 1,

@@ -2144,8 +2144,8 @@ export interface components {
             loss_scale: components["schemas"]["ResolvedLossScale"];
         };
         /**
-         * @description Sharding of the optimizer over the ranks. The dtypes, `lanes` and `gradient_predivide_factor` change the result by
-         *     rounding; `stage` alone, `bucket_bytes` and `offload` do not.
+         * @description Sharding of the optimizer over the ranks. The dtypes, `lanes`, `lane_group` and `gradient_predivide_factor` change
+         *     the result by rounding; `stage` alone, `bucket_bytes` and `offload` do not.
          */
         ZeroSpec: {
             /**
@@ -2162,6 +2162,14 @@ export interface components {
              *     which `lanes` bounds.
              */
             lanes?: number;
+            /**
+             * @description Number of consecutive lanes (at stage 2: leaves) whose gradients are first added up in fp32 and rounded to
+             *     `reduce_dtype`; these sums are then added up. For jobs on many machines: with as many as each machine has ranks,
+             *     a machine adds up its own gradients and sends 1 / `lane_group` of the bytes to the others. It influences the
+             *     result; the number of ranks does not.
+             * @default 1
+             */
+            lane_group?: number;
             /**
              * @description Size of the gradient buckets that are exchanged during the backward pass; by default a sixteenth of all
              *     gradients, rounded up to a power of two, between 16 and 128 MiB. A model may have 16,384 buckets.
@@ -2202,7 +2210,7 @@ export interface components {
             expert_parallel_size?: number;
         };
         /** @description The sharding, with every field; `lanes` at stage 1 only. */
-        ResolvedZero: WithRequired<components["schemas"]["ZeroSpec"], "stage" | "bucket_bytes" | "reduce_dtype" | "grad_accum_dtype" | "master_dtype" | "gradient_predivide_factor" | "offload" | "expert_parallel_size">;
+        ResolvedZero: WithRequired<components["schemas"]["ZeroSpec"], "stage" | "lane_group" | "bucket_bytes" | "reduce_dtype" | "grad_accum_dtype" | "master_dtype" | "gradient_predivide_factor" | "offload" | "expert_parallel_size">;
         /**
          * @description Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of `zero.expert_parallel_size`,
          *     which is the default of `min`.
@@ -2550,6 +2558,7 @@ export interface components {
          *         },
          *         "zero": {
          *           "stage": 2,
+         *           "lane_group": 1,
          *           "bucket_bytes": 16777216,
          *           "reduce_dtype": "bf16",
          *           "grad_accum_dtype": "fp32",
@@ -2904,6 +2913,7 @@ export interface components {
          *       },
          *       "zero": {
          *         "stage": 2,
+         *         "lane_group": 1,
          *         "bucket_bytes": 16777216,
          *         "reduce_dtype": "bf16",
          *         "grad_accum_dtype": "fp32",

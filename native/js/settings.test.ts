@@ -128,6 +128,7 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'loss_scale.type': 'static',
       overrides: [{ step: 1, lr: 0.5 }],
       'zero.stage': 1,
+      'zero.lane_group': 2,
       'zero.reduce_dtype': 'fp32',
       'zero.grad_accum_dtype': 'fp16',
       'zero.expert_parallel_size': 2,

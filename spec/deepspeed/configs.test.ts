@@ -12,6 +12,7 @@ const PLAIN_TRAIN = {
 };
 const PLAIN_ZERO = {
   stage: 2,
+  lane_group: 1,
   bucket_bytes: 16_777_216,
   reduce_dtype: 'bf16',
   grad_accum_dtype: 'fp32',

@@ -41,7 +41,8 @@ export function offloadedBytes(spec: ResolvedJobSpec, worldSize: number, rank: n
   const trained = partsOf(spec, worldSize, rank).filter(({ frozen }) => !frozen);
   const largest = (count: (part: Part) => number) => Math.max(...trained.map(count)) * BLOCK_NUMEL;
   const owned = largest(({ layout, shard }) => layout.maxOwnedInBucket(shard));
-  const pieces = worldSize * owned * BYTES_OF_ELEMENT[zero.reduce_dtype];
+  const terms = Math.max(...trained.map((part) => termsOf(zero, part)));
+  const pieces = terms * owned * BYTES_OF_ELEMENT[zero.reduce_dtype];
   return grad_shard + master + moments + pieces + 2 * owned * BYTES_OF_ELEMENT[train.precision];
 }
 
@@ -81,6 +82,8 @@ interface Part {
   frozen: boolean;
   layout: ShardLayout;
   shard: number;
+  /** Lanes of a step. */
+  numLanes: number;
 }
 
 /**
@@ -98,6 +101,7 @@ function partsOf(spec: ResolvedJobSpec, worldSize: number, rank: number): Part[]
       frozen: blocks === frozen,
       layout: new ShardLayout(numBlocks, worldSize / stride, bucket_blocks),
       shard: Math.floor(rank / stride),
+      numLanes: (zero.lanes ?? leafCount(spec.train)) / stride,
     };
   };
   const sets = numSets === 1 ? [null] : [null, rank % numSets];
@@ -187,16 +191,43 @@ function staging(spec: ResolvedJobSpec, parts: readonly Part[]): number {
 /** Sums of gradients that the device adds up for states in host memory: if they are smaller than the received pieces. */
 function sumsInTransit({ zero }: ResolvedJobSpec, parts: readonly Part[]): number {
   const width = BYTES_OF_ELEMENT[zero.grad_accum_dtype];
-  const sums = parts.map(({ layout, shard }) =>
-    width < layout.worldSize * BYTES_OF_ELEMENT[zero.reduce_dtype]
-      ? layout.maxOwnedInBucket(shard) * BLOCK_NUMEL * width
-      : 0,
+  const sums = parts.map((part) =>
+    width < termsOf(zero, part) * BYTES_OF_ELEMENT[zero.reduce_dtype] ? ownedInBucket(part) * width : 0,
   );
   return Math.max(0, ...sums);
 }
 
-function received({ zero }: ResolvedJobSpec, { layout, shard }: Part): number {
+function ownedInBucket({ layout, shard }: Part): number {
+  return layout.maxOwnedInBucket(shard) * BLOCK_NUMEL;
+}
+
+/** Returns the maximum of terms of a sum that an exchange of a bucket completes. */
+function termsOf({ lane_group }: ResolvedJobSpec['zero'], { layout: { worldSize } }: Part): number {
+  if (worldSize % lane_group === 0) return worldSize / lane_group;
+  return Math.min(worldSize, Math.floor((worldSize - 1) / lane_group) + 2);
+}
+
+/** Received gradients and sums of groups of lanes, like native/zero/exchange. */
+function received({ zero }: ResolvedJobSpec, part: Part): number {
+  const { layout, shard, numLanes } = part;
   const { worldSize } = layout;
-  if (worldSize === 1) return 0;
-  return worldSize * layout.maxOwnedInBucket(shard) * BLOCK_NUMEL * BYTES_OF_ELEMENT[zero.reduce_dtype];
+  const { lane_group } = zero;
+  const width = BYTES_OF_ELEMENT[zero.reduce_dtype];
+  const terms = termsOf(zero, part) * ownedInBucket(part) * width;
+  if (lane_group > 1 && worldSize % lane_group === 0) {
+    const chunk = ownedAtPlace(layout, shard % lane_group, lane_group) * BLOCK_NUMEL;
+    const swapped = worldSize === lane_group ? 0 : terms;
+    return chunk * (lane_group * width + 4 + width) + swapped;
+  }
+  const lanes = worldSize === 1 ? 0 : worldSize * ownedInBucket(part) * width;
+  if (lane_group === 1) return lanes;
+  const sums = numLanes > worldSize ? layout.ownedBlocks(shard) * BLOCK_NUMEL : ownedInBucket(part);
+  return lanes + sums * 4 + terms;
+}
+
+/** The most blocks of a bucket that the ranks of one place own, one in each group of ranks. */
+function ownedAtPlace(layout: ShardLayout, place: number, groupSize: number): number {
+  let blocks = 0;
+  for (let rank = place; rank < layout.worldSize; rank += groupSize) blocks += layout.maxOwnedInBucket(rank);
+  return blocks;
 }

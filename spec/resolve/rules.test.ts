@@ -220,6 +220,8 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
   ],
   ['field_without_effect', '/zero/lanes', undefined, { zero: { lanes: 2 } }],
   ['lanes_out_of_range', '/zero/lanes', '4', { zero: { stage: 1, lanes: 5 } }],
+  ['lane_group_out_of_range', '/zero/lane_group', '4', { zero: { lane_group: 5 } }],
+  ['lane_group_out_of_range', '/zero/lane_group', '2', { zero: { stage: 1, lanes: 2, lane_group: 3 } }],
   [
     'lanes_out_of_range',
     '/zero/lanes',

@@ -31,6 +31,7 @@ export function resolveZero(
   const { lanes = maxRanks, reduce_dtype = precision, ...rest } = given;
   const zero = {
     stage: 2 as const,
+    lane_group: 1,
     bucket_bytes: defaultBucketBytes(numParams(architectureOf(config)) * BYTES_OF_ELEMENT[reduce_dtype]),
     reduce_dtype,
     grad_accum_dtype: 'fp32' as const,
@@ -66,6 +67,7 @@ export function checkZero(given: ZeroSpec | undefined, spec: ResolvedJobSpec): F
     );
   }
   if (zero.stage === 1) errors.push(...checkLanes(spec));
+  errors.push(...checkLaneGroup(spec));
   errors.push(...checkBuckets(spec));
   if (zero.master_dtype === 'fp16') errors.push(...checkFp16Master(spec));
   errors.push(...checkExpertSets(spec));
@@ -85,6 +87,20 @@ function checkLanes({ zero, train, resources }: ResolvedJobSpec): FieldError[] {
       `lanes ${lanes} is not between resources.ranks.max ${resources.ranks.max} and the number of leaves ` +
         `${leaves} (global_batch_size / micro_batch_size)`,
       String(lanes > leaves ? leaves : resources.ranks.max),
+    ),
+  ];
+}
+
+function checkLaneGroup({ zero, train }: ResolvedJobSpec): FieldError[] {
+  const lanes = zero.lanes ?? leafCount(train);
+  // A batch without a whole number of leaves is reported by its own rule.
+  if (zero.lane_group <= lanes || !Number.isInteger(lanes)) return [];
+  return [
+    fieldError(
+      '/zero/lane_group',
+      'lane_group_out_of_range',
+      `a group of ${zero.lane_group} lanes is larger than the number of lanes of a step, ${lanes}`,
+      String(lanes),
     ),
   ];
 }

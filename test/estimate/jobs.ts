@@ -84,6 +84,15 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
     train: { activation_checkpointing: true },
     zero: { expert_parallel_size: 2, stage: 1, lanes: 6, grad_accum_dtype: 'bf16' },
   },
+  'groups of two lanes': { zero: { lane_group: 2 } },
+  'groups of two lanes in fp16, reduced in fp32 to 16-bit sums': {
+    train: { precision: 'fp16' },
+    zero: { lane_group: 2, reduce_dtype: 'fp32', grad_accum_dtype: 'bf16' },
+  },
+  'Mixtral, experts spread over two ranks, groups of two lanes': {
+    model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 4 } },
+    zero: { expert_parallel_size: 2, lane_group: 2 },
+  },
   'SGD without a momentum': { train: { optimizer: { type: 'sgd', momentum: 0 } } },
   'Adagrad, fp32 on the wire': {
     train: { optimizer: { type: 'adagrad' } },

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/device/transfer.h"
 #include "kernels/flat/cast.h"
 #include "kernels/flat/fold.h"
 
@@ -23,14 +24,12 @@ GroupExchange::GroupExchange(const Context& context, const ShardLayout& layout, 
       num_groups_(layout.world_size() / group_size_),
       group_(communicator.rank() / group_size_),
       place_(communicator.rank() % group_size_) {
-  std::int64_t chunk = 0;
-  for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
-    chunk = std::max(chunk, chunk_of(bucket, place_).back().end);
-  }
-  const auto chunk_bytes = static_cast<std::size_t>(chunk);
-  lanes_ = Buffer(context.device, chunk_bytes * static_cast<std::size_t>(group_size_));
-  sums_ = Buffer(context.device, chunk_bytes / size_of(reduce_dtype) * sizeof(float));
-  sent_ = Buffer(context.device, chunk_bytes);
+  std::int64_t blocks = 0;
+  for (int group = 0; group < num_groups_; ++group) blocks += max_owned_blocks(layout, rank_at(group, place_));
+  const auto chunk = static_cast<std::size_t>(blocks * kBlockNumel);
+  lanes_ = Buffer(context.device, chunk * size_of(reduce_dtype) * static_cast<std::size_t>(group_size_));
+  sums_ = Buffer(context.device, chunk * sizeof(float));
+  sent_ = Buffer(context.device, chunk * size_of(reduce_dtype));
   if (num_groups_ == 1) return;
   const auto owned = static_cast<std::size_t>(max_owned_blocks(layout, communicator.rank()) * kBlockNumel);
   terms_ = Buffer(context.device, owned * size_of(reduce_dtype) * static_cast<std::size_t>(num_groups_));
@@ -98,6 +97,7 @@ GradTerms GroupExchange::swap_sums(std::int64_t bucket, int num_groups, std::spa
     recvs.push_back({rank_at(group, place_), {group * owned, (group + 1) * owned}});
   }
   const std::span<std::byte> terms(terms_.data(), static_cast<std::size_t>(num_groups * owned));
+  synchronize(context_);  // the sums are made
   communicator_.all_to_all(sums, sends, terms, recvs);
   return {.bytes = terms, .count = num_groups};
 }

@@ -75,12 +75,19 @@ TEST_CASE("every optimizer gives on every device the digests that it gives on th
   }
 }
 
-TEST_CASE("lanes, fp16 with loss scaling, narrow sums and offload give on every device the CPU's digests") {
+TEST_CASE("lanes, groups of them, fp16 with loss scaling, narrow sums and offload give on every device the CPU's digests") {
   FakeJob lanes;
   lanes.options.num_lanes = 4;
   lanes.options.reduce_dtype = DType::kF32;
   lanes.options.grad_accum_dtype = DType::kBF16;
   check_every_device(lanes);
+
+  FakeJob groups;
+  groups.options.lane_group = 2;
+  check_every_device(groups, {2, 3, 4});
+  groups.options.offload = Offload::kCpu;
+  groups.options.grad_accum_dtype = DType::kF16;
+  check_every_device(groups, {2, 3, 4});
 
   FakeJob half;
   half.options.param_dtype = half.options.reduce_dtype = DType::kF16;
