@@ -1335,7 +1335,8 @@ export interface paths {
         };
         /**
          * Check liveness
-         * @description Returns 200 as long as the process runs; it depends on no other service.
+         * @description Returns 200 as long as the process serves requests, 503 once it is shutting down; it depends on no other service. A load
+         *     balancer should send requests only while this operation returns `200`.
          */
         get: operations["getHealth"];
         put?: never;
@@ -1355,7 +1356,7 @@ export interface paths {
         };
         /**
          * Check readiness
-         * @description Checks Redis and the object store. A load balancer should send requests only while this operation returns `200`.
+         * @description Checks Redis and the object store, for people and monitoring.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -4804,7 +4805,7 @@ export interface components {
             quota: components["schemas"]["ProjectQuota"];
         };
         /**
-         * @description The process is alive.
+         * @description State of the process.
          * @example {
          *       "status": "ok",
          *       "version": "0.1.0"
@@ -4812,10 +4813,10 @@ export interface components {
          */
         Health: {
             /**
-             * @description Always `ok`.
+             * @description `draining`: it is shutting down.
              * @enum {string}
              */
-            status: "ok";
+            status: "ok" | "draining";
             /** @description Version of the program. */
             version: string;
         };
@@ -8356,11 +8357,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "version": "0.1.0"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Health"];
                 };
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
+            /** @description The process is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "draining",
+                     *       "version": "0.1.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
         };
     };
     getReadiness: {
