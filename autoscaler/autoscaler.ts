@@ -20,6 +20,7 @@ import {
 } from './controller/types.js';
 import type { AutoscalerMetrics } from './metrics.js';
 import type { Publisher } from './publisher.js';
+import { WAIT_REASONS } from './wait-reasons.js';
 
 /** Methods of the job store that the autoscaler uses. */
 export type ScalingStore = Pick<
@@ -28,6 +29,7 @@ export type ScalingStore = Pick<
   | 'acquireLeaderLease'
   | 'readDemand'
   | 'retireWorkers'
+  | 'explainWait'
   | 'vacateWorkers'
   | 'drainedMachines'
   | 'listWorkers'
@@ -180,9 +182,11 @@ export class Autoscaler {
     }
   }
 
-  private async act(policy: PoolPolicy, { actions, saving, report }: Decision, until: number): Promise<void> {
+  private async act(policy: PoolPolicy, decision: Decision, until: number): Promise<void> {
     const { capacity, log, metrics } = this.options;
+    const { actions, saving, report } = decision;
     const { pool } = policy;
+    await this.explain(decision);
     await capacity.hold(policy, saving).catch((error: unknown) => {
       metrics.failed('capacity');
       log.warn(
@@ -207,6 +211,17 @@ export class Autoscaler {
     }
   }
 
+  /** Tells jobs why no machines are requested for them. A lost message is not repeated: it only informs. */
+  private async explain({ explain }: Decision): Promise<void> {
+    const { store, metrics, log } = this.options;
+    for (const { job_id, reason } of explain) {
+      await store.explainWait(job_id, reason, WAIT_REASONS[reason]).catch((error: unknown) => {
+        metrics.failed('job_store');
+        log.warn({ err: error, job_id, reason }, 'could not tell a job why it waits');
+      });
+    }
+  }
+
   /** Returns false if the machine turned out to be in use, or its jobs fit on no others any more. */
   private async perform(policy: PoolPolicy, action: Action): Promise<boolean> {
     const { store, capacity } = this.options;
@@ -220,7 +235,7 @@ export class Autoscaler {
     if (action.kind === 'vacate') return store.vacateWorkers(policy.pool, ids);
     const isAgentMissing = action.reason === 'never_registered' || action.reason === 'agent_lost';
     if (isAgentMissing && present.length > 0) return false;
-    const busy = await store.retireWorkers(ids);
+    const busy = await store.retireWorkers(ids, { busy: action.reason === 'budget' });
     if (busy.length > 0) return false;
     await capacity.retire(policy, action.machine);
     return true;

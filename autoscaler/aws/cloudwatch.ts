@@ -56,9 +56,11 @@ function dataOf(pool: string, report: PoolReport, Timestamp: Date): MetricDatum[
     MachinesRunning: sum('running'),
     MachinesStarting: sum('starting') + sum('requested'),
     MachinesTerminating: sum('terminating'),
+    MachinesUp: sum('running') + sum('starting') + sum('terminating'),
     IdleMachines: report.idle_machines,
-    UnschedulableJobs: unschedulable.too_large + unschedulable.quota + unschedulable.capacity,
-    MissingAgentTimeouts: report.missing_agent_timeouts,
+    // A quota is meant to refuse jobs.
+    JobsRefused: unschedulable.too_large + unschedulable.capacity + unschedulable.budget + unschedulable.gang,
+    Strikes: report.missing_agent_timeouts,
     DailyCost: report.daily_cost,
     BudgetExhausted: report.budget_exhausted ? 1 : 0,
   };

@@ -1,19 +1,22 @@
 /**
  * Controller of one pool: computes actions from a snapshot without side effects and with no clock but `now`.
  *
- * 1. Retires machines that have drained, whose agent was missing too long twice, or that an earlier decision chose.
+ * 1. Retires machines that have drained, whose agent was missing too long twice, or that an earlier decision chose; all that
+ *    cost something if the budget of the day is spent.
  * 2. Compares the ranks of present and requested machines with the ranks that jobs should have (demand.ts), and with
  *    those that give one group of equal numerics enough ranks for a job (groups.ts).
  * 3. Requests what is missing at once, of the cheapest types that limits and budget allow.
  * 4. Releases the surplus: requests at once, machines after their idle timeout. The caller first asks the job store,
  *    in the atomic step that closes the machine to new work, whether it is idle; so a machine with a lease is never taken.
- * 5. Vacates machines of the remaining surplus whose jobs fit on others, when that pays (consolidate.ts).
+ * 5. Gives up the machines of gangs that were not complete in time (gangs.ts).
+ * 6. Vacates machines of the remaining surplus whose jobs fit on others, when that pays (consolidate.ts).
  */
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
-import { affordablePerHour, charge } from './budget.js';
+import { affordablePerHour, charge, isExhausted } from './budget.js';
 import { affordable, chooseMachines, ranksOf, type Supply } from './choose.js';
 import { consolidate } from './consolidate.js';
 import { type Demand, demandOf } from './demand.js';
+import { advanceGangs, type Gangs, heldGangs } from './gangs.js';
 import { type Growth, ranksForGroups } from './groups.js';
 import {
   countFailure,
@@ -24,7 +27,7 @@ import {
   type Observation,
   observe,
 } from './observe.js';
-import type { Action, Decision, PoolSnapshot, PoolState, RetireReason } from './types.js';
+import type { Action, Decision, PoolReport, PoolSnapshot, PoolState, RetireReason } from './types.js';
 
 /** Time that a type is not requested after its launches timed out. */
 const LAUNCH_PAUSE_MS = 300_000;
@@ -44,19 +47,32 @@ interface Plan {
   snapshot: PoolSnapshot;
   observation: Observation;
   now: number;
+  spent: PoolState['spent'];
+  gangs: Gangs;
   types: Map<string, TypePlan>;
   retired: Map<string, RetireReason>;
 }
 
 export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolState, now: number): Decision {
   const observation = observe(policy, snapshot, state, now);
-  const plan: Plan = { policy, snapshot, observation, now, types: new Map(), retired: new Map() };
+  const spent = charge(state, now, pricePerHour(policy, snapshot));
+  const gangs = advanceGangs(policy, snapshot, state.gangs, { now, gap: observation.gap });
+  const plan: Plan = {
+    policy,
+    snapshot,
+    observation,
+    now,
+    spent,
+    gangs,
+    types: new Map(),
+    retired: new Map(),
+  };
   retireMachines(plan);
   countTypes(plan);
-  const spent = charge(state, now, pricePerHour(policy, snapshot));
-  const supplies = suppliesOf(plan, spent.amount);
+  const possible = suppliesOf(plan);
+  const supplies = affordableOf(plan, possible);
   const present = presentRanks(plan);
-  const demand = wantedRanks(plan, present, supplies);
+  const demand = wantedRanks(plan, present, supplies, possible);
   const missing = demand.ranks - present;
   const added = chooseMachines(missing, supplies);
   const surplus = missing < 0 ? scaleDown(plan, -missing) : 0;
@@ -66,29 +82,42 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
   return {
     actions: [...actionsOf(plan), ...vacated.map((machine): Action => ({ kind: 'vacate', machine }))],
     saving: savingMachines(snapshot),
+    explain: news(state.told, demand.refused),
     state: {
       observed_at: now,
       machines: Object.fromEntries(observation.machines.map(({ id, state }) => [id, state])),
       types: Object.fromEntries([...observation.types].map(([name, { state }]) => [name, state])),
       unlisted_since: observation.unlisted_since,
       vacatable_since,
+      gangs: heldGangs(gangs, demand.admitted),
+      told: Object.fromEntries(demand.refused),
       spent,
     },
-    report: reportOf(plan, demand, spent.amount),
+    report: reportOf(plan, demand),
   };
 }
 
+/** Returns the reasons that differ from those that the jobs were told. */
+function news(told: PoolState['told'], refused: Demand['refused']): Decision['explain'] {
+  return [...refused]
+    .filter(([job_id, reason]) => told[job_id] !== reason)
+    .map(([job_id, reason]) => ({ job_id, reason }));
+}
+
 /** Step 1 of the description above. */
-function retireMachines({ policy, snapshot, observation, now, retired }: Plan): void {
+function retireMachines({ policy, snapshot, observation, now, spent, retired }: Plan): void {
   const busy = new Set(snapshot.workers.flatMap((worker) => (worker.busy ? (worker.machine ?? []) : [])));
   const drained = new Set(snapshot.drained);
   for (const { id } of snapshot.machines) if (drained.has(id) && !busy.has(id)) retired.set(id, 'drained');
   const failed = new Set<string>();
+  const isOverBudget = policy.on_budget === 'pause' && isExhausted(policy.budget_per_day, spent.amount);
   // An agent that does not report its machine may belong to a machine that seems to miss its agent.
   const someAreAnonymous = snapshot.workers.some(({ machine }) => machine === null);
   for (const { id, type, workers, state } of observation.machines) {
     if (retired.has(id)) continue;
     if (workers.some(({ retiring }) => retiring) && !busy.has(id)) retired.set(id, 'idle');
+    if (isOverBudget && (observation.types.get(type)?.type.price_per_hour ?? 0) > 0)
+      retired.set(id, 'budget');
     if (!state.missing || state.missing.timeouts < MAX_TIMEOUTS || someAreAnonymous) continue;
     retired.set(id, state.known ? 'agent_lost' : 'never_registered');
     if (!state.known) failed.add(type);
@@ -122,18 +151,21 @@ function countTypes({ policy, snapshot, observation, now, types, retired }: Plan
 /** Counts the machines of a type that stay or are requested. */
 const machinesOf = ({ staying, unlisted, requested }: TypePlan) => staying.length + unlisted + requested;
 
-/**
- * Returns the machines that could be added now, within the maximum of each type and the budget of the next
- * hour.
- */
-function suppliesOf({ policy, now, types }: Plan, spent: number): Supply[] {
-  const plans = [...types.values()];
-  const supplies = plans.map((plan) => {
+/** Returns the machines that could be added now, within the maximum of each type. */
+function suppliesOf({ now, types }: Plan): Supply[] {
+  return [...types.values()].map((plan) => {
     const { type, state } = plan;
     return { type, machines: state.paused_until > now ? 0 : Math.max(0, type.max - machinesOf(plan)) };
   });
-  const committed = plans.reduce((sum, plan) => sum + machinesOf(plan) * plan.type.price_per_hour, 0);
-  return affordable(supplies, affordablePerHour(policy.budget_per_day, spent, now) - committed);
+}
+
+/** Returns those of them that the budget of the next hour allows. */
+function affordableOf({ policy, now, spent, types }: Plan, supplies: readonly Supply[]): Supply[] {
+  const committed = [...types.values()].reduce(
+    (sum, plan) => sum + machinesOf(plan) * plan.type.price_per_hour,
+    0,
+  );
+  return affordable(supplies, affordablePerHour(policy.budget_per_day, spent.amount, now) - committed);
 }
 
 /** Counts the ranks that machines have or will have. */
@@ -146,14 +178,17 @@ function presentRanks({ observation, types }: Plan): number {
 }
 
 function wantedRanks(
-  { policy, snapshot, observation, types }: Plan,
+  { policy, snapshot, observation, gangs, types }: Plan,
   present: number,
   supplies: readonly Supply[],
+  possible: readonly Supply[],
 ): Demand {
   const of_types = policy.types.reduce((sum, { slots, max }) => sum + slots * max, 0);
   const max_ranks = observation.static_ranks + Math.min(policy.max_ranks ?? of_types, of_types);
   const ranks = Math.min(max_ranks, present + ranksOf(supplies));
-  const demand = demandOf(snapshot.jobs, { ranks, max_ranks, quotas: snapshot.quotas });
+  const unbudgeted = Math.min(max_ranks, present + ranksOf(possible));
+  const limits = { ranks, unbudgeted, max_ranks, quotas: snapshot.quotas, paused: gangs.paused };
+  const demand = demandOf(snapshot.jobs, limits);
   const least = Math.max(policy.min_ranks, snapshot.backgroundTasks > 0 ? 1 : 0);
   const ofGroups = ranksForGroups(demand.admitted, snapshot.workers, growthOf(types, supplies), ranks);
   return { ...demand, ranks: Math.max(demand.ranks, Math.min(least, ranks), ofGroups) };
@@ -221,8 +256,8 @@ function pricePerHour(policy: PoolPolicy, { machines }: PoolSnapshot): number {
   return machines.reduce((sum, { type }) => sum + (prices.get(type) ?? 0), 0);
 }
 
-function reportOf(plan: Plan, demand: Demand, spent: number): Decision['report'] {
-  const { policy, snapshot, observation, types } = plan;
+function reportOf(plan: Plan, demand: Demand): PoolReport {
+  const { policy, snapshot, observation, spent, types } = plan;
   const machines = [...types].map(([name, { staying, requested }]) => {
     const running = staying.filter(({ workers }) => workers.length > 0).length;
     const all = snapshot.machines.filter(({ type }) => type === name).length;
@@ -235,7 +270,7 @@ function reportOf(plan: Plan, demand: Demand, spent: number): Decision['report']
     desired_ranks: demand.ranks,
     running_ranks: snapshot.jobs.reduce((sum, { held }) => sum + held, 0),
     provisioned_ranks: presentRanks(plan),
-    unschedulable: demand.unschedulable,
+    unschedulable: countReasons(demand.refused),
     machines: Object.fromEntries(machines),
     idle_machines: observation.machines.filter(({ state }) => state.idle_since !== null).length,
     missing_agent_timeouts: observation.machines.reduce(
@@ -243,7 +278,13 @@ function reportOf(plan: Plan, demand: Demand, spent: number): Decision['report']
       0,
     ),
     unidentified_agents: snapshot.workers.filter(({ machine }) => machine === null).length,
-    daily_cost: spent,
-    budget_exhausted: spent >= (policy.budget_per_day ?? Number.POSITIVE_INFINITY),
+    daily_cost: spent.amount,
+    budget_exhausted: isExhausted(policy.budget_per_day, spent.amount),
   };
+}
+
+function countReasons(refused: Demand['refused']): PoolReport['unschedulable'] {
+  const counts = { too_large: 0, quota: 0, capacity: 0, budget: 0, gang: 0 };
+  for (const reason of refused.values()) counts[reason] += 1;
+  return counts;
 }

@@ -67,6 +67,17 @@ export interface TypeState {
   numerics?: WorkerView['numerics'];
 }
 
+/** Stored state of a waiting job for which machines are requested, or were until its deadline. */
+export interface GangState {
+  /** Ranks of the pool's agents when their number was last seen to grow, or nothing was free. */
+  ranks: number;
+  since: number;
+  /** Deadlines that have passed. */
+  tries: number;
+  /** Time of the next try. */
+  paused_until: number;
+}
+
 /** State of a pool from one decision to the next. Plain JSON. */
 export interface PoolState {
   observed_at: number | null;
@@ -79,11 +90,16 @@ export interface PoolState {
   unlisted_since: Record<string, number>;
   /** Machines whose jobs would fit on other machines, by the time since which they do. */
   vacatable_since: Record<string, number>;
+  /** Waiting jobs for which machines are held or whose deadline has passed, by id. */
+  gangs: Record<string, GangState>;
+  /** Reasons that the waiting jobs have been told, by id. */
+  told: Record<string, UnschedulableReason>;
   /** Cost of machines on `day` (RFC 3339 date, UTC). */
   spent: { day: string; amount: number };
 }
 
-export type RetireReason = 'idle' | 'never_registered' | 'agent_lost' | 'drained';
+/** `budget`: ended with the jobs that run on it, which save and return to the queue. */
+export type RetireReason = 'idle' | 'never_registered' | 'agent_lost' | 'drained' | 'budget';
 
 export type Action =
   /** Sets the number of machines of a type; never ends one. */
@@ -93,7 +109,8 @@ export type Action =
   /** Ends one machine unless it is in use by then, and decrements the size of its type. */
   | { kind: 'retire'; machine: string; reason: RetireReason };
 
-export type UnschedulableReason = 'too_large' | 'quota' | 'capacity';
+/** `gang`: only a part of its machines came in time; they are tried again later. */
+export type UnschedulableReason = 'too_large' | 'quota' | 'capacity' | 'budget' | 'gang';
 
 /** Inputs and results of a decision, for operators and metrics. */
 export interface PoolReport {
@@ -124,6 +141,8 @@ export interface Decision {
    * done.
    */
   saving: string[];
+  /** Waiting jobs for which no machines are requested, with the reason, if it is a new one. */
+  explain: { job_id: string; reason: UnschedulableReason }[];
   state: PoolState;
   report: PoolReport;
 }
@@ -134,5 +153,7 @@ export const EMPTY_STATE: PoolState = {
   types: {},
   unlisted_since: {},
   vacatable_since: {},
+  gangs: {},
+  told: {},
   spent: { day: '', amount: 0 },
 };

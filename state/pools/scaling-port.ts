@@ -51,9 +51,12 @@ export interface Scaling {
   readDemand(pools: readonly string[]): Promise<PoolDemand[]>;
   /**
    * Stops new work on all of the workers if none of them is busy. All or none, atomically.
+   * @param options `busy`: also on workers with jobs, which the caller asks to save and return them
    * @returns the busy workers; empty: all are retired. Unknown workers are neither
    */
-  retireWorkers(workerIds: readonly string[]): Promise<string[]>;
+  retireWorkers(workerIds: readonly string[], options?: { busy?: boolean }): Promise<string[]>;
+  /** Adds an event `job.waiting` to a job that waits: the reason for which no machines are requested for it. */
+  explainWait(jobId: string, reason: string, message: string): Promise<void>;
   /**
    * Stops new work on the workers and moves their jobs to other workers of the pool at their next step boundary. The slots there are
    * reserved at once. All or none, atomically.

@@ -2,7 +2,7 @@ import { neededRanks } from '../../scheduler/demand.js';
 import { countRanks } from '../../scheduler/order.js';
 import { vacate } from '../../scheduler/vacate.js';
 import { projects } from '../access/projects.js';
-import { redisCall, type StoreContext, serverTime, untilUnchanged } from '../core/context.js';
+import { nowText, redisCall, type StoreContext, serverTime, untilUnchanged } from '../core/context.js';
 import { type RawWorker, readPools } from './pools.js';
 import type { WorkerAnnouncement } from './pools-port.js';
 import type { PoolDemand, Scaling, WorkerUse } from './scaling-port.js';
@@ -16,8 +16,12 @@ export function scaling(context: StoreContext): Scaling {
   return {
     readDemand: (pools) => Promise.all(pools.map((pool) => readDemand(context, pool))),
 
-    async retireWorkers(workerIds) {
-      return (await commands.run('retire_workers', { worker_ids: workerIds })) as string[];
+    async retireWorkers(workerIds, { busy = false } = {}) {
+      return (await commands.run('retire_workers', { worker_ids: workerIds, busy })) as string[];
+    },
+
+    async explainWait(job_id, reason, message) {
+      await commands.run('explain_wait', { job_id, reason, message, at: nowText() });
     },
 
     vacateWorkers: (pool, workerIds) =>
