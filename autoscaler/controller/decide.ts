@@ -68,6 +68,7 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
     retired: new Map(),
   };
   retireMachines(plan);
+  keepBudget(plan);
   countTypes(plan);
   const possible = suppliesOf(plan);
   const supplies = affordableOf(plan, possible);
@@ -105,25 +106,30 @@ function news(told: PoolState['told'], refused: Demand['refused']): Decision['ex
 }
 
 /** Step 1 of the description above. */
-function retireMachines({ policy, snapshot, observation, now, spent, retired }: Plan): void {
+function retireMachines({ policy, snapshot, observation, now, retired }: Plan): void {
   const busy = new Set(snapshot.workers.flatMap((worker) => (worker.busy ? (worker.machine ?? []) : [])));
   const drained = new Set(snapshot.drained);
   for (const { id } of snapshot.machines) if (drained.has(id) && !busy.has(id)) retired.set(id, 'drained');
   const failed = new Set<string>();
-  const isOverBudget = policy.on_budget === 'pause' && isExhausted(policy.budget_per_day, spent.amount);
   // An agent that does not report its machine may belong to a machine that seems to miss its agent.
   const someAreAnonymous = snapshot.workers.some(({ machine }) => machine === null);
   for (const { id, type, workers, state } of observation.machines) {
     if (retired.has(id)) continue;
     if (workers.some(({ retiring }) => retiring) && !busy.has(id)) retired.set(id, 'idle');
-    if (isOverBudget && (observation.types.get(type)?.type.price_per_hour ?? 0) > 0)
-      retired.set(id, 'budget');
     if (!state.missing || state.missing.timeouts < MAX_TIMEOUTS || someAreAnonymous) continue;
     retired.set(id, state.known ? 'agent_lost' : 'never_registered');
     if (!state.known) failed.add(type);
   }
   for (const [name, { state }] of observation.types)
     if (failed.has(name)) countFailure(state, policy.boot_grace_seconds * 1000, now);
+}
+
+/** Ends all machines that cost something when the budget of the day is spent, unless running jobs may finish. */
+function keepBudget({ policy, observation, spent, retired }: Plan): void {
+  if (policy.on_budget === 'finish' || !isExhausted(policy.budget_per_day, spent.amount)) return;
+  for (const { id, type } of observation.machines) {
+    if ((observation.types.get(type)?.type.price_per_hour ?? 0) > 0) retired.set(id, 'budget');
+  }
 }
 
 /** Counts the machines that stay, by type. Drops requests that another type should take over. */
