@@ -26,10 +26,12 @@ class NamedMachines implements Capacity {
   wanted: Record<string, number> = { m: 0 };
   fails = false;
 
+  async refresh(): Promise<void> {}
+
   async view(): Promise<CapacityView> {
     if (this.fails) throw new Error('throttled');
     const machines = [...this.machines].map(([id, type]) => ({ id, type, terminating: false }));
-    return { machines, wanted: { ...this.wanted } };
+    return { machines, wanted: { ...this.wanted }, problems: [] };
   }
 
   async want(_policy: PoolPolicy, type: string, machines: number): Promise<void> {
@@ -121,6 +123,9 @@ t.test('a waiting job is told why it gets no machines, once', async (t) => {
   const events = await pool.store.readStream(job.id, null, 10, ['event']);
   t.match(events.slice(1), [{ type: 'job.waiting', data: { reason: 'too_large', message: /more ranks/ } }]);
   t.equal(events.length, 2);
+  t.match(await pool.store.listPools(), [
+    { machines: { types: [{ type: 'm', requested: 0 }], problems: [] } },
+  ]);
 });
 
 t.test('a spent budget ends busy machines, and their workers get no more work', async (t) => {

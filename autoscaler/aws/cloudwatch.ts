@@ -58,8 +58,8 @@ function dataOf(pool: string, report: PoolReport, Timestamp: Date): MetricDatum[
     MachinesTerminating: sum('terminating'),
     MachinesUp: sum('running') + sum('starting') + sum('terminating'),
     IdleMachines: report.idle_machines,
-    // A quota is meant to refuse jobs.
-    JobsRefused: unschedulable.too_large + unschedulable.capacity + unschedulable.budget + unschedulable.gang,
+    // Jobs that time alone does not help; quotas, limits and budgets are meant to let jobs wait.
+    JobsRefused: unschedulable.too_large + unschedulable.gang + unschedulable.launch_failed,
     Strikes: report.missing_agent_timeouts,
     DailyCost: report.daily_cost,
     BudgetExhausted: report.budget_exhausted ? 1 : 0,

@@ -27,7 +27,16 @@ import {
   type Observation,
   observe,
 } from './observe.js';
-import type { Action, Decision, PoolReport, PoolSnapshot, PoolState, RetireReason } from './types.js';
+import type {
+  Action,
+  Decision,
+  PoolReport,
+  PoolSnapshot,
+  PoolState,
+  RetireReason,
+  WaitReason,
+} from './types.js';
+import { countReasons, newReasons, waitReasons } from './wait-reasons.js';
 
 /** Time that a type is not requested after its launches timed out. */
 const LAUNCH_PAUSE_MS = 300_000;
@@ -80,10 +89,11 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
   const machines = [...plan.types.values()].flatMap(({ staying }) => staying);
   const { vacated, vacatable_since } = consolidate(policy, snapshot, state, { machines, surplus, now });
   for (const [name, type] of plan.types) type.requested += added.get(name) ?? 0;
+  const reasons = waitReasons(demand, snapshot.problems);
   return {
     actions: [...actionsOf(plan), ...vacated.map((machine): Action => ({ kind: 'vacate', machine }))],
     saving: savingMachines(snapshot),
-    explain: news(state.told, demand.refused),
+    explain: newReasons(state.told, reasons, snapshot.problems),
     state: {
       observed_at: now,
       machines: Object.fromEntries(observation.machines.map(({ id, state }) => [id, state])),
@@ -91,18 +101,11 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
       unlisted_since: observation.unlisted_since,
       vacatable_since,
       gangs: heldGangs(gangs, demand.admitted),
-      told: Object.fromEntries(demand.refused),
+      told: Object.fromEntries(reasons),
       spent,
     },
-    report: reportOf(plan, demand),
+    report: reportOf(plan, demand, reasons),
   };
-}
-
-/** Returns the reasons that differ from those that the jobs were told. */
-function news(told: PoolState['told'], refused: Demand['refused']): Decision['explain'] {
-  return [...refused]
-    .filter(([job_id, reason]) => told[job_id] !== reason)
-    .map(([job_id, reason]) => ({ job_id, reason }));
 }
 
 /** Step 1 of the description above. */
@@ -146,8 +149,10 @@ function countTypes({ policy, snapshot, observation, now, types, retired }: Plan
   }
   const plans = [...types.values()];
   for (const plan of plans) {
-    const { state, requested } = plan;
-    if (!isOverdue(state, requested, policy.launch_timeout_seconds * 1000, now)) continue;
+    const { type, state, requested } = plan;
+    const isLate = isOverdue(state, requested, policy.launch_timeout_seconds * 1000, now);
+    const fails = requested > 0 && snapshot.problems.some((problem) => problem.type === type.name);
+    if (!isLate && !fails) continue;
     if (!plans.some((other) => other !== plan && other.state.paused_until <= now)) continue;
     state.paused_until = Math.max(state.paused_until, now + LAUNCH_PAUSE_MS);
     plan.requested = 0;
@@ -244,8 +249,10 @@ function actionsOf({ snapshot, observation, types, retired }: Plan): Action[] {
     const gone = observation.machines.filter(
       (machine) => machine.type === type && retired.has(machine.id),
     ).length;
-    const machines = machinesOf(plan);
-    if (machines !== (snapshot.wanted[type] ?? 0) - gone) actions.push({ kind: 'set_size', type, machines });
+    const wanted = Math.max(0, (snapshot.wanted[type] ?? 0) - gone);
+    // More machines than requested: the source has launched successors of some that it will end. The size is not raised for these.
+    const machines = machinesOf(plan) - Math.max(0, plan.staying.length - wanted);
+    if (machines !== wanted) actions.push({ kind: 'set_size', type, machines });
   }
   return actions;
 }
@@ -262,7 +269,7 @@ function pricePerHour(policy: PoolPolicy, { machines }: PoolSnapshot): number {
   return machines.reduce((sum, { type }) => sum + (prices.get(type) ?? 0), 0);
 }
 
-function reportOf(plan: Plan, demand: Demand): PoolReport {
+function reportOf(plan: Plan, demand: Demand, reasons: ReadonlyMap<string, WaitReason>): PoolReport {
   const { policy, snapshot, observation, spent, types } = plan;
   const machines = [...types].map(([name, { staying, requested }]) => {
     const running = staying.filter(({ workers }) => workers.length > 0).length;
@@ -276,8 +283,9 @@ function reportOf(plan: Plan, demand: Demand): PoolReport {
     desired_ranks: demand.ranks,
     running_ranks: snapshot.jobs.reduce((sum, { held }) => sum + held, 0),
     provisioned_ranks: presentRanks(plan),
-    unschedulable: countReasons(demand.refused),
+    unschedulable: countReasons(reasons),
     machines: Object.fromEntries(machines),
+    problems: snapshot.problems,
     idle_machines: observation.machines.filter(({ state }) => state.idle_since !== null).length,
     missing_agent_timeouts: observation.machines.reduce(
       (sum, { state }) => sum + (state.missing?.timeouts ?? 0),
@@ -287,10 +295,4 @@ function reportOf(plan: Plan, demand: Demand): PoolReport {
     daily_cost: spent.amount,
     budget_exhausted: isExhausted(policy.budget_per_day, spent.amount),
   };
-}
-
-function countReasons(refused: Demand['refused']): PoolReport['unschedulable'] {
-  const counts = { too_large: 0, quota: 0, capacity: 0, budget: 0, gang: 0 };
-  for (const reason of refused.values()) counts[reason] += 1;
-  return counts;
 }

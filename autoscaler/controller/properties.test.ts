@@ -60,6 +60,7 @@ const snapshots: fc.Arbitrary<PoolSnapshot> = fc
     ),
     wanted: fc.record({ a: fc.integer({ min: 0, max: 12 }), b: fc.integer({ min: 0, max: 12 }) }),
     quotas: fc.constantFrom<Record<string, number>>({}, { p: 10 }),
+    problems: fc.constantFrom<PoolSnapshot['problems']>([], [{ type: 'a', code: 'quota', message: 'no' }]),
   })
   .map(({ jobs, machines, ...rest }) => ({
     ...rest,
@@ -141,7 +142,8 @@ function checkWanted(
 ): void {
   const there = staying(snapshot, name, retired);
   const before = Math.max(snapshot.wanted[name] ?? 0, staying(snapshot, name, new Set()));
-  if (wanted < there) throw new Error(`${name}: ${wanted} would end one of ${there}`);
+  if (wanted < Math.min(there, snapshot.wanted[name] ?? 0))
+    throw new Error(`${name}: ${wanted} would end one of ${there}`);
   if (wanted > Math.max(max, before)) throw new Error(`${name}: ${wanted} of ${max}`);
   if (exhausted && price_per_hour > 0 && wanted > before) throw new Error('beyond the budget');
 }

@@ -3,10 +3,11 @@
  * machines.
  */
 
+import type { LaunchProblem } from '../../contracts/index.js';
 import type { Snapshot } from '../../scheduler/types.js';
 import type { JobDemandRecord as JobDemand, WorkerUse as WorkerView } from '../../state/index.js';
 
-export type { JobDemand, WorkerView };
+export type { JobDemand, LaunchProblem, WorkerView };
 
 export interface Machine {
   id: string;
@@ -31,6 +32,8 @@ export interface PoolSnapshot {
   machines: readonly Machine[];
   /** Requested machines by type, without those that are leaving. */
   wanted: Readonly<Record<string, number>>;
+  /** Reasons for which requested machines do not come. */
+  problems: readonly LaunchProblem[];
   /** Ids of machines whose agent has drained and waits to be ended. */
   drained: readonly string[];
   /** Maximum of ranks by project, for projects with a quota. */
@@ -93,7 +96,7 @@ export interface PoolState {
   /** Waiting jobs for which machines are held or whose deadline has passed, by id. */
   gangs: Record<string, GangState>;
   /** Reasons that the waiting jobs have been told, by id. */
-  told: Record<string, UnschedulableReason>;
+  told: Record<string, WaitReason>;
   /** Cost of machines on `day` (RFC 3339 date, UTC). */
   spent: { day: string; amount: number };
 }
@@ -110,6 +113,8 @@ export type Action =
   | { kind: 'retire'; machine: string; reason: RetireReason };
 
 /** `gang`: only a part of its machines came in time; they are tried again later. */
+/** `launch_failed`: machines are requested, but cannot be launched. */
+export type WaitReason = UnschedulableReason | 'launch_failed';
 export type UnschedulableReason = 'too_large' | 'quota' | 'capacity' | 'budget' | 'gang';
 
 /** Inputs and results of a decision, for operators and metrics. */
@@ -120,10 +125,11 @@ export interface PoolReport {
   running_ranks: number;
   /** Ranks that machines have or will have. */
   provisioned_ranks: number;
-  /** Waiting jobs for which no machines are requested, by reason. */
-  unschedulable: Record<UnschedulableReason, number>;
+  /** Waiting jobs that get no machines, by reason. */
+  unschedulable: Record<WaitReason, number>;
   /** By type: machines with an agent, without one, requested, and terminating. */
   machines: Record<string, { running: number; starting: number; requested: number; terminating: number }>;
+  problems: readonly LaunchProblem[];
   idle_machines: number;
   /** Agents that do not report their machine. While there are any, no machine counts as missing its agent. */
   unidentified_agents: number;
@@ -141,8 +147,8 @@ export interface Decision {
    * done.
    */
   saving: string[];
-  /** Waiting jobs for which no machines are requested, with the reason, if it is a new one. */
-  explain: { job_id: string; reason: UnschedulableReason }[];
+  /** Waiting jobs that get no machines, with the reason, if it is a new one. */
+  explain: { job_id: string; reason: WaitReason; message: string }[];
   state: PoolState;
   report: PoolReport;
 }

@@ -1,6 +1,10 @@
 /** The port of the autoscaler: demand of pools, and removal of machines. */
 
+import type { Pool } from '../../contracts/index.js';
 import type { Snapshot } from '../../scheduler/types.js';
+
+/** Machines of a pool, by type, and why requested ones do not come. */
+export type PoolMachines = NonNullable<Pool['machines']>;
 
 /** Demand of one job on its pool, in ranks. */
 export interface JobDemandRecord {
@@ -55,6 +59,8 @@ export interface Scaling {
    * @returns the busy workers; empty: all are retired. Unknown workers are neither
    */
   retireWorkers(workerIds: readonly string[], options?: { busy?: boolean }): Promise<string[]>;
+  /** Records the machines of a pool as the autoscaler sees them, for `listPools`. Kept for two minutes. */
+  noteMachines(pool: string, machines: PoolMachines): Promise<void>;
   /** Adds an event `job.waiting` to a job that waits: the reason for which no machines are requested for it. */
   explainWait(jobId: string, reason: string, message: string): Promise<void>;
   /**
