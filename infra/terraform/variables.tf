@@ -58,10 +58,37 @@ variable "network" {
   description = "The private network: see `vpc` of modules/network."
   type = object({
     cidr                = optional(string)
-    availability_zones  = list(string)
+    availability_zones  = optional(list(string))
     nat                 = optional(string)
     interface_endpoints = optional(set(string))
+    existing = optional(object({
+      id                 = string
+      private_subnet_ids = map(string)
+      public_subnet_ids  = optional(map(string))
+      aws_cidrs          = optional(list(string))
+      s3_prefix_list_id  = optional(string)
+    }))
   })
+}
+
+variable "permissions_boundary" {
+  description = "ARN of a policy that bounds what each role may do; null has none."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.permissions_boundary == null || can(regex("^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/.+$", var.permissions_boundary))
+    error_message = "permissions_boundary: the ARN of an IAM policy, or null."
+  }
+}
+
+variable "encryption_key" {
+  description = <<-EOT
+    Key for secrets, Redis' data on disk, alarms and logs (objects have `storage.encryption`): {} makes one, `arn` is one that is there, whose
+    policy must allow what modules/key allows; null uses those of AWS, and none for alarms.
+  EOT
+  type        = object({ arn = optional(string) })
+  default     = null
 }
 
 variable "storage" {
@@ -99,14 +126,12 @@ variable "queue" {
 
 variable "secrets" {
   description = <<-EOT
-    Secrets Manager, and Redis' data on disk.
-      kms_key_arn:               key for both; null uses those of AWS.
+    Secrets Manager.
       recovery_days:             how long deleted secrets can be brought back; 0 deletes them at once.
       api_key_generation:        raise it for a new first API key.
       redis_password_generation: raise it for a new password of Redis.
   EOT
   type = object({
-    kms_key_arn               = optional(string)
     recovery_days             = optional(number, 7)
     api_key_generation        = optional(number, 1)
     redis_password_generation = optional(number, 1)
@@ -198,7 +223,6 @@ variable "observability" {
     flow_log = optional(bool, false)
     logs = optional(object({
       retention_days = optional(number)
-      kms_key_arn    = optional(string)
     }), {})
     alarms = optional(object({
       emails             = optional(set(string))

@@ -160,7 +160,7 @@ run "a_task_that_ends_is_taken_out_first" {
 
   assert {
     condition = (
-      aws_lb_target_group.api.health_check[0].path == "/readyz" &&
+      aws_lb_target_group.api.health_check[0].path == "/livez" &&
       aws_lb_target_group.api.health_check[0].interval * aws_lb_target_group.api.health_check[0].unhealthy_threshold < var.service.drain_seconds &&
       output.environment.ZEROFLEET_DRAIN_SECONDS == tostring(var.service.drain_seconds) &&
       jsondecode(aws_ecs_task_definition.api.container_definitions)[0].stopTimeout > var.service.drain_seconds

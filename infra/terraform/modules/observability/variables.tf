@@ -17,12 +17,10 @@ variable "logs" {
   description = <<-EOT
     What the programs write, line by line as JSON.
       retention_days:  of the log groups.
-      kms_key_arn:     a key whose policy allows CloudWatch Logs; null uses that of AWS.
       network:         make a group for refused connections as well (`vpc.flow_log` of the module `network`).
   EOT
   type = object({
     retention_days = optional(number, 30)
-    kms_key_arn    = optional(string)
     network        = optional(bool, false)
   })
   default  = {}
@@ -69,6 +67,12 @@ variable "alarms" {
     condition     = var.alarms.monthly_budget_usd == null || coalesce(var.alarms.monthly_budget_usd, 0) > 0
     error_message = "alarms.monthly_budget_usd: more than 0, or null."
   }
+}
+
+variable "kms_key_arn" {
+  description = "Key for the logs and the topic of alarms, whose policy allows CloudWatch Logs, CloudWatch and Budgets (modules/key); null uses those of AWS for the logs, and none for the topic."
+  type        = string
+  default     = null
 }
 
 variable "pools" {

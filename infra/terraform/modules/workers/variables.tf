@@ -174,6 +174,12 @@ variable "shell_access" {
   default     = false
 }
 
+variable "permissions_boundary" {
+  description = "ARN of a policy that bounds what each role made here may do; null has none."
+  type        = string
+  default     = null
+}
+
 variable "tags" {
   description = "Tags of everything that is made here, machines and volumes included."
   type        = map(string)
