@@ -81,6 +81,9 @@ resource "aws_autoscaling_group" "this" {
   lifecycle {
     ignore_changes = [desired_capacity]
   }
+
+  # A machine reads the secret while it boots, and its first job needs a session.
+  depends_on = [aws_iam_role_policy.attempt, aws_iam_role_policy.worker]
 }
 
 # A machine that is to be terminated waits here while its worker saves and hands back its jobs: the worker sees the state in its
