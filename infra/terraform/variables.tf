@@ -47,8 +47,9 @@ variable "images" {
 variable "machine_images" {
   description = "Machine images of the workers; what is left out is Amazon's (modules/workers)."
   type = object({
-    cuda = optional(string)
-    cpu  = optional(string)
+    cuda   = optional(string)
+    cpu    = optional(string)
+    driver = optional(string)
   })
   default  = {}
   nullable = false
@@ -173,14 +174,21 @@ variable "pools" {
   description = "The pools of workers: see `pools` of modules/workers; `scaling` is as `pools` of modules/autoscaler."
   type = map(object({
     machines = map(object({
-      slots            = number
-      instance_types   = list(string)
-      spot             = optional(object({ max = number, price_per_hour = optional(number) }))
-      on_demand        = optional(object({ max = number, price_per_hour = optional(number) }))
+      slots          = number
+      instance_types = list(string)
+      spot           = optional(object({ max = number, price_per_hour = optional(number) }))
+      on_demand      = optional(object({ max = number, price_per_hour = optional(number) }))
+      reserved = optional(object({
+        max                  = number
+        price_per_hour       = optional(number)
+        capacity_reservation = string
+        capacity_block       = optional(bool)
+      }))
       accelerator      = optional(string)
       disk_gib         = optional(number)
       threads_per_rank = optional(number)
       placement_group  = optional(string)
+      efa              = optional(bool)
     }))
     availability_zones = optional(list(string))
     drain_seconds      = optional(number)
