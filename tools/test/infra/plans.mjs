@@ -9,7 +9,7 @@ import { checkDependencies } from './dependencies.mjs';
 const ACCOUNT = '123456789012';
 
 /** Replaces the provider block of an example, so that AWS receives no requests. */
-const OFFLINE_PROVIDER = `provider "aws" {
+export const OFFLINE_PROVIDER = `provider "aws" {
   access_key                  = "none"
   secret_key                  = "none"
   allowed_account_ids         = null

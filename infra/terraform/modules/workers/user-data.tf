@@ -5,7 +5,6 @@ locals {
       environment   = local.environment[name]
       image         = var.images[template.machines.accelerator]
       cuda          = template.machines.accelerator == "cuda"
-      efa           = local.efa_cards[name] > 0
       region        = var.region
       log_group     = var.log_group.name
       log_stream    = "${template.pool}/$INSTANCE_ID"
