@@ -6,6 +6,11 @@ locals {
 
   pool_names = toset(keys(var.pools))
 
+  # Machines that the groups of a pool may have together.
+  max_machines = { for name, pool in var.pools : name => sum(flatten([
+    for kind in values(pool.machines) : [for terms in [kind.spot, kind.on_demand, kind.reserved] : terms == null ? 0 : terms.max]
+  ])) }
+
   storage = {
     object_store_url = module.storage.object_store_url
     bucket_arn       = module.storage.bucket.arn
@@ -158,7 +163,7 @@ module "observability" {
   account_id       = var.account_id
   logs             = merge(var.observability.logs, { network = var.observability.flow_log })
   alarms           = merge(var.observability.alarms, { cost_tag = { key = "zerofleet:installation", value = var.name } })
-  pools            = local.pool_names
+  pools            = { for pool in local.pool_names : pool => { max_machines = lookup(var.observability.alarms.max_machines, pool, local.max_machines[pool]) } }
   metric_namespace = module.autoscaler.metric_namespace
   balancer         = module.api.balancer
   redis            = module.queue.metrics

@@ -226,7 +226,7 @@ variable "autoscaler" {
 }
 
 variable "observability" {
-  description = "Logs, alarms and the budget: see modules/observability. `flow_log` keeps refused connections."
+  description = "Logs, alarms and the budget: see modules/observability. `flow_log` keeps refused connections; `max_machines` is by pool, and without it what the pool's groups may have together."
   type = object({
     flow_log = optional(bool, false)
     logs = optional(object({
@@ -236,12 +236,19 @@ variable "observability" {
       emails             = optional(set(string))
       stuck_minutes      = optional(number)
       dead_minutes       = optional(number)
+      strikes            = optional(number)
+      max_machines       = optional(map(number), {})
       failed_saves       = optional(number)
       monthly_budget_usd = optional(number)
     }), {})
   })
   default  = {}
   nullable = false
+
+  validation {
+    condition     = alltrue([for pool in keys(var.observability.alarms.max_machines) : contains(keys(var.pools), pool)])
+    error_message = "observability.alarms.max_machines: names a pool that there is not."
+  }
 }
 
 variable "shell_access" {

@@ -193,6 +193,34 @@ run "the_api_scales_with_its_load" {
   }
 }
 
+run "roles_have_the_permissions_boundary_and_the_key_secret_a_customer_key" {
+  command = plan
+
+  module {
+    source = "./modules/api"
+  }
+
+  variables {
+    permissions_boundary = "arn:aws:iam::123456789012:policy/boundary"
+    secrets              = { kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/own" }
+  }
+
+  assert {
+    condition     = aws_iam_role.task.permissions_boundary == var.permissions_boundary && aws_iam_role.execution.permissions_boundary == var.permissions_boundary
+    error_message = "A role without the boundary."
+  }
+
+  assert {
+    condition     = aws_secretsmanager_secret.api_key.kms_key_id == var.secrets.kms_key_arn && [for statement in jsondecode(aws_iam_role_policy.execution.policy).Statement : statement.Resource if statement.Sid == "DecryptSecrets"] == [[var.secrets.kms_key_arn]]
+    error_message = "The first API key is not encrypted with the key, or no task can read it."
+  }
+
+  assert {
+    condition     = jsondecode(aws_ecs_task_definition.api.container_definitions)[0].logConfiguration.options.mode == "non-blocking"
+    error_message = "The API waits for CloudWatch."
+  }
+}
+
 run "images_that_may_change_are_refused" {
   command = plan
 

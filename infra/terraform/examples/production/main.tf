@@ -14,12 +14,21 @@ module "zerofleet" {
     worker_cuda = "${var.registry}/worker-cuda:${var.release}"
   }
 
+  # Made by infra/ami: the driver, and thereby every machine, is the same until this changes.
+  machine_images = var.machine_images
+
+  # A key of one's own for secrets, Redis, alarms and logs; objects have another one.
+  encryption_key = {}
+
   # Workers reach AWS by endpoints only; the NAT gateways are for the API's webhooks.
   network = {
     availability_zones  = ["${var.region}a", "${var.region}b", "${var.region}c"]
     nat                 = "per_zone"
-    interface_endpoints = ["autoscaling", "ecr.api", "ecr.dkr", "kms", "logs", "monitoring", "secretsmanager", "sts"]
+    interface_endpoints = ["autoscaling", "ec2messages", "ecr.api", "ecr.dkr", "kms", "logs", "monitoring", "secretsmanager", "ssm", "ssmmessages", "sts"]
   }
+
+  # By Systems Manager, for those whom IAM lets in.
+  shell_access = true
 
   storage = {
     bucket = {

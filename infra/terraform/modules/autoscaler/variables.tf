@@ -68,6 +68,11 @@ variable "pools" {
   }
 
   validation {
+    condition     = alltrue([for name, pool in var.pools : alltrue([for group in values(var.groups) : coalesce(pool.budget_per_day, group.price_per_hour) >= group.price_per_hour if group.pool == name])])
+    error_message = "pools: budget_per_day is at least what one machine of each of the pool's groups costs in an hour; with less it would never get one."
+  }
+
+  validation {
     condition     = alltrue([for name, pool in var.pools : pool.budget_per_day == null || alltrue([for group in values(var.groups) : group.price_per_hour > 0 if group.pool == name])])
     error_message = "pools: a pool with budget_per_day needs a price_per_hour for each of its groups; without one its machines would count as free."
   }
