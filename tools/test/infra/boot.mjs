@@ -1,7 +1,7 @@
 // What a machine does at its first start: the user data of a plan by the real provider, run on a made-up machine.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Machine } from './machine.mjs';
+import { Expectations, Machine, named } from './machine.mjs';
 import { OFFLINE_PROVIDER } from './plans.mjs';
 
 const DIRECTORY = 'workers-alone';
@@ -74,22 +74,6 @@ async function planUserData(workspace) {
   );
 }
 
-/** Collects what is not as expected. */
-class Expectations {
-  problems = [];
-
-  equal(what, actual, expected) {
-    if (JSON.stringify(actual) !== JSON.stringify(expected))
-      this.problems.push(`${what}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);
-  }
-
-  contains(what, text, part) {
-    if (!text?.includes(part)) this.problems.push(`${what} has no ${part}: ${text}`);
-  }
-}
-
-const named = (calls, name) => calls.filter((call) => call.split(' ')[0] === name);
-
 /** The first start, with a metadata service that answers late. */
 async function firstStart(machine, script, expect) {
   machine.fails('curl', 3);
@@ -98,7 +82,11 @@ async function firstStart(machine, script, expect) {
   expect.equal(`the first start (${output})`, code, 0);
   const calls = machine.calls();
   expect.equal('requests to the metadata service', named(calls, 'curl').length, 5);
-  expect.equal('what systemd starts', calls.at(-1), 'systemctl enable --now --no-block zerofleet-worker.service');
+  expect.equal(
+    'what systemd starts',
+    calls.at(-1),
+    'systemctl enable --now --no-block zerofleet-worker.service',
+  );
   const unit = machine.read('etc/systemd/system/zerofleet-worker.service');
   expect.contains('the unit', unit, `--log-opt awslogs-stream=gpu/${ID}`);
   expect.contains('the unit', unit, '--log-opt mode=non-blocking');
@@ -137,7 +125,7 @@ async function disks(machine, expect) {
   const script = machine.read('usr/local/sbin/zerofleet-store');
   const mountOf = async (models) => {
     machine.prints('lsblk', models.map((model, index) => `/dev/nvme${index}n1 ${model}\n`).join(''));
-    const { code, output } = await machine.run(script, '/data');
+    const { code, output } = await machine.run(script, ['/data']);
     expect.equal(`mounting ${models.length} disks (${output})`, code, 0);
     return machine.calls().filter((call) => !/^(blkid|lsblk|mountpoint) /.test(call));
   };

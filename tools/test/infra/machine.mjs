@@ -7,10 +7,11 @@ import { capture } from '../../bootstrap/command.mjs';
 
 const PROGRAMS = [
   ...['aws', 'blkid', 'curl', 'dnf', 'docker', 'lsblk', 'mdadm', 'mkfs.xfs', 'mount', 'mountpoint'],
-  ...['nvidia-smi', 'sleep', 'systemctl'],
+  ...['cloud-init', 'nvidia-smi', 'sleep', 'systemctl'],
 ];
 /** Places to which the scripts write. */
-const PLACES = /(?<![\w/.])\/(?=(?:usr\/local|etc\/zerofleet|etc\/systemd|var\/lib\/zerofleet|run\/zerofleet|dev\/infiniband)\b)/g;
+const PLACES =
+  /(?<![\w/.])\/(?=(?:usr\/local|etc\/zerofleet|etc\/systemd|var\/lib\/zerofleet|run\/zerofleet|dev\/infiniband|tmp|home\/ec2-user)\b)/g;
 
 const STUB = `#!/bin/bash
 name=\${0##*/}
@@ -23,13 +24,21 @@ fi
 cat "$MACHINE/answers/$name" 2> /dev/null || true
 `;
 /** Only root may give directories to another user. */
-const INSTALL = '#!/bin/bash\nmkdir -p "${@: -1}"\n';
+const INSTALL = '#!/bin/bash\nfor place; do :; done\nmkdir -p "$place"\n';
 
 export class Machine {
   dir = mkdtempSync(join(tmpdir(), 'zf-machine-'));
 
   constructor() {
-    for (const name of ['bin', 'failures', 'answers', 'usr/local/sbin', 'etc/systemd/system', 'run/zerofleet'])
+    for (const name of [
+      'bin',
+      'failures',
+      'answers',
+      'usr/local/sbin',
+      'etc/systemd/system',
+      'run/zerofleet',
+      'tmp',
+    ])
       mkdirSync(join(this.dir, name), { recursive: true });
     for (const name of PROGRAMS) this.#program(name, STUB);
     this.#program('install', INSTALL);
@@ -53,6 +62,11 @@ export class Machine {
     writeFileSync(join(this.dir, 'answers', program), text);
   }
 
+  /** Puts a file there. */
+  writes(path, text) {
+    writeFileSync(join(this.dir, path), text);
+  }
+
   /** The text of a file of the machine, or null. */
   read(path) {
     const file = join(this.dir, path);
@@ -66,16 +80,33 @@ export class Machine {
     return lines.map((line) => line.replaceAll(this.dir, ''));
   }
 
-  /** Runs a script, whose places are those of this machine. */
-  async run(script, ...args) {
+  /** Runs a script, perhaps one that this machine wrote; its places are those of this machine. */
+  async run(script, args = [], env = {}) {
     const file = join(this.dir, 'script');
-    writeFileSync(file, script.replace(PLACES, `${this.dir}/`));
+    writeFileSync(file, script.replaceAll(this.dir, '').replace(PLACES, `${this.dir}/`));
     return capture(['bash', file, ...args], {
-      env: { MACHINE: this.dir, PATH: `${join(this.dir, 'bin')}:/usr/bin:/bin` },
+      env: { ...env, MACHINE: this.dir, PATH: `${join(this.dir, 'bin')}:/usr/bin:/bin` },
     });
   }
 
   remove() {
     rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+/** The calls of one program. */
+export const named = (calls, name) => calls.filter((call) => call.split(' ')[0] === name);
+
+/** Collects what is not as expected. */
+export class Expectations {
+  problems = [];
+
+  equal(what, actual, expected) {
+    if (JSON.stringify(actual) !== JSON.stringify(expected))
+      this.problems.push(`${what}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);
+  }
+
+  contains(what, text, part) {
+    if (!text?.includes(part)) this.problems.push(`${what} has no ${part}: ${text}`);
   }
 }
