@@ -42,6 +42,13 @@ variable "images" {
     worker_cuda = optional(string)
     worker_cpu  = optional(string)
   })
+
+  validation {
+    condition = length(coalesce(var.network.interface_endpoints, [])) == 0 || alltrue([
+      for image in [var.images.autoscaler, var.images.worker_cuda, var.images.worker_cpu] : image == null || strcontains(coalesce(image, "-"), ".dkr.ecr.${var.region}.")
+    ])
+    error_message = "images: with network.interface_endpoints, autoscaler and workers reach no registry but ECR of their region."
+  }
 }
 
 variable "machine_images" {

@@ -92,6 +92,16 @@ run "an_alarm_rings_above_what_the_groups_may_have_together" {
   }
 }
 
+run "images_that_can_not_be_reached_by_endpoints_are_refused" {
+  command = plan
+
+  variables {
+    network = { availability_zones = ["eu-central-1a", "eu-central-1b"], interface_endpoints = ["autoscaling", "ecr.api", "ecr.dkr", "kms", "logs", "monitoring", "secretsmanager", "sts"] }
+  }
+
+  expect_failures = [var.images]
+}
+
 run "bad_boundaries_and_unknown_pools_are_refused" {
   command = plan
 
