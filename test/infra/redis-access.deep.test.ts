@@ -97,7 +97,7 @@ t.test('a new password needs no moment without Redis', async (t) => {
   await before.stop();
   // With the next password the first one goes. Programs that have the second one notice nothing.
   await operator.call('ACL', 'SETUSER', 'app', `<${PASSWORD}`);
-  await t.rejects(connectRedis(url, 'commands'), /WRONGPASS/);
+  await t.rejects(connectRedis(url, 'commands'), { code: 'job_store_unavailable' });
   await disconnectRedis(await connectRedis(newUrl, 'commands'));
   const ended = await after.client.jobs.until(id, () => false);
   t.equal(ended.state, 'succeeded', `${JSON.stringify(ended.failure)}\n${after.output()}`);

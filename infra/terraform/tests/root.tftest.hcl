@@ -92,6 +92,26 @@ run "an_alarm_rings_above_what_the_groups_may_have_together" {
   }
 }
 
+run "an_existing_vpc_is_enough" {
+  command = plan
+
+  variables {
+    permissions_boundary = "arn:aws:iam::123456789012:policy/boundary"
+    network = {
+      existing = {
+        id                 = "vpc-own"
+        private_subnet_ids = { "eu-central-1a" = "subnet-own-a", "eu-central-1b" = "subnet-own-b" }
+        public_subnet_ids  = { "eu-central-1a" = "subnet-public-a", "eu-central-1b" = "subnet-public-b" }
+      }
+    }
+  }
+
+  assert {
+    condition     = output.network.vpc_id == "vpc-own" && output.network.private_subnet_ids == tomap({ "eu-central-1a" = "subnet-own-a", "eu-central-1b" = "subnet-own-b" })
+    error_message = "The programs are in another network."
+  }
+}
+
 run "images_that_can_not_be_reached_by_endpoints_are_refused" {
   command = plan
 
