@@ -115,9 +115,10 @@ async function eachStart(machine, expect) {
   machine.fails('aws', 1000);
   expect.equal('a start without secrets', (await machine.run(script)).code === 0, false);
   expect.equal('attempts', named(machine.calls(), 'aws').length, 10);
+  machine.fails('aws', 0);
   machine.prints('nvidia-smi', '570.10.01\n');
   expect.equal('a start with another driver', (await machine.run(script)).code, 1);
-  machine.calls();
+  expect.equal('calls with another driver', named(machine.calls(), 'docker'), []);
 }
 
 /** The disks of a machine. */
