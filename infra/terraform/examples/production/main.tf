@@ -24,11 +24,8 @@ module "zerofleet" {
   network = {
     availability_zones  = ["${var.region}a", "${var.region}b", "${var.region}c"]
     nat                 = "per_zone"
-    interface_endpoints = ["autoscaling", "ec2messages", "ecr.api", "ecr.dkr", "kms", "logs", "monitoring", "secretsmanager", "ssm", "ssmmessages", "sts"]
+    interface_endpoints = ["autoscaling", "ecr.api", "ecr.dkr", "kms", "logs", "monitoring", "secretsmanager", "sts"]
   }
-
-  # By Systems Manager, for those whom IAM lets in.
-  shell_access = true
 
   storage = {
     bucket = {
