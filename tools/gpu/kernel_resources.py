@@ -25,7 +25,7 @@ SHARED_UNIT = 128
 
 # These must not spill: a training spends its time in them.
 HOT = re.compile(
-    r"(mma_forward|mma_key|mma_query|tile|loss|update|lamb_prepare|(rms|layer|head_)norm(_backward)?)_kernel\b")
+    r"(mma_forward|mma_key|mma_query|tile|loss|update|lamb_prepare|((rms|layer|head_)norm|(wide_|looped_)?norm_backward))_kernel\b")
 
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)\w*'")
 SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -73,7 +73,7 @@ def source_threads():
             constants[name] = value
     def value_of(expression):
         return eval(re.sub(r"k\w+", lambda name: str(value_of(constants[name[0]])), expression))  # pylint: disable=eval-used
-    bounds = re.findall(r"__launch_bounds__\((k\w+)(?:, \d+)?\)\s+(\w+)\(", text)
+    bounds = re.findall(r"__launch_bounds__\((k\w+)(?:, [^()]+(?:\([^()]*\)[^()]*)?)?\)\s+(\w+)\(", text)
     return {kernel: value_of(constant) for constant, kernel in bounds}
 
 

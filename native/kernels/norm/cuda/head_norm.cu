@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kRowThreads) head_norm_kernel(const HeadNormFo
   const std::int64_t row = Team::row() / a.heads, head = Team::row() % a.heads;
   if (row >= a.rows) return;
   const T* x = a.x.row(row) + head * a.dim;
-  Lanes<kHeadWidth> held[1];
+  Lanes<kHeadWidth> held[1] = {};
   float squares = 0;
   Row::sweep(a.dim, a.aligned, [&](int, const Columns<kHeadWidth>& at) {
     const Lanes<kHeadWidth> s = load(x, at);

@@ -12,214 +12,20 @@
 #include "kernels/common/cuda/column_sums.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_team.cuh"
+#include "kernels/norm/cuda/norm_pass.cuh"
 
 namespace zerofleet::cuda {
 namespace {
 
-constexpr int kPassThreads = 256;
-constexpr int kWidePassThreads = 1024;      // of a block with one row at a time
-constexpr std::int64_t kMaxParts = 512;     // of all rows: the blocks that a device has room for at once
+constexpr std::int64_t kPartsOfBlock = 128;  // of all rows at most, for each block that a multiprocessor has room for
 constexpr std::int64_t kMinRowsOfTeam = 4;  // else sums of parts would cost more than they are worth
 
-template <class T>
-struct BackwardRows {
-  Rows<const T> dy, x, residual;
-  Rows<T> dx;
-  const T* weight;
-  const float *mean, *rstd;
-  std::int64_t rows, cols, matrix_rows;  // rows: those of all heads
-  unsigned heads;
-  bool aligned;
-
-  /// Place of a head's row: row of the matrix, first column, index of its mean and deviation.
-  struct Place {
-    std::int64_t row, first, stat;
-  };
-  __device__ Place place(std::int64_t index) const {
-    if (heads == 1) return {index, 0, index};
-    const auto row = static_cast<std::int64_t>(static_cast<unsigned>(index) / heads);
-    const std::int64_t head = index - row * heads;
-    return {row, head * cols, head * matrix_rows + row};
-  }
-};
-
-/// Gradient of an element by those of its row: g − mean(g) − x̂ · mean(g · x̂), times rstd.
-template <bool kCentred>
-__device__ float gradient(float grad, float normed, float rstd, float mean_grad, float mean_product) {
-  if constexpr (kCentred) return rstd * (grad - mean_grad - normed * mean_product);
-  return rstd * (grad - normed * mean_product);
-}
-
-template <bool kCentred>
-__device__ float normed(float x, float mean, float rstd) {
-  if constexpr (kCentred) return (x - mean) * rstd;
-  return x * rstd;
-}
-
-/// A thread's part of a row as it lies in memory, and what belongs to the row. Zeros beyond the last row.
-template <class T, int N, int kAccesses>
-struct RowPart {
-  Packed<T, N> dy[kAccesses], x[kAccesses];
-  float mean, rstd;
-};
-
-/// How rows of up to kTeam · N · kAccesses columns are spread over a block.
-template <int kThreads, int kTeamThreads, int kWidthOfAccess, int kAccessesOfThread>
-struct PassShape {
-  static constexpr int kBlock = kThreads, kTeam = kTeamThreads, N = kWidthOfAccess, kAccesses = kAccessesOfThread;
-  static constexpr int kTeams = kBlock / kTeam, kElements = N * kAccesses;
-  __device__ static int team() { return static_cast<int>(threadIdx.x) / kTeam; }
-  __device__ static int column(int access) {
-    return (access * kTeam + static_cast<int>(threadIdx.x) % kTeam) * N;
-  }
-};
+/// Blocks of kPassThreads on a multiprocessor.
+template <class T, bool kCentred>
+constexpr int kBlocksAtOnce = sizeof(T) == 4 ? 2 : kCentred ? 3 : 4;
 
 template <class T, bool kCentred, class Shape>
-struct OnePass {
-  static constexpr int N = Shape::N, kAccesses = Shape::kAccesses, kSums = kCentred ? 2 : 1;
-  using Part = RowPart<T, N, kAccesses>;
-  using Accesses = Lanes<N>[kAccesses];
-
-  const BackwardRows<T>& a;
-
-  __device__ bool has(int access) const { return Shape::column(access) < a.cols; }
-
-  __device__ Part read(std::int64_t row, std::int64_t end) const {
-    Part part{};
-    if (row >= end) return part;
-    const auto at = a.place(row);
-    part.rstd = a.rstd[at.stat];
-    if constexpr (kCentred) part.mean = a.mean[at.stat];
-#pragma unroll
-    for (int i = 0; i < kAccesses; ++i) {
-      if (!has(i)) continue;
-      const std::int64_t first = at.first + Shape::column(i);
-      part.dy[i] = *reinterpret_cast<const Packed<T, N>*>(a.dy.row(at.row) + first);
-      part.x[i] = *reinterpret_cast<const Packed<T, N>*>(a.x.row(at.row) + first);
-    }
-    return part;
-  }
-
-  /// Sums over a team. All threads of the block come here, once for each of its rows; `step` counts them.
-  __device__ static void add_up(int step, float (&values)[kSums]) {
-    constexpr int kWarps = Shape::kTeam / 32;
-#pragma unroll
-    for (int s = 0; s < kSums; ++s) values[s] = warp_sum(values[s]);
-    if constexpr (kWarps > 1) {
-      // Two, so that one barrier is enough: the next one is behind all reads of the sums before these.
-      __shared__ float parts[2][kSums][Shape::kBlock / 32];
-      auto& mine = parts[step % 2];
-#pragma unroll
-      for (int s = 0; s < kSums; ++s) {
-        if (lane_of_warp() == 0) mine[s][threadIdx.x / 32] = values[s];
-      }
-      __syncthreads();
-#pragma unroll
-      for (int s = 0; s < kSums; ++s) {
-        values[s] = 0;
-#pragma unroll
-        for (int warp = 0; warp < kWarps; ++warp) values[s] = values[s] + mine[s][Shape::team() * kWarps + warp];
-      }
-    }
-  }
-
-  __device__ void row_sums(const Part& part, const Packed<T, N> (&weight)[kAccesses], float (&sums)[kSums]) const {
-#pragma unroll
-    for (int i = 0; i < kAccesses; ++i) {
-#pragma unroll
-      for (int k = 0; k < N; ++k) {
-        const float grad = widened(part.dy[i].v[k]) * widened(weight[i].v[k]);
-        sums[0] = fmaf(grad, normed<kCentred>(widened(part.x[i].v[k]), part.mean, part.rstd), sums[0]);
-        if constexpr (kCentred) sums[1] = sums[1] + grad;
-      }
-    }
-  }
-
-  /// dx of this thread's part of a row.
-  __device__ void store_row(std::int64_t row, const Part& part, const Packed<T, N> (&weight)[kAccesses],
-                            const float (&means)[kSums]) const {
-    const auto at = a.place(row);
-#pragma unroll
-    for (int i = 0; i < kAccesses; ++i) {
-      if (!has(i)) continue;
-      const Columns<N> columns{at.first + Shape::column(i), N, true};
-      Lanes<N> grad = lanes<N>([&](int k) {
-        return gradient<kCentred>(widened(part.dy[i].v[k]) * widened(weight[i].v[k]),
-                                  normed<kCentred>(widened(part.x[i].v[k]), part.mean, part.rstd), part.rstd,
-                                  means[kSums - 1], means[0]);
-      });
-      if (a.residual.data != nullptr) {
-        const Lanes<N> before = load(a.residual.row(at.row), columns);
-        grad = lanes<N>([&](int k) { return before.v[k] + grad.v[k]; });
-      }
-      store(a.dx.row(at.row), columns, grad);
-    }
-  }
-
-  __device__ static void add_columns(const Part& part, Accesses (&totals)[kSums]) {
-#pragma unroll
-    for (int i = 0; i < kAccesses; ++i) {
-#pragma unroll
-      for (int k = 0; k < N; ++k) {
-        const float d = widened(part.dy[i].v[k]);
-        float& dweight = totals[0][i].v[k];
-        dweight = fmaf(d, normed<kCentred>(widened(part.x[i].v[k]), part.mean, part.rstd), dweight);
-        if constexpr (kCentred) totals[1][i].v[k] = totals[1][i].v[k] + d;
-      }
-    }
-  }
-
-  /// Stores the sums of a block's teams together, in order, as one part.
-  __device__ void store_part(const Accesses (&totals)[kSums], const SumArrays<kSums>& parts) const {
-    constexpr int kTeamCols = Shape::kTeam * Shape::kElements;
-    __shared__ float of_teams[Shape::kTeams][kTeamCols];
-    const int cols = static_cast<int>(a.cols);
-#pragma unroll
-    for (int s = 0; s < kSums; ++s) {
-      __syncthreads();
-#pragma unroll
-      for (int i = 0; i < kAccesses; ++i) {
-#pragma unroll
-        for (int k = 0; k < N; ++k) of_teams[Shape::team()][Shape::column(i) + k] = totals[s][i].v[k];
-      }
-      __syncthreads();
-      for (int col = static_cast<int>(threadIdx.x); col < cols; col += Shape::kBlock) {
-        float total = 0;
-        for (int team = 0; team < Shape::kTeams; ++team) total = total + of_teams[team][col];
-        parts.array[s][static_cast<std::int64_t>(blockIdx.x) * cols + col] = total;
-      }
-    }
-  }
-
-  __device__ void run(std::int64_t rows_of_part, const SumArrays<kSums>& parts) const {
-    const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * rows_of_part;
-    const std::int64_t end = begin + rows_of_part < a.rows ? begin + rows_of_part : a.rows;
-    Packed<T, N> weight[kAccesses] = {};
-#pragma unroll
-    for (int i = 0; i < kAccesses; ++i) {
-      if (has(i)) weight[i] = *reinterpret_cast<const Packed<T, N>*>(a.weight + Shape::column(i));
-    }
-    Accesses totals[kSums] = {};
-    Part next = read(begin + Shape::team(), end);
-    int step = 0;
-    for (std::int64_t first = begin; first < end; first += Shape::kTeams, ++step) {
-      const std::int64_t row = first + Shape::team();
-      const Part part = next;
-      next = read(row + Shape::kTeams, end);
-      float means[kSums] = {};
-      row_sums(part, weight, means);
-      add_up(step, means);
-#pragma unroll
-      for (int s = 0; s < kSums; ++s) means[s] = means[s] / static_cast<float>(a.cols);
-      if (row < end) store_row(row, part, weight, means);
-      add_columns(part, totals);
-    }
-    store_part(totals, parts);
-  }
-};
-
-template <class T, bool kCentred, class Shape>
-__global__ void __launch_bounds__(kPassThreads, 4)
+__global__ void __launch_bounds__(kPassThreads, kBlocksAtOnce<T, kCentred>)
     norm_backward_kernel(const BackwardRows<T> a, std::int64_t rows_of_part, const SumArrays<kCentred ? 2 : 1> parts) {
   OnePass<T, kCentred, Shape>{a}.run(rows_of_part, parts);
 }
@@ -343,12 +149,15 @@ class Launch {
     if (fits.template operator()<128, N, kAccesses>()) return start<PassShape<kPassThreads, 128, N, kAccesses>>();
     if (fits.template operator()<256, N, kAccesses>()) return start<PassShape<kPassThreads, 256, N, kAccesses>>();
     if (fits.template operator()<1024, kHalf, kAccesses>()) return start<PassShape<kWidePassThreads, 1024, kHalf, kAccesses>>();
-    if (fits.template operator()<1024, N, kAccesses>()) return start<PassShape<kWidePassThreads, 1024, N, kAccesses>>();
+    if constexpr (!kCentred || sizeof(T) < 4) {  // else 1024 threads have too few registers
+      if (fits.template operator()<1024, N, kAccesses>()) return start<PassShape<kWidePassThreads, 1024, N, kAccesses>>();
+    }
     return false;
   }
 
   template <class Shape>
   bool start() const {
+    constexpr std::int64_t kMaxParts = kPartsOfBlock * kBlocksAtOnce<T, kCentred>;
     const std::int64_t least = Shape::kTeams * kMinRowsOfTeam, even = (rows_.rows + kMaxParts - 1) / kMaxParts;
     const std::int64_t rows_of_part = std::max(least, (even + Shape::kTeams - 1) / Shape::kTeams * Shape::kTeams);
     const unsigned num_parts = num_blocks_for(rows_.rows, rows_of_part);
