@@ -83,9 +83,13 @@ def dynamic_shared(name):
     words = re.findall(r"\w+", arguments)
     if kernel == "mma_forward_kernel":  # Forward::kSharedBytes
         return (128 + 2 * 64) * (int(words[1]) + 8) * 2
-    if kernel in ("mma_key_kernel", "mma_query_kernel"):  # BackwardTiles::kBytes
-        width = int(words[1])
-        return (2 * 64 + 4 * (32 if width > 64 else 64)) * (width + 8) * 2
+    if kernel in ("mma_key_kernel", "mma_query_kernel"):  # BackwardTiles::kBytes for KeyRows or QueryBlockRows
+        width, drops, is_key = int(words[1]), words[2] in ("true", "1"), kernel == "mma_key_kernel"
+        tiles = 1 if drops or (is_key and width > 80) else 2
+        other = 64 if width <= 64 else 32
+        if is_key and tiles == 2:
+            other //= 2
+        return (2 * 64 * tiles + 4 * other) * (width + 8) * 2
     if kernel == "tile_kernel":  # TileFeed::kStageBytes · kTileStages
         along_k = [word in ("true", "1") for word in words[1:3]]
         return 4 * sum(32 * (128 + 8) * 2 if is_along else 128 * (32 + 8) * 2 for is_along in along_k)
