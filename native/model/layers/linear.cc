@@ -195,8 +195,8 @@ void LinearGradients::resize(const ModelContext& model, std::int64_t rows) {
   if (operand->k() != rows) *operand = PackedMatrix(model.ctx, model.dtype, rows, operand->n());
 }
 
-// g · in · out for gradients of g bytes, 4 · out where there is a bias, and unless a spare operand serves packed(M, in) or, for weights that are
-// stored as (in, out), packed(M, out).
+// g · in · out for gradients of g bytes, 4 · out where there is a bias, and unless a spare operand serves packed(M, in) or,
+// for weights that are stored as (in, out), packed(M, out).
 std::size_t LinearGradients::num_bytes() const {
   std::size_t num_bytes = is_spare ? 0 : operand->num_bytes();
   for (const Tensor& weight : weights) num_bytes += weight.num_bytes();
