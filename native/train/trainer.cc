@@ -7,6 +7,7 @@
 
 #include "core/cuda/cuda_runtime.h"
 #include "core/error.h"
+#include "kernels/common/backend.h"
 
 namespace zerofleet {
 namespace {
@@ -44,6 +45,31 @@ std::unique_ptr<CountingComm> counted(std::unique_ptr<Communicator> communicator
   return communicator ? std::make_unique<CountingComm>(std::move(communicator)) : nullptr;
 }
 
+/// Gradients of weights leave their products in the type that the exchange would round them to, where the device's
+/// products round their sums once and are not slower for it.
+DType weight_gradients(const TrainerConfig& config) {
+  const ZeroOptions options = zero_options(config);
+  const bool in_place = backend_of(config.device).products_round_gradients &&
+                        options.reduce_dtype == config.precision && gradients_are_only_rounded(options);
+  return in_place ? config.precision : DType::kF32;
+}
+
+/// Gives the gradients of a leaf to the optimizer, without those of frozen parameters.
+class TrainedGradients final : public GradSink {
+ public:
+  TrainedGradients(ZeroOptimizer& optimizer, const std::vector<bool>& is_frozen)
+      : optimizer_(optimizer), is_frozen_(is_frozen) {}
+
+  void take(std::size_t param, const GradView& grad) override {
+    if (!is_frozen_[param]) optimizer_.add_grad(param, grad);
+  }
+  std::byte* room_for(std::size_t param, DType dtype) override { return optimizer_.room_for(param, dtype); }
+
+ private:
+  ZeroOptimizer& optimizer_;
+  const std::vector<bool>& is_frozen_;
+};
+
 ZeroComms zero_comms(Communicator& world, Communicator* same_experts) {
   ZeroComms comms(world);
   comms.expert = same_experts;
@@ -64,8 +90,8 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
       expert_rows_(all_experts_ ? std::optional<ExpertRowsComm>(std::in_place, *all_experts_, context_) : std::nullopt),
       batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed),
       model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length,
-             {config.activation_checkpointing, WeightUse::kInPlace,
-              expert_rows_ ? &*expert_rows_ : nullptr}),
+             {config.activation_checkpointing, WeightUse::kInPlace, expert_rows_ ? &*expert_rows_ : nullptr,
+              weight_gradients(config)}),
       optimizer_(context_, zero_comms(*communicator_, same_experts_.get()), specs_, zero_options(config)),
       overrides_(config.overrides) {
   if (!config.validation_file.empty()) {
@@ -129,16 +155,14 @@ void Trainer::run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& s
   batches_.load(steps_done_, leaf, batch_);
   seconds.data += seconds_since(start);
   optimizer_.begin_leaf(leaf);
+  TrainedGradients gradients(optimizer_, is_frozen_);
   const LeafResult result = model_.forward_backward(
       {batch_.tokens,
        batch_.targets,
        {config_.seed, static_cast<std::uint64_t>(steps_done_), static_cast<std::uint64_t>(leaf)},
        batch_.documents(),
        batch_.padded_lengths()},
-      scale,
-      [this](std::size_t param, std::span<const float> grad) {
-        if (!is_frozen_[param]) optimizer_.add_grad(param, grad);
-      });
+      scale, gradients);
   optimizer_.end_leaf(result.loss_sum, result.num_targets, result.aux_loss);
   seconds.forward += model_.forward_seconds();
   seconds.backward += model_.backward_seconds();

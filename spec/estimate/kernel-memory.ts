@@ -14,6 +14,8 @@ const SUMMED_ROWS = 64;
 const TRIAL_ROUNDING = 5 * 512;
 /** LayerNorm needs two sums of each column. */
 const MAX_SUMS = 2;
+/** Parts of the rows of a norm's backward pass, and the minimum of their rows (norm_backward.cu). */
+const [MAX_NORM_PARTS, MIN_NORM_ROWS] = [512, 4];
 
 export function kernelMemory(sizes: Sizes): number {
   const temporaryBytes = Math.max(temporary(sizes), trialOfHead(sizes), trialOfLayer(sizes));
@@ -33,7 +35,15 @@ function sumsOfProducts({ rows, hidden, element, inFirst, model, expertSets }: S
  */
 function temporary({ rows, hidden, widened, qkv, model }: Sizes): number {
   const parts = Math.ceil(rows / SUMMED_ROWS);
-  return 4 * Math.max(rows * model.num_attention_heads, MAX_SUMS * parts * Math.max(hidden, widened, qkv));
+  const normParts = Math.min(MAX_NORM_PARTS, Math.ceil(rows / MIN_NORM_ROWS));
+  return (
+    4 *
+    Math.max(
+      rows * model.num_attention_heads,
+      MAX_SUMS * parts * Math.max(hidden, widened, qkv),
+      MAX_SUMS * normParts * hidden,
+    )
+  );
 }
 
 /**

@@ -38,8 +38,8 @@ function attentionMemory(sizes: Sizes, qkv: Linear): Omit<PartMemory, 'weights'>
       tensors +
       gradientOperand(sizes, qkv) +
       gradientOperand(sizes, output) +
-      weightGradients(qkv) +
-      weightGradients(output) +
+      weightGradients(sizes, qkv) +
+      weightGradients(sizes, output) +
       (model.qk_norm ? 8 * model.head_dim : 0),
   };
 }

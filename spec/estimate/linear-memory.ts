@@ -24,8 +24,8 @@ export function packedWeights(sizes: Sizes, { from, to }: Linear): number {
   return forward + sizes.packed(columnsOut(to), from);
 }
 
-export function weightGradients({ from, to, bias }: Linear): number {
-  return 4 * columnsOut(to) * (from + (bias ? 1 : 0));
+export function weightGradients(sizes: Sizes, { from, to, bias }: Linear): number {
+  return columnsOut(to) * (sizes.gradientElement * from + (bias ? 4 : 0));
 }
 
 /**

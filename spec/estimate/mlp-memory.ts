@@ -33,8 +33,8 @@ function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
       (sizes.widened === sizes.inner ? inner : widened + inner) +
       sharedOperand(sizes, to, earlier) +
       gradientOperand(sizes, back) +
-      weightGradients(to) +
-      weightGradients(back),
+      weightGradients(sizes, to) +
+      weightGradients(sizes, back),
   };
 }
 
@@ -72,8 +72,8 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
       sharedOperand(sizes, router, earlier) +
       gradientOperand(sizes, to, operandRows) +
       gradientOperand(sizes, back, operandRows) +
-      weightGradients(router) +
-      weightGradients(to) +
-      weightGradients(back),
+      weightGradients(sizes, router) +
+      weightGradients(sizes, to) +
+      weightGradients(sizes, back),
   };
 }

@@ -1,6 +1,7 @@
 import type { InstructionSet, ResolvedJobSpec } from '../../contracts/index.js';
 import type { Architecture } from '../model/architecture.js';
 import { architectureOf } from '../model/families/families.js';
+import { addsLeaves } from '../model/leaves.js';
 
 /** Device of a rank. */
 export type EstimateDevice = 'cpu' | 'cuda';
@@ -24,6 +25,15 @@ const ROW_PERIOD = 2048;
 export const CACHE_LINE = 64;
 
 export const roundUp = (value: number, to: number) => Math.ceil(value / to) * to;
+
+/**
+ * Returns whether nothing but rounding to the training precision happens to a gradient before it is exchanged (weight_gradients()
+ * of native/train/trainer.cc).
+ */
+function gradientsAreOnlyRounded(spec: ResolvedJobSpec): boolean {
+  const { train, zero } = spec;
+  return zero.reduce_dtype === train.precision && zero.gradient_predivide_factor === 1 && !addsLeaves(spec);
+}
 
 /** Sizes of one job on one machine. */
 export class Sizes {
@@ -51,6 +61,8 @@ export class Sizes {
   readonly expertRows: number;
   /** True if weights are stored as (in, out). */
   readonly inFirst: boolean;
+  /** Bytes of an element of a weight's gradient as its product leaves it. */
+  readonly gradientElement: number;
 
   constructor(
     readonly spec: ResolvedJobSpec,
@@ -72,6 +84,7 @@ export class Sizes {
     this.inFirst = model.naming === 'gpt2';
     this.rows = train.micro_batch_size * train.sequence_length;
     const share = this.rows * model.experts_per_token;
+    this.gradientElement = this.onGpu && gradientsAreOnlyRounded(spec) ? this.element : 4;
     this.expertRows = this.onGpu && this.expertSets > 1 ? share + Math.floor(share / 8) : share;
   }
 

@@ -9,7 +9,7 @@ import {
   ShardLayout,
   shardingOf,
 } from '../../contracts/shard-layout.js';
-import { leafCount } from '../model/leaves.js';
+import { addsLeaves } from '../model/leaves.js';
 import { countOf } from '../model/params.js';
 import { momentsOf } from '../resolve/optimizer.js';
 import { type SplitKind, splitParams } from '../resolve/param-groups.js';
@@ -168,11 +168,6 @@ export function ranksToCompare(spec: ResolvedJobSpec): number[] {
   return [...firstOf.values()];
 }
 
-/** Returns whether a rank accumulates the gradients of several leaves before it sends them. */
-function addsLeaves({ train, zero }: ResolvedJobSpec): boolean {
-  return zero.stage === 1 && (zero.lanes ?? 1) < leafCount(train);
-}
-
 function staging(spec: ResolvedJobSpec, parts: readonly Part[]): number {
   const { zero } = spec;
   const bucketOf = ({ layout }: Part) => layout.maxBucketBlocks * BLOCK_NUMEL;
@@ -182,8 +177,9 @@ function staging(spec: ResolvedJobSpec, parts: readonly Part[]): number {
     Math.max(...parts.map(bucketOf)) *
     BYTES_OF_ELEMENT[zero.reduce_dtype];
   return parts.reduce((sum, part) => {
-    // 16-bit sums are widened when they are copied to a bucket.
-    const widened = addsLeaves(spec) && zero.grad_accum_dtype !== 'fp32' ? bucketOf(part) * 4 : 0;
+    // 16-bit sums are widened when they are copied to a bucket, unless they are in it as they are.
+    const asIs = zero.grad_accum_dtype === zero.reduce_dtype && zero.gradient_predivide_factor === 1;
+    const widened = addsLeaves(spec) && zero.grad_accum_dtype !== 'fp32' && !asIs ? bucketOf(part) * 4 : 0;
     return sum + widened + received(spec, part);
   }, sent);
 }

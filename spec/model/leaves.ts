@@ -1,6 +1,13 @@
+import type { ResolvedJobSpec } from '../../contracts/index.js';
+
 /** Returns the leaves of one step: micro-batches of the global batch, and the maximum of ranks of a job. */
 export function leafCount(train: { global_batch_size: number; micro_batch_size: number }): number {
   return Math.floor(train.global_batch_size / train.micro_batch_size);
+}
+
+/** Returns whether a rank accumulates the gradients of several leaves before it sends them. */
+export function addsLeaves({ train, zero }: Pick<ResolvedJobSpec, 'train' | 'zero'>): boolean {
+  return zero.stage === 1 && (zero.lanes ?? 1) < leafCount(train);
 }
 
 /** Returns the largest divisor of `of` up to `atMost`. */

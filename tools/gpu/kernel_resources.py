@@ -25,7 +25,7 @@ SHARED_UNIT = 128
 
 # These must not spill: a training spends its time in them.
 HOT = re.compile(
-    r"(mma_forward|mma_key|mma_query|tile|loss|update|lamb_prepare|(rms|layer|head_)norm(_backward)?)_kernel\b")
+    r"(mma_forward|mma_key|mma_query|tile|loss|update|lamb_prepare|((rms|layer|head_)norm|(wide_|looped_)?norm_backward))_kernel\b")
 
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)\w*'")
 SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -73,7 +73,7 @@ def source_threads():
             constants[name] = value
     def value_of(expression):
         return eval(re.sub(r"k\w+", lambda name: str(value_of(constants[name[0]])), expression))  # pylint: disable=eval-used
-    bounds = re.findall(r"__launch_bounds__\((k\w+)(?:, \d+)?\)\s+(\w+)\(", text)
+    bounds = re.findall(r"__launch_bounds__\((k\w+)(?:, [^()]+(?:\([^()]*\)[^()]*)?)?\)\s+(\w+)\(", text)
     return {kernel: value_of(constant) for constant, kernel in bounds}
 
 
@@ -83,9 +83,13 @@ def dynamic_shared(name):
     words = re.findall(r"\w+", arguments)
     if kernel == "mma_forward_kernel":  # Forward::kSharedBytes
         return (128 + 2 * 64) * (int(words[1]) + 8) * 2
-    if kernel in ("mma_key_kernel", "mma_query_kernel"):  # BackwardTiles::kBytes
-        width = int(words[1])
-        return (2 * 64 + 4 * (32 if width > 64 else 64)) * (width + 8) * 2
+    if kernel in ("mma_key_kernel", "mma_query_kernel"):  # BackwardTiles::kBytes for KeyRows or QueryBlockRows
+        width, drops, is_key = int(words[1]), words[2] in ("true", "1"), kernel == "mma_key_kernel"
+        tiles = 1 if drops or (is_key and width > 80) else 2
+        other = 64 if width <= 64 else 32
+        if is_key and tiles == 2:
+            other //= 2
+        return (2 * 64 * tiles + 4 * other) * (width + 8) * 2
     if kernel == "tile_kernel":  # TileFeed::kStageBytes · kTileStages
         along_k = [word in ("true", "1") for word in words[1:3]]
         return 4 * sum(32 * (128 + 8) * 2 if is_along else 128 * (32 + 8) * 2 for is_along in along_k)

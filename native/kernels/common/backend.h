@@ -96,6 +96,8 @@ struct Backend {
   Operation<void(Scratch&, std::span<const GemmProblem>)> gemm{"gemm"};
   /// A problem with an epilogue, in one product; does nothing and returns false where that cannot be.
   Operation<bool(Scratch&, const GemmProblem&)> gemm_with_epilogue{"gemm_with_epilogue"};
+  /// Products with a 16-bit C are at least as fast as those with one of fp32. A CPU's take fewer columns of C at a time.
+  bool products_round_gradients = false;
 
   // attention
   Operation<void(Scratch&, const AttentionForward&)> attention{"attention"};

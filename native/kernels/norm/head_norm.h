@@ -19,7 +19,8 @@ struct HeadNormForward {
   std::span<float> rstd;  // (H, M)
 };
 
-/// dweight is summed in chunks of 64 rows, each head by itself, that are added in order of chunks, then heads.
+/// dweight is summed in chunks of 64 rows, each head by itself, that are added in order of chunks, then heads; on CUDA
+/// devices in an order that depends on the shape alone.
 struct HeadNormBackward {
   ConstMatrix dy;                // (M, H · head_dim)
   ConstMatrix x;                 // (M, H · head_dim) of the forward

@@ -22,7 +22,7 @@ struct LayerNormForward {
 };
 
 /// dx = residual + gradient through the norm; dweight and dbias are summed over rows, in chunks of 64 rows that are
-/// added in order.
+/// added in order; on CUDA devices in an order that depends on the shape alone.
 struct LayerNormBackward {
   ConstMatrix dy;                // (M, D)
   ConstMatrix x;                 // (M, D) the input of the normalisation: s above

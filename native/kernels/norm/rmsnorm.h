@@ -19,7 +19,7 @@ struct RmsNormForward {
 };
 
 /// dx = residual + gradient through the norm; dweight is summed over rows, in chunks of 64 rows that are added in
-/// order.
+/// order; on CUDA devices in an order that depends on the shape alone.
 struct RmsNormBackward {
   ConstMatrix dy;                // (M, D)
   ConstMatrix x;                 // (M, D) the input of the normalisation: s above

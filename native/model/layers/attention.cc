@@ -110,15 +110,15 @@ void AttentionBlock::forward(const ModelContext& model, const Pass& pass, const 
 }
 
 void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept,
-                              Work& work, const EmitGrad& emit) const {
+                              Work& work, GradSink& sink) const {
   const Matrix dattended = work.dattended.view(), dqkv = work.dqkv.view();
-  output_.backward(model, kept.attended.view(), args.dy, dattended, work.output, emit);
+  output_.backward(model, kept.attended.view(), args.dy, dattended, work.output, sink);
   attention_backward(model.ctx, *model.scratch,
                      {attention_shape(model.config, pass), kept.qkv.view(), kept.attended.view(), kept.lse.span(), dattended,
                       dqkv, options(pass, model.config.attention_dropout)});
   rotate(model, pass, dqkv, true);
-  if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, *work.qk_norm, emit);
-  qkv_.backward(model, args.x, dqkv, args.dx, work.qkv, emit);
+  if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, *work.qk_norm, sink);
+  qkv_.backward(model, args.x, dqkv, args.dx, work.qkv, sink);
 }
 
 }  // namespace zerofleet

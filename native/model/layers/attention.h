@@ -50,7 +50,7 @@ class AttentionBlock {
     Matrix dx;  // (M, D)
   };
   void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
-                const EmitGrad& emit) const;
+                GradSink& sink) const;
 
  private:
   void project(const ModelContext& model, const Matrix& x, const Matrix& qkv, Kept& kept) const;

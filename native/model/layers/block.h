@@ -2,11 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
 #include "core/device/context.h"
+#include "core/grad_sink.h"
 #include "kernels/attention/rope.h"
 #include "kernels/common/indices.h"
 #include "kernels/common/scratch.h"
@@ -41,6 +41,7 @@ struct ModelContext {
   WeightLayout layout = WeightLayout::kOutIn;
   RowExchange* row_exchange = nullptr;  // to experts that other ranks hold; null: all are here
   WeightUse weights = WeightUse::kPackedCopies;  // of the blocks that all tokens pass through
+  DType weight_gradients = DType::kF32;          // that products make in one go: fp32 or `dtype`
 
   /// A tensor of the compute dtype.
   Tensor tensor(std::int64_t rows, std::int64_t cols) const { return Tensor(ctx, dtype, rows, cols); }
@@ -73,9 +74,6 @@ struct Pass {
 
 /// Parameters: a pointer per parameter to elements of the compute dtype.
 using ParamPointers = std::span<const std::byte* const>;
-
-/// Takes a finished gradient of parameter `param`.
-using EmitGrad = std::function<void(std::size_t param, std::span<const float> grad)>;
 
 inline std::size_t bytes_of(const std::vector<float>& values) { return values.size() * sizeof(float); }
 

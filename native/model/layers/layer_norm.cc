@@ -37,7 +37,7 @@ class LayerNorm final : public Norm {
   }
 
   void backward(const ModelContext& model, const Backward& pass, const Kept& kept, Work& work,
-                const EmitGrad& emit) const override {
+                GradSink& sink) const override {
     LayerNormBackward args;
     args.dy = pass.dy;
     args.x = pass.x;
@@ -49,8 +49,8 @@ class LayerNorm final : public Norm {
     args.dweight = work.dweight.span();
     args.dbias = work.dbias.span();
     layernorm_backward(model.ctx, args);
-    emit(place_.bias.value(), work.dbias.span());
-    emit(place_.weight, work.dweight.span());
+    sink.take(place_.bias.value(), work.dbias.span());
+    sink.take(place_.weight, work.dweight.span());
   }
 
  private:

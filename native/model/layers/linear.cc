@@ -106,62 +106,75 @@ void Linear::forward(const ModelContext& model, const Matrix& x, std::span<const
   gemm(model.ctx, *model.scratch, problems);
 }
 
+// In the order in which the gradients will be taken.
+void Linear::find_room(LinearGradients& grads, GradSink& sink) const {
+  for (std::size_t part = places_.size(); part-- > 0;) {
+    Matrix& target = grads.targets[part];
+    target = grads.weights[part].view();
+    if (std::byte* room = sink.room_for(places_[part].weight, target.dtype)) target.data = room;
+  }
+}
+
 void Linear::add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
-                                  std::vector<GemmProblem>& problems) const {
+                                  GradSink& sink, std::vector<GemmProblem>& problems) const {
+  find_room(grads, sink);
   const bool in_first = layout_ == WeightLayout::kInOut;
   const PackRequest request[] = {{in_first ? dy : x, SourceRows::kAlongK, grads.operand.get()}};
   pack(model.ctx, request);
   std::int64_t begin = 0;
   for (std::size_t part = 0; part < places_.size(); ++part) {
     const ConstMatrix a = in_first ? x : dy.columns(begin, places_[part].out);
-    problems.push_back({a, grads.operand.get(), grads.weights[part].view(), true});
+    problems.push_back({a, grads.operand.get(), grads.targets[part], true});
     problems.back().varies = rows_ == RowCount::kVaries;
     begin += places_[part].out;
   }
 }
 
-void Linear::emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, const EmitGrad& emit) const {
+void Linear::emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, GradSink& sink) const {
   std::int64_t end = out_;
   for (std::size_t part = places_.size(); part-- > 0;) {
     end -= places_[part].out;
     if (places_[part].bias) bias_gradient(model.ctx, dy.columns(end, places_[part].out), grads.biases[part].span());
-    emit_part(part, grads, emit);
+    emit_part(part, grads, sink);
   }
 }
 
 void Linear::backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx,
-                      LinearGradients& grads, const EmitGrad& emit, const GemmEpilogue& epilogue) const {
+                      LinearGradients& grads, GradSink& sink, const GemmEpilogue& epilogue) const {
   std::vector<GemmProblem> problems;
   add_input_gradient(dy, dx, problems);
   problems.front().epilogue = epilogue;
-  add_weight_gradients(model, x, dy, grads, problems);
+  add_weight_gradients(model, x, dy, grads, sink, problems);
   gemm(model.ctx, *model.scratch, problems);
-  emit_all(model, dy, grads, emit);
+  emit_all(model, dy, grads, sink);
 }
 
 void Linear::weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
-                              const EmitGrad& emit, const std::int32_t* row_range) const {
+                              GradSink& sink, const std::int32_t* row_range) const {
   const auto has_bias = [](const LinearPlace& place) { return place.bias.has_value(); };
   require(row_range == nullptr || std::ranges::none_of(places_, has_bias), "internal",
           "gradients of biases are over all rows");
   std::vector<GemmProblem> problems;
-  add_weight_gradients(model, x, dy, grads, problems);
+  add_weight_gradients(model, x, dy, grads, sink, problems);
   for (GemmProblem& problem : problems) problem.row_range = row_range;
   gemm(model.ctx, *model.scratch, problems);
-  emit_all(model, dy, grads, emit);
+  emit_all(model, dy, grads, sink);
 }
 
-void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, const EmitGrad& emit) const {
+void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, GradSink& sink) const {
   for (std::size_t part = places_.size(); part-- > 0;) {
     fill_zero(model.ctx, grads.biases[part].bytes());
-    fill_zero(model.ctx, std::as_writable_bytes(grads.weights[part].floats()));
-    emit_part(part, grads, emit);
+    fill_zero(model.ctx, grads.weights[part].bytes());
+    grads.targets[part] = grads.weights[part].view();
+    emit_part(part, grads, sink);
   }
 }
 
-void Linear::emit_part(std::size_t part, LinearGradients& grads, const EmitGrad& emit) const {
-  if (places_[part].bias) emit(*places_[part].bias, grads.biases[part].span());
-  emit(places_[part].weight, grads.weights[part].floats());
+void Linear::emit_part(std::size_t part, LinearGradients& grads, GradSink& sink) const {
+  if (places_[part].bias) sink.take(*places_[part].bias, grads.biases[part].span());
+  const Matrix& weight = grads.targets[part];
+  const auto numel = static_cast<std::size_t>(weight.rows * weight.cols);
+  sink.take(places_[part].weight, GradView{static_cast<const std::byte*>(weight.data), weight.dtype, numel});
 }
 
 LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
@@ -169,9 +182,10 @@ LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear
   const bool in_first = linear.layout_ == WeightLayout::kInOut;
   for (const LinearPlace& place : linear.places_) {
     const std::int64_t height = in_first ? linear.in() : place.out, width = in_first ? place.out : linear.in();
-    weights.emplace_back(model.ctx, DType::kF32, height, width, Tensor::Rows::kContiguous);
+    weights.emplace_back(model.ctx, model.weight_gradients, height, width, Tensor::Rows::kContiguous);
     biases.emplace_back(model.ctx, place.bias ? place.out : 0);
   }
+  targets.resize(weights.size());
   const std::int64_t columns = in_first ? linear.out() : linear.in();
   is_spare = spare && spare->k() == rows && spare->n() == columns;
   operand = is_spare ? std::move(spare) : std::make_shared<PackedMatrix>(model.ctx, model.dtype, rows, columns);
@@ -181,8 +195,8 @@ void LinearGradients::resize(const ModelContext& model, std::int64_t rows) {
   if (operand->k() != rows) *operand = PackedMatrix(model.ctx, model.dtype, rows, operand->n());
 }
 
-// 4 · in · out, 4 · out where there is a bias, and unless a spare operand serves packed(M, in) or, for weights that are
-// stored as (in, out), packed(M, out).
+// g · in · out for gradients of g bytes, 4 · out where there is a bias, and unless a spare operand serves packed(M, in) or,
+// for weights that are stored as (in, out), packed(M, out).
 std::size_t LinearGradients::num_bytes() const {
   std::size_t num_bytes = is_spare ? 0 : operand->num_bytes();
   for (const Tensor& weight : weights) num_bytes += weight.num_bytes();

@@ -22,7 +22,8 @@ struct LinearGradients {
   /// Makes the operand one of another number of rows. Not with a spare.
   void resize(const ModelContext& model, std::int64_t rows);
 
-  std::vector<Tensor> weights;             // fp32, shapes of the parameters
+  std::vector<Tensor> weights;             // shapes of the parameters, for gradients without room in the sink
+  std::vector<Matrix> targets;             // of the current pass: room in the sink, or `weights`
   std::vector<Values<float>> biases;       // (out) of each matrix that has one
   std::shared_ptr<PackedMatrix> operand;   // (M, in), or (M, out) for weights that are stored as (in, out)
   bool is_spare = false;                  // belongs to another object
@@ -51,7 +52,7 @@ class Linear {
 
   /// dx: (M, in), overwritten; the epilogue is of its product. Emits the gradients from the last matrix to the first.
   void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
-                const EmitGrad& emit, const GemmEpilogue& epilogue = {}) const;
+                GradSink& sink, const GemmEpilogue& epilogue = {}) const;
 
   /// Appends the products of forward() and backward(), so that one gemm() computes several of these. row_range: as in
   /// GemmProblem, the rows of both matrices that take part.
@@ -61,17 +62,18 @@ class Linear {
                           const std::int32_t* row_range = nullptr) const;
   /// The rest of backward(). With a row_range not for those with a bias.
   void weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
-                        const EmitGrad& emit, const std::int32_t* row_range = nullptr) const;
+                        GradSink& sink, const std::int32_t* row_range = nullptr) const;
   /// The backward where there was no row: emits zeros.
-  void no_gradient(const ModelContext& model, LinearGradients& grads, const EmitGrad& emit) const;
+  void no_gradient(const ModelContext& model, LinearGradients& grads, GradSink& sink) const;
 
  private:
   friend struct LinearGradients;
-  void emit_part(std::size_t part, LinearGradients& grads, const EmitGrad& emit) const;
+  void emit_part(std::size_t part, LinearGradients& grads, GradSink& sink) const;
   GemmProblem output(std::size_t part, const Matrix& x, const Matrix& y) const;
   void add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
-                            std::vector<GemmProblem>& problems) const;
-  void emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, const EmitGrad& emit) const;
+                            GradSink& sink, std::vector<GemmProblem>& problems) const;
+  void find_room(LinearGradients& grads, GradSink& sink) const;
+  void emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, GradSink& sink) const;
   ConstMatrix parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place) const;
 
   LinearPlaces places_;

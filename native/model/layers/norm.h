@@ -46,7 +46,7 @@ class Norm {
     Matrix dx;        // (M, D)
   };
   virtual void backward(const ModelContext& model, const Backward& pass, const Kept& kept, Work& work,
-                        const EmitGrad& emit) const = 0;
+                        GradSink& sink) const = 0;
 };
 
 std::unique_ptr<Norm> make_rms_norm(const NormPlace& place);

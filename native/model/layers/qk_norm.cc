@@ -50,7 +50,7 @@ void QkNorm::forward(const ModelContext& model, Kept& kept, const Matrix& qkv) c
 }
 
 void QkNorm::backward(const ModelContext& model, const Kept& kept, const Matrix& dqkv, Work& work,
-                      const EmitGrad& emit) const {
+                      GradSink& sink) const {
   const ModelConfig& c = model.config;
   const auto run = [&](std::int64_t begin, std::int64_t count, const void* weight, const Values<float>& rstd,
                        Values<float>& dweight) {
@@ -65,9 +65,9 @@ void QkNorm::backward(const ModelContext& model, const Kept& kept, const Matrix&
     head_norm_backward(model.ctx, args);
   };
   run(c.query_size(), c.key_value_size(), key_weight_, kept.key_rstd, work.dkey);
-  emit(place_.key, work.dkey.span());
+  sink.take(place_.key, work.dkey.span());
   run(0, c.query_size(), query_weight_, kept.query_rstd, work.dquery);
-  emit(place_.query, work.dquery.span());
+  sink.take(place_.query, work.dquery.span());
 }
 
 }  // namespace zerofleet

@@ -33,7 +33,7 @@ class QkNorm {
   void forward(const ModelContext& model, Kept& kept, const Matrix& qkv) const;
   /// In place over the first columns of dqkv (M, QKV).
   void backward(const ModelContext& model, const Kept& kept, const Matrix& dqkv, Work& work,
-                const EmitGrad& emit) const;
+                GradSink& sink) const;
 
  private:
   QkNormPlace place_;

@@ -30,7 +30,7 @@ class RmsNorm final : public Norm {
   }
 
   void backward(const ModelContext& model, const Backward& pass, const Kept& kept, Work& work,
-                const EmitGrad& emit) const override {
+                GradSink& sink) const override {
     RmsNormBackward args;
     args.dy = pass.dy;
     args.x = pass.x;
@@ -40,7 +40,7 @@ class RmsNorm final : public Norm {
     args.dx = pass.dx;
     args.dweight = work.dweight.span();
     rmsnorm_backward(model.ctx, args);
-    emit(place_.weight, work.dweight.span());
+    sink.take(place_.weight, work.dweight.span());
   }
 
  private:

@@ -34,6 +34,7 @@ class Tensor {
   Matrix first_rows(std::int64_t count) const { return view_.first_rows(count); }
   /// The elements of an fp32 tensor; rows must be contiguous.
   std::span<float> floats() { return buffer_.as<float>(); }
+  std::span<std::byte> bytes() { return {buffer_.data(), buffer_.num_bytes()}; }
   std::size_t num_bytes() const { return buffer_.num_bytes(); }
 
  private:

@@ -35,16 +35,16 @@ Residual TokenEmbedding::forward(const ModelContext& model, const Pass& pass, co
 }
 
 void TokenEmbedding::backward(const ModelContext& model, const Pass& pass, const Indices& tokens,
-                              const Matrix& dstream, Work& work, const EmitGrad& emit) const {
+                              const Matrix& dstream, Work& work, GradSink& sink) const {
   dropout_.forward(model, pass, dstream);
   if (positions_) {
     const PositionGroups groups = work.same_positions.upload(model.ctx, pass.positions);
     embedding_backward(model.ctx, pass.positions, groups, dstream, work.dpositions.view(), false);
-    emit(*positions_, work.dpositions.floats());
+    sink.take(*positions_, work.dpositions.floats());
   }
   const PositionGroups groups = work.same_tokens.upload(model.ctx, tokens);
   embedding_backward(model.ctx, tokens, groups, dstream, work.dtokens.view(), model.config.tie_word_embeddings);
-  emit(tokens_, work.dtokens.floats());
+  sink.take(tokens_, work.dtokens.floats());
 }
 
 }  // namespace zerofleet

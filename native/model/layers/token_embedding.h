@@ -36,7 +36,7 @@ class TokenEmbedding {
   /// dstream: (M, D) gradient of the first layer's input, overwritten. With tied embeddings the gradient of the tokens'
   /// table is added to the contents of work.dtokens.
   void backward(const ModelContext& model, const Pass& pass, const Indices& tokens,
-                const Matrix& dstream, Work& work, const EmitGrad& emit) const;
+                const Matrix& dstream, Work& work, GradSink& sink) const;
 
  private:
   ConstMatrix matrix(const ModelContext& model, std::size_t param, std::int64_t rows) const;

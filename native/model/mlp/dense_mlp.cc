@@ -80,18 +80,18 @@ class DenseMlp final : public Mlp {
   }
 
   void backward(const ModelContext& model, const Pass&, const Backward& args, const Kept& kept, Work& work,
-                const EmitGrad& emit) const override {
+                GradSink& sink) const override {
     const DenseKept& mine = static_cast<const DenseKept&>(kept);
     DenseWork& to = static_cast<DenseWork&>(work);
     const Matrix inner = mine.inner.view(), dinner = to.dinner.view(), dact = to.dact.view();
     if (gelu_) {
       const GemmEpilogue gelu{GemmEpilogue::Kind::kGeluBackward, *gelu_, inner};
-      outer_.backward(model, mine.act.view(), args.dy, dinner, to.outer, emit, gelu);
+      outer_.backward(model, mine.act.view(), args.dy, dinner, to.outer, sink, gelu);
     } else {
-      outer_.backward(model, mine.act.view(), args.dy, dact, to.outer, emit);
+      outer_.backward(model, mine.act.view(), args.dy, dact, to.outer, sink);
       swiglu_backward(model.ctx, inner, dact, dinner);
     }
-    inner_.backward(model, args.x, dinner, args.dx, to.inner, emit);
+    inner_.backward(model, args.x, dinner, args.dx, to.inner, sink);
   }
 
  private:

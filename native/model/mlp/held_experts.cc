@@ -14,8 +14,23 @@ Matrix rows_of(const Matrix& matrix, const Range& rows) {
   return {matrix.at(rows.begin, 0), matrix.dtype, rows.size(), matrix.cols, matrix.stride};
 }
 
-/// Gradients that wait until all of an expert's are there.
-using Held = std::vector<std::pair<std::size_t, std::span<const float>>>;
+/// Holds gradients until all of an expert's are there; then they go on, the last parameter's first.
+class Held final : public GradSink {
+ public:
+  explicit Held(GradSink& sink) : sink_(sink) {}
+
+  void take(std::size_t param, const GradView& grad) override { grads_.emplace_back(param, grad); }
+  std::byte* room_for(std::size_t param, DType dtype) override { return sink_.room_for(param, dtype); }
+
+  void release() {
+    std::ranges::sort(grads_, std::ranges::greater{}, &std::pair<std::size_t, GradView>::first);
+    for (const auto& [param, grad] : grads_) sink_.take(param, grad);
+  }
+
+ private:
+  GradSink& sink_;
+  std::vector<std::pair<std::size_t, GradView>> grads_;
+};
 
 }  // namespace
 
@@ -101,7 +116,7 @@ void HeldExperts::forward(const ModelContext& model, const ExpertRows& rows, con
 
 // The gradients of rows come last, because they take the place of those that the parameters' gradients are made of.
 void HeldExperts::backward(const ModelContext& model, const ExpertRows& rows, const Kept& kept, const Matrix& drows,
-                           Work& work, const EmitGrad& emit) const {
+                           Work& work, GradSink& sink) const {
   if (rows.count > 0) {
     on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
       expert.outer.add_input_gradient(rows_of(drows, part.rows), rows_of(work.dact.view(), part.rows), problems,
@@ -111,7 +126,7 @@ void HeldExperts::backward(const ModelContext& model, const ExpertRows& rows, co
                     work.dinner.first_rows(rows.count));
   }
   for (std::size_t e = experts_.size(); e-- > 0;) {
-    weight_gradients(model, experts_[e], Part(rows, e), kept, drows, work, emit);
+    weight_gradients(model, experts_[e], Part(rows, e), kept, drows, work, sink);
   }
   if (rows.count == 0) return;
   on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
@@ -122,21 +137,19 @@ void HeldExperts::backward(const ModelContext& model, const ExpertRows& rows, co
 
 // An expert that no token chose has a gradient of zeros; where only the device knows, they are sums over nothing.
 void HeldExperts::weight_gradients(const ModelContext& model, const Expert& expert, const Part& part, const Kept& kept,
-                                   const Matrix& drows, Work& work, const EmitGrad& emit) const {
+                                   const Matrix& drows, Work& work, GradSink& sink) const {
   const auto mine = [&](const Tensor& tensor) { return rows_of(tensor.view(), part.rows); };
-  Held held;
-  const EmitGrad hold = [&](std::size_t param, std::span<const float> grad) { held.emplace_back(param, grad); };
+  Held held(sink);
   if (!part.rows.empty()) {
     work.outer.resize(model, part.rows.size());
     work.inner.resize(model, part.rows.size());
-    expert.outer.weight_gradients(model, mine(kept.act), rows_of(drows, part.rows), work.outer, hold, part.row_range);
-    expert.inner.weight_gradients(model, mine(kept.gathered), mine(work.dinner), work.inner, hold, part.row_range);
+    expert.outer.weight_gradients(model, mine(kept.act), rows_of(drows, part.rows), work.outer, held, part.row_range);
+    expert.inner.weight_gradients(model, mine(kept.gathered), mine(work.dinner), work.inner, held, part.row_range);
   } else {
-    expert.outer.no_gradient(model, work.outer, hold);
-    expert.inner.no_gradient(model, work.inner, hold);
+    expert.outer.no_gradient(model, work.outer, held);
+    expert.inner.no_gradient(model, work.inner, held);
   }
-  std::ranges::sort(held, std::ranges::greater{}, &Held::value_type::first);
-  for (const auto& [param, grad] : held) emit(param, grad);
+  held.release();
 }
 
 }  // namespace zerofleet

@@ -55,7 +55,7 @@ class HeldExperts {
   /// drows (R, D): the gradients of out on entry, of kept.gathered on return. Emits each parameter's gradient, the last
   /// one first; zeros for an expert without rows.
   void backward(const ModelContext& model, const ExpertRows& rows, const Kept& kept, const Matrix& drows, Work& work,
-                const EmitGrad& emit) const;
+                GradSink& sink) const;
 
  private:
   struct Expert {
@@ -74,7 +74,7 @@ class HeldExperts {
   using AddProducts = std::function<void(const Expert& expert, const Part& part, std::vector<GemmProblem>& problems)>;
   void on_all(const ModelContext& model, const ExpertRows& rows, const AddProducts& add) const;
   void weight_gradients(const ModelContext& model, const Expert& expert, const Part& part, const Kept& kept,
-                        const Matrix& drows, Work& work, const EmitGrad& emit) const;
+                        const Matrix& drows, Work& work, GradSink& sink) const;
 
   std::vector<Expert> experts_;
 };

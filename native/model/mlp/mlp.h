@@ -44,7 +44,7 @@ class Mlp {
     Matrix dx;  // (M, D)
   };
   virtual void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
-                        const EmitGrad& emit) const = 0;
+                        GradSink& sink) const = 0;
 };
 
 std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DensePlace& place);

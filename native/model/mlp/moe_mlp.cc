@@ -126,15 +126,15 @@ class MoeMlp final : public Mlp {
   void activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const override;
   void project(const ModelContext& model, const Kept& kept, const Matrix& y) const override;
   void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
-                const EmitGrad& emit) const override;
+                GradSink& sink) const override;
 
  private:
   void choose(const ModelContext& model, const Pass& pass, const Matrix& x, MoeKept& kept) const;
   void forward_elsewhere(const ModelContext& model, const Matrix& x, const Matrix& out, MoeKept& kept) const;
   void experts_backward(const ModelContext& model, const MoeKept& kept, const Matrix& drows, MoeWork& work,
-                        const EmitGrad& emit) const;
+                        GradSink& sink) const;
   void router_backward(const ModelContext& model, const Pass& pass, const Backward& args, const MoeKept& kept,
-                       MoeWork& work, const EmitGrad& emit) const;
+                       MoeWork& work, GradSink& sink) const;
 
   Linear router_;
   HeldExperts experts_;
@@ -186,9 +186,9 @@ void MoeMlp::project(const ModelContext& model, const Kept& kept, const Matrix& 
 
 /// drows (M·k, D): gradients of the rows' outputs on entry, of the rows on return.
 void MoeMlp::experts_backward(const ModelContext& model, const MoeKept& kept, const Matrix& drows, MoeWork& work,
-                              const EmitGrad& emit) const {
+                              GradSink& sink) const {
   if (model.row_exchange == nullptr) {
-    experts_.backward(model, rows_of(kept.groups), kept.held, drows, work.held, emit);
+    experts_.backward(model, rows_of(kept.groups), kept.held, drows, work.held, sink);
     return;
   }
   const std::int64_t rows = kept.plan.num_rows();
@@ -198,29 +198,29 @@ void MoeMlp::experts_backward(const ModelContext& model, const MoeKept& kept, co
     work.held.resize(model, rows);
   });
   model.row_exchange->to_experts(kept.plan, drows, gradients);
-  experts_.backward(model, rows_of(kept.plan), kept.held, gradients, work.held, emit);
+  experts_.backward(model, rows_of(kept.plan), kept.held, gradients, work.held, sink);
   model.row_exchange->to_leaves(kept.plan, gradients, drows);
 }
 
 void MoeMlp::router_backward(const ModelContext& model, const Pass& pass, const Backward& args, const MoeKept& kept,
-                             MoeWork& work, const EmitGrad& emit) const {
+                             MoeWork& work, GradSink& sink) const {
   const std::int64_t rows = kept.groups.num_tokens * kept.groups.experts_per_token;
   const Matrix dlogits = work.dlogits.view();
   route_backward(model.ctx, {kept.groups.experts_per_token, kept.probs.span(), kept.experts.span(), work.dweights.span(), pass.dprobs,
                              dlogits, pass.lengths});
   const Matrix& drows = work.drows.view();
   const Matrix behind{drows.at(rows, 0), drows.dtype, args.x.rows, drows.cols, drows.stride};
-  router_.backward(model, args.x, dlogits, behind, work.router, emit);
+  router_.backward(model, args.x, dlogits, behind, work.router, sink);
 }
 
 void MoeMlp::backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
-                      const EmitGrad& emit) const {
+                      GradSink& sink) const {
   const MoeKept& mine = static_cast<const MoeKept&>(kept);
   MoeWork& to = static_cast<MoeWork&>(work);
   const Matrix drows = to.drows.first_rows(args.x.rows * mine.groups.experts_per_token);
   combine_rows_backward(model.ctx, {&mine.groups, mine.weights.span(), mine.out.view(), args.dy, drows, to.dweights.span()});
-  experts_backward(model, mine, drows, to, emit);
-  router_backward(model, pass, args, mine, to, emit);
+  experts_backward(model, mine, drows, to, sink);
+  router_backward(model, pass, args, mine, to, sink);
   const ExpertGroups all = with_token_rows(model.ctx, mine.groups, to.of_groups.span());
   gather_rows_backward(model.ctx, all, to.drows.view(), args.dx);
 }

@@ -58,13 +58,13 @@ Residual LayerStack::forward(const ModelContext& model, const Pass& pass, Residu
   return stream;
 }
 
-void LayerStack::backward(const ModelContext& model, const Pass& pass, const Matrix& added, const EmitGrad& emit) {
+void LayerStack::backward(const ModelContext& model, const Pass& pass, const Matrix& added, GradSink& sink) {
   for (std::size_t layer = layers_.size(); layer-- > 0;) {
     const Matrix input = inputs_[layer].view();
     Layer::Kept& kept = kept_of(layer);
     const bool is_overwritten = kept_.size() < layers_.size() && layer + 1 < layers_.size();
     if (is_overwritten) layers_[layer].forward(model, pass, {input, {}, {}}, kept, added);
-    layers_[layer].backward(model, pass, input, kept, *work_, emit);
+    layers_[layer].backward(model, pass, input, kept, *work_, sink);
   }
 }
 

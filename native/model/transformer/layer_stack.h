@@ -34,7 +34,7 @@ class LayerStack {
 
   /// After forward() of a whole micro-batch. On entry work().stream is the gradient of the last layer's output, on return
   /// that of input(). `added` (M, D) is overwritten.
-  void backward(const ModelContext& model, const Pass& pass, const Matrix& added, const EmitGrad& emit);
+  void backward(const ModelContext& model, const Pass& pass, const Matrix& added, GradSink& sink);
 
  private:
   Layer::Kept& kept_of(std::size_t layer) { return kept_[kept_.size() == 1 ? 0 : layer]; }

@@ -31,6 +31,19 @@ const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::i
   return config;
 }
 
+class CallbackSink final : public GradSink {
+ public:
+  explicit CallbackSink(const GradCallback& on_grad) : on_grad_(on_grad) {}
+
+  void take(std::size_t param, const GradView& grad) override {
+    require(grad.dtype == DType::kF32, "invalid_argument", "a callback takes gradients in fp32");
+    on_grad_(param, {reinterpret_cast<const float*>(grad.data), grad.numel});
+  }
+
+ private:
+  const GradCallback& on_grad_;
+};
+
 template <class T>
 T* pointer_to(std::optional<T>& part) {
   return part ? &*part : nullptr;
@@ -79,7 +92,7 @@ struct Transformer::State {
   void run_layers(Pass pass, const Indices& tokens);
   double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load.load()); }
   void prepare_backward();
-  void run_backward(const Pass& pass, const Indices& tokens, const GradCallback& on_grad);
+  void run_backward(const Pass& pass, const Indices& tokens, GradSink& sink);
 };
 
 Transformer::State::State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass_shape,
@@ -88,7 +101,8 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       scratch(context),
       rotations(rotations_of(context, config, pass_shape.length)),
       row_exchange(make_row_exchange(context, config, options)),
-      model{context, config, dtype, &scratch, pointer_to(rotations), table.layout, pointer_to(row_exchange), options.weights},
+      model{context, config, dtype, &scratch, pointer_to(rotations), table.layout, pointer_to(row_exchange), options.weights,
+            options.weight_gradients},
       shape(pass_shape),
       head(model, shape.rows()),
       embedding(model, table),
@@ -171,12 +185,12 @@ void Transformer::State::prepare_backward() {
 }
 
 // On entry work().normed is the gradient of last_normed and embedding_work->dtokens that of the head's matrix.
-void Transformer::State::run_backward(const Pass& pass, const Indices& tokens, const GradCallback& on_grad) {
+void Transformer::State::run_backward(const Pass& pass, const Indices& tokens, GradSink& sink) {
   Layer::Work& work = layers.work();
-  if (!model.config.tie_word_embeddings) on_grad(table.head, embedding_work->dtokens.floats());
-  norm->backward(model, {work.normed.view(), last.view(), {}, work.stream.view()}, norm_kept, work.norm, on_grad);
-  layers.backward(model, pass, added.view(), on_grad);
-  embedding.backward(model, pass, tokens, work.stream.view(), *embedding_work, on_grad);
+  if (!model.config.tie_word_embeddings) sink.take(table.head, embedding_work->dtokens.floats());
+  norm->backward(model, {work.normed.view(), last.view(), {}, work.stream.view()}, norm_kept, work.norm, sink);
+  layers.backward(model, pass, added.view(), sink);
+  embedding.backward(model, pass, tokens, work.stream.view(), *embedding_work, sink);
 }
 
 Transformer::Transformer(const Context& context, const ModelConfig& config, DType compute_dtype,
@@ -206,7 +220,7 @@ void Transformer::params_changed() {
   s.backward_packed = false;
 }
 
-LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad) {
+LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale& scale, GradSink& sink) {
   State& s = *state_;
   s.check_leaf(leaf);
   const auto start = Clock::now();
@@ -222,11 +236,16 @@ LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale&
   s.forward_seconds = layers_seconds + seconds_since(head_start) - s.head.backward_seconds();
   const double aux_scale = s.model.config.router_aux_loss_coef * static_cast<double>(scale.aux_loss);
   pass.dprobs = s.load.gradient(s.model.ctx, aux_scale);
-  s.run_backward(pass, tokens, on_grad);
+  s.run_backward(pass, tokens, sink);
   LeafResult result = s.head.result(targets);
   result.aux_loss = s.aux_loss();
   s.backward_seconds = seconds_since(start) - s.forward_seconds;
   return result;
+}
+
+LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad) {
+  CallbackSink sink(on_grad);
+  return forward_backward(leaf, scale, sink);
 }
 
 LeafResult Transformer::forward(const LeafInput& leaf) {

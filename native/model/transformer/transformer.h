@@ -9,6 +9,7 @@
 
 #include "core/device/context.h"
 #include "core/dtype.h"
+#include "core/grad_sink.h"
 #include "model/config/model_config.h"
 #include "model/config/param_specs.h"
 #include "model/layers/leaf_input.h"
@@ -17,7 +18,7 @@
 
 namespace zerofleet {
 
-/// Takes one finished gradient: index into param_specs() and its elements, which are valid during the call only.
+/// Takes one finished gradient in fp32: index into param_specs() and its elements, which are valid during the call only.
 using GradCallback = std::function<void(std::size_t param, std::span<const float> grad)>;
 
 /// Factors of the losses before their gradients are taken: sums over targets, and the leaf's auxiliary loss.
@@ -44,6 +45,9 @@ struct TransformerOptions {
   /// losses of these leaves; the bits depend on the number of sets. Null: all experts are here. It must outlive the
   /// model.
   ExpertExchange* experts = nullptr;
+  /// Type of the gradients of weights that one product computes: fp32, or the compute dtype for a sink that would only
+  /// round them to it. Those of embeddings, heads, norms and biases are in fp32.
+  DType weight_gradients = DType::kF32;
 };
 
 /// A decoder-only transformer with explicit forward and backward for micro-batches of one shape (B, T).
@@ -51,7 +55,7 @@ struct TransformerOptions {
 /// Every result is a function of parameters, tokens and instruction-set path alone: work is cut into tiles that depend
 /// on shapes only, and no sum is split between threads. In bf16 and fp16 the activations and the residual stream, and
 /// their gradients, are stored in that type; products accumulate in fp32; norms, softmax and loss compute in fp32;
-/// parameter gradients leave in fp32. What overflows fp16 becomes infinite and stays visible as Inf or NaN in the
+/// parameter gradients leave in fp32, or rounded once. What overflows fp16 becomes infinite and stays visible as Inf or NaN in the
 /// gradients. Not thread-safe: one call at a time.
 class Transformer {
  public:
@@ -72,8 +76,10 @@ class Transformer {
   /// Loss and gradients of scale.loss · loss_sum + scale.aux_loss · aux_loss. The scales, a loss scale included, are in
   /// the gradient of the logits before that is rounded to the compute dtype; the losses themselves are without them.
   /// Dropout draws its masks from the leaf's key.
-  /// on_grad is called exactly once per parameter that is here, as soon as its gradient is final, on the calling thread.
-  /// Throws Error{"token_out_of_vocab"}, Error{"invalid_argument"}; an exception of on_grad passes through.
+  /// The sink takes a gradient exactly once per parameter that is here, as soon as it is final, on the calling thread.
+  /// Throws Error{"token_out_of_vocab"}, Error{"invalid_argument"}; an exception of the sink passes through.
+  LeafResult forward_backward(const LeafInput& leaf, const GradScale& scale, GradSink& sink);
+  /// The same for gradients in fp32.
   LeafResult forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad);
 
   /// The loss alone, without dropout.

@@ -99,6 +99,37 @@ DEVICE_TEST_CASE("experts: a leaf starts the same work whatever its routers choo
   CHECK(third.waits == second.waits);
 }
 
+// With a factor on the way to the bucket a product writes fp32, which a kernel reads again.
+DEVICE_TEST_CASE("a weight's gradient leaves its product in the bucket, without a kernel that rounds it") {
+  constexpr std::int64_t kLayers = 2, kWeights = 7;  // of a Llama's layer
+  TinyJob job(DType::kBF16);
+  job.config.device = kFirstGpu;
+  job.config.zero.bucket_bytes = std::int64_t{1} << 24;  // one
+  const auto launches_of_leaf = [&](double factor) {
+    job.config.zero.gradient_predivide_factor = factor;
+    std::int64_t launches[2];
+    for (const std::int64_t leaves : {1, 2}) {
+      job.config.batch.global_batch_size = leaves * job.config.batch.micro_batch_size;
+      launches[leaves - 1] = counts_of_step(job).launches;
+    }
+    return launches[1] - launches[0];
+  };
+  CHECK(launches_of_leaf(2) - launches_of_leaf(1) == kLayers * kWeights);
+}
+
+DEVICE_TEST_CASE("the size of buckets, by which gradients have room there or not, does not change a digest") {
+  TinyJob job(DType::kBF16);
+  job.config.device = kFirstGpu;
+  job.config.batch.global_batch_size = 3 * job.config.batch.micro_batch_size;
+  job.config.zero.bucket_bytes = std::int64_t{1} << 24;
+  const auto expected = job.digests_of_run(1, 1, 2);
+  for (const std::int64_t bytes : {16384, 40000}) {
+    job.config.zero.bucket_bytes = bytes;
+    CHECK(job.digests_of_run(1, 1, 2) == expected);
+    CHECK(job.digests_of_run(3, 1, 2) == expected);
+  }
+}
+
 TEST_CASE("exchanges get the device before computation") {
   for (const Device device : cuda_devices_here()) {
     DeviceMachine machine(device);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "test/zero/fake_job.h"
+#include "test/zero/narrow_values.h"
 
 namespace zerofleet::test {
 namespace {
@@ -82,7 +83,8 @@ JobRunner::Setting JobRunner::drawn_setting() {
   const auto isas = available_isas();
   const int num_threads = draws_.one_in(8) ? 2 : 1;
   const CpuIsa isa = draws_.one_of(std::span(isas));
-  return {num_threads, isa, static_cast<std::size_t>(draws_.below(static_cast<std::int64_t>(job_.params.size())))};
+  const auto first_param = static_cast<std::size_t>(draws_.below(static_cast<std::int64_t>(job_.params.size())));
+  return {num_threads, isa, first_param, gradients_are_only_rounded(zero_options(job_)) && draws_.one_in(2)};
 }
 
 void JobRunner::run(int world_size, std::int64_t begin, std::int64_t end) {
@@ -120,6 +122,14 @@ PlainSummary JobRunner::run_step(const Setting& setting, ZeroOptimizer& zero, st
   return {summary.loss, summary.grad_norm, summary.loss_scale, summary.finite, summary.num_targets};
 }
 
+void JobRunner::add_rounded(ZeroOptimizer& zero, std::size_t param, std::span<const float> grad) const {
+  const DType dtype = job_.options.reduce_dtype;
+  const std::vector<std::byte> values = stored(grad, dtype);
+  std::byte* room = zero.room_for(param, dtype);
+  if (room != nullptr) std::ranges::copy(values, room);
+  zero.add_grad(param, GradView{room != nullptr ? room : values.data(), dtype, grad.size()});
+}
+
 void JobRunner::add_grads(const Setting& setting, ZeroOptimizer& zero, std::int64_t step, std::int64_t leaf) const {
   const auto scale = static_cast<float>(zero.loss_scale());
   const int num_sets = job_.options.num_expert_sets;
@@ -134,7 +144,7 @@ void JobRunner::add_grads(const Setting& setting, ZeroOptimizer& zero, std::int6
     if (grad.empty()) continue;
     scaled.assign(grad.begin(), grad.end());
     for (float& value : scaled) value *= scale;
-    zero.add_grad(param, scaled);
+    setting.rounds_itself ? add_rounded(zero, param, scaled) : zero.add_grad(param, scaled);
   }
 }
 

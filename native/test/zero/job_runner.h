@@ -46,6 +46,7 @@ class JobRunner {
     int num_threads = 1;
     CpuIsa isa = CpuIsa::kGeneric;
     std::size_t first_param = 0;  // its gradient comes first; the others follow backwards, around the circle
+    bool rounds_itself = false;   // gradients come in the type of the exchange, in its room if there is some
   };
   /// All that a checkpoint keeps: the elements of every state of every parameter, and the progress.
   struct Saved {
@@ -55,6 +56,7 @@ class JobRunner {
 
   Setting drawn_setting();
   PlainSummary run_step(const Setting& setting, ZeroOptimizer& zero, std::int64_t step) const;
+  void add_rounded(ZeroOptimizer& zero, std::size_t param, std::span<const float> grad) const;
   void add_grads(const Setting& setting, ZeroOptimizer& zero, std::int64_t step, std::int64_t leaf) const;
   std::span<float> values_of(Saved& saved, const StateRange& range) const;
   void load(ZeroOptimizer& zero, Saved& saved);

@@ -39,23 +39,43 @@ void GradBuckets::add(std::size_t param, const GradView& grad) {
   }
 }
 
+// A bucket is opened here only where the next gradient would open it too: so no more are in progress than without.
+std::byte* GradBuckets::room_for(std::size_t param, DType dtype) {
+  const Range blocks = layout_.param_blocks(param);
+  const std::int64_t bucket = layout_.bucket_of_block(blocks.begin);
+  if (!enters_as_is(dtype) || layout_.bucket_of_block(blocks.end - 1) != bucket) return nullptr;
+  const auto is_open = [](const Open& open) { return !open.contents.empty(); };
+  if (!is_open(buckets_[static_cast<std::size_t>(bucket)]) && std::ranges::any_of(buckets_, is_open)) return nullptr;
+  return place_of(param, bucket).data();
+}
+
+std::span<std::byte> GradBuckets::place_of(std::size_t param, std::int64_t bucket) {
+  Buffer& contents = buckets_[static_cast<std::size_t>(bucket)].contents;
+  if (contents.empty()) contents = pool_.take();
+  const Range bucket_blocks = layout_.bucket_blocks(bucket);
+  const Range part = intersect(layout_.param_blocks(param), bucket_blocks);
+  const std::size_t block_bytes = static_cast<std::size_t>(kBlockNumel) * size_of(format_.dtype);
+  return {contents.data() + static_cast<std::size_t>(part.begin - bucket_blocks.begin) * block_bytes,
+          static_cast<std::size_t>(part.size()) * block_bytes};
+}
+
 void GradBuckets::add_part(std::size_t param, const GradView& grad, std::int64_t bucket) {
-  Open& open = buckets_[static_cast<std::size_t>(bucket)];
-  if (open.contents.empty()) open.contents = pool_.take();
-  const Range param_blocks = layout_.param_blocks(param), bucket_blocks = layout_.bucket_blocks(bucket);
-  const Range part = intersect(param_blocks, bucket_blocks);
+  const Range param_blocks = layout_.param_blocks(param), part = intersect(param_blocks, layout_.bucket_blocks(bucket));
   const std::int64_t begin = (part.begin - param_blocks.begin) * kBlockNumel;
   const std::int64_t end = std::min(begin + part.size() * kBlockNumel, layout_.numel(param));
-  const std::size_t width = size_of(format_.dtype);
-  const auto offset = static_cast<std::size_t>((part.begin - bucket_blocks.begin) * kBlockNumel) * width;
-  const auto value_bytes = grad.data == nullptr ? 0 : static_cast<std::size_t>(end - begin) * width;
-  const auto part_bytes = static_cast<std::size_t>(part.size() * kBlockNumel) * width;
-  const std::span<std::byte> target(open.contents.data() + offset, part_bytes);
-  if (grad.data != nullptr) {
-    cast_from_f32(context_, widened(grad, begin, end), format_.dtype, target.first(value_bytes), format_.factor);
-  }
+  const std::span<std::byte> target = place_of(param, bucket);
+  const auto value_bytes = grad.data == nullptr ? 0 : static_cast<std::size_t>(end - begin) * size_of(format_.dtype);
+  if (grad.data != nullptr && grad.data != target.data()) copy_in(grad, begin, end, target.first(value_bytes));
   // Buffers are reused, and padding takes part in sums and norms: it must be zero.
   fill_zero(context_, target.subspan(value_bytes));
+}
+
+void GradBuckets::copy_in(const GradView& grad, std::int64_t begin, std::int64_t end, std::span<std::byte> target) {
+  if (grad.dtype != DType::kF32 && enters_as_is(grad.dtype)) {
+    const auto first = static_cast<std::size_t>(begin) * size_of(grad.dtype);
+    return copy_bytes(context_, target, grad.bytes().subspan(first, target.size()));
+  }
+  cast_from_f32(context_, widened(grad, begin, end), format_.dtype, target, format_.factor);
 }
 
 std::span<const float> GradBuckets::widened(const GradView& grad, std::int64_t begin, std::int64_t end) {

@@ -9,7 +9,7 @@
 #include "core/device/buffer.h"
 #include "core/device/context.h"
 #include "core/dtype.h"
-#include "zero/exchange/grad_view.h"
+#include "core/grad_view.h"
 #include "zero/offload/staging_pool.h"
 #include "zero/partition/shard_layout.h"
 
@@ -33,8 +33,11 @@ class GradBuckets {
 
   /// Begins an exchange: every parameter comes once.
   void begin();
-  /// Copies the gradient (numel of the parameter) into its bucket or buckets.
+  /// Copies the gradient (numel of the parameter) into its bucket or buckets, unless it is in its room there.
   void add(std::size_t param, const GradView& grad);
+  /// Returns the room of a gradient of this dtype in its bucket; null where it would not enter the bucket as it is, lies
+  /// in several, or its bucket would be one more in progress.
+  std::byte* room_for(std::size_t param, DType dtype);
 
   std::size_t scratch_bytes() const { return widened_.num_bytes(); }
 
@@ -44,7 +47,12 @@ class GradBuckets {
     std::int64_t num_missing = 0;  // parameters with blocks in this bucket that have not come
   };
 
+  /// Returns the place of those blocks of a parameter that are in a bucket, padding included; opens the bucket.
+  std::span<std::byte> place_of(std::size_t param, std::int64_t bucket);
   void add_part(std::size_t param, const GradView& grad, std::int64_t bucket);
+  void copy_in(const GradView& grad, std::int64_t begin, std::int64_t end, std::span<std::byte> target);
+  /// True if gradients of this dtype are in buckets as they are.
+  bool enters_as_is(DType dtype) const { return dtype == format_.dtype && format_.factor == 1; }
   /// Elements [begin, end) of a gradient in fp32.
   std::span<const float> widened(const GradView& grad, std::int64_t begin, std::int64_t end);
 

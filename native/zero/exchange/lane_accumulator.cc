@@ -18,12 +18,10 @@ std::span<std::byte> LaneAccumulator::sum_of(std::size_t param) {
 }
 
 std::optional<GradView> LaneAccumulator::add(std::size_t param, const GradView& grad) {
-  if (sums_.empty()) return grad;
+  if (is_absent()) return grad;
   const auto sum = sum_of(param);
   if (grad.data != nullptr) {
-    const auto numel = static_cast<std::size_t>(layout_.numel(param));
-    const std::span<const std::byte> piece(grad.data, numel * size_of(grad.dtype));
-    fold_pieces(context_, {.pieces = piece,
+    fold_pieces(context_, {.pieces = grad.bytes(),
                            .piece_dtype = grad.dtype,
                            .sum = sum,
                            .sum_dtype = dtype_,
@@ -32,7 +30,7 @@ std::optional<GradView> LaneAccumulator::add(std::size_t param, const GradView& 
     fill_zero(context_, sum);
   }
   if (!turn_.last_of_lane) return std::nullopt;
-  return GradView{sum.data(), dtype_};
+  return GradView{sum.data(), dtype_, sum.size() / size_of(dtype_)};
 }
 
 }  // namespace zerofleet

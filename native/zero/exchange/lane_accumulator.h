@@ -7,7 +7,7 @@
 #include "core/device/buffer.h"
 #include "core/device/context.h"
 #include "core/dtype.h"
-#include "zero/exchange/grad_view.h"
+#include "core/grad_view.h"
 #include "zero/partition/leaf_schedule.h"
 #include "zero/partition/shard_layout.h"
 
@@ -26,6 +26,8 @@ class LaneAccumulator {
   /// The view is valid until the next leaf begins.
   std::optional<GradView> add(std::size_t param, const GradView& grad);
 
+  /// True if gradients pass through as they are.
+  bool is_absent() const { return sums_.empty(); }
   std::size_t num_bytes() const { return sums_.num_bytes(); }
 
  private:

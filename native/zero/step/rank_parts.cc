@@ -113,6 +113,11 @@ void RankParts::add_grad(std::size_t param, const GradView& grad) {
   place.trained->add_grad(place.local, grad);
 }
 
+std::byte* RankParts::room_for(std::size_t param, DType dtype) {
+  const Place& place = places_[param];
+  return place.trained == nullptr ? nullptr : place.trained->room_for(place.local, dtype);
+}
+
 void RankParts::join_round(std::int64_t round) {
   for (const BucketId& id : order_.order()) trained_[id.part]->reducer().reduce_nothing(round, id.bucket);
 }

@@ -51,6 +51,7 @@ class RankParts {
 
   void begin_leaf(const LeafTurn& turn);
   void add_grad(std::size_t param, const GradView& grad);
+  std::byte* room_for(std::size_t param, DType dtype);
   /// Takes part in the exchanges of a round in which this rank has no lane.
   void join_round(std::int64_t round);
   /// Runs an exchange of the rank's own in its turn among those of buckets, and waits for it.

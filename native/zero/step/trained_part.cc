@@ -24,6 +24,10 @@ void TrainedPart::add_grad(std::size_t param, const GradView& grad) {
   if (const auto sum = lanes_.add(param, grad)) buckets_.add(param, *sum);
 }
 
+std::byte* TrainedPart::room_for(std::size_t param, DType dtype) {
+  return lanes_.is_absent() ? buckets_.room_for(param, dtype) : nullptr;
+}
+
 void TrainedPart::update(const UpdateScalars& scalars) {
   ParamGather& params = part_.params();
   params.write([&](const Range& buckets, const ParamWindow& window) {

@@ -29,6 +29,8 @@ class TrainedPart {
   void begin_leaf(const LeafTurn& turn);
   /// A parameter by its local number.
   void add_grad(std::size_t param, const GradView& grad);
+  /// As GradSink::room_for(): null where gradients do not go into a bucket as they are.
+  std::byte* room_for(std::size_t param, DType dtype);
 
   /// Must precede update() for all parts. Throws errors of the communicator.
   void prepare(const UpdateScalars& scalars) { optimizer_.prepare(grads(), scalars, part_.communicator()); }

@@ -163,11 +163,13 @@ void ZeroOptimizer::begin_leaf(std::int64_t leaf) {
   rank_->parts.begin_leaf(turn);
 }
 
-void ZeroOptimizer::add_grad(std::size_t param, std::span<const float> grad) {
+void ZeroOptimizer::add_grad(std::size_t param, const GradView& grad) {
   rank_->leaves.current();
-  rank_->arrivals.add(param, grad.size());
-  rank_->parts.add_grad(param, GradView::of(grad));
+  rank_->arrivals.add(param, grad.numel);
+  rank_->parts.add_grad(param, grad);
 }
+
+std::byte* ZeroOptimizer::room_for(std::size_t param, DType dtype) { return rank_->parts.room_for(param, dtype); }
 
 void ZeroOptimizer::end_leaf(double loss_sum, std::int64_t num_targets, double aux_loss) {
   Rank& rank = *rank_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/device/context.h"
+#include "core/grad_view.h"
 #include "core/param_spec.h"
 #include "core/range.h"
 #include "zero/optimizer/optimizer_rule.h"
@@ -102,7 +103,10 @@ class ZeroOptimizer {
   /// `grad` (numel of the parameter) is copied before the call returns. Throws Error{"gradient_repeated"},
   /// Error{"gradient_of_frozen"}, Error{"leaf_out_of_order"} outside of a leaf, Error{"invalid_argument"} for a wrong
   /// parameter or size, or an expert that other ranks hold.
-  void add_grad(std::size_t param, std::span<const float> grad);
+  void add_grad(std::size_t param, std::span<const float> grad) { add_grad(param, GradView::of(grad)); }
+  void add_grad(std::size_t param, const GradView& grad);
+  /// Within a leaf, as GradSink::room_for(): null unless gradients_are_only_rounded(), and for some parameters.
+  std::byte* room_for(std::size_t param, DType dtype);
   /// Throws Error{"gradient_missing"} with the name of a parameter whose gradient has not come, unless such gradients are
   /// zeros by option.
   void end_leaf(double loss_sum, std::int64_t num_targets, double aux_loss = 0);

@@ -6,6 +6,11 @@
 
 namespace zerofleet {
 
+bool gradients_are_only_rounded(const ZeroOptions& options) {
+  const bool adds_leaves = options.num_lanes != 0 && options.num_lanes < options.num_leaves;
+  return !adds_leaves && options.gradient_predivide_factor == 1;
+}
+
 void validate(const ZeroOptions& options) {
   require(options.grad_unit > 0 && std::isfinite(options.grad_unit), "invalid_argument", "grad_unit must be positive");
   require(options.gradient_clipping >= 0, "invalid_argument", "gradient_clipping must not be negative; 0 turns it off");

@@ -36,6 +36,10 @@ struct ZeroOptions {
   int expert_parallel_size = 1;            // P, expert sets; 1: experts are parameters like others
 };
 
+/// Returns true if nothing but rounding to reduce_dtype happens to the gradient of a leaf before it is exchanged: so a
+/// gradient that was computed in that type is the same.
+bool gradients_are_only_rounded(const ZeroOptions& options);
+
 /// Throws Error{"invalid_argument"} for options that cannot work, whatever the model and the world size.
 void validate(const ZeroOptions& options);
 

@@ -1,16 +1,23 @@
 // Attention on tensor cores, backward; attention_plain_backward.cu has the formulas, and why there are two kernels.
 //
-// The kernel of keys has 64 keys a block and goes over query rows. It makes the scores transposed: a warp's 16 keys are
+// The kernel of keys has some keys a block and goes over query rows. It makes the scores transposed: a warp's keys are
 // the rows, so that Pᵀ and dSᵀ are left operands of Pᵀ dO and dSᵀ Q as they come, and dK and dV stay in the warp's
-// registers. The kernel of queries has 64 query rows a block, 16 a warp, and goes over keys. P and dS are rounded to
-// the storage type before they are multiplied; dS without the factor 1 / sqrt(head_dim), which dQ and dK get at the
-// end: fp16 has no room to spare below.
+// registers. The kernel of queries has query rows and goes over keys. P and dS are rounded to the storage type before
+// they are multiplied; dS without the factor 1 / sqrt(head_dim), which dQ and dK get at the end: fp16 has no room to
+// spare below. Four of the seven products are the first kernel's, three the second's.
 //
-// Four of the seven products are the first kernel's, three the second's. Shared memory: 256 rows at widths above 64
-// (69632 bytes at 128), 384 rows up to 64 (55296 bytes at 64); two blocks fit on an A100's multiprocessor. Registers by
-// nvcc 13.0, sm_80 / sm_90, of the kernel of keys: 185 / 186 at width 64, 168 / 168 at 80, 172 / 175 at 96, 236 / 240
-// at 128; of the kernel of queries 166 / 166, 128 / 128, 127 / 126, 167 / 167. Nothing is spilled. None of this was
-// measured.
+// A warp has 32 rows of its own where registers allow: then each piece of the other side that it reads from shared memory
+// serves two products. Bytes that it reads for a product of 16 × 8 × 16, of which a multiprocessor of an H100 makes one in a
+// cycle at best, while it reads 128 bytes: of the kernel of keys 192 at width 64 (with 16 rows: 288), 256 at 80 (320), 320 at
+// 96 and 128, where dK and dV of 32 rows have no room; of the kernel of queries 171 at 64 (299), 213 above (341). With
+// dropout warps have 16 rows: its random numbers need registers. A row's bits do not depend on that.
+//
+// Registers by nvcc 13.0 for sm_90 at widths 64 and 128: keys 255 and 238, queries 255 and 255; none is spilled. Shared
+// memory: 55,296 and 69,632 bytes, 73,728 and 104,448. So a multiprocessor has two blocks, an A100's one of queries at 128.
+// None of this was measured.
+#include <type_traits>
+#include <utility>
+
 #include "kernels/attention/cuda/attention_launch.h"
 #include "kernels/attention/cuda/attention_mma.cuh"
 
@@ -18,29 +25,43 @@ namespace zerofleet::cuda {
 namespace {
 
 constexpr int kBackwardWarps = 4, kBackwardThreads = 32 * kBackwardWarps;
-constexpr int kOwnRows = 16 * kBackwardWarps;  // keys or query rows of a block
 
-/// Rows of the other side at once: fewer where the sums of wide heads leave few registers.
+/// Rows of a kernel's blocks: those of its own side, and those of the other side at once.
+template <int kTilesOfWarp, int kRowsOfOther>
+struct BlockRows {
+  static constexpr int kTiles = kTilesOfWarp, kWarp = 16 * kTilesOfWarp, kOwn = kWarp * kBackwardWarps, kOther = kRowsOfOther;
+};
 template <int kWidth>
-inline constexpr int kOtherRows = kWidth > 64 ? 32 : 64;
+using OneTile = BlockRows<1, kWidth <= 64 ? 64 : 32>;
+template <int kWidth, bool kDrops>
+using KeyRows = std::conditional_t<kDrops || (kWidth > 80), OneTile<kWidth>, BlockRows<2, kWidth <= 64 ? 32 : 16>>;
+template <int kWidth, bool kDrops>
+using QueryBlockRows = std::conditional_t<kDrops, OneTile<kWidth>, BlockRows<2, kWidth <= 64 ? 64 : 32>>;
 
 /// Tiles in shared memory: two of the block's own rows, and two that it goes over, twice: while it works on one pair
 /// the next is in transit.
-template <class T, int kWidth>
+template <class T, int kWidth, class Rows>
 struct BackwardTiles {
-  static constexpr std::size_t kBytes = tile_bytes<T, kWidth>(2 * kOwnRows + 4 * kOtherRows<kWidth>);
+  static constexpr int kOwnRows = Rows::kOwn, kOtherRows = Rows::kOther;
+  static constexpr std::size_t kBytes = tile_bytes<T, kWidth>(2 * kOwnRows + 4 * kOtherRows);
 
   __device__ static T* own(int which) { return dynamic_shared<T>() + which * kOwnRows * kPitch<kWidth>; }
   __device__ static T* other(int stage, int which) {
-    return dynamic_shared<T>() + (2 * kOwnRows + (2 * stage + which) * kOtherRows<kWidth>)*kPitch<kWidth>;
+    return dynamic_shared<T>() + (2 * kOwnRows + (2 * stage + which) * kOtherRows) * kPitch<kWidth>;
   }
   __device__ static void load_own(int which, const HeadTile<T>& from, bool aligned) {
     load_tile<kWidth, kOwnRows, kBackwardThreads>(own(which), from, aligned);
   }
   __device__ static void load_other(int stage, int which, const HeadTile<T>& from, bool aligned) {
-    load_tile<kWidth, kOtherRows<kWidth>, kBackwardThreads>(other(stage, which), from, aligned);
+    load_tile<kWidth, kOtherRows, kBackwardThreads>(other(stage, which), from, aligned);
   }
 };
+
+template <int kTiles>
+__device__ void fill_factors(float (&factors)[kTiles][2], float factor) {
+  ZF_DEVICE_UNROLL(kTiles)
+  for (int r = 0; r < kTiles; ++r) factors[r][0] = factors[r][1] = factor;
+}
 
 /// Scores of a fragment that are visible and kept, as bits 4n + i: a word each.
 struct ScoreBits {
@@ -53,13 +74,13 @@ __device__ inline bool bit(std::uint32_t bits, int n, int i) { return (bits >> (
 /// (in units of log2) and `delta` are functions of (n, i).
 template <int kCols, class Lse, class Delta>
 __device__ void mma_score_gradients(float log2_scale, float kept_factor, const ScoreBits& bits, const Lse& lse,
-                                    const Delta& delta, FragmentC (&products)[1][kCols / 8],
-                                    FragmentC (&dprobs)[1][kCols / 8]) {
+                                    const Delta& delta, FragmentC (&products)[kCols / 8],
+                                    FragmentC (&dprobs)[kCols / 8]) {
   ZF_DEVICE_UNROLL(kCols / 8)
   for (int n = 0; n < kCols / 8; ++n) {
     ZF_DEVICE_UNROLL(4)
     for (int i = 0; i < 4; ++i) {
-      float &p = products[0][n].v[i], &d = dprobs[0][n].v[i];
+      float &p = products[n].v[i], &d = dprobs[n].v[i];
       const float prob = bit(bits.visible, n, i) ? fast_exp2(fmaf(p, log2_scale, -lse(n, i))) : 0.0F;
       const bool kept = bit(bits.kept, n, i);
       d = prob * ((kept ? d * kept_factor : 0.0F) - delta(n, i));
@@ -68,7 +89,7 @@ __device__ void mma_score_gradients(float log2_scale, float kept_factor, const S
   }
 }
 
-/// State of the current query rows in the kernel of keys.
+/// What belongs to some query rows.
 template <int kRows>
 struct QueryRows {
   float lse[kRows],
@@ -89,8 +110,8 @@ __device__ void load_query_rows(QueryRows<kRows>& rows, const AttentionBackwardC
   }
 }
 
-/// Handles a warp's keys from `key` on against the query rows from `query` on.
-template <int kRows, class T>
+/// Handles 16 keys from `key` on against the query rows from `query` on.
+template <bool kDrops, int kRows, class T>
 __device__ ScoreBits key_bits(const AttentionCall<T>& c, const QueryRows<kRows>& rows, std::int64_t batch, int head,
                               int query, int key) {
   ScoreBits bits;
@@ -105,7 +126,7 @@ __device__ ScoreBits key_bits(const AttentionCall<T>& c, const QueryRows<kRows>&
       }
     }
   }
-  if (c.drops) {
+  if constexpr (kDrops) {
     bits.kept = kept_bits<kRows / 2>(c, [&](int e) {
       return ScorePlace{row_index(c.sizes, batch, head, query + fragment_col(e / 4, e % 4)),
                         key + fragment_row(0, e % 4)};
@@ -119,78 +140,86 @@ struct Step {
   int head, query;
 };
 
-template <int kQueries>
+template <class Rows>
 __device__ Step step_after(const AttentionMask& mask, const AttentionTile& tile, const Step& step) {
-  const int query = step.query + kQueries;
-  const bool ends = query >= mask.length || mask.first_key(tile.batch, query) >= tile.first + kOwnRows;
+  const int query = step.query + Rows::kOther;
+  const bool ends = query >= mask.length || mask.first_key(tile.batch, query) >= tile.first + Rows::kOwn;
   return ends ? Step{step.head + 1, tile.first} : Step{step.head, query};
 }
 
-template <class T, int kWidth>
-__global__ void __launch_bounds__(kBackwardThreads)
+template <class T, int kWidth, bool kDrops>
+__global__ void __launch_bounds__(kBackwardThreads, 2)
     mma_key_kernel(const __grid_constant__ AttentionBackwardCall<T> a, int num_tiles, bool aligned) {
-  using Shared = BackwardTiles<T, kWidth>;
-  constexpr int kQueries = kOtherRows<kWidth>;
+  using Rows = KeyRows<kWidth, kDrops>;
+  using Shared = BackwardTiles<T, kWidth, Rows>;
+  constexpr int kTiles = Rows::kTiles, kQueries = Rows::kOther;
   __shared__ QueryRows<kQueries> rows[2];
   const AttentionCall<T>& c = a.call;
   const AttentionSizes& s = c.sizes;
-  const AttentionTile tile = tile_of_block(s.batch, s.kv_heads, kOwnRows, num_tiles, false);
-  const int own_row = static_cast<int>(threadIdx.x) / 32 * 16, key = tile.first + own_row, group = s.heads / s.kv_heads;
+  const AttentionTile tile = tile_of_block(s.batch, s.kv_heads, Rows::kOwn, num_tiles, false);
+  const int own_row = static_cast<int>(threadIdx.x) / 32 * Rows::kWarp, key = tile.first + own_row, group = s.heads / s.kv_heads;
   const int key_col = s.heads + tile.head, value_col = key_col + s.kv_heads, end_head = (tile.head + 1) * group;
   T *own_keys = Shared::own(0) + own_row * kPitch<kWidth>, *own_values = Shared::own(1) + own_row * kPitch<kWidth>;
-  const float kept_factor = c.drops ? c.dropout.scale : 1.0F;
+  const float kept_factor = kDrops ? c.dropout.scale : 1.0F;
   const auto load = [&](int stage, const Step& at) {
     Shared::load_other(stage, 0, head_tile(c.qkv, s, tile.batch, at.head, at.query), aligned);
     Shared::load_other(stage, 1, head_tile(a.dout, s, tile.batch, at.head, at.query), aligned);
     load_query_rows(rows[stage], a, tile.batch, at.head, at.query);
   };
-  FragmentC dkeys[1][kWidth / 8] = {}, dvalues[1][kWidth / 8] = {};
+  FragmentC dkeys[kTiles][kWidth / 8] = {}, dvalues[kTiles][kWidth / 8] = {};
   Step step{tile.head * group, tile.first};
   Shared::load_own(0, head_tile(c.qkv, s, tile.batch, key_col, tile.first), aligned);
   Shared::load_own(1, head_tile(c.qkv, s, tile.batch, value_col, tile.first), aligned);
   load(0, step);
   for (int stage = 0; step.head < end_head; stage = 1 - stage) {
     const Step at = step;
-    step = step_after<kQueries>(c.mask, tile, at);
+    step = step_after<Rows>(c.mask, tile, at);
     wait_for_copies();
     __syncthreads();  // this stage is there; the other one is no longer read
     if (step.head < end_head) load(1 - stage, step);
     if (key >= at.query + kQueries || key >= s.length) continue;  // no query of the tile sees this warp's keys
     const T *queries = Shared::other(stage, 0), *dout = Shared::other(stage, 1);
-    FragmentC probs[1][kQueries / 8], dscores[1][kQueries / 8];
+    FragmentC probs[kTiles][kQueries / 8], dscores[kTiles][kQueries / 8];
     row_products<T, kWidth>(probs, own_keys, queries);
     row_products<T, kWidth>(dscores, own_values, dout);
-    const ScoreBits bits = key_bits(c, rows[stage], tile.batch, at.head, at.query, key);
-    mma_score_gradients<kQueries>(
-        c.scale * kLog2E, kept_factor, bits, [&](int n, int i) { return rows[stage].lse[fragment_col(n, i)]; },
-        [&](int n, int i) { return rows[stage].delta[fragment_col(n, i)]; }, probs, dscores);
+    ZF_DEVICE_UNROLL(kTiles)
+    for (int r = 0; r < kTiles; ++r) {
+      const float* delta = rows[not_hoisted(stage)].delta;  // read anew for each r: registers are short
+      const ScoreBits bits = key_bits<kDrops>(c, rows[stage], tile.batch, at.head, at.query, key + 16 * r);
+      mma_score_gradients<kQueries>(
+          c.scale * kLog2E, kept_factor, bits, [&](int n, int i) { return rows[stage].lse[fragment_col(n, i)]; },
+          [&](int n, int i) { return delta[fragment_col(n, i)]; }, probs[r], dscores[r]);
+    }
     add_product<T, kWidth>(dvalues, probs, dout);
     add_product<T, kWidth>(dkeys, dscores, queries);
   }
-  const float key_factor[1][2] = {{c.scale, c.scale}}, value_factor[1][2] = {{kept_factor, kept_factor}};
+  float key_factor[kTiles][2], value_factor[kTiles][2];
+  fill_factors(key_factor, c.scale);
+  fill_factors(value_factor, kept_factor);
   T* dkey = a.dqkv.row(token_row(s, tile.batch, key)) + static_cast<std::int64_t>(key_col) * s.head_dim;
   T* dvalue = a.dqkv.row(token_row(s, tile.batch, key)) + static_cast<std::int64_t>(value_col) * s.head_dim;
   store_rows<T, kWidth>(own_keys, dkeys, key_factor, dkey, a.dqkv.stride, s.length - key, s.head_dim, aligned);
   store_rows<T, kWidth>(own_values, dvalues, value_factor, dvalue, a.dqkv.stride, s.length - key, s.head_dim, aligned);
 }
 
-/// Handles a warp's query rows from `query` on against the keys from `key` on.
-template <int kKeys, class T>
-__device__ ScoreBits query_bits(const AttentionCall<T>& c, std::int64_t batch, int head, int query, int key,
-                                const int (&first_key)[2], int last_first_key) {
+/// Handles the 16 query rows from `query` on, which begin at `row` of `rows`, against the keys from `key` on.
+template <bool kDrops, int kKeys, int kRows, class T>
+__device__ ScoreBits query_bits(const AttentionCall<T>& c, const QueryRows<kRows>& rows, int row, std::int64_t batch,
+                                int head, int query, int key) {
   ScoreBits bits;
-  if (key + kKeys - 1 > query || last_first_key > key) {
+  if (key + kKeys - 1 > query || rows.first_key[row + 15] > key) {
     bits.visible = 0;
     ZF_DEVICE_UNROLL(kKeys / 8)
     for (int n = 0; n < kKeys / 8; ++n) {
       ZF_DEVICE_UNROLL(4)
       for (int i = 0; i < 4; ++i) {
         const int at = key + fragment_col(n, i);
-        bits.visible |= (at <= query + fragment_row(0, i) && at >= first_key[i / 2] ? 1U : 0U) << (4 * n + i);
+        const int place = fragment_row(0, i);
+        bits.visible |= (at <= query + place && at >= rows.first_key[row + place] ? 1U : 0U) << (4 * n + i);
       }
     }
   }
-  if (c.drops) {
+  if constexpr (kDrops) {
     bits.kept = kept_bits<kKeys / 2>(c, [&](int e) {
       return ScorePlace{row_index(c.sizes, batch, head, query + fragment_row(0, e % 4)),
                         key + fragment_col(e / 4, e % 4)};
@@ -199,83 +228,89 @@ __device__ ScoreBits query_bits(const AttentionCall<T>& c, std::int64_t batch, i
   return bits;
 }
 
-template <class T, int kWidth>
-__global__ void __launch_bounds__(kBackwardThreads)
+template <class T, int kWidth, bool kDrops>
+__global__ void __launch_bounds__(kBackwardThreads, kDrops ? 3 : 2)
     mma_query_kernel(const __grid_constant__ AttentionBackwardCall<T> a, int num_tiles, bool aligned) {
-  using Shared = BackwardTiles<T, kWidth>;
-  constexpr int kKeys = kOtherRows<kWidth>;
+  using Rows = QueryBlockRows<kWidth, kDrops>;
+  using Shared = BackwardTiles<T, kWidth, Rows>;
+  constexpr int kTiles = Rows::kTiles, kKeys = Rows::kOther;
+  __shared__ QueryRows<Rows::kOwn> rows;
   const AttentionCall<T>& c = a.call;
   const AttentionSizes& s = c.sizes;
-  const AttentionTile tile = tile_of_block(s.batch, s.heads, kOwnRows, num_tiles, true);
-  const int own_row = static_cast<int>(threadIdx.x) / 32 * 16, query = tile.first + own_row;
+  const AttentionTile tile = tile_of_block(s.batch, s.heads, Rows::kOwn, num_tiles, true);
+  const int own_row = static_cast<int>(threadIdx.x) / 32 * Rows::kWarp, query = tile.first + own_row;
   const int key_col = s.heads + kv_head_of(s, tile.head), value_col = key_col + s.kv_heads;
   T *own_queries = Shared::own(0) + own_row * kPitch<kWidth>, *own_dout = Shared::own(1) + own_row * kPitch<kWidth>;
   const auto load = [&](int stage, int key) {
     Shared::load_other(stage, 0, head_tile(c.qkv, s, tile.batch, key_col, key), aligned);
     Shared::load_other(stage, 1, head_tile(c.qkv, s, tile.batch, value_col, key), aligned);
   };
-  int key = c.mask.first_key(tile.batch, tile.first) / kOwnRows * kOwnRows;
+  int key = c.mask.first_key(tile.batch, tile.first) / kKeys * kKeys;
   Shared::load_own(0, head_tile(c.qkv, s, tile.batch, tile.head, tile.first), aligned);
   Shared::load_own(1, head_tile(a.dout, s, tile.batch, tile.head, tile.first), aligned);
   load(0, key);
-  float lse[2], delta[2];
-  int first_key[2];
-  for (int half = 0; half < 2; ++half) {
-    const int place = query + fragment_row(0, 2 * half);
-    const bool inside = place < s.length;
-    const std::int64_t row = row_index(s, tile.batch, tile.head, inside ? place : 0);
-    lse[half] = inside ? a.lse[row] * kLog2E : INFINITY;  // probabilities are 0 there
-    delta[half] = inside ? a.delta[row] : 0.0F;
-    first_key[half] = c.mask.first_key(tile.batch, place);
-  }
-  const int last_first_key = c.mask.first_key(tile.batch, query + 15);
-  const float kept_factor = c.drops ? c.dropout.scale : 1.0F;
-  FragmentC dqueries[1][kWidth / 8] = {};
-  const int end = s.length - tile.first < kOwnRows ? s.length : tile.first + kOwnRows;
+  load_query_rows(rows, a, tile.batch, tile.head, tile.first);
+  const float kept_factor = kDrops ? c.dropout.scale : 1.0F;
+  FragmentC dqueries[kTiles][kWidth / 8] = {};
+  const int end = s.length - tile.first < Rows::kOwn ? s.length : tile.first + Rows::kOwn;
   for (int stage = 0; key < end; stage = 1 - stage, key += kKeys) {
     wait_for_copies();
     __syncthreads();  // this stage is there; the other one is no longer read
     if (key + kKeys < end) load(1 - stage, key + kKeys);
-    if (key >= query + 16 || query >= s.length) continue;  // this warp sees none of them
-    FragmentC probs[1][kKeys / 8], dscores[1][kKeys / 8];
+    if (key >= query + Rows::kWarp || query >= s.length) continue;  // this warp sees none of them
+    FragmentC probs[kTiles][kKeys / 8], dscores[kTiles][kKeys / 8];
     row_products<T, kWidth>(probs, own_queries, Shared::other(stage, 0));
     row_products<T, kWidth>(dscores, own_dout, Shared::other(stage, 1));
-    const ScoreBits bits = query_bits<kKeys>(c, tile.batch, tile.head, query, key, first_key, last_first_key);
-    mma_score_gradients<kKeys>(
-        c.scale * kLog2E, kept_factor, bits, [&](int, int i) { return lse[i / 2]; },
-        [&](int, int i) { return delta[i / 2]; }, probs, dscores);
+    ZF_DEVICE_UNROLL(kTiles)
+    for (int r = 0; r < kTiles; ++r) {
+      const int row = own_row + 16 * r;
+      const ScoreBits bits = query_bits<kDrops, kKeys>(c, rows, row, tile.batch, tile.head, tile.first + row, key);
+      mma_score_gradients<kKeys>(
+          c.scale * kLog2E, kept_factor, bits, [&](int, int i) { return rows.lse[row + fragment_row(0, i)]; },
+          [&](int, int i) { return rows.delta[row + fragment_row(0, i)]; }, probs[r], dscores[r]);
+    }
     add_product<T, kWidth>(dqueries, dscores, Shared::other(stage, 0));
   }
-  const float factor[1][2] = {{c.scale, c.scale}};
+  float factor[kTiles][2];
+  fill_factors(factor, c.scale);
   T* dquery = a.dqkv.row(token_row(s, tile.batch, query)) + static_cast<std::int64_t>(tile.head) * s.head_dim;
   store_rows<T, kWidth>(own_queries, dqueries, factor, dquery, a.dqkv.stride, s.length - query, s.head_dim, aligned);
 }
 
-template <class T, int kWidth>
+template <class T, int kWidth, bool kDrops>
 void launch_backward(const Context& ctx, const AttentionBackward& args, const float* delta) {
   const char* name = "attention_backward";
   const Stream& stream = stream_of(ctx);
   const AttentionShape& shape = args.shape;
   const AttentionBackwardCall<T> call{attention_call<T>(shape, args.qkv, args.options), rows_of<T>(args.dout),
                                       rows_of<T>(args.dqkv), args.lse.data(), delta};
-  const unsigned num_tiles = num_blocks_for(shape.sequence_length, kOwnRows);
-  const unsigned keys = num_blocks_for(num_tiles * shape.batch * shape.num_kv_heads, 1);
-  const unsigned queries = num_blocks_for(num_tiles * shape.batch * shape.num_heads, 1);
+  const auto blocks = [&](int rows, std::int64_t heads) {
+    const unsigned num_tiles = num_blocks_for(shape.sequence_length, rows);
+    return std::pair(num_tiles, num_blocks_for(num_tiles * shape.batch * heads, 1));
+  };
+  using Keys = KeyRows<kWidth, kDrops>;
+  using Queries = QueryBlockRows<kWidth, kDrops>;
+  const auto [key_tiles, keys] = blocks(Keys::kOwn, shape.num_kv_heads);
+  const auto [query_tiles, queries] = blocks(Queries::kOwn, shape.num_heads);
   const bool aligned = in_pieces(shape, {args.qkv, args.dout, args.dqkv});
-  constexpr std::size_t kBytes = BackwardTiles<T, kWidth>::kBytes;
-  allow_dynamic_shared(mma_key_kernel<T, kWidth>, kBytes, name);
-  allow_dynamic_shared(mma_query_kernel<T, kWidth>, kBytes, name);
-  launch(name, stream, {keys, kBackwardThreads, kBytes}, mma_key_kernel<T, kWidth>, call, static_cast<int>(num_tiles),
+  constexpr std::size_t kKeyBytes = BackwardTiles<T, kWidth, Keys>::kBytes;
+  constexpr std::size_t kQueryBytes = BackwardTiles<T, kWidth, Queries>::kBytes;
+  allow_dynamic_shared(mma_key_kernel<T, kWidth, kDrops>, kKeyBytes, name);
+  allow_dynamic_shared(mma_query_kernel<T, kWidth, kDrops>, kQueryBytes, name);
+  launch(name, stream, {keys, kBackwardThreads, kKeyBytes}, mma_key_kernel<T, kWidth, kDrops>, call, static_cast<int>(key_tiles),
          aligned);
-  launch(name, stream, {queries, kBackwardThreads, kBytes}, mma_query_kernel<T, kWidth>, call,
-         static_cast<int>(num_tiles), aligned);
+  launch(name, stream, {queries, kBackwardThreads, kQueryBytes}, mma_query_kernel<T, kWidth, kDrops>, call,
+         static_cast<int>(query_tiles), aligned);
 }
 
 }  // namespace
 
 void mma_attention_backward(const Context& ctx, const AttentionBackward& args, const float* delta) {
   with_half(args.qkv.dtype, [&]<class T>(T*) {
-    with_width(args.shape.head_dim, [&]<int kWidth>() { launch_backward<T, kWidth>(ctx, args, delta); });
+    with_width(args.shape.head_dim, [&]<int kWidth>() {
+      if (args.options.dropout > 0) return launch_backward<T, kWidth, true>(ctx, args, delta);
+      launch_backward<T, kWidth, false>(ctx, args, delta);
+    });
   });
 }
 

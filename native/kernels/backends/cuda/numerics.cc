@@ -16,7 +16,7 @@ namespace zerofleet::cuda {
 namespace {
 
 /// Raised whenever the result of a CUDA kernel, or of a host computation for it, changes in any bit.
-constexpr int kCudaKernelVersion = 6;  // 6: sums of products are not split where k is not a multiple of 64, rows of logits are aligned
+constexpr int kCudaKernelVersion = 7;  // 7: products round the gradients of weights, one pass over rows in the backward of norms
 
 /// Returns lower-case letters and digits, with hyphens for all other characters.
 std::string slug(const std::string& name) {

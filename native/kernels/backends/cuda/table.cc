@@ -21,6 +21,7 @@ constexpr Backend make_table() {
   table.pack = pack;
   table.gemm = gemm;
   table.gemm_with_epilogue = gemm_with_epilogue;
+  table.products_round_gradients = true;
 
   table.attention = attention;
   table.attention_backward = attention_backward;

@@ -8,11 +8,14 @@
 #include "kernels/common/cuda/row_vector.cuh"
 
 // Sums over the rows of a matrix, such as the gradients of weights that multiply or are added to each row: chunks of 64
-// rows, each in rising order, then chunks of 256 of those sums in order, and so on until one is left.
+// rows, each in rising order, then chunks of 512 of those parts, and so on until one is left. Of a chunk of parts, 16 warps
+// add up every 16th, and then their sums are added in order.
 namespace zerofleet::cuda {
 
 inline constexpr std::int64_t kRowChunk = 64;
-inline constexpr std::int64_t kFoldChunk = 256;
+inline constexpr std::int64_t kFoldChunk = 512;
+inline constexpr int kFoldGroups = 16;
+inline constexpr int kFoldThreads = 512;  // a warp for each group
 inline constexpr int kColumnWidth = 4;  // columns of a thread
 inline constexpr int kColumnThreads = 64;
 
@@ -34,12 +37,20 @@ struct SumArrays {
   float* array[kSums];
 };
 
+/// Arrays of `numel` one after the other.
+template <int kSums>
+SumArrays<kSums> arrays_in(float* memory, std::int64_t numel) {
+  SumArrays<kSums> arrays;
+  for (int i = 0; i < kSums; ++i) arrays.array[i] = memory + i * numel;
+  return arrays;
+}
+
 /// Each thread handles kColumnWidth columns of a part.
 template <class Term>
 __global__ void __launch_bounds__(kColumnThreads)
-    sum_parts(const Term term, const SumShape shape, std::int64_t chunk, const SumArrays<Term::kSums> sums) {
-  const std::int64_t part = blockIdx.x, repeat = part % shape.repeats, begin = part / shape.repeats * chunk;
-  const std::int64_t end = begin + chunk < shape.rows ? begin + chunk : shape.rows;
+    sum_parts(const Term term, const SumShape shape, const SumArrays<Term::kSums> sums) {
+  const std::int64_t part = blockIdx.x, repeat = part % shape.repeats, begin = part / shape.repeats * kRowChunk;
+  const std::int64_t end = begin + kRowChunk < shape.rows ? begin + kRowChunk : shape.rows;
   const std::int64_t first = (static_cast<std::int64_t>(blockIdx.y) * kColumnThreads + threadIdx.x) * kColumnWidth;
   if (first >= shape.cols) return;
   const SumColumns at = columns_from<kColumnWidth>(first, shape.cols, shape.aligned);
@@ -61,35 +72,40 @@ __global__ void __launch_bounds__(kColumnThreads)
   }
 }
 
-/// Rows of sums that are to be added up.
-template <int kSumCount>
-struct SumsOfParts {
-  static constexpr int kSums = kSumCount;
-  SumArrays<kSums> parts;
-  std::int64_t cols;
-
-  __device__ void add(std::int64_t row, std::int64_t, const SumColumns& at, SumLanes (&total)[kSums]) const {
-#pragma unroll
-    for (int i = 0; i < kSums; ++i) {
-      const SumLanes x = load(static_cast<const float*>(parts.array[i]) + row * cols, at);
-      total[i] = lanes<kColumnWidth>([&](int k) { return total[i].v[k] + x.v[k]; });
-    }
+/// A chunk of parts (blockIdx.y) of one sum (blockIdx.z): a warp for every kFoldGroups-th part, lanes for columns; then the
+/// warps' sums in order.
+template <int kSums>
+__global__ void __launch_bounds__(kFoldThreads)
+    fold_parts(const SumArrays<kSums> parts, std::int64_t num_parts, std::int64_t cols, const SumArrays<kSums> sums) {
+  __shared__ float of_groups[kFoldGroups][32];
+  const int lane = static_cast<int>(threadIdx.x) % 32, group = static_cast<int>(threadIdx.x) / 32;
+  const std::int64_t col = static_cast<std::int64_t>(blockIdx.x) * 32 + lane, chunk = blockIdx.y;
+  const std::int64_t begin = chunk * kFoldChunk, end = begin + kFoldChunk < num_parts ? begin + kFoldChunk : num_parts;
+  const float* from = parts.array[blockIdx.z];
+  float total = 0;
+  if (col < cols) {
+#pragma unroll 8
+    for (std::int64_t part = begin + group; part < end; part += kFoldGroups) total = total + from[part * cols + col];
   }
-};
+  of_groups[group][lane] = total;
+  __syncthreads();
+  if (group != 0 || col >= cols) return;
+#pragma unroll
+  for (int other = 1; other < kFoldGroups; ++other) total = total + of_groups[other][lane];
+  sums.array[blockIdx.z][chunk * cols + col] = total;
+}
 
-template <class Term>
-void sum_columns(const Context& ctx, const char* name, const Term& term, const SumShape& shape, std::int64_t chunk,
-                 const SumArrays<Term::kSums>& sums) {
-  const std::int64_t chunks = std::max<std::int64_t>(1, (shape.rows + chunk - 1) / chunk),
-                     parts = chunks * shape.repeats;
-  const unsigned across = num_blocks_across(shape.cols, kColumnThreads * kColumnWidth);
-  const Spread spread{dim3(num_blocks_for(parts, 1), across), kColumnThreads};
-  if (parts == 1) return launch(name, stream_of(ctx), spread, sum_parts<Term>, term, shape, chunk, sums);
-  Temporary<float> memory(ctx, static_cast<std::size_t>(Term::kSums * parts * shape.cols));
-  SumsOfParts<Term::kSums> of_parts{{}, shape.cols};
-  for (int i = 0; i < Term::kSums; ++i) of_parts.parts.array[i] = memory.data() + i * parts * shape.cols;
-  launch(name, stream_of(ctx), spread, sum_parts<Term>, term, shape, chunk, of_parts.parts);
-  sum_columns(ctx, name, of_parts, {parts, shape.cols, shape.cols % kColumnWidth == 0}, kFoldChunk, sums);
+/// sums[i][column] = Σ of the parts of sum i, (num_parts, cols) each.
+template <int kSums>
+void fold_columns(const Context& ctx, const char* name, const SumArrays<kSums>& parts, std::int64_t num_parts,
+                  std::int64_t cols, const SumArrays<kSums>& sums) {
+  const std::int64_t chunks = (num_parts + kFoldChunk - 1) / kFoldChunk;
+  const Spread spread{dim3(num_blocks_for(cols, 32), num_blocks_across(chunks, 1), kSums), kFoldThreads};
+  if (chunks == 1) return launch(name, stream_of(ctx), spread, fold_parts<kSums>, parts, num_parts, cols, sums);
+  Temporary<float> memory(ctx, static_cast<std::size_t>(kSums * chunks * cols));
+  const SumArrays<kSums> of_chunks = arrays_in<kSums>(memory.data(), chunks * cols);
+  launch(name, stream_of(ctx), spread, fold_parts<kSums>, parts, num_parts, cols, of_chunks);
+  fold_columns(ctx, name, of_chunks, chunks, cols, sums);
 }
 
 /// sums[i][column] = Σ over rows and repeats of the terms that term.add(row, repeat, columns, total) adds to total[i]:
@@ -97,10 +113,19 @@ void sum_columns(const Context& ctx, const char* name, const Term& term, const S
 template <class Term>
 void column_sums(const Context& ctx, const char* name, const Term& term, const SumShape& shape,
                  const std::array<float*, Term::kSums>& sums) {
+  constexpr int kSums = Term::kSums;
   if (shape.cols == 0) return;
-  SumArrays<Term::kSums> arrays;
+  SumArrays<kSums> arrays;
   std::ranges::copy(sums, arrays.array);
-  sum_columns(ctx, name, term, shape, kRowChunk, arrays);
+  const std::int64_t chunks = std::max<std::int64_t>(1, (shape.rows + kRowChunk - 1) / kRowChunk),
+                     num_parts = chunks * shape.repeats;
+  const unsigned across = num_blocks_across(shape.cols, kColumnThreads * kColumnWidth);
+  const Spread spread{dim3(num_blocks_for(num_parts, 1), across), kColumnThreads};
+  if (num_parts == 1) return launch(name, stream_of(ctx), spread, sum_parts<Term>, term, shape, arrays);
+  Temporary<float> memory(ctx, static_cast<std::size_t>(kSums * num_parts * shape.cols));
+  const SumArrays<kSums> parts = arrays_in<kSums>(memory.data(), num_parts * shape.cols);
+  launch(name, stream_of(ctx), spread, sum_parts<Term>, term, shape, parts);
+  fold_columns(ctx, name, parts, num_parts, shape.cols, arrays);
 }
 
 }  // namespace zerofleet::cuda

@@ -43,11 +43,58 @@ struct RowTeam {
   }
 };
 
+/// A thread's part of a row in several passes, which read it again: body(0, columns) for each access.
+template <class RowsTeam, int N>
+struct LoopedRow {
+  using Team = RowsTeam;
+  static constexpr int kHeld = 0;
+
+  template <class Body>
+  __device__ static void sweep(std::int64_t cols, bool aligned, const Body& body) {
+    Team::template sweep<N>(cols, aligned, [&](const Columns<N>& at) { body(0, at); });
+  }
+};
+
+/// The same where each thread has room for its part, kHeld accesses, in registers: body(i, columns) for the i-th. Only for rows
+/// that are aligned, of whole accesses. The order of elements is that of LoopedRow.
+template <class RowsTeam, int N, int kAccesses>
+struct HeldRow {
+  using Team = RowsTeam;
+  static constexpr int kHeld = kAccesses;
+  static constexpr std::int64_t kMaxCols = std::int64_t{kAccesses} * kRowThreads / Team::kRowsPerBlock * N;
+
+  template <class Body>
+  __device__ static void sweep(std::int64_t cols, bool, const Body& body) {
+    constexpr int kThreads = kRowThreads / static_cast<int>(Team::kRowsPerBlock);
+#pragma unroll
+    for (int i = 0; i < kAccesses; ++i) {
+      const std::int64_t first = static_cast<std::int64_t>(i * kThreads + static_cast<int>(threadIdx.x) % kThreads) * N;
+      if (first < cols) body(i, Columns<N>{first, N, true});
+    }
+  }
+};
+
 /// Calls body(RowTeam{}) with the team for rows of `cols` columns.
 template <class Body>
 void with_row_team(std::int64_t cols, const Body& body) {
   if (cols <= kWarpColumns) return body(RowTeam<32>{});
   body(RowTeam<kRowThreads>{});
+}
+
+/// Calls body(HeldRow{}) where up to kElements elements of a row for each thread of its team are enough, else body(LoopedRow{}).
+/// A quarter of them where that is enough: it takes fewer registers.
+template <int N, int kElements, class Body>
+void with_row(std::int64_t cols, bool aligned, const Body& body) {
+  with_row_team(cols, [&]<class Team>(Team) {
+    using Long = HeldRow<Team, N, kElements / N>;
+    const bool can_be_held = aligned && cols % N == 0;
+    if constexpr (kElements >= 4 * N) {
+      using Short = HeldRow<Team, N, kElements / N / 4>;
+      if (can_be_held && cols <= Short::kMaxCols) return body(Short{});
+    }
+    if (can_be_held && cols <= Long::kMaxCols) return body(Long{});
+    body(LoopedRow<Team, N>{});
+  });
 }
 
 }  // namespace zerofleet::cuda

@@ -1,9 +1,9 @@
-// LayerNorm: a team of threads per row, three times over the row, so that a large mean costs no accuracy; it stays in
-// the caches between the passes.
-#include "kernels/common/cuda/column_sums.cuh"
+// LayerNorm: a team of threads per row. Deviations are from the mean that was computed before, so that a large mean costs no
+// accuracy.
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_team.cuh"
 #include "kernels/norm/cuda/launch.h"
+#include "kernels/norm/cuda/norm_backward.h"
 #include "kernels/norm/cuda/norm_rows.cuh"
 #include "kernels/norm/layernorm.h"
 
@@ -16,21 +16,22 @@ struct LayerNormForwardRows : NormForward<T> {
   float* mean;
 };
 
-template <class T, class Team>
+template <class T, class Row>
 __global__ void __launch_bounds__(kRowThreads) layernorm_kernel(const LayerNormForwardRows<T> a) {
   constexpr int N = kWidth<T>;
+  using Team = typename Row::Team;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;
+  Held<T, Row> held;
   float values = 0;
-  a.template sweep_sums<Team>(row, [&](const Lanes<N>& s) {
+  a.template sweep_sums<Row>(row, held, [&](const Lanes<N>& s) {
 #pragma unroll
     for (int k = 0; k < N; ++k) values = values + s.v[k];
   });
   const float mean = Team::sum(values) / static_cast<float>(a.cols);
-  const T* sums = a.sums(row);
   float squares = 0;
-  Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
-    const Lanes<N> s = load(sums, at, mean);  // beyond the row nothing is left without the mean
+  // Beyond the row nothing is left without the mean.
+  a.template sweep_again<Row>(row, held, mean, [&](const Columns<N>&, const Lanes<N>& s) {
 #pragma unroll
     for (int k = 0; k < N; ++k) squares = fmaf(s.v[k] - mean, s.v[k] - mean, squares);
   });
@@ -40,60 +41,11 @@ __global__ void __launch_bounds__(kRowThreads) layernorm_kernel(const LayerNormF
     a.rstd[row] = rstd;
   }
   T* y = a.y.row(row);
-  Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
-    const Lanes<N> s = load(sums, at), weight = load(a.weight, at), bias = load(a.bias, at);
+  a.template sweep_again<Row>(row, held, 0, [&](const Columns<N>& at, const Lanes<N>& s) {
+    const Lanes<N> weight = load(a.weight, at), bias = load(a.bias, at);
     store(y, at, lanes<N>([&](int k) { return fmaf((s.v[k] - mean) * rstd, weight.v[k], bias.v[k]); }));
   });
 }
-
-template <class T>
-struct LayerNormBackwardRows : NormBackward<T> {
-  const float* mean;
-};
-
-// For x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)).
-template <class T, class Team>
-__global__ void __launch_bounds__(kRowThreads) layernorm_backward_kernel(const LayerNormBackwardRows<T> a) {
-  constexpr int N = kWidth<T>;
-  const std::int64_t row = Team::row();
-  if (row >= a.rows) return;
-  const T *dy = a.dy.row(row), *x = a.x.row(row);
-  const float mean = a.mean[row], rstd = a.rstd[row];
-  float grads = 0, products = 0;
-  Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
-    // dy is zero beyond the row, so the value of x̂ there does not matter.
-    const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
-#pragma unroll
-    for (int k = 0; k < N; ++k) {
-      const float grad = d.v[k] * weight.v[k];
-      grads = grads + grad;
-      products = fmaf(grad, (s.v[k] - mean) * rstd, products);
-    }
-  });
-  const float mean_grad = Team::sum(grads) / static_cast<float>(a.cols);
-  const float mean_product = Team::sum(products) / static_cast<float>(a.cols);
-  Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
-    const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
-    const Lanes<N> grad = lanes<N>(
-        [&](int k) { return rstd * (d.v[k] * weight.v[k] - mean_grad - (s.v[k] - mean) * rstd * mean_product); });
-    a.store_gradient(row, at, grad);
-  });
-}
-
-/// dy · x̂ for the weights, dy for the biases.
-template <class T>
-struct WeightTerms {
-  static constexpr int kSums = 2;
-  Rows<const T> dy, x;
-  const float *mean, *rstd;
-
-  __device__ void add(std::int64_t row, std::int64_t, const SumColumns& at, SumLanes (&total)[kSums]) const {
-    const SumLanes d = load(dy.row(row), at), s = load(x.row(row), at);
-    const float centre = mean[row], factor = rstd[row];
-    total[0] = lanes<kColumnWidth>([&](int k) { return fmaf(d.v[k], (s.v[k] - centre) * factor, total[0].v[k]); });
-    total[1] = lanes<kColumnWidth>([&](int k) { return total[1].v[k] + d.v[k]; });
-  }
-};
 
 }  // namespace
 
@@ -103,28 +55,26 @@ void layernorm(const Context& ctx, const LayerNormForward& args) {
   with_element(args.x.dtype, [&]<class T>(T*) {
     const LayerNormForwardRows<T> a{norm_forward_of<T>(args, aligned_for<kWidth<T>>(args.bias, args.x.dtype)),
                                     static_cast<const T*>(args.bias), args.mean.data()};
-    with_row_team(args.x.cols, [&]<class Team>(Team) {
-      launch("layernorm", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, layernorm_kernel<T, Team>,
-             a);
+    with_row<kWidth<T>, kHeldElements>(a.cols, a.aligned, [&]<class Row>(Row) {
+      launch("layernorm", stream, {num_blocks_for(a.rows, Row::Team::kRowsPerBlock), kRowThreads},
+             layernorm_kernel<T, Row>, a);
     });
   });
 }
 
 void layernorm_backward(const Context& ctx, const LayerNormBackward& args) {
-  const Stream& stream = stream_of(ctx);
-  with_element(args.x.dtype, [&]<class T>(T*) {
-    const WeightTerms<T> terms{rows_of<T>(args.dy), rows_of<T>(args.x), args.mean.data(), args.rstd.data()};
-    // First, because dx may lie over the residual, but not over dy or x.
-    column_sums(ctx, "layernorm_backward", terms,
-                {args.x.rows, args.x.cols, rows_aligned_for<kColumnWidth>(args.dy, args.x)},
-                {args.dweight.data(), args.dbias.data()});
-    if (args.x.rows == 0) return;
-    const LayerNormBackwardRows<T> a{norm_backward_of<T>(args), args.mean.data()};
-    with_row_team(args.x.cols, [&]<class Team>(Team) {
-      launch("layernorm_backward", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads},
-             layernorm_backward_kernel<T, Team>, a);
-    });
-  });
+  NormBackward backward;
+  backward.dy = args.dy;
+  backward.x = args.x;
+  backward.weight = args.weight;
+  backward.mean = args.mean.data();
+  backward.rstd = args.rstd.data();
+  backward.residual = args.residual;
+  backward.dx = args.dx;
+  backward.cols = args.x.cols;
+  backward.dweight = args.dweight.data();
+  backward.dbias = args.dbias.data();
+  norm_backward(ctx, "layernorm_backward", backward);
 }
 
 }  // namespace zerofleet::cuda

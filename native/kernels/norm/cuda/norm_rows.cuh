@@ -6,8 +6,14 @@
 #include "kernels/common/cuda/row_team.cuh"
 #include "kernels/common/cuda/row_vector.cuh"
 
-// Code shared by the row norms: the incoming residual stream, and its outgoing gradient.
+// Code shared by the forwards of row norms. A row of up to 8192 elements is read once and held in registers.
 namespace zerofleet::cuda {
+
+inline constexpr int kHeldElements = 32;  // of a row, by each thread
+
+/// Room for what a thread holds of a row; something where that is nothing.
+template <class T, class Row>
+using Held = Lanes<kWidth<T>>[Row::kHeld > 0 ? Row::kHeld : 1];
 
 /// Arguments of a forward: it norms s = x + delta, which goes to `sum`, or without delta x.
 template <class T>
@@ -20,47 +26,41 @@ struct NormForward {
   float eps;
   bool aligned;
 
-  /// Calls body(s) for this thread's part of a row of s, rounded to T, and stores that.
-  template <class Team, class Body>
-  __device__ void sweep_sums(std::int64_t row, const Body& body) const {
+  /// Calls body(s) for this thread's part of a row of s, rounded to T, stores that, and holds it where it can be.
+  template <class Row, int kAccesses, class Body>
+  __device__ void sweep_sums(std::int64_t row, Lanes<kWidth<T>> (&held)[kAccesses], const Body& body) const {
     constexpr int N = kWidth<T>;
-    Team::template sweep<N>(cols, aligned, [&](const Columns<N>& at) {
+    Row::sweep(cols, aligned, [&](int i, const Columns<N>& at) {
       Lanes<N> s = load(x.row(row), at);
       if (delta.data != nullptr) {
         const Lanes<N> added = load(delta.row(row), at);
         s = lanes<N>([&](int k) { return widened(narrowed<T>(s.v[k] + added.v[k])); });
         store(sum.row(row), at, s);
       }
+      if constexpr (Row::kHeld > 0) held[i] = s;
       body(s);
     });
   }
-  /// A row of s after that: each thread reads what it has written itself.
-  __device__ const T* sums(std::int64_t row) const { return delta.data != nullptr ? sum.row(row) : x.row(row); }
+  /// Calls body(columns, s) for the same after that. What is not held each thread reads where it has written it itself;
+  /// beyond the row it is `other`.
+  template <class Row, int kAccesses, class Body>
+  __device__ void sweep_again(std::int64_t row, const Lanes<kWidth<T>> (&held)[kAccesses], float other,
+                              const Body& body) const {
+    constexpr int N = kWidth<T>;
+    const T* sums = delta.data != nullptr ? sum.row(row) : x.row(row);
+    Row::sweep(cols, aligned, [&](int i, const Columns<N>& at) {
+      if constexpr (Row::kHeld > 0) {
+        body(at, held[i]);
+      } else {
+        body(at, load(sums, at, other));
+      }
+    });
+  }
 
   /// Combines each thread's part of the sum of squares.
   template <class Team>
   __device__ float rstd_of(float squares) const {
     return 1.0F / sqrtf(Team::sum(squares) / static_cast<float>(cols) + eps);
-  }
-};
-
-/// Arguments of a backward: dx = residual + the gradient through the norm.
-template <class T>
-struct NormBackward {
-  Rows<const T> dy, x, residual;
-  Rows<T> dx;
-  const T* weight;
-  const float* rstd;
-  std::int64_t rows, cols;
-  bool aligned;
-
-  template <int N>
-  __device__ void store_gradient(std::int64_t row, const Columns<N>& at, Lanes<N> grad) const {
-    if (residual.data != nullptr) {
-      const Lanes<N> before = load(residual.row(row), at);
-      grad = lanes<N>([&](int k) { return before.v[k] + grad.v[k]; });
-    }
-    store(dx.row(row), at, grad);
   }
 };
 
@@ -79,22 +79,6 @@ NormForward<T> norm_forward_of(const Args& args, bool vectors_aligned = true) {
           args.x.rows,
           args.x.cols,
           static_cast<float>(args.eps),
-          aligned};
-}
-
-template <class T, class Args>
-NormBackward<T> norm_backward_of(const Args& args) {
-  constexpr int N = kWidth<T>;
-  const bool aligned =
-      rows_aligned_for<N>(args.dy, args.x, args.residual, args.dx) && aligned_for<N>(args.weight, args.x.dtype);
-  return {rows_of<T>(args.dy),
-          rows_of<T>(args.x),
-          rows_of<T>(args.residual),
-          rows_of<T>(args.dx),
-          static_cast<const T*>(args.weight),
-          args.rstd.data(),
-          args.x.rows,
-          args.x.cols,
           aligned};
 }
 

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <thread>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "test/zero/fake_job.h"
+#include "test/zero/narrow_values.h"
 #include "zero/exchange/bucket_order.h"
 #include "zero/exchange/grad_bucket.h"
 #include "zero/exchange/leaf_arrivals.h"
@@ -110,6 +112,65 @@ TEST_CASE("a gradient of zeros fills its place, in reused buffers too") {
     std::fill_n(values.begin(), kBlockNumel, 1.0F);
     return values;
   }());
+}
+
+TEST_CASE("a gradient has room in the bucket where it lies in one, enters it as it is, and no second bucket is opened for it") {
+  Fixture f;
+  f.begin();
+  CHECK(f.buckets.room_for(2, DType::kBF16) == nullptr);
+  CHECK(f.buckets.room_for(0, DType::kF32) == nullptr);  // in two buckets
+  std::byte* c = f.buckets.room_for(2, DType::kF32);
+  REQUIRE(c != nullptr);
+  CHECK(f.buckets.room_for(2, DType::kF32) == c);
+  CHECK(f.buckets.room_for(1, DType::kF32) == nullptr);  // a second one
+  f.add(2);
+  CHECK(f.buckets.room_for(1, DType::kF32) != nullptr);
+
+  ThreadPool pool(1);
+  GradBuckets halved({Device{}, &pool, best_cpu_isa()}, f.layout, {DType::kF32, 0.5F}, f.staging, {});
+  halved.begin();
+  CHECK(halved.room_for(2, DType::kF32) == nullptr);
+}
+
+TEST_CASE("gradients that were computed in the bucket's type, in their room or elsewhere, make the buckets of rounded ones") {
+  Fixture f;
+  const GradBuckets::Format format{DType::kBF16, 1.0F};
+  std::vector<std::vector<bf16>> contents;
+  ThreadPool pool(1);
+  GradBuckets buckets({Device{}, &pool, best_cpu_isa()}, f.layout, format, f.staging, [&](std::int64_t, Buffer bucket) {
+    const auto values = bucket.as<bf16>().first(2 * kBlockNumel);
+    contents.emplace_back(values.begin(), values.end());
+    f.staging.announce_sending();
+    f.staging.give_back(std::move(bucket));
+  });
+  const auto run = [&](bool rounds_itself) {
+    contents.clear();
+    buckets.begin();
+    int in_room = 0;
+    for (const std::size_t param : {2U, 1U, 0U}) {
+      std::vector<float> grad(static_cast<std::size_t>(f.specs[param].numel()));
+      for (std::size_t i = 0; i < grad.size(); ++i) grad[i] = 1.0F / static_cast<float>(i + param + 1);
+      std::vector<std::byte> narrow = stored(grad, DType::kBF16);
+      std::byte* room = buckets.room_for(param, DType::kBF16);
+      if (!rounds_itself) {
+        buckets.add(param, GradView::of(grad));
+        continue;
+      }
+      if (room != nullptr) std::ranges::copy(narrow, room);
+      in_room += room != nullptr ? 1 : 0;
+      buckets.add(param, {room != nullptr ? room : narrow.data(), DType::kBF16, grad.size()});
+    }
+    CHECK(in_room == (rounds_itself ? 2 : 0));
+    std::vector<std::uint16_t> bits;
+    for (const auto& bucket : contents) {
+      for (const bf16 value : bucket) bits.push_back(value.bits);
+    }
+    return bits;
+  };
+  const auto expected = run(false);
+  CHECK(expected.size() == 6 * kBlockNumel);
+  CHECK(run(true) == expected);
+  CHECK(buckets.scratch_bytes() == 0);
 }
 
 TEST_CASE("arrivals: a second one, a wrong size, an unknown, a frozen and an absent parameter are refused") {

@@ -11,10 +11,12 @@ namespace zerofleet {
 struct GradView {
   const std::byte* data = nullptr;  // null: all zeros
   DType dtype = DType::kF32;
+  std::size_t numel = 0;
 
   static GradView of(std::span<const float> values) {
-    return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32};
+    return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, values.size()};
   }
+  std::span<const std::byte> bytes() const { return {data, numel * size_of(dtype)}; }
 };
 
 }  // namespace zerofleet
