@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "comm/communicator.h"
 #include "core/error.h"
 #include "core/range.h"
 
@@ -23,6 +24,10 @@ inline void check_pieces(std::span<const Range> pieces, int world_size, std::siz
   }
   require(pieces.front().begin >= 0 && end <= static_cast<std::int64_t>(buffer_bytes), "invalid_argument",
           std::string(name) + ": ranges leave the buffer");
+}
+
+inline void check_gathers(std::span<const Gather> gathers, int world_size) {
+  for (const Gather& gather : gathers) check_pieces(gather.pieces_bytes, world_size, gather.data.size(), "data");
 }
 
 template <class Byte>

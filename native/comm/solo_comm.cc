@@ -18,11 +18,10 @@ class SoloComm final : public Communicator {
     copy_piece(piece_of(send, send_bytes[0]), piece_of(recv, recv_bytes[0]));
   }
 
-  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
-    check_pieces(pieces_bytes, 1, data.size(), "data");
-  }
+  void all_gathers(std::span<const Gather> gathers) override { check_gathers(gathers, 1); }
 
   void barrier() override {}
+  bool queue_on(QueuedExchanges*) override { return true; }  // there is nothing to queue
   void abort() override {}  // it never waits
 };
 

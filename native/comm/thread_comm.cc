@@ -13,11 +13,17 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-/// Buffers that a rank exposes to the others during a collective.
+/// Buffers that a rank exposes to the others during a collective: that of an all-to-all, or those of gathers.
 struct Offer {
   std::span<const std::byte> data;
   std::span<const Range> pieces;
+  std::span<const Gather> gathers;
 };
+
+void copy_offered(std::span<const std::byte> piece, std::span<std::byte> target) {
+  require(piece.size() == target.size(), "comm_failed", "two ranks state different sizes for one piece");
+  copy_piece(piece, target);
+}
 
 /// The meeting place of all ranks. A collective has two meetings: after the first every offer is there, and no rank
 /// leaves before the second, when all copying is done. Copies are made under the mutex: a rank that fails and frees its
@@ -97,25 +103,19 @@ class ThreadComm final : public Communicator {
                   std::span<const Range> recv_bytes) override {
     check_pieces(send_bytes, world_size(), send.size(), "send");
     check_pieces(recv_bytes, world_size(), recv.size(), "recv");
-    world_->collective(rank_, {send, send_bytes}, [&](std::span<const Offer> offers) {
+    world_->collective(rank_, {send, send_bytes, {}}, [&](std::span<const Offer> offers) {
       for (std::size_t source = 0; source < offers.size(); ++source) {
-        const auto piece = piece_of(offers[source].data, offers[source].pieces[static_cast<std::size_t>(rank_)]);
-        const auto target = piece_of(recv, recv_bytes[source]);
-        require(piece.size() == target.size(), "comm_failed", "two ranks state different sizes for one piece");
-        copy_piece(piece, target);
+        copy_offered(piece_of(offers[source].data, offers[source].pieces[static_cast<std::size_t>(rank_)]),
+                     piece_of(recv, recv_bytes[source]));
       }
     });
   }
 
-  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
-    check_pieces(pieces_bytes, world_size(), data.size(), "data");
-    world_->collective(rank_, {data, pieces_bytes}, [&](std::span<const Offer> offers) {
+  void all_gathers(std::span<const Gather> gathers) override {
+    check_gathers(gathers, world_size());
+    world_->collective(rank_, {{}, {}, gathers}, [&](std::span<const Offer> offers) {
       for (std::size_t source = 0; source < offers.size(); ++source) {
-        if (static_cast<int>(source) == rank_) continue;
-        const auto piece = piece_of(offers[source].data, offers[source].pieces[source]);
-        const auto target = piece_of(data, pieces_bytes[source]);
-        require(piece.size() == target.size(), "comm_failed", "two ranks state different sizes for one piece");
-        copy_piece(piece, target);
+        if (static_cast<int>(source) != rank_) take_from(source, offers[source].gathers, gathers);
       }
     });
   }
@@ -127,6 +127,14 @@ class ThreadComm final : public Communicator {
   void abort() override { world_->leave(rank_); }
 
  private:
+  static void take_from(std::size_t source, std::span<const Gather> theirs, std::span<const Gather> ours) {
+    require(theirs.size() == ours.size(), "comm_failed", "two ranks state different numbers of buffers for one gather");
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      copy_offered(piece_of(std::span<const std::byte>(theirs[i].data), theirs[i].pieces_bytes[source]),
+                   piece_of(ours[i].data, ours[i].pieces_bytes[source]));
+    }
+  }
+
   std::shared_ptr<World> world_;
   int rank_;
 };

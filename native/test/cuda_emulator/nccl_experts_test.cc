@@ -54,9 +54,9 @@ class OneAtATime final : public Communicator {
     const Turn turn(*under_way_);
     inner_->all_to_all(send, send_bytes, recv, recv_bytes);
   }
-  void all_gather(std::span<std::byte> data, std::span<const Range> pieces) override {
+  void all_gathers(std::span<const Gather> gathers) override {
     const Turn turn(*under_way_);
-    inner_->all_gather(data, pieces);
+    inner_->all_gathers(gathers);
   }
   void barrier() override {
     const Turn turn(*under_way_);

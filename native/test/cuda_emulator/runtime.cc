@@ -28,8 +28,14 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
+  unsigned flags = 0;
   std::mutex mutex;
   std::shared_ptr<Mark> mark;  // of the last record; null: none yet
+
+  std::shared_ptr<Mark> last_mark() {
+    const std::lock_guard lock(mutex);
+    return mark;
+  }
 };
 
 namespace zerofleet::emulator {
@@ -249,9 +255,10 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void*), voi
   queue_of(stream).post([function, data] { function(data); });
   return cudaSuccess;
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
   *event = std::make_unique<CUevent_st>().release();
+  (*event)->flags = flags;
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -265,11 +272,19 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   ++tally().waits;
-  std::shared_ptr<Mark> mark;
-  {
-    const std::lock_guard lock(event->mutex);
-    mark = event->mark;
-  }
+  const std::shared_ptr<Mark> mark = event->last_mark();
   if (mark != nullptr) mark->wait();
+  return result(cudaSuccess);
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::shared_ptr<Mark> mark = event->last_mark();
+  return result(mark != nullptr && !mark->reached_at() ? cudaErrorNotReady : cudaSuccess);
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  const std::shared_ptr<Mark> first = begin->last_mark(), last = end->last_mark();
+  const bool have_times = ((begin->flags | end->flags) & cudaEventDisableTiming) == 0;
+  if (!have_times || first == nullptr || last == nullptr) return result(cudaErrorInvalidResourceHandle);
+  if (!first->reached_at() || !last->reached_at()) return result(cudaErrorNotReady);
+  *milliseconds = std::chrono::duration<float, std::milli>(*last->reached_at() - *first->reached_at()).count();
   return result(cudaSuccess);
 }

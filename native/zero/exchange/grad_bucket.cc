@@ -41,7 +41,7 @@ void GradBuckets::add(std::size_t param, const GradView& grad) {
 
 void GradBuckets::add_part(std::size_t param, const GradView& grad, std::int64_t bucket) {
   Open& open = buckets_[static_cast<std::size_t>(bucket)];
-  if (open.contents.empty()) open.contents = pool_.take();
+  if (open.contents.empty()) open.contents = pool_.take(context_);
   const Range param_blocks = layout_.param_blocks(param), bucket_blocks = layout_.bucket_blocks(bucket);
   const Range part = intersect(param_blocks, bucket_blocks);
   const std::int64_t begin = (part.begin - param_blocks.begin) * kBlockNumel;
