@@ -132,22 +132,29 @@ namespace {
 
 std::map<ncclComm*, std::shared_ptr<ncclComm>> comms;  // that the program has
 
-using LaunchHostFunc = int (*)(void* stream, void (*function)(void*), void* data);
-
-/// The emulated device is part of the program, or of a library that the program has opened for itself.
-LaunchHostFunc find_launch() {
-  constexpr const char* kName = "_Z18cudaLaunchHostFuncP11CUstream_stPFvPvES1_";
-  static void* found = nullptr;
-  found = ::dlsym(RTLD_DEFAULT, kName);
-  const auto search = [](dl_phdr_info* info, std::size_t, void*) {
+/// A function of the emulated device, which is part of the program, or of a library that the program has opened for itself. Null: it
+/// has none.
+template <class Function>
+Function* of_device(const char* mangled) {
+  struct Search {
+    const char* name;
+    void* found;
+  } search{mangled, ::dlsym(RTLD_DEFAULT, mangled)};
+  const auto look_into = [](dl_phdr_info* info, std::size_t, void* data) {
+    auto& wanted = *static_cast<Search*>(data);
     void* library = ::dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) return 0;
-    found = ::dlsym(library, kName);
+    wanted.found = ::dlsym(library, wanted.name);
     ::dlclose(library);
-    return found == nullptr ? 0 : 1;
+    return wanted.found == nullptr ? 0 : 1;
   };
-  if (found == nullptr) ::dl_iterate_phdr(search, nullptr);
-  return reinterpret_cast<LaunchHostFunc>(found);
+  if (search.found == nullptr) ::dl_iterate_phdr(look_into, &search);
+  return reinterpret_cast<Function*>(search.found);
+}
+
+void tell_ranks_on_device(int more) {
+  static auto* const tell = of_device<void(int)>("_Z15zfRanksOnDevicei");
+  if (tell != nullptr) tell(more);
 }
 
 /// What the device does in its turn: messages leave when it has come to them, and it stays there until all have arrived.
@@ -174,7 +181,8 @@ Result progress(ncclComm* comm) {
     if (result == kSuccess) comm->group = nullptr;
     return result;
   }
-  static const LaunchHostFunc launch_host_func = find_launch();
+  using LaunchHostFunc = int(void* stream, void (*function)(void*), void* data);
+  static auto* const launch_host_func = of_device<LaunchHostFunc>("_Z18cudaLaunchHostFuncP11CUstream_stPFvPvES1_");
   if (launch_host_func == nullptr) return comm->fail(kInternalError, "there is no emulated device");
   void* stream = comm->group->stream;
   auto launch = std::make_unique<Launch>(Launch{comms.at(comm), std::move(comm->group)});
@@ -201,6 +209,7 @@ void leave(ncclComm* comm) {
   comm->world->left[static_cast<std::size_t>(comm->rank)] = true;
   comm->is_aborted = true;
   comms.erase(comm);
+  tell_ranks_on_device(-1);
   changed.notify_all();
 }
 
@@ -248,6 +257,7 @@ ZF_EXPORT Result ncclCommInitRankConfig(ncclComm** comm, int world_size, UniqueI
   made->world = world;
   made->rank = rank;
   comms[made.get()] = made;
+  tell_ranks_on_device(1);
   *comm = made.get();
   return kInProgress;
 }
