@@ -36,7 +36,9 @@ void QueuedExchanges::forget_done() {
   while (!queue_.empty()) {
     Exchange& first = queue_.front();
     if (!first.has_begun && first.begun.is_done()) first.begin();
-    if (!first.has_begun || !first.done.is_done()) return first.watch->check();
+    const bool is_done = first.has_begun && first.done.is_done();
+    first.watch->check();  // also then: an exchange that failed ends, too
+    if (!is_done) return;
     queue_.pop_front();
   }
 }

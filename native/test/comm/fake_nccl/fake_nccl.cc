@@ -52,6 +52,7 @@ std::condition_variable changed;  // a message has come, or a rank has gone
 std::map<std::string, std::shared_ptr<World>> worlds;
 int num_ids = 0;
 std::atomic<int> connect_ms{0}, most_at_once{0};
+std::atomic<int> loses_messages{0};
 
 }  // namespace
 
@@ -121,6 +122,7 @@ struct ncclComm {
   void send(Batch& batch) {
     for (const auto& [target, source] : batch.copies) std::memmove(target.data, source, target.count);
     for (const Batch::Message& message : batch.sends) {
+      if (loses_messages != 0) continue;
       world->mail[{rank, message.peer}].emplace_back(message.data, message.data + message.count);
     }
     batch.has_sent = true;
@@ -217,6 +219,9 @@ void leave(ncclComm* comm) {
 
 /// For tests: the time that a connection takes from now on.
 ZF_EXPORT void zfFakeNcclConnectMs(int ms) { connect_ms = ms; }
+
+/// For tests: messages that are sent from now on are lost, or are not.
+ZF_EXPORT void zfFakeNcclLoseMessages(int are_lost) { loses_messages = are_lost; }
 
 /// For tests: the most peers to which a rank connected in one group since the last call.
 ZF_EXPORT int zfFakeNcclMostAtOnce() { return most_at_once.exchange(0); }
