@@ -5,7 +5,8 @@
 namespace zerofleet {
 
 ParamGather::ParamGather(const Context& context, const ShardLayout& layout, Communicator& communicator,
-                         CommQueue& queue, StatePlacement& placement, DType param_dtype)
+                         CommQueue& queue, StatePlacement& placement, DType param_dtype,
+                         std::size_t gather_bytes)
     : layout_(layout),
       communicator_(communicator),
       queue_(queue),
@@ -15,7 +16,7 @@ ParamGather::ParamGather(const Context& context, const ShardLayout& layout, Comm
   // Among peers, buckets travel while the next are written; alone and in place, one pass over all is fastest.
   const bool at_once = layout.world_size() == 1 && placement.in_place();
   if (at_once) pass_size_ = layout.num_buckets();
-  groups_ = at_once ? std::vector<Range>{{0, pass_size_}} : groups_within(kGatherBytes);
+  groups_ = at_once ? std::vector<Range>{{0, pass_size_}} : groups_within(gather_bytes);
 }
 
 std::vector<Range> ParamGather::groups_within(std::size_t num_bytes) const {

@@ -25,9 +25,13 @@ struct ParamWindow {
 /// by window, and groups of buckets are gathered in place, on the communication thread while the next ones are written.
 class ParamGather {
  public:
+  /// Buckets of up to so many bytes are gathered together: small ones don't pay a start and a latency each, and large ones
+  /// still travel while the next are written.
+  static constexpr std::size_t kGatherBytes = std::size_t{32} << 20;
+
   /// All referenced objects must outlive this one.
   ParamGather(const Context& context, const ShardLayout& layout, Communicator& communicator, CommQueue& queue,
-              StatePlacement& placement, DType param_dtype);
+              StatePlacement& placement, DType param_dtype, std::size_t gather_bytes = kGatherBytes);
 
   /// The flat array; padding stays zero.
   std::span<std::byte> flat() { return {params_.data(), params_.num_bytes()}; }
@@ -36,10 +40,6 @@ class ParamGather {
   DType dtype() const { return dtype_; }
   /// A parameter in the flat array.
   const std::byte* data(std::size_t param) const { return params_.data() + offset_of(layout_.param_blocks(param).begin); }
-
-  /// Buckets of up to so many bytes are gathered together: small ones don't pay a start and a latency each, and large ones
-  /// still travel while the next are written.
-  static constexpr std::size_t kGatherBytes = std::size_t{32} << 20;
 
   /// Calls write(buckets, window) for all owned blocks, some buckets at a time, and posts the gathering of each group that
   /// has been written. All parameters are in place once the queue is drained.
