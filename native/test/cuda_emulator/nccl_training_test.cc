@@ -167,19 +167,23 @@ DEVICE_TEST_CASE("queued exchanges: the host runs ahead of the device by four of
 }
 
 DEVICE_TEST_CASE("queued exchanges: where nothing moves, ranks time out with all that is behind it, and wait for nothing more") {
-  const auto codes = on_queued_ranks(500ms, [](QueuedRank& rank) {
+  std::atomic<int> num_timeouts{0};
+  const auto codes = on_queued_ranks(500ms, [&](QueuedRank& rank) {
     Buffer buffer(kFirstGpu, 2000);
     rank.gather(buffer, std::byte{1});
     rank.queue.drain();
     rank.comm.barrier();
     const LostMessages lost;
     for (int i = 0; i < 3; ++i) rank.gather(buffer, std::byte{2});
-    CHECK(code_of([&] { rank.queue.drain(); }) == "comm_timeout");
-    CHECK(code_of([&] { rank.gather(buffer, std::byte{3}); }) == "comm_timeout");
+    const std::string code = code_of([&] { rank.queue.drain(); });
+    CHECK((code == "comm_timeout" || code == "comm_failed"));  // the other rank may be the first to time out
+    num_timeouts += code == "comm_timeout";
+    CHECK(code_of([&] { rank.gather(buffer, std::byte{3}); }) == code);
     rank.machine.stream.synchronize();
     rank.queue.close();
     CHECK(code_of([&] { rank.comm.barrier(); }) != "none");
   });
+  CHECK(num_timeouts > 0);
   CHECK(codes == std::vector<std::string>(2, "none"));
 }
 
