@@ -15,8 +15,8 @@ struct Gather {
   std::span<const Range> pieces_bytes;
 };
 
-/// Ranks that exchange bytes. Includes: the collectives that the ZeRO core needs, each blocking and in the same order on
-/// every rank. Excludes: sums, whose bits would depend on the world size. They are folded by their owner in leaf order.
+/// Ranks that exchange bytes. Includes: the collectives that the ZeRO core needs, in the same order on every rank, each blocking
+/// unless queue_on() has it run ahead. Excludes: sums, whose bits would depend on the world size. They are folded by their owner in leaf order.
 /// One call at a time per object. A call waits as long as the other ranks live and take (see ExchangeWatch). Failures throw
 /// Error: "comm_failed" (a peer is gone), "comm_timeout" (a peer is silent). After a failure the object can only be destroyed.
 class Communicator {

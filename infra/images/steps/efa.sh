@@ -9,6 +9,7 @@
 # Both distributions have libfabric 1.17, and the plugin needs 1.22. Sources are fetched by commit, so git checks every byte of them.
 set -euo pipefail
 
+steps=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 out=$1
 prefix=/opt/efa
 cuda=${CUDA_HOME:-/usr/local/cuda}
@@ -40,8 +41,11 @@ source_of aws/aws-ofi-nccl 2475c4c736907e68ebeadb3848f31231ee4a44d0
 make -j"$(nproc)" install
 license_of aws-ofi-nccl LICENSE NOTICE
 license_of aws-ofi-nccl/boost 3rd-party/boost/LICENSE_1_0.txt
+license_of aws-ofi-nccl/nccl 3rd-party/nccl/LICENSE.txt
+license_of aws-ofi-nccl/efa-gda 3rd-party/efa-gda/LICENSE 3rd-party/efa-gda/NOTICE
 
 strip --strip-unneeded "$prefix"/lib/lib*.so.*.*.*
 rm -rf "$prefix"/include "$prefix"/share/man "$prefix"/lib/*.la "$prefix"/lib/pkgconfig
 mkdir -p "$out"
 cp -a "$prefix" "$out/efa"
+"$steps/packages.sh" "$prefix" "$prefix"/lib/lib*.so > "$out/packages"
