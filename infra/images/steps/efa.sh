@@ -44,7 +44,7 @@ license_of aws-ofi-nccl/boost 3rd-party/boost/LICENSE_1_0.txt
 license_of aws-ofi-nccl/nccl 3rd-party/nccl/LICENSE.txt
 license_of aws-ofi-nccl/efa-gda 3rd-party/efa-gda/LICENSE 3rd-party/efa-gda/NOTICE
 
-strip --strip-unneeded "$prefix"/lib/lib*.so.*.*.*
+find "$prefix/lib" -type f -name 'lib*.so*' -exec strip --strip-unneeded {} +
 rm -rf "$prefix"/include "$prefix"/share/man "$prefix"/lib/*.la "$prefix"/lib/pkgconfig
 mkdir -p "$out"
 cp -a "$prefix" "$out/efa"
