@@ -11,7 +11,6 @@
 #include "comm/connect_progress.h"
 #include "comm/exchange_check.h"
 #include "comm/group_place.h"
-#include "comm/nccl_calls.h"
 #include "comm/nccl_handle.h"
 #include "comm/one_device_here.h"
 #include "comm/pulse.h"
@@ -26,7 +25,7 @@
 namespace zerofleet {
 namespace {
 
-using nccl::CommHandle;
+using nccl::GroupCalls;
 using nccl::Library;
 using nccl::Result;
 using Clock = std::chrono::steady_clock;
@@ -63,7 +62,7 @@ class NcclComm final : public Communicator {
     connect_peers();
     bring(send, source, {send_bytes.front().begin, send_bytes.back().end});
     copy_bytes(context(), piece_of(target, recv_bytes[own]), piece_of(std::span<const std::byte>(source), send_bytes[own]));
-    run_calls("all_to_all", ahead, {}, [&](nccl::GroupCalls& calls) {
+    run_calls("all_to_all", ahead, {}, [&](GroupCalls& calls) {
       for_each_peer([&](std::size_t peer) {
         calls.send(source, send_bytes[peer], peer);
         calls.recv(target, recv_bytes[peer], peer);
@@ -120,12 +119,7 @@ class NcclComm final : public Communicator {
     QueuedExchanges::Exchange exchange(stream, std::make_unique<nccl::Watch>(handle_, pulse_, during, more));
     try {
       if (!ahead) exchange.begin();
-      const auto calls = [&](const Library& library, CommHandle* comm) {
-        nccl::GroupCalls group(library, comm, stream.handle());
-        body(group);
-        return group.result();
-      };
-      handle_.run_group(during, calls, [&] {
+      handle_.run_group(during, stream, body, [&] {
         pulse_.check();
         also();
       });
@@ -145,7 +139,7 @@ class NcclComm final : public Communicator {
     if (!all_equal) connect_peers();
     // NCCL connects the ranks of a collective when it is first called.
     const bool connects = any_equal && !std::exchange(has_gathered_, has_gathered_ || any_equal);
-    run_calls("all_gather", ahead, connects ? kConnectTime * kPeersAtOnce : Milliseconds{}, [&](nccl::GroupCalls& calls) {
+    run_calls("all_gather", ahead, connects ? kConnectTime * kPeersAtOnce : Milliseconds{}, [&](GroupCalls& calls) {
       for (const Gather& gather : gathers) {
         const Range own = gather.pieces_bytes[static_cast<std::size_t>(rank())];
         if (is_equal(gather)) {
@@ -176,7 +170,7 @@ class NcclComm final : public Communicator {
     Buffer bytes(device_, 2 * static_cast<std::size_t>(kPeersAtOnce));
     for (int first = 1; first < world_size(); first += kPeersAtOnce) {
       const int count = std::min(kPeersAtOnce, world_size() - first);
-      auto round = [&](nccl::GroupCalls& calls) {
+      auto round = [&](GroupCalls& calls) {
         for (int i = 0; i < count; ++i) {
           calls.send({bytes.data(), bytes.num_bytes()}, {i, i + 1}, peer_at(first + i));
           calls.recv({bytes.data(), bytes.num_bytes()}, {kPeersAtOnce + i, kPeersAtOnce + i + 1}, peer_at(-first - i));

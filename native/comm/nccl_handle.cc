@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "comm/pause.h"
+#include "core/threads/pause.h"
 #include "core/error.h"
 
 namespace zerofleet::nccl {

@@ -1,6 +1,6 @@
 #include "comm/queued_exchanges.h"
 
-#include "comm/pause.h"
+#include "core/threads/pause.h"
 
 namespace zerofleet {
 
