@@ -86,6 +86,13 @@ struct QueuedRank {
   CommQueue queue;
 };
 
+/// One for each exchange that is queued at a time.
+std::vector<Buffer> some_buffers() {
+  std::vector<Buffer> buffers;
+  for (int i = 0; i < 7; ++i) buffers.emplace_back(kFirstGpu, 2000);
+  return buffers;
+}
+
 std::vector<std::string> on_queued_ranks(std::chrono::milliseconds timeout, const std::function<void(QueuedRank&)>& body) {
   const NcclBackend backend = fake_nccl_on_device();
   RelayedStores stores(2);
@@ -131,23 +138,24 @@ DEVICE_TEST_CASE("queued exchanges: digests of 1, 2 and 3 ranks over NCCL are th
 
 DEVICE_TEST_CASE("queued exchanges: a rank whose device is busy for longer than the time-out is waited for") {
   const auto codes = on_queued_ranks(400ms, [](QueuedRank& rank) {
-    Buffer buffer(kFirstGpu, 2000);
-    for (const int number : {1, 2, 3}) {
+    std::vector<Buffer> buffers = some_buffers();
+    for (std::size_t i = 0; i < 3; ++i) {
       if (rank.comm.rank() == 1) rank.block_for(1200ms);
-      rank.gather(buffer, static_cast<std::byte>(10 * rank.comm.rank() + number));
+      rank.gather(buffers[i], static_cast<std::byte>(10 * static_cast<std::size_t>(rank.comm.rank()) + i));
     }
     rank.queue.drain();
-    std::vector<std::byte> expected(1000, std::byte{3});
-    expected.resize(2000, std::byte{13});
-    CHECK(rank.bytes_of(buffer) == expected);
+    for (std::size_t i = 0; i < 3; ++i) {
+      std::vector<std::byte> expected(1000, static_cast<std::byte>(i));
+      expected.resize(2000, static_cast<std::byte>(10 + i));
+      CHECK(rank.bytes_of(buffers[i]) == expected);
+    }
   });
   CHECK(codes == std::vector<std::string>(2, "none"));
 }
 
 DEVICE_TEST_CASE("queued exchanges: the host runs ahead of the device by four of them, and their time is the device's") {
   const auto codes = on_queued_ranks(30s, [](QueuedRank& rank) {
-    std::vector<Buffer> buffers;
-    for (int i = 0; i < 7; ++i) buffers.emplace_back(kFirstGpu, 2000);
+    std::vector<Buffer> buffers = some_buffers();
     rank.gather(buffers[0], std::byte{1});  // ranks connect
     rank.queue.drain();
     rank.queue.take_busy_seconds();
@@ -169,16 +177,16 @@ DEVICE_TEST_CASE("queued exchanges: the host runs ahead of the device by four of
 DEVICE_TEST_CASE("queued exchanges: where nothing moves, ranks time out with all that is behind it, and wait for nothing more") {
   std::atomic<int> num_timeouts{0};
   const auto codes = on_queued_ranks(500ms, [&](QueuedRank& rank) {
-    Buffer buffer(kFirstGpu, 2000);
-    rank.gather(buffer, std::byte{1});
+    std::vector<Buffer> buffers = some_buffers();
+    rank.gather(buffers[0], std::byte{1});
     rank.queue.drain();
     rank.comm.barrier();
     const LostMessages lost;
-    for (int i = 0; i < 3; ++i) rank.gather(buffer, std::byte{2});
+    for (std::size_t i = 0; i < 3; ++i) rank.gather(buffers[i], std::byte{2});
     const std::string code = code_of([&] { rank.queue.drain(); });
     CHECK((code == "comm_timeout" || code == "comm_failed"));  // the other rank may be the first to time out
     num_timeouts += code == "comm_timeout";
-    CHECK(code_of([&] { rank.gather(buffer, std::byte{3}); }) == code);
+    CHECK(code_of([&] { rank.gather(buffers[3], std::byte{3}); }) == code);
     rank.machine.stream.synchronize();
     rank.queue.close();
     CHECK(code_of([&] { rank.comm.barrier(); }) != "none");
@@ -189,17 +197,17 @@ DEVICE_TEST_CASE("queued exchanges: where nothing moves, ranks time out with all
 
 DEVICE_TEST_CASE("queued exchanges: a rank that gives up ends its own and fails those of the other") {
   const auto codes = on_queued_ranks(30s, [](QueuedRank& rank) {
-    Buffer buffer(kFirstGpu, 2000);
-    rank.gather(buffer, std::byte{1});
+    std::vector<Buffer> buffers = some_buffers();
+    rank.gather(buffers[0], std::byte{1});
     rank.queue.drain();
     if (rank.comm.rank() == 1) {
       rank.block_for(200ms);
-      rank.gather(buffer, std::byte{2});
+      rank.gather(buffers[0], std::byte{2});
       rank.comm.abort();
       CHECK(code_of([&] { rank.queue.drain(); }) == "comm_failed");
       throw Error("test", "the rank gives up");
     }
-    for (int i = 0; i < 3; ++i) rank.gather(buffer, std::byte{2});
+    for (std::size_t i = 0; i < 3; ++i) rank.gather(buffers[i], std::byte{2});
     rank.queue.drain();
   });
   CHECK(codes == std::vector<std::string>{"comm_failed", "test"});
