@@ -40,10 +40,15 @@ class DeviceRanks final : public Communicator {
     store(target, recv, bytes_of(recvs));
   }
 
-  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
-    std::vector<std::byte> copy = fetched(data, pieces_bytes);
-    host_.all_gather(copy, pieces_bytes);
-    store(copy, data, pieces_bytes);
+  void all_gathers(std::span<const Gather> gathers) override {
+    std::vector<std::vector<std::byte>> copies;
+    std::vector<Gather> on_host;
+    for (const auto& [data, pieces_bytes] : gathers) {
+      copies.push_back(fetched(data, pieces_bytes));
+      on_host.push_back({copies.back(), pieces_bytes});
+    }
+    host_.all_gathers(on_host);
+    for (std::size_t i = 0; i < gathers.size(); ++i) store(copies[i], gathers[i].data, gathers[i].pieces_bytes);
   }
 
   void barrier() override { host_.barrier(); }

@@ -10,9 +10,11 @@ void CountingComm::all_to_all(std::span<const std::byte> send, std::span<const M
   for (const Message& message : sends) sent_.reduced += message.peer == rank() ? 0 : message.bytes.size();
 }
 
-void CountingComm::all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) {
-  inner_->all_gather(data, pieces_bytes);
-  sent_.gathered += pieces_bytes[static_cast<std::size_t>(rank())].size() * (world_size() - 1);
+void CountingComm::all_gathers(std::span<const Gather> gathers) {
+  inner_->all_gathers(gathers);
+  for (const Gather& gather : gathers) {
+    sent_.gathered += gather.pieces_bytes[static_cast<std::size_t>(rank())].size() * (world_size() - 1);
+  }
 }
 
 SentBytes CountingComm::take() { return std::exchange(sent_, {}); }

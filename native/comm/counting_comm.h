@@ -23,8 +23,9 @@ class CountingComm final : public Communicator {
   int world_size() const override { return inner_->world_size(); }
   void all_to_all(std::span<const std::byte> send, std::span<const Message> sends, std::span<std::byte> recv,
                   std::span<const Message> recvs) override;
-  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override;
+  void all_gathers(std::span<const Gather> gathers) override;
   void barrier() override { inner_->barrier(); }
+  bool queue_on(QueuedExchanges* exchanges) override { return inner_->queue_on(exchanges); }
   void abort() override { inner_->abort(); }
 
   /// Returns the bytes sent since the last call.

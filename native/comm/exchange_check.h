@@ -27,6 +27,10 @@ inline void check_pieces(std::span<const Range> pieces, int world_size, std::siz
           std::string(name) + ": ranges leave the buffer");
 }
 
+inline void check_gathers(std::span<const Gather> gathers, int world_size) {
+  for (const Gather& gather : gathers) check_pieces(gather.pieces_bytes, world_size, gather.data.size(), "data");
+}
+
 /// Throws Error{"invalid_argument"} unless the messages are in the order of their peers, which are ranks, and inside the buffer.
 inline void check_messages(std::span<const Message> messages, int world_size, std::size_t buffer_bytes, const char* name) {
   int last = 0;

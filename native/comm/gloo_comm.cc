@@ -124,17 +124,20 @@ class GlooComm final : public Communicator {
     ++num_calls_;
   }
 
-  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
-    check_pieces(pieces_bytes, world_size(), data.size(), "data");
+  // One after the other: a message costs its latency, but nothing is started for it.
+  void all_gathers(std::span<const Gather> gathers) override {
+    check_gathers(gathers, world_size());
     const auto own = static_cast<std::size_t>(rank());
-    translate_errors("all_gather", [&] {
-      auto buffer = context_->createUnboundBuffer(data.data(), data.size());
-      Pending pending{*buffer, *buffer};
-      for_each_peer([&](int peer) { pending.recv(peer, slot(0), pieces_bytes[static_cast<std::size_t>(peer)]); });
-      for_each_peer([&](int peer) { pending.send(peer, slot(0), pieces_bytes[own]); });
-      wait(pending);
-    });
-    ++num_calls_;
+    for (const auto& [data, pieces_bytes] : gathers) {
+      translate_errors("all_gather", [&] {
+        auto buffer = context_->createUnboundBuffer(data.data(), data.size());
+        Pending pending{*buffer, *buffer};
+        for_each_peer([&](int peer) { pending.recv(peer, slot(0), pieces_bytes[static_cast<std::size_t>(peer)]); });
+        for_each_peer([&](int peer) { pending.send(peer, slot(0), pieces_bytes[own]); });
+        wait(pending);
+      });
+      ++num_calls_;
+    }
   }
 
   void barrier() override {

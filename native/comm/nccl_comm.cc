@@ -14,6 +14,7 @@
 #include "comm/nccl_handle.h"
 #include "comm/one_device_here.h"
 #include "comm/pulse.h"
+#include "comm/queued_exchanges.h"
 #include "core/cuda/cuda_runtime.h"
 #include "core/device/buffer.h"
 #include "core/device/context.h"
@@ -24,7 +25,7 @@
 namespace zerofleet {
 namespace {
 
-using nccl::CommHandle;
+using nccl::GroupCalls;
 using nccl::Library;
 using nccl::Result;
 using Clock = std::chrono::steady_clock;
@@ -35,36 +36,6 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr int kPeersAtOnce = 16;
 constexpr Milliseconds kConnectTime{2000};
 
-/// Counts bytes in NCCL's calls.
-std::size_t count_of(const Range& bytes) { return static_cast<std::size_t>(bytes.size()); }
-
-/// Queues calls of a group until the first that fails.
-class GroupCalls {
- public:
-  GroupCalls(const Library& library, CommHandle* comm, CUstream_st* stream)
-      : library_(library), comm_(comm), stream_(stream) {}
-
-  void send(std::span<const std::byte> buffer, const Range& bytes, int peer) {
-    if (bytes.empty() || result_ != nccl::kSuccess) return;
-    note(library_.send(buffer.data() + bytes.begin, count_of(bytes), nccl::kByte, peer, comm_, stream_));
-  }
-  void recv(std::span<std::byte> buffer, const Range& bytes, int peer) {
-    if (bytes.empty() || result_ != nccl::kSuccess) return;
-    note(library_.recv(buffer.data() + bytes.begin, count_of(bytes), nccl::kByte, peer, comm_, stream_));
-  }
-  Result result() const { return result_; }
-
- private:
-  void note(Result result) {
-    if (result != nccl::kInProgress) result_ = result;
-  }
-
-  const Library& library_;
-  CommHandle* comm_;
-  CUstream_st* stream_;
-  Result result_ = nccl::kSuccess;
-};
-
 class NcclComm final : public Communicator {
  public:
   NcclComm(const NcclBackend& backend, const NcclOptions& options, const nccl::UniqueId& id, KvStore& store)
@@ -72,9 +43,9 @@ class NcclComm final : public Communicator {
         one_device_here_(id, options.device),
         rank_(options.rank),
         world_size_(options.world_size),
-        stream_(options.device, Stream::Priority::kUrgent),
-        context_{options.device, nullptr, CpuIsa::kGeneric, &stream_},
-        handle_(backend.library, stream_, id, options.rank, options.world_size, options.timeout),
+        device_(options.device),
+        own_stream_(options.device, Stream::Priority::kUrgent),
+        handle_(backend.library, id, options.rank, options.world_size, options.timeout),
         pulse_({options.rank, options.world_size, options.bind_address, options.timeout, options.key_prefix}, store) {}
 
   int rank() const override { return rank_; }
@@ -85,40 +56,30 @@ class NcclComm final : public Communicator {
     check_messages(sends, world_size(), send.size(), "send");
     check_messages(recvs, world_size(), recv.size(), "recv");
     const auto source = reach(send, send_copy_), target = reach(recv, recv_copy_);
+    const bool ahead = runs_ahead(source.data() == send.data() && target.data() == recv.data() && is_connected_);
+    connect_peers();
     for (const Message& message : sends) bring(send, source, message.bytes);
     for_own_messages(sends, recvs, rank(), [&](const Range& to, const Range& from) {
-      copy_bytes(context_, piece_of(target, to), piece_of(std::span<const std::byte>(source), from));
+      copy_bytes(context(), piece_of(target, to), piece_of(std::span<const std::byte>(source), from));
     });
-    run_group("all_to_all", [&](GroupCalls& calls) {
+    run_calls("all_to_all", ahead, {}, [&](GroupCalls& calls) {
       for_each_message(sends, rank(), [&](const Message& m, std::uint32_t) { calls.send(source, m.bytes, m.peer); });
       for_each_message(recvs, rank(), [&](const Message& m, std::uint32_t) { calls.recv(target, m.bytes, m.peer); });
     });
     for (const Message& message : recvs) take(recv, target, message.bytes);
   }
 
-  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
-    check_pieces(pieces_bytes, world_size(), data.size(), "data");
-    const Range own = pieces_bytes[static_cast<std::size_t>(rank())];
-    const auto target = reach(data, recv_copy_);
-    bring(data, target, own);
-    const bool equal = std::ranges::all_of(pieces_bytes, [&](const Range& piece) { return piece.size() == own.size(); });
-    if (equal && !own.empty()) {
-      // NCCL connects the ranks of a collective when it is first called.
-      const Milliseconds more = std::exchange(has_gathered_, true) ? Milliseconds{} : kConnectTime * kPeersAtOnce;
-      run_calls("all_gather", more, [&](const Library& library, CommHandle* comm, CUstream_st* stream) {
-        return library.all_gather(target.data() + own.begin, target.data() + pieces_bytes.front().begin, count_of(own),
-                                  nccl::kByte, comm, stream);
-      });
-    } else {
-      run_group("all_gather", [&](GroupCalls& calls) {
-        for (int distance = 1; distance < world_size(); ++distance) {
-          const int peer = peer_at(distance);
-          calls.send(target, own, peer);
-          calls.recv(target, pieces_bytes[static_cast<std::size_t>(peer)], peer);
-        }
-      });
+  void all_gathers(std::span<const Gather> gathers) override {
+    check_gathers(gathers, world_size());
+    const auto is_here = [this](const Gather& gather) { return is_on_device(gather.data); };
+    if (std::ranges::all_of(gathers, is_here)) return gather_in_place(gathers, true);
+    for (const auto& [data, pieces_bytes] : gathers) {
+      const auto target = reach(data, recv_copy_);
+      const Gather there{target, pieces_bytes};
+      bring(data, target, pieces_bytes[static_cast<std::size_t>(rank())]);
+      gather_in_place({&there, 1}, false);
+      take(data, target, {pieces_bytes.front().begin, pieces_bytes.back().end});
     }
-    take(data, target, {pieces_bytes.front().begin, pieces_bytes.back().end});
   }
 
   void barrier() override {
@@ -128,42 +89,84 @@ class NcclComm final : public Communicator {
     all_gather(marks, pieces);
   }
 
+  bool queue_on(QueuedExchanges* exchanges) override {
+    exchanges_ = exchanges == nullptr ? &own_exchanges_ : exchanges;
+    return true;
+  }
+
   void abort() override { pulse_.abort(); }
 
  private:
-  /// An exchange, until it is done or the pulse gives it up; `also` is called again and again meanwhile.
-  template <class Calls>
-  void run_calls(const char* during, Milliseconds more, Calls&& calls, const std::function<void()>& also = [] {}) {
-    const Pulse::Exchange exchange(pulse_, nullptr, more);
-    handle_.run_group(during, calls, [&] {
-      exchange.check();
-      also();
+  /// Returns true if the exchange that follows is left in the queue, which has room for it then. Otherwise nothing is
+  /// before it, so that NCCL may connect ranks, and the host use its results.
+  bool runs_ahead(bool is_possible) {
+    if (!exchanges_->runs_ahead()) return false;
+    if (is_possible) {
+      exchanges_->wait_for_room();
+    } else {
+      exchanges_->wait();
+      exchanges_->stream().synchronize();
+    }
+    return is_possible;
+  }
+
+  /// Queues an exchange, and waits until it is done unless it runs ahead; `also` is called again and again while it is queued.
+  template <class Body>
+  void run_calls(const char* during, bool ahead, Milliseconds more, Body&& body, const std::function<void()>& also = [] {}) {
+    Stream& stream = exchanges_->stream();
+    QueuedExchanges::Exchange exchange(stream, std::make_unique<nccl::Watch>(handle_, pulse_, during, more));
+    try {
+      if (!ahead) exchange.begin();
+      handle_.run_group(during, stream, body, [&] {
+        pulse_.check();
+        also();
+      });
+      exchanges_->add(std::move(exchange));
+    } catch (...) {
+      handle_.abort();
+      exchanges_->abandon();
+      throw;
+    }
+    if (!ahead) exchanges_->wait();
+  }
+
+  void gather_in_place(std::span<const Gather> gathers, bool on_device) {
+    const bool any_equal = std::ranges::any_of(gathers, [this](const Gather& gather) { return is_equal(gather); });
+    const bool all_equal = std::ranges::all_of(gathers, [this](const Gather& gather) { return is_equal(gather); });
+    const bool ahead = runs_ahead(on_device && (has_gathered_ || !any_equal) && (is_connected_ || all_equal));
+    if (!all_equal) connect_peers();
+    // NCCL connects the ranks of a collective when it is first called.
+    const bool connects = any_equal && !std::exchange(has_gathered_, has_gathered_ || any_equal);
+    run_calls("all_gather", ahead, connects ? kConnectTime * kPeersAtOnce : Milliseconds{}, [&](GroupCalls& calls) {
+      for (const Gather& gather : gathers) {
+        const Range own = gather.pieces_bytes[static_cast<std::size_t>(rank())];
+        if (is_equal(gather)) {
+          calls.all_gather(gather, own);
+          continue;
+        }
+        for (int distance = 1; distance < world_size(); ++distance) {
+          const int peer = peer_at(distance);
+          calls.send(gather.data, own, peer);
+          calls.recv(gather.data, gather.pieces_bytes[static_cast<std::size_t>(peer)], peer);
+        }
+      }
     });
   }
 
-  /// A group of messages between ranks, all of which are connected before the first one.
-  template <class Body>
-  void run_group(const char* during, Body&& body) {
-    if (!std::exchange(is_connected_, true)) connect_peers();
-    run_calls(during, {}, grouped(body));
-  }
-
-  template <class Body>
-  static auto grouped(Body& body) {
-    return [&body](const Library& library, CommHandle* comm, CUstream_st* stream) {
-      GroupCalls calls(library, comm, stream);
-      body(calls);
-      return calls.result();
-    };
+  /// Pieces of one size, and not of none.
+  static bool is_equal(const Gather& gather) {
+    const std::int64_t size = gather.pieces_bytes.front().size();
+    return size > 0 && std::ranges::all_of(gather.pieces_bytes, [&](const Range& piece) { return piece.size() == size; });
   }
 
   /// NCCL connects two ranks at the first message between them, which takes long among many ranks. So a byte goes between all pairs, in
   /// rounds whose time is bounded by their number of connections, before the messages whose time is not.
   void connect_peers() {
+    if (std::exchange(is_connected_, true)) return;
     ConnectProgress progress(rank(), world_size(), Clock::now(), [](const std::string& line) {
       std::fprintf(stderr, "%s\n", line.c_str());
     });
-    Buffer bytes(context_.device, 2 * static_cast<std::size_t>(kPeersAtOnce));
+    Buffer bytes(device_, 2 * static_cast<std::size_t>(kPeersAtOnce));
     for (int first = 1; first < world_size(); first += kPeersAtOnce) {
       const int count = std::min(kPeersAtOnce, world_size() - first);
       auto round = [&](GroupCalls& calls) {
@@ -172,7 +175,7 @@ class NcclComm final : public Communicator {
           calls.recv({bytes.data(), bytes.num_bytes()}, {kPeersAtOnce + i, kPeersAtOnce + i + 1}, peer_at(-first - i));
         }
       };
-      run_calls("connecting ranks", kConnectTime * count, grouped(round), [&] { progress.tick(Clock::now()); });
+      run_calls("connecting ranks", false, kConnectTime * count, round, [&] { progress.tick(Clock::now()); });
       progress.connected(count, Clock::now());
     }
   }
@@ -180,33 +183,41 @@ class NcclComm final : public Communicator {
   /// Every rank begins with the peer after itself, so that not all of them send to the same one at once.
   int peer_at(int distance) const { return (rank() + distance + world_size()) % world_size(); }
 
+  Context context() { return {device_, nullptr, CpuIsa::kGeneric, &exchanges_->stream()}; }
+
+  bool is_on_device(std::span<const std::byte> buffer) const {
+    return buffer.empty() || backend_.is_device_memory(buffer.data());
+  }
+
   /// Returns the buffer that NCCL uses: the caller's if it is on the device, else `copy`, made large enough. Sending
   /// does not write, but one type of span keeps the rest simple.
   std::span<std::byte> reach(std::span<const std::byte> buffer, Buffer& copy) {
-    if (buffer.empty() || backend_.is_device_memory(buffer.data())) {
+    if (is_on_device(buffer)) {
       return {const_cast<std::byte*>(buffer.data()), buffer.size()};
     }
-    if (copy.num_bytes() < buffer.size()) copy = Buffer(context_.device, buffer.size());
+    if (copy.num_bytes() < buffer.size()) copy = Buffer(device_, buffer.size());
     return {copy.data(), buffer.size()};
   }
 
   /// The caller's bytes → the buffer that NCCL sees, where they are two.
   void bring(std::span<const std::byte> buffer, std::span<std::byte> reached, const Range& bytes) {
     if (buffer.data() == reached.data()) return;
-    copy_bytes(context_, piece_of(reached, bytes), context_.device, piece_of(buffer, bytes), Device{});
+    copy_bytes(context(), piece_of(reached, bytes), device_, piece_of(buffer, bytes), Device{});
   }
 
   /// The other way round.
   void take(std::span<std::byte> buffer, std::span<const std::byte> reached, const Range& bytes) {
     if (buffer.data() == reached.data()) return;
-    copy_bytes(context_, piece_of(buffer, bytes), Device{}, piece_of(reached, bytes), context_.device);
+    copy_bytes(context(), piece_of(buffer, bytes), Device{}, piece_of(reached, bytes), device_);
   }
 
   NcclBackend backend_;
   OneDeviceHere one_device_here_;
   int rank_, world_size_;
-  Stream stream_;
-  Context context_;
+  Device device_;
+  Stream own_stream_;
+  QueuedExchanges own_exchanges_{own_stream_};
+  QueuedExchanges* exchanges_ = &own_exchanges_;
   Buffer send_copy_, recv_copy_;  // of host memory, on the device
   bool is_connected_ = false, has_gathered_ = false;
   nccl::Handle handle_;  // behind the memory that an exchange may still use, so that it is gone before that

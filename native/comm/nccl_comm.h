@@ -21,9 +21,9 @@ struct NcclOptions {
   std::string bind_address = "127.0.0.1";    // of this rank's pulse, reachable from the other ranks
 };
 
-/// Ranks with a CUDA device each, through NCCL. Exchanges run on a stream of the communicator's own. Memory of the device
-/// must be ready when a call begins (its stream synchronized) and is when it returns; host memory goes through a buffer
-/// on the device.
+/// Ranks with a CUDA device each, through NCCL. Exchanges run on a stream of the communicator's own, or on that of queue_on().
+/// Without it, memory of the device must be ready when a call begins (its stream synchronized) and is when it returns; host
+/// memory goes through a buffer on the device.
 ///
 /// A rank that is in several of these worlds must have only one exchange in progress at a time, in the same order on
 /// all ranks. NCCL's kernels occupy the device until the peers' kernels answer, so two that begin in different orders

@@ -2,35 +2,16 @@
 
 #include <algorithm>
 #include <string>
-#include <thread>
 
+#include "core/threads/pause.h"
 #include "core/error.h"
 
 namespace zerofleet::nccl {
-namespace {
 
 using namespace std::chrono_literals;
 
-/// Looks again and again: most exchanges are over soon, so the first looks follow one another closely.
-class Pause {
- public:
-  void operator()() {
-    if (++num_looks_ < 200) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(50us);
-    }
-  }
-
- private:
-  int num_looks_ = 0;
-};
-
-}  // namespace
-
-Handle::Handle(std::shared_ptr<const Library> library, Stream& stream, const UniqueId& id, int rank, int world_size,
-               Milliseconds timeout)
-    : library_(std::move(library)), stream_(stream), timeout_(timeout) {
+Handle::Handle(std::shared_ptr<const Library> library, const UniqueId& id, int rank, int world_size, Milliseconds timeout)
+    : library_(std::move(library)), timeout_(timeout) {
   Config config;
   config.blocking = 0;
   const Result result = library_->comm_init_rank_config(&comm_, world_size, id, rank, &config);
@@ -72,20 +53,28 @@ void Handle::end_group(const char* during, Result queued, const Check& check) {
 }
 
 void Handle::wait(const char* during, const Check& check) {
-  Pause pause;
-  for (;;) {
-    Result state = kSuccess;
-    const Result asked = library_->comm_get_async_error(comm_, &state);
-    if (asked != kSuccess) state = asked;
-    if (state != kSuccess && state != kInProgress) fail("comm_failed", std::string(during) + ": " + message_of(state));
-    try {
-      // The stream has everything only when NCCL has queued it.
-      if (state == kSuccess && stream_.is_done()) return;
-      check();
-    } catch (const Error& error) {
-      fail(error.code().c_str(), std::string(during) + ": " + error.what());
-    }
-    pause();
+  for (Pause pause; !is_settled(during); pause()) run(check, during);
+}
+
+void Handle::look(const char* during, const Check& check) {
+  is_settled(during);
+  run(check, during);
+}
+
+bool Handle::is_settled(const char* during) {
+  require(comm_ != nullptr, "comm_failed", std::string(during) + ": the communicator was aborted");
+  Result state = kSuccess;
+  const Result asked = library_->comm_get_async_error(comm_, &state);
+  if (asked != kSuccess) state = asked;
+  if (state != kSuccess && state != kInProgress) fail("comm_failed", std::string(during) + ": " + message_of(state));
+  return state == kSuccess;
+}
+
+void Handle::run(const Check& check, const char* during) {
+  try {
+    check();
+  } catch (const Error& error) {
+    fail(error.code().c_str(), std::string(during) + ": " + error.what());
   }
 }
 

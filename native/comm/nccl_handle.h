@@ -1,16 +1,60 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 
+#include "comm/communicator.h"
 #include "comm/nccl_library.h"
+#include "comm/pulse.h"
+#include "comm/queued_exchanges.h"
 #include "core/device/stream.h"
+#include "core/range.h"
 
 namespace zerofleet::nccl {
 
-/// An NCCL communicator in non-blocking mode: every call returns at once, and wait() polls it. The caller can therefore
-/// give up on a peer that never answers: the communicator is aborted, which also ends kernels that wait for the peer.
+/// Counts bytes in NCCL's calls.
+inline std::size_t count_of(const Range& bytes) { return static_cast<std::size_t>(bytes.size()); }
+
+/// Queues calls of a group until the first that fails.
+class GroupCalls {
+ public:
+  GroupCalls(const Library& library, CommHandle* comm, CUstream_st* stream)
+      : library_(library), comm_(comm), stream_(stream) {}
+
+  void send(std::span<const std::byte> buffer, const Range& bytes, int peer) {
+    if (bytes.empty() || result_ != kSuccess) return;
+    note(library_.send(buffer.data() + bytes.begin, count_of(bytes), kByte, peer, comm_, stream_));
+  }
+  void recv(std::span<std::byte> buffer, const Range& bytes, int peer) {
+    if (bytes.empty() || result_ != kSuccess) return;
+    note(library_.recv(buffer.data() + bytes.begin, count_of(bytes), kByte, peer, comm_, stream_));
+  }
+  /// In place, of equal pieces.
+  void all_gather(const Gather& gather, const Range& own) {
+    if (result_ != kSuccess) return;
+    note(library_.all_gather(gather.data.data() + own.begin, gather.data.data() + gather.pieces_bytes.front().begin, count_of(own),
+                             kByte, comm_, stream_));
+  }
+  Result result() const { return result_; }
+
+ private:
+  void note(Result result) {
+    if (result != kInProgress) result_ = result;
+  }
+
+  const Library& library_;
+  CommHandle* comm_;
+  CUstream_st* stream_;
+  Result result_ = kSuccess;
+};
+
+/// An NCCL communicator in non-blocking mode: every call returns at once, and wait() polls until NCCL has queued what it does on the
+/// stream. The caller can therefore give up on a peer that never answers: the communicator is aborted, which also ends kernels that
+/// wait for the peer.
 class Handle {
  public:
   using Milliseconds = std::chrono::milliseconds;
@@ -18,40 +62,63 @@ class Handle {
   /// Throws an Error when there is nothing to wait for any more.
   using Check = std::function<void()>;
 
-  /// Blocks until all ranks with the same id are here. Throws Error{"comm_timeout"} when the time is up, and as wait() does.
-  Handle(std::shared_ptr<const Library> library, Stream& stream, const UniqueId& id, int rank, int world_size,
-         Milliseconds timeout);
+  /// Blocks until all ranks with the same id are here. Throws Error{"comm_timeout"} when the time is up, and as run_group() does.
+  Handle(std::shared_ptr<const Library> library, const UniqueId& id, int rank, int world_size, Milliseconds timeout);
   ~Handle();
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  /// Runs `calls(library, communicator, stream)` as one group: it returns the first result that is not success, and
-  /// queues on the stream. Then waits until all of it is done, or `check` throws.
-  template <class Calls>
-  void run_group(const char* during, Calls&& calls, const Check& check) {
+  /// Runs `body(calls)` as one group and waits until NCCL has queued it on the stream. Throws what `check` throws, and
+  /// Error{"comm_failed"} with NCCL's message; the communicator is aborted then.
+  template <class Body>
+  void run_group(const char* during, const Stream& stream, Body&& body, const Check& check) {
     begin_group(during);
-    const Result queued = calls(*library_, comm_, stream_.handle());
-    end_group(during, queued, check);
+    GroupCalls calls(*library_, comm_, stream.handle());
+    body(calls);
+    end_group(during, calls.result(), check);
   }
+  /// Looks after what is queued. Throws as run_group() does.
+  void look(const char* during, const Check& check);
+  /// Ends what is queued, with undefined results. run_group() throws Error{"comm_failed"} from now on.
+  void abort() noexcept;
 
  private:
   using Clock = std::chrono::steady_clock;
 
   void begin_group(const char* during);
   void end_group(const char* during, Result queued, const Check& check);
-  /// Waits until NCCL has nothing in progress and the stream is done. Throws what `check` throws, Error{"comm_failed"} with
-  /// NCCL's message, Error{"device_failed"}; the communicator is aborted then.
   void wait(const char* during, const Check& check);
+  /// Returns false while NCCL has something in progress on the host.
+  bool is_settled(const char* during);
+  void run(const Check& check, const char* during);
   [[noreturn]] void fail(const char* code, const std::string& message);
   std::string message_of(Result result) const;
-  void abort() noexcept;
   /// Returns true if nothing is in progress before the time is up.
   bool settles_within(Milliseconds time) noexcept;
 
   std::shared_ptr<const Library> library_;
-  Stream& stream_;
   Milliseconds timeout_;
   CommHandle* comm_ = nullptr;  // null after a failure
+};
+
+/// An exchange until it is done: it is given up when the pulse does, or when NCCL reports a failure.
+class Watch final : public QueuedExchanges::Watch {
+ public:
+  Watch(Handle& handle, Pulse& pulse, const char* during, Handle::Milliseconds more)
+      : handle_(handle), pulse_(pulse), during_(during), more_(more) {}
+
+  void begin() override { in_progress_.emplace(pulse_, nullptr, more_); }
+  void check() override {
+    handle_.look(during_, [this] { pulse_.check(); });
+  }
+  void abort() noexcept override { handle_.abort(); }
+
+ private:
+  Handle& handle_;
+  Pulse& pulse_;
+  const char* during_;
+  Handle::Milliseconds more_;
+  std::optional<Pulse::Exchange> in_progress_;
 };
 
 }  // namespace zerofleet::nccl

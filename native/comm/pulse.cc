@@ -179,6 +179,11 @@ void Pulse::abort() {
   fail("comm_failed", "this rank has left");
 }
 
+void Pulse::check() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) throw *failure_;
+}
+
 Pulse::Exchange::Exchange(Pulse& pulse, std::function<void()> give_up, Milliseconds more) : pulse_(pulse) {
   const std::lock_guard lock(pulse_.mutex_);
   if (pulse_.failure_) throw *pulse_.failure_;
@@ -192,13 +197,8 @@ Pulse::Exchange::~Exchange() {
   pulse_.give_up_ = nullptr;
 }
 
-void Pulse::Exchange::check() const {
-  const std::lock_guard lock(pulse_.mutex_);
-  if (pulse_.failure_) throw *pulse_.failure_;
-}
-
 void Pulse::Exchange::moved() {
-  check();
+  pulse_.check();
   const std::lock_guard lock(pulse_.mutex_);
   pulse_.watch_.moved(Clock::now());
 }

@@ -40,6 +40,8 @@ class Pulse {
 
   /// Gives up the exchange in progress, and all later ones, with Error{"comm_failed"}.
   void abort();
+  /// Throws the Error with which an exchange was given up.
+  void check() const;
 
   /// An exchange in progress; one at a time.
   class Exchange {
@@ -51,9 +53,7 @@ class Pulse {
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
-    /// Throws Error{"comm_timeout"} or Error{"comm_failed"} when the exchange was given up.
-    void check() const;
-    /// Records that a message from or to a peer is done, or that waiting for it was ended. Throws as check() does.
+    /// Records that a message from or to a peer is done, or that waiting for it was ended. Throws as Pulse::check() does.
     void moved();
 
    private:

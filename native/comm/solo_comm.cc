@@ -19,11 +19,10 @@ class SoloComm final : public Communicator {
     });
   }
 
-  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
-    check_pieces(pieces_bytes, 1, data.size(), "data");
-  }
+  void all_gathers(std::span<const Gather> gathers) override { check_gathers(gathers, 1); }
 
   void barrier() override {}
+  bool queue_on(QueuedExchanges*) override { return true; }  // there is nothing to queue
   void abort() override {}  // it never waits
 };
 

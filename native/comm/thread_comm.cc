@@ -13,12 +13,17 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-/// Buffers that a rank exposes to the others during a collective.
+/// Buffers that a rank exposes to the others during a collective: that of an all-to-all, or those of gathers.
 struct Offer {
   std::span<const std::byte> data;
-  std::span<const Range> pieces;
   std::span<const Message> messages;
+  std::span<const Gather> gathers;
 };
+
+void copy_offered(std::span<const std::byte> piece, std::span<std::byte> target) {
+  require(piece.size() == target.size(), "comm_failed", "two ranks state different sizes for one piece");
+  copy_piece(piece, target);
+}
 
 /// The meeting place of all ranks. A collective has two meetings: after the first every offer is there, and no rank
 /// leaves before the second, when all copying is done. Copies are made under the mutex: a rank that fails and frees its
@@ -98,28 +103,23 @@ class ThreadComm final : public Communicator {
                   std::span<const Message> recvs) override {
     check_messages(sends, world_size(), send.size(), "send");
     check_messages(recvs, world_size(), recv.size(), "recv");
-    world_->collective(rank_, {send, {}, sends}, [&](std::span<const Offer> offers) {
+    world_->collective(rank_, {send, sends, {}}, [&](std::span<const Offer> offers) {
       for (int source = 0; source < world_size(); ++source) {
         const Offer& offer = offers[static_cast<std::size_t>(source)];
         const auto sent = messages_with(offer.messages, rank_), received = messages_with(recvs, source);
         require(sent.size() == received.size(), "comm_failed", "two ranks state different numbers of messages");
         for (std::size_t i = 0; i < sent.size(); ++i) {
-          require(sent[i].bytes.size() == received[i].bytes.size(), "comm_failed", "two ranks state different sizes for one message");
-          copy_piece(piece_of(offer.data, sent[i].bytes), piece_of(recv, received[i].bytes));
+          copy_offered(piece_of(offer.data, sent[i].bytes), piece_of(recv, received[i].bytes));
         }
       }
     });
   }
 
-  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
-    check_pieces(pieces_bytes, world_size(), data.size(), "data");
-    world_->collective(rank_, {data, pieces_bytes, {}}, [&](std::span<const Offer> offers) {
+  void all_gathers(std::span<const Gather> gathers) override {
+    check_gathers(gathers, world_size());
+    world_->collective(rank_, {{}, {}, gathers}, [&](std::span<const Offer> offers) {
       for (std::size_t source = 0; source < offers.size(); ++source) {
-        if (static_cast<int>(source) == rank_) continue;
-        const auto piece = piece_of(offers[source].data, offers[source].pieces[source]);
-        const auto target = piece_of(data, pieces_bytes[source]);
-        require(piece.size() == target.size(), "comm_failed", "two ranks state different sizes for one piece");
-        copy_piece(piece, target);
+        if (static_cast<int>(source) != rank_) take_from(source, offers[source].gathers, gathers);
       }
     });
   }
@@ -131,6 +131,14 @@ class ThreadComm final : public Communicator {
   void abort() override { world_->leave(rank_); }
 
  private:
+  static void take_from(std::size_t source, std::span<const Gather> theirs, std::span<const Gather> ours) {
+    require(theirs.size() == ours.size(), "comm_failed", "two ranks state different numbers of buffers for one gather");
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      copy_offered(piece_of(std::span<const std::byte>(theirs[i].data), theirs[i].pieces_bytes[source]),
+                   piece_of(ours[i].data, ours[i].pieces_bytes[source]));
+    }
+  }
+
   std::shared_ptr<World> world_;
   int rank_;
 };

@@ -154,8 +154,8 @@ export interface StepResult {
     /** Seconds that the step waited for gradients and statistics. */
     exchange: number;
     /**
-     * Seconds that the communication thread worked on gradients; the excess over `exchange` was hidden behind
-     * backward.
+     * Seconds that exchanges of gradients and their additions took, on the device where it runs them in its order; the
+     * excess over `exchange` was hidden behind backward.
      */
     exchange_busy: number;
     optimizer: number;

@@ -7,6 +7,7 @@ import type { Trainer } from '../../native/js/index.js';
 import { connectWorld, tinyTokens, useAddon, worldDigest } from '../../native/js/testing.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { estimateRank, type RankMemory, resolveSpec } from '../../spec/index.js';
+import { NcclLog, ncclLine } from '../../worker/rank/nccl-log.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
 
@@ -61,7 +62,9 @@ async function train(t: Test): Promise<void> {
   const digests: string[] = [];
   for (const worldSize of [2, 4]) {
     const start = startMessage({ spec, world_size: worldSize, device: 'cuda', token_file: tokens.path });
+    const log = await NcclLog.begin();
     const world = await connectWorld(trainerConfig(start), worldSize);
+    if (log) t.equal(ncclLine(await log.end()), 'NCCL network: Memory, NCCL 2.99.0+fake');
     await Promise.all(world.map((trainer) => trainer.initialize()));
     await Promise.all(world.map((trainer) => trainer.step(0)));
     digests.push(worldDigest(world));

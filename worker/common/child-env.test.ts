@@ -49,6 +49,17 @@ t.test('the environment of child processes', async (t) => {
     for (const name of ['NVIDIA_TF32_OVERRIDE', 'CUBLAS_WORKSPACE_CONFIG', 'NCCL_DEBUG', 'ZEROFLEET_GPU_ENV'])
       delete process.env[name];
   });
+  await t.test('contains the variables of networks, of NCCL and of libfabric', async (t) => {
+    const network = {
+      FI_PROVIDER: 'efa',
+      FI_EFA_USE_DEVICE_RDMA: '1',
+      NCCL_SOCKET_IFNAME: 'eth0',
+      NCCL_NET: 'Socket',
+    };
+    Object.assign(process.env, network);
+    t.match(childEnv(true, 'GPU-1'), network);
+    for (const name of Object.keys(network)) delete process.env[name];
+  });
   await t.test('contains no source of AWS credentials for a child with its own session', async (t) => {
     t.strictSame(childEnv(true, null), {
       ...ORDER,

@@ -14,6 +14,7 @@ import { Inbox, type RankChannel } from './channel.js';
 import { GpuListener } from './gpu-listener.js';
 import { loadCheckpoint } from './load/load-checkpoint.js';
 import { loadModel } from './load/load-model.js';
+import { NcclLog, ncclLine } from './nccl-log.js';
 import { firstPosition, positionAfterLoad } from './position.js';
 import { SnapshotWriter } from './snapshot-writer.js';
 import { trainLoop } from './train-loop.js';
@@ -113,7 +114,9 @@ async function trainWith(
 ): Promise<void> {
   const { channel, inbox, core, start, objects, position } = ctx;
   inbox.onDeliver((key, value) => trainer.deliver(key, value));
+  const nccl_log = start.device === 'cuda' && start.world_size > 1 ? await NcclLog.begin() : null;
   await trainer.connect();
+  if (nccl_log) console.log(ncclLine(await nccl_log.end()));
   await channel.send({
     kind: 'connected',
     params: [...state.params],

@@ -23,10 +23,4 @@ cp native/build/zerofleet.node "$app/native/build"
   xargs -0 cp --parents -t "$(mkdir -p "$app/dist" && realpath "$app/dist")")
 (cd "$app" && npm ci --omit=dev --ignore-scripts --no-audit --no-fund)
 
-# Packages that have the libraries. Some are registered by the name that /lib had before it became a link to /usr/lib.
-package_of() {
-  dpkg-query -S "$1" 2> /dev/null || dpkg-query -S "${1#/usr}" 2> /dev/null || { echo "no package has $1" >&2; exit 1; }
-}
-ldd native/build/zerofleet.node | awk '$3 ~ /^\// { print $3 }' | while read -r library; do
-  package_of "$(realpath "$library")" | cut -d: -f1
-done | sort -u > "$out/packages"
+infra/images/steps/packages.sh "$app" native/build/zerofleet.node > "$out/packages"

@@ -11,6 +11,12 @@ if [ $# -gt 0 ]; then
   rm -rf /var/lib/apt/lists/*
 fi
 
+# Libraries that NCCL opens by their names.
+if [ -d /opt/efa/lib ]; then
+  echo /opt/efa/lib > /etc/ld.so.conf.d/efa.conf
+  ldconfig
+fi
+
 # Terraform and compose.yaml name the same number.
 groupadd --gid 10001 zerofleet
 useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/zerofleet --shell /usr/sbin/nologin zerofleet

@@ -29,10 +29,12 @@ CUstream_st* create_stream(const Device&, bool) { refuse(); }
 void destroy_stream(CUstream_st*) noexcept {}
 void synchronize(CUstream_st*) { refuse(); }
 bool is_done(CUstream_st*) { refuse(); }
-CUevent_st* create_event(const Device&) { refuse(); }
+CUevent_st* create_event(const Device&, bool) { refuse(); }
 void destroy_event(CUevent_st*) noexcept {}
 void record(CUevent_st*, CUstream_st*) { refuse(); }
 void synchronize(CUevent_st*) { refuse(); }
+bool is_done(CUevent_st*) { refuse(); }
+double seconds_between(CUevent_st*, CUevent_st*) { refuse(); }
 void wait(CUstream_st*, CUevent_st*) { refuse(); }
 void copy(CUstream_st*, void*, const void*, std::size_t) { refuse(); }
 void fill_zero(CUstream_st*, void*, std::size_t) { refuse(); }

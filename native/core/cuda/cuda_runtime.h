@@ -62,10 +62,14 @@ void synchronize(CUstream_st* stream);
 /// Returns true if all work queued on the stream is done.
 bool is_done(CUstream_st* stream);
 
-CUevent_st* create_event(const Device& device);
+CUevent_st* create_event(const Device& device, bool has_time);
 void destroy_event(CUevent_st* event) noexcept;
 void record(CUevent_st* event, CUstream_st* stream);
 void synchronize(CUevent_st* event);
+/// Returns true if all that was marked is done.
+bool is_done(CUevent_st* event);
+/// Both have times and are done.
+double seconds_between(CUevent_st* begin, CUevent_st* end);
 void wait(CUstream_st* stream, CUevent_st* event);
 
 /// Queue a copy between any two places, and zeros in memory of a device.

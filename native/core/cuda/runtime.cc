@@ -154,20 +154,25 @@ void destroy_stream(CUstream_st* stream) noexcept { cudaStreamDestroy(stream); }
 
 void synchronize(CUstream_st* stream) { check(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); }
 
-bool is_done(CUstream_st* stream) {
-  const cudaError_t status = cudaStreamQuery(stream);
+namespace {
+
+bool is_done(cudaError_t status, const char* call) {
   if (status == cudaErrorNotReady) {
     cudaGetLastError();
     return false;
   }
-  check(status, "cudaStreamQuery");
+  check(status, call);
   return true;
 }
 
-CUevent_st* create_event(const Device& device) {
+}  // namespace
+
+bool is_done(CUstream_st* stream) { return is_done(cudaStreamQuery(stream), "cudaStreamQuery"); }
+
+CUevent_st* create_event(const Device& device, bool has_time) {
   use(device);
   cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  check(cudaEventCreateWithFlags(&event, has_time ? 0 : cudaEventDisableTiming), "cudaEventCreateWithFlags");
   return event;
 }
 
@@ -176,6 +181,14 @@ void destroy_event(CUevent_st* event) noexcept { cudaEventDestroy(event); }
 void record(CUevent_st* event, CUstream_st* stream) { check(cudaEventRecord(event, stream), "cudaEventRecord"); }
 
 void synchronize(CUevent_st* event) { check(cudaEventSynchronize(event), "cudaEventSynchronize"); }
+
+bool is_done(CUevent_st* event) { return is_done(cudaEventQuery(event), "cudaEventQuery"); }
+
+double seconds_between(CUevent_st* begin, CUevent_st* end) {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
+  return static_cast<double>(milliseconds) / 1000;
+}
 
 void wait(CUstream_st* stream, CUevent_st* event) { check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent"); }
 

@@ -39,15 +39,21 @@ class Stream {
   std::unique_ptr<CUstream_st, Destroy> handle_;
 };
 
-/// A mark in a stream that another one can wait for.
+/// A mark in a stream that another one can wait for. On the CPU, where nothing is queued, each is done.
 class Event {
  public:
-  explicit Event(Device device);
+  /// Marks with times cost a little more.
+  enum class Times : bool { kNone, kKept };
+  explicit Event(Device device, Times times = Times::kNone);
 
   /// Marks all that `stream` has queued so far; an earlier mark is forgotten.
   void record(const Stream& stream);
   /// Waits until all that was marked is done; at once if nothing was.
   void synchronize() const;
+  /// Returns true if all that was marked is done, or nothing was.
+  bool is_done() const;
+  /// Time of the device since `earlier` was done; both keep times and are done. 0 on the CPU.
+  double seconds_since(const Event& earlier) const;
   CUevent_st* handle() const { return handle_.get(); }
 
  private:

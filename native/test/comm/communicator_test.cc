@@ -98,11 +98,40 @@ void check_all_gather(Communicator& comm) {
   CHECK(data == expected);
 }
 
+/// A buffer with pieces of one size, one with pieces of many, one with none.
+void check_all_gathers(Communicator& comm) {
+  std::vector<std::vector<std::byte>> data, expected;
+  std::vector<std::vector<Range>> pieces;
+  for (int buffer = 0; buffer < 3; ++buffer) {
+    std::int64_t end = buffer;
+    auto& of_buffer = pieces.emplace_back();
+    for (int rank = 0; rank < comm.world_size(); ++rank) {
+      const std::int64_t size = buffer == 0 ? 100 : buffer == 1 ? piece_size(rank, 1) : 0;
+      of_buffer.push_back({end, end + size});
+      end += size;
+    }
+    data.emplace_back(static_cast<std::size_t>(end));
+    expected.emplace_back(static_cast<std::size_t>(end));
+    for (int rank = 0; rank < comm.world_size(); ++rank) {
+      const Range& piece = of_buffer[static_cast<std::size_t>(rank)];
+      for (std::int64_t i = piece.begin; i < piece.end; ++i) {
+        expected.back()[static_cast<std::size_t>(i)] = mark(rank, buffer, i);
+        if (rank == comm.rank()) data.back()[static_cast<std::size_t>(i)] = mark(rank, buffer, i);
+      }
+    }
+  }
+  std::vector<Gather> gathers;
+  for (std::size_t buffer = 0; buffer < data.size(); ++buffer) gathers.push_back({data[buffer], pieces[buffer]});
+  comm.all_gathers(gathers);
+  CHECK(data == expected);
+}
+
 void check_collectives(Communicator& comm) {
   for (int repeat = 0; repeat < 20; ++repeat) {
     check_all_to_all(comm);
     check_messages_in_order(comm);
     check_all_gather(comm);
+    check_all_gathers(comm);
     comm.barrier();
   }
   // No rank sends anything: a round that is empty on all ranks.

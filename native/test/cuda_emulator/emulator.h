@@ -32,6 +32,11 @@ void fail_with(cudaError_t status);
 /// Sets the newest version of CUDA that the driver supports, as 13000; 0: there is no driver.
 void set_driver_version(int version);
 
+/// For libraries that tests open: so many more ranks exchange with each other on the device (see stream_groups.h).
+}  // namespace zerofleet::emulator
+__attribute__((visibility("default"))) void zfRanksOnDevice(int more);
+namespace zerofleet::emulator {
+
 /// Between here and the parts of the emulator.
 int num_visible_devices();
 /// The status of calls that need a driver and a device.

@@ -17,6 +17,7 @@
 #include "test/cuda_emulator/emulator.h"
 #include "test/cuda_emulator/memory.h"
 #include "test/cuda_emulator/runtime_parts.h"
+#include "test/cuda_emulator/stream_groups.h"
 #include "test/cuda_emulator/work_queue.h"
 
 using zerofleet::emulator::Mark;
@@ -24,12 +25,20 @@ using zerofleet::emulator::WorkQueue;
 
 struct CUstream_st {
   int priority = 0;
+  int group = zerofleet::emulator::new_stream_group();
   WorkQueue queue;
 };
 
 struct CUevent_st {
+  unsigned flags = 0;
   std::mutex mutex;
+  int group = -1;  // of the stream of the last record
   std::shared_ptr<Mark> mark;  // of the last record; null: none yet
+
+  std::shared_ptr<Mark> last_mark() {
+    const std::lock_guard lock(mutex);
+    return mark;
+  }
 };
 
 namespace zerofleet::emulator {
@@ -66,13 +75,19 @@ Tally& tally() {
   return one;
 }
 
-WorkQueue& queue_of(cudaStream_t stream) { return or_default(stream).queue; }
+WorkQueue& queue_of(cudaStream_t stream) {
+  CUstream_st& used = or_default(stream);
+  if (stream != nullptr) used_by_thread(used.group);
+  return used.queue;
+}
 
 void wait_for_device() {
   std::vector<std::shared_ptr<Mark>> marks;
   {
     const std::lock_guard lock(streams().mutex);
-    for (CUstream_st* stream : streams().all) marks.push_back(stream->queue.mark());
+    for (CUstream_st* stream : streams().all) {
+      if (waits_for_group(stream->group)) marks.push_back(stream->queue.mark());
+    }
   }
   marks.push_back(default_stream().queue.mark());
   for (const auto& mark : marks) mark->wait();
@@ -241,7 +256,9 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const std::lock_guard lock(event->mutex);
-  if (event->mark != nullptr) queue_of(stream).post([mark = event->mark] { mark->wait(); });
+  if (event->mark == nullptr) return result(cudaSuccess);
+  if (stream != nullptr && event->group >= 0) unite_groups(stream->group, event->group);
+  queue_of(stream).post([mark = event->mark] { mark->wait(); });
   return result(cudaSuccess);
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void*), void* data) {
@@ -249,9 +266,10 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void*), voi
   queue_of(stream).post([function, data] { function(data); });
   return cudaSuccess;
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
   *event = std::make_unique<CUevent_st>().release();
+  (*event)->flags = flags;
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -261,15 +279,24 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(event->mutex);
   event->mark = queue_of(stream).mark();
+  event->group = stream == nullptr ? -1 : stream->group;
   return result(cudaSuccess);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   ++tally().waits;
-  std::shared_ptr<Mark> mark;
-  {
-    const std::lock_guard lock(event->mutex);
-    mark = event->mark;
-  }
+  const std::shared_ptr<Mark> mark = event->last_mark();
   if (mark != nullptr) mark->wait();
+  return result(cudaSuccess);
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::shared_ptr<Mark> mark = event->last_mark();
+  return result(mark != nullptr && !mark->reached_at() ? cudaErrorNotReady : cudaSuccess);
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  const std::shared_ptr<Mark> first = begin->last_mark(), last = end->last_mark();
+  const bool have_times = ((begin->flags | end->flags) & cudaEventDisableTiming) == 0;
+  if (!have_times || first == nullptr || last == nullptr) return result(cudaErrorInvalidResourceHandle);
+  if (!first->reached_at() || !last->reached_at()) return result(cudaErrorNotReady);
+  *milliseconds = std::chrono::duration<float, std::milli>(*last->reached_at() - *first->reached_at()).count();
   return result(cudaSuccess);
 }

@@ -6,13 +6,18 @@ namespace zerofleet::emulator {
 
 void Mark::reach() {
   const std::lock_guard lock(mutex_);
-  reached_ = true;
+  reached_at_ = std::chrono::steady_clock::now();
   changed_.notify_all();
 }
 
 void Mark::wait() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return reached_; });
+  changed_.wait(lock, [this] { return reached_at_.has_value(); });
+}
+
+std::optional<Mark::Time> Mark::reached_at() {
+  const std::lock_guard lock(mutex_);
+  return reached_at_;
 }
 
 WorkQueue::WorkQueue() : thread_([this] { run(); }) {}

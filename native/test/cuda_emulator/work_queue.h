@@ -1,10 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace zerofleet::emulator {
@@ -12,13 +14,17 @@ namespace zerofleet::emulator {
 /// A place in a queue: reached when all before it is done.
 class Mark {
  public:
+  using Time = std::chrono::steady_clock::time_point;
+
   void reach();
   void wait();
+  /// Nullopt: not reached yet.
+  std::optional<Time> reached_at();
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool reached_ = false;
+  std::optional<Time> reached_at_;
 };
 
 /// Work that a separate thread does in order. The destructor finishes the queued work.

@@ -52,7 +52,7 @@ class FailingComm final : public Communicator {
     if (left_-- == 0) fail_();
     inner_->all_to_all(send, sends, recv, recvs);
   }
-  void all_gather(std::span<std::byte> data, std::span<const Range> pieces) override { inner_->all_gather(data, pieces); }
+  void all_gathers(std::span<const Gather> gathers) override { inner_->all_gathers(gathers); }
   void barrier() override { inner_->barrier(); }
   void abort() override { inner_->abort(); }
 

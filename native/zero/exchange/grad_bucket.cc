@@ -51,7 +51,7 @@ std::byte* GradBuckets::room_for(std::size_t param, DType dtype) {
 
 std::span<std::byte> GradBuckets::place_of(std::size_t param, std::int64_t bucket) {
   Buffer& contents = buckets_[static_cast<std::size_t>(bucket)].contents;
-  if (contents.empty()) contents = pool_.take();
+  if (contents.empty()) contents = pool_.take(context_);
   const Range bucket_blocks = layout_.bucket_blocks(bucket);
   const Range part = intersect(layout_.param_blocks(param), bucket_blocks);
   const std::size_t block_bytes = static_cast<std::size_t>(kBlockNumel) * size_of(format_.dtype);

@@ -9,16 +9,16 @@
 
 namespace zerofleet {
 
-std::unique_ptr<GradExchange> make_grad_exchange(const Context& context, const ShardLayout& layout,
+std::unique_ptr<GradExchange> make_grad_exchange(CommQueue& queue, const ShardLayout& layout,
                                                  const LeafSchedule& schedule, Communicator& communicator,
                                                  DType reduce_dtype) {
   const std::int64_t group = schedule.lane_group();
   if (group > 1 && layout.world_size() % group == 0) {
-    return std::make_unique<GroupExchange>(context, layout, schedule, communicator, reduce_dtype);
+    return std::make_unique<GroupExchange>(queue, layout, schedule, communicator, reduce_dtype);
   }
-  auto lanes = std::make_unique<LaneExchange>(context, layout, schedule, communicator, reduce_dtype);
+  auto lanes = std::make_unique<LaneExchange>(queue.context(), layout, schedule, communicator, reduce_dtype);
   if (group == 1) return lanes;
-  return std::make_unique<LaneGroups>(context, layout, communicator.rank(), schedule, reduce_dtype, std::move(lanes));
+  return std::make_unique<LaneGroups>(queue.context(), layout, communicator.rank(), schedule, reduce_dtype, std::move(lanes));
 }
 
 Range bytes_in_bucket(const Range& blocks, const Range& bucket, std::size_t width) {

@@ -6,9 +6,9 @@
 #include <span>
 
 #include "comm/communicator.h"
-#include "core/device/context.h"
 #include "core/dtype.h"
 #include "core/range.h"
+#include "zero/exchange/comm_queue.h"
 #include "zero/partition/leaf_schedule.h"
 #include "zero/partition/shard_layout.h"
 
@@ -37,9 +37,8 @@ class GradExchange {
   virtual std::size_t staging_bytes() const = 0;
 };
 
-/// Makes the exchange with the least bytes between nodes. `context` is that of the communication thread. All referenced objects
-/// must outlive the exchange.
-std::unique_ptr<GradExchange> make_grad_exchange(const Context& context, const ShardLayout& layout,
+/// Makes the exchange with the least bytes between nodes. It is used in tasks of the queue. All referenced objects must outlive it.
+std::unique_ptr<GradExchange> make_grad_exchange(CommQueue& queue, const ShardLayout& layout,
                                                  const LeafSchedule& schedule, Communicator& communicator,
                                                  DType reduce_dtype);
 

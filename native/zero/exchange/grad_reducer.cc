@@ -13,10 +13,11 @@ constexpr int kGradSkew = 9;
 /// Gives a sent buffer back to the pool, however the sending ends.
 class SendingBuffer {
  public:
-  SendingBuffer(StagingPool& pool, Buffer buffer) : pool_(pool), buffer_(std::move(buffer)) {
+  SendingBuffer(const GradRoute& route, Buffer buffer)
+      : pool_(route.staging), sender_(route.queue.context()), buffer_(std::move(buffer)) {
     pool_.announce_sending();
   }
-  ~SendingBuffer() { pool_.give_back(std::move(buffer_)); }
+  ~SendingBuffer() { pool_.give_back(std::move(buffer_), sender_); }
   SendingBuffer(const SendingBuffer&) = delete;
   SendingBuffer& operator=(const SendingBuffer&) = delete;
 
@@ -24,6 +25,7 @@ class SendingBuffer {
 
  private:
   StagingPool& pool_;
+  Context sender_;
   Buffer buffer_;
 };
 
@@ -34,7 +36,7 @@ GradReducer::GradReducer(const ShardLayout& layout, int rank, const LeafSchedule
     : layout_(layout),
       rank_(rank),
       route_(route),
-      exchange_(make_grad_exchange(route.queue.context(), layout, schedule, communicator, dtypes.reduce)),
+      exchange_(make_grad_exchange(route.queue, layout, schedule, communicator, dtypes.reduce)),
       dtypes_(dtypes) {
   for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
     shard_offsets_.push_back(layout.shard_offset(bucket, rank));
@@ -46,7 +48,7 @@ GradReducer::GradReducer(const ShardLayout& layout, int rank, const LeafSchedule
 void GradReducer::reduce_bucket(std::int64_t round, std::int64_t bucket, Buffer contents) {
   const auto num_bytes = static_cast<std::size_t>(layout_.bucket_blocks(bucket).size() * kBlockNumel) *
                          size_of(dtypes_.reduce);
-  auto sending = std::make_shared<SendingBuffer>(route_.staging, std::move(contents));
+  auto sending = std::make_shared<SendingBuffer>(route_, std::move(contents));
   route_.queue.post([this, round, bucket, num_bytes, sending = std::move(sending)](bool failed) {
     if (!failed) exchange_and_fold(round, bucket, sending->contents(num_bytes));
   });
@@ -61,6 +63,7 @@ void GradReducer::reduce_nothing(std::int64_t round, std::int64_t bucket) {
 void GradReducer::exchange_and_fold(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) {
   const GradTerms terms = exchange_->exchange(round, bucket, contents);
   if (terms.count == 0) return;
+  if (!route_.placement.in_place()) route_.queue.wait_for_exchanges();  // the host adds up
   const std::size_t width = size_of(dtypes_.sum);
   const auto offset = static_cast<std::size_t>(shard_offsets_[static_cast<std::size_t>(bucket)]) * width;
   const auto numel = static_cast<std::size_t>(layout_.owned_blocks(bucket, rank_).size() * kBlockNumel);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/device/transfer.h"
 #include "kernels/flat/cast.h"
 #include "kernels/flat/fold.h"
 
@@ -13,9 +12,9 @@ Range shifted(const Range& range, std::int64_t by) { return {range.begin + by, r
 
 }  // namespace
 
-GroupExchange::GroupExchange(const Context& context, const ShardLayout& layout, const LeafSchedule& schedule,
+GroupExchange::GroupExchange(CommQueue& queue, const ShardLayout& layout, const LeafSchedule& schedule,
                              Communicator& communicator, DType reduce_dtype)
-    : context_(context),
+    : queue_(queue),
       layout_(layout),
       schedule_(schedule),
       communicator_(communicator),
@@ -27,12 +26,12 @@ GroupExchange::GroupExchange(const Context& context, const ShardLayout& layout, 
   std::int64_t blocks = 0;
   for (int group = 0; group < num_groups_; ++group) blocks += max_owned_blocks(layout, rank_at(group, place_));
   const auto chunk = static_cast<std::size_t>(blocks * kBlockNumel);
-  lanes_ = Buffer(context.device, chunk * size_of(reduce_dtype) * static_cast<std::size_t>(group_size_));
-  sums_ = Buffer(context.device, chunk * sizeof(float));
-  sent_ = Buffer(context.device, chunk * size_of(reduce_dtype));
+  lanes_ = Buffer(queue.context().device, chunk * size_of(reduce_dtype) * static_cast<std::size_t>(group_size_));
+  sums_ = Buffer(queue.context().device, chunk * sizeof(float));
+  sent_ = Buffer(queue.context().device, chunk * size_of(reduce_dtype));
   if (num_groups_ == 1) return;
   const auto owned = static_cast<std::size_t>(max_owned_blocks(layout, communicator.rank()) * kBlockNumel);
-  terms_ = Buffer(context.device, owned * size_of(reduce_dtype) * static_cast<std::size_t>(num_groups_));
+  terms_ = Buffer(queue.context().device, owned * size_of(reduce_dtype) * static_cast<std::size_t>(num_groups_));
 }
 
 std::vector<Range> GroupExchange::chunk_of(std::int64_t bucket, int place) const {
@@ -75,13 +74,13 @@ std::span<std::byte> GroupExchange::sum_in_group(std::int64_t bucket, int num_la
   if (num_lanes == 0) return {};
   const std::span<std::byte> sent(sent_.data(), static_cast<std::size_t>(chunk_bytes));
   const std::span<float> sums = sums_.as<float>().first(sent.size() / size_of(dtype_));
-  fold_pieces(context_, {.pieces = lanes,
+  fold_pieces(queue_.context(), {.pieces = lanes,
                          .piece_dtype = dtype_,
                          .num_pieces = num_lanes,
                          .sum = std::as_writable_bytes(sums),
                          .sum_dtype = DType::kF32,
                          .restart = true});
-  cast_from_f32(context_, sums, dtype_, sent);
+  cast_from_f32(queue_.context(), sums, dtype_, sent);
   return sent;
 }
 
@@ -97,7 +96,7 @@ GradTerms GroupExchange::swap_sums(std::int64_t bucket, int num_groups, std::spa
     recvs.push_back({rank_at(group, place_), {group * owned, (group + 1) * owned}});
   }
   const std::span<std::byte> terms(terms_.data(), static_cast<std::size_t>(num_groups * owned));
-  synchronize(context_);  // the sums are made
+  queue_.finish_for_exchange();  // the sums
   communicator_.all_to_all(sums, sends, terms, recvs);
   return {.bytes = terms, .count = num_groups};
 }

@@ -15,7 +15,7 @@ namespace zerofleet {
 /// between nodes have the same place on theirs. A rank sends as many bytes as in a LaneExchange: (1 - 1/G) + (1/G - 1/N) of a bucket.
 class GroupExchange final : public GradExchange {
  public:
-  GroupExchange(const Context& context, const ShardLayout& layout, const LeafSchedule& schedule,
+  GroupExchange(CommQueue& queue, const ShardLayout& layout, const LeafSchedule& schedule,
                 Communicator& communicator, DType reduce_dtype);
 
   GradTerms exchange(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) override;
@@ -29,7 +29,7 @@ class GroupExchange final : public GradExchange {
   std::span<std::byte> sum_in_group(std::int64_t bucket, int num_lanes, std::span<std::byte> contents);
   GradTerms swap_sums(std::int64_t bucket, int num_groups, std::span<std::byte> sums);
 
-  Context context_;
+  CommQueue& queue_;
   const ShardLayout& layout_;
   LeafSchedule schedule_;
   Communicator& communicator_;

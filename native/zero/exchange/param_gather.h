@@ -22,12 +22,16 @@ struct ParamWindow {
 };
 
 /// Parameters of one part in compute dtype: one flat array of all blocks on every rank. Owners write their blocks window
-/// by window, and each bucket is gathered in place, on the communication thread while the next one is being written.
+/// by window, and groups of buckets are gathered in place, on the communication thread while the next ones are written.
 class ParamGather {
  public:
+  /// Buckets of up to so many bytes are gathered together: small ones don't pay a start and a latency each, and large ones
+  /// still travel while the next are written.
+  static constexpr std::size_t kGatherBytes = std::size_t{32} << 20;
+
   /// All referenced objects must outlive this one.
   ParamGather(const Context& context, const ShardLayout& layout, Communicator& communicator, CommQueue& queue,
-              StatePlacement& placement, DType param_dtype);
+              StatePlacement& placement, DType param_dtype, std::size_t gather_bytes = kGatherBytes);
 
   /// The flat array; padding stays zero.
   std::span<std::byte> flat() { return {params_.data(), params_.num_bytes()}; }
@@ -37,16 +41,18 @@ class ParamGather {
   /// A parameter in the flat array.
   const std::byte* data(std::size_t param) const { return params_.data() + offset_of(layout_.param_blocks(param).begin); }
 
-  /// Calls write(buckets, window) for all owned blocks, some buckets at a time, and posts the gathering of each that has
-  /// been written. All parameters are in place once the queue is drained.
+  /// Calls write(buckets, window) for all owned blocks, some buckets at a time, and posts the gathering of each group that
+  /// has been written. All parameters are in place once the queue is drained.
   template <class Write>
   void write(Write&& write_window) {
-    for (const Range& buckets : passes_) {
-      const Range blocks = owned_blocks(buckets);
-      const std::size_t begin = offset_of(blocks.begin), end = offset_of(blocks.end);
-      write_window(buckets, ParamWindow{placement_.open_window(flat().subspan(begin, end - begin)), blocks.begin});
-      placement_.close_window();
-      gather(buckets);
+    for (const Range& group : groups_) {
+      for (std::int64_t bucket = group.begin; bucket < group.end; bucket += pass_size_) {
+        const Range buckets{bucket, bucket + pass_size_}, blocks = owned_blocks(buckets);
+        const std::size_t begin = offset_of(blocks.begin), end = offset_of(blocks.end);
+        write_window(buckets, ParamWindow{placement_.open_window(flat().subspan(begin, end - begin)), blocks.begin});
+        placement_.close_window();
+      }
+      gather(group);
     }
   }
 
@@ -55,6 +61,9 @@ class ParamGather {
     return static_cast<std::size_t>(block * kBlockNumel) * size_of(dtype_);
   }
   Range owned_blocks(const Range& buckets) const;
+  std::vector<Range> groups_within(std::size_t num_bytes) const;
+  /// (ranks) bytes of a bucket that each rank owns.
+  std::vector<Range> pieces_of(std::int64_t bucket) const;
   void gather(const Range& buckets);
 
   const ShardLayout& layout_;
@@ -63,7 +72,8 @@ class ParamGather {
   StatePlacement& placement_;
   DType dtype_;
   Buffer params_;
-  std::vector<Range> passes_;  // buckets that are written together
+  std::vector<Range> groups_;    // of buckets that are gathered together; all ranks have the same
+  std::int64_t pass_size_ = 1;  // buckets that are written together
 };
 
 }  // namespace zerofleet

@@ -2,9 +2,25 @@
 
 #include <utility>
 
-namespace zerofleet {
+#include "core/error.h"
 
-Buffer StagingPool::take() {
+namespace zerofleet {
+namespace {
+
+/// Marks nothing if the device has failed: nothing runs on it any more.
+Event mark_after(const Context& user) {
+  try {
+    Event done(user.device);
+    if (user.stream != nullptr) done.record(*user.stream);
+    return done;
+  } catch (const Error&) {
+    return Event(Device{});
+  }
+}
+
+}  // namespace
+
+Buffer StagingPool::take(const Context& user) {
   std::unique_lock lock(mutex_);
   if (free_.empty() && num_allocated_ >= 2) {
     // If nothing is being sent, all buffers are half full and wait for gradients: waiting for them would never end.
@@ -15,9 +31,10 @@ Buffer StagingPool::take() {
     lock.unlock();
     return Buffer(device_, buffer_bytes_);
   }
-  Buffer buffer = std::move(free_.back());
+  Free free = std::move(free_.back());
   free_.pop_back();
-  return buffer;
+  if (user.stream != nullptr) user.stream->wait(free.done);
+  return std::move(free.buffer);
 }
 
 void StagingPool::announce_sending() {
@@ -25,11 +42,12 @@ void StagingPool::announce_sending() {
   ++num_sending_;
 }
 
-void StagingPool::give_back(Buffer buffer) {
+void StagingPool::give_back(Buffer buffer, const Context& user) {
+  Event done = mark_after(user);
   {
     const std::lock_guard lock(mutex_);
     --num_sending_;
-    free_.push_back(std::move(buffer));
+    free_.push_back({std::move(buffer), std::move(done)});
   }
   returned_.notify_all();
 }

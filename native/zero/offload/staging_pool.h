@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "core/device/buffer.h"
+#include "core/device/context.h"
+#include "core/device/stream.h"
 
 namespace zerofleet {
 
@@ -16,22 +18,28 @@ class StagingPool {
  public:
   StagingPool(Device device, std::size_t buffer_bytes) : device_(device), buffer_bytes_(buffer_bytes) {}
 
-  /// A buffer with undefined contents. Waits for one that is being sent rather than allocating a third.
-  Buffer take();
+  /// A buffer with undefined contents for work that `user` queues from now on. Waits for one that is being sent rather than
+  /// allocating a third; the device waits for those who used it before.
+  Buffer take(const Context& user);
   /// Announces that a taken buffer is being sent: it will come back through give_back() without action of the thread
   /// that takes.
   void announce_sending();
-  /// Takes back a buffer that was being sent.
-  void give_back(Buffer buffer);
+  /// Takes back a buffer that was being sent, by work that `user` has queued.
+  void give_back(Buffer buffer, const Context& user);
 
   std::size_t allocated_bytes() const;
 
  private:
+  struct Free {
+    Buffer buffer;
+    Event done;  // with it
+  };
+
   Device device_;
   std::size_t buffer_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable returned_;
-  std::vector<Buffer> free_;
+  std::vector<Free> free_;
   std::size_t num_allocated_ = 0;
   std::size_t num_sending_ = 0;
 };

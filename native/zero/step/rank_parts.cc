@@ -24,13 +24,20 @@ LeafSchedule schedule_of(const LeafSchedule& all, const ShardLayout& layout) {
   return {all.num_leaves() / num_sets, all.num_lanes() / num_sets, layout.world_size(), all.lane_group()};
 }
 
+/// Those over which gradients and parameters go.
+std::vector<Communicator*> communicators_of_parts(const ZeroComms& comms) {
+  std::vector<Communicator*> communicators{&comms.world};
+  if (comms.expert != nullptr) communicators.push_back(comms.expert);
+  return communicators;
+}
+
 }  // namespace
 
 RankParts::RankParts(const Context& context, const ZeroComms& comms, const std::vector<PlannedPart>& plan,
                      const LeafSchedule& schedule, const ZeroOptions& options)
     : schedule_(schedule),
       rule_(make_optimizer_rule(options.optimizer)),
-      queue_(context),
+      queue_(context, communicators_of_parts(comms)),
       placement_(make_state_placement(context, queue_.context(), options.offload)),
       staging_(context.device, bucket_bytes(plan, comms.world.rank(), options.reduce_dtype)),
       places_(options.param_groups.settings.size()),

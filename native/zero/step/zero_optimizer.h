@@ -38,7 +38,7 @@ struct StepSummary {
   std::uint32_t flags = 0;
   std::int64_t num_targets = 0;
   double exchange_seconds = 0;       // that this rank's step waited for gradients and statistics to arrive
-  double exchange_busy_seconds = 0;  // that the communication thread worked, mostly hidden behind backward
+  double exchange_busy_seconds = 0;  // that exchanges of gradients took, mostly hidden behind backward
   double optimizer_seconds = 0;
   double gather_seconds = 0;  // that the step waited for parameters after the last update
 };

@@ -1,11 +1,17 @@
 // A libnccl for tests: the entry points of NCCL that comm/nccl_library.h names, for ranks that are threads of one
-// process and buffers in host memory. It behaves like NCCL's non-blocking mode: calls are only recorded, and are
-// executed, as far as the peers allow, in ncclCommGetAsyncError(). A peer that has left is ncclRemoteError, one that is
-// silent leaves things in progress for ever. Ranks connect at their first message, for as long as zfFakeNcclConnectMs() says.
+// process. It behaves like NCCL's non-blocking mode: calls are only recorded. ncclCommGetAsyncError() queues them on their stream of
+// the emulated device, or, without a stream, executes them in host memory as far as the peers allow. A peer that has left is
+// ncclRemoteError, one that is silent leaves things in progress for ever. Ranks connect at their first message, for as long as zfFakeNcclConnectMs() says.
+#include <dlfcn.h>
+#include <link.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -21,7 +27,7 @@
 namespace {
 
 using Result = int;
-constexpr Result kSuccess = 0, kInternalError = 3, kInvalidArgument = 4, kInvalidUsage = 5, kRemoteError = 6, kInProgress = 7;
+constexpr Result kSuccess = 0, kUnhandledCudaError = 1, kInternalError = 3, kInvalidArgument = 4, kInvalidUsage = 5, kRemoteError = 6, kInProgress = 7;
 
 struct UniqueId {
   char bytes[128];
@@ -44,21 +50,33 @@ struct World {
 };
 
 std::mutex mutex;
+std::condition_variable changed;  // a message has come, or a rank has gone
 std::map<std::string, std::shared_ptr<World>> worlds;
 int num_ids = 0;
 std::atomic<int> connect_ms{0}, most_at_once{0};
+std::atomic<int> loses_messages{0};
 
 }  // namespace
 
-struct ncclComm {
-  struct Recv {
-    std::byte* target;
+/// Calls of one group, until they are done.
+struct Batch {
+  struct Message {
+    std::byte* data;
     std::size_t count;
     int peer;
   };
+  void* stream = nullptr;
+  std::vector<Message> sends, recvs;
+  std::vector<std::pair<Message, const void*>> copies;  // of the own piece of a gather
+  bool has_sent = false;
+};
+
+struct ncclComm {
   std::shared_ptr<World> world;
   int rank = 0;
-  std::vector<Recv> pending;
+  std::unique_ptr<Batch> group;  // that is not queued yet
+  bool is_aborted = false;
+  Result failure = kSuccess;
   std::string last_error;
   std::set<int> connected;  // peers by messages; the own rank: the whole world, for gathers
   int num_connecting = 0;   // in this group
@@ -66,7 +84,7 @@ struct ncclComm {
 
   Result fail(Result result, const std::string& message) {
     last_error = message;
-    return result;
+    return failure = result;
   }
 
   void connect(int peer) {
@@ -75,15 +93,20 @@ struct ncclComm {
     connected_at = std::max(connected_at, Clock::now()) + std::chrono::milliseconds(connect_ms);
   }
 
-  void post(const void* source, std::size_t count, int peer) {
-    const auto* bytes = static_cast<const std::byte*>(source);
-    world->mail[{rank, peer}].emplace_back(bytes, bytes + count);
+  bool is_connecting() const { return world->num_joined < world->world_size || Clock::now() < connected_at; }
+
+  Batch& calls_on(void* stream) {
+    if (!group) group = std::make_unique<Batch>();
+    group->stream = stream;
+    return *group;
   }
 
-  Result progress() {
-    if (world->num_joined < world->world_size || Clock::now() < connected_at) return kInProgress;
-    for (std::size_t i = 0; i < pending.size();) {
-      const Recv recv = pending[i];
+  /// Moves the messages that are there.
+  Result progress(Batch& batch) {
+    if (!batch.has_sent) send(batch);
+    auto& recvs = batch.recvs;
+    for (std::size_t i = 0; i < recvs.size();) {
+      const Batch::Message recv = recvs[i];
       auto& mail = world->mail[{recv.peer, rank}];
       if (mail.empty()) {
         if (world->left[static_cast<std::size_t>(recv.peer)]) return fail(kRemoteError, "the peer has left");
@@ -91,17 +114,100 @@ struct ncclComm {
         continue;
       }
       if (mail.front().size() != recv.count) return fail(kInternalError, "a message has another size than expected");
-      std::memcpy(recv.target, mail.front().data(), recv.count);
+      std::memcpy(recv.data, mail.front().data(), recv.count);
       mail.pop_front();
-      pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(i));
+      recvs.erase(recvs.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    if (!pending.empty()) return kInProgress;
-    num_connecting = 0;
-    return kSuccess;
+    return recvs.empty() ? kSuccess : kInProgress;
+  }
+
+  void send(Batch& batch) {
+    for (const auto& [target, source] : batch.copies) std::memmove(target.data, source, target.count);
+    for (const Batch::Message& message : batch.sends) {
+      if (loses_messages != 0) continue;
+      world->mail[{rank, message.peer}].emplace_back(message.data, message.data + message.count);
+    }
+    batch.has_sent = true;
+    changed.notify_all();
   }
 };
 
 namespace {
+
+std::map<ncclComm*, std::shared_ptr<ncclComm>> comms;  // that the program has
+
+/// A function of the emulated device, which is part of the program, or of a library that the program has opened for itself. Null: it
+/// has none.
+template <class Function>
+Function* of_device(const char* mangled) {
+  struct Search {
+    const char* name;
+    void* found;
+  } search{mangled, ::dlsym(RTLD_DEFAULT, mangled)};
+  const auto look_into = [](dl_phdr_info* info, std::size_t, void* data) {
+    auto& wanted = *static_cast<Search*>(data);
+    void* library = ::dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) return 0;
+    wanted.found = ::dlsym(library, wanted.name);
+    ::dlclose(library);
+    return wanted.found == nullptr ? 0 : 1;
+  };
+  if (search.found == nullptr) ::dl_iterate_phdr(look_into, &search);
+  return reinterpret_cast<Function*>(search.found);
+}
+
+void tell_ranks_on_device(int more) {
+  static auto* const tell = of_device<void(int)>("_Z15zfRanksOnDevicei");
+  if (tell != nullptr) tell(more);
+}
+
+/// What the device does in its turn: messages leave when it has come to them, and it stays there until all have arrived.
+struct Launch {
+  std::shared_ptr<ncclComm> comm;
+  std::unique_ptr<Batch> batch;
+
+  static void run(void* data) {
+    const std::unique_ptr<Launch> launch(static_cast<Launch*>(data));
+    std::unique_lock lock(mutex);
+    ncclComm& comm = *launch->comm;
+    while (!comm.is_aborted && comm.failure == kSuccess && comm.progress(*launch->batch) == kInProgress) changed.wait(lock);
+  }
+};
+
+/// Without a stream, as on the CPU, the host does what is in the group; else the device in its turn.
+Result progress(ncclComm* comm) {
+  if (comm->failure != kSuccess) return comm->failure;
+  if (comm->is_connecting()) return kInProgress;
+  if (!comm->group) return kSuccess;
+  comm->num_connecting = 0;
+  if (comm->group->stream == nullptr) {
+    const Result result = comm->progress(*comm->group);
+    if (result == kSuccess) comm->group = nullptr;
+    return result;
+  }
+  using LaunchHostFunc = int(void* stream, void (*function)(void*), void* data);
+  static auto* const launch_host_func = of_device<LaunchHostFunc>("_Z18cudaLaunchHostFuncP11CUstream_stPFvPvES1_");
+  if (launch_host_func == nullptr) return comm->fail(kInternalError, "there is no emulated device");
+  void* stream = comm->group->stream;
+  auto launch = std::make_unique<Launch>(Launch{comms.at(comm), std::move(comm->group)});
+  const int status = launch_host_func(stream, &Launch::run, launch.get());
+  if (status != 0) return comm->fail(kUnhandledCudaError, "the device has failed");
+  static_cast<void>(launch.release());
+  return kSuccess;
+}
+
+}  // namespace
+
+namespace {
+
+/// Logs the network that it has chosen, as NCCL does.
+void log_network() {
+  const char *level = std::getenv("NCCL_DEBUG"), *name = std::getenv("NCCL_DEBUG_FILE");
+  if (level == nullptr || name == nullptr || std::strcmp(level, "INFO") != 0) return;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(name, "a"), &std::fclose);
+  if (!file) return;
+  std::fputs("host:1:1 [0] NCCL INFO NCCL version 2.99.0+fake\nhost:1:1 [0] NCCL INFO Using network Memory\n", file.get());
+}
 
 /// Group calls of one thread.
 thread_local int group_depth = 0;
@@ -114,7 +220,10 @@ Result check(const ncclComm* comm, int peer, int data_type) {
 void leave(ncclComm* comm) {
   const std::lock_guard lock(mutex);
   comm->world->left[static_cast<std::size_t>(comm->rank)] = true;
-  delete comm;
+  comm->is_aborted = true;
+  comms.erase(comm);
+  tell_ranks_on_device(-1);
+  changed.notify_all();
 }
 
 }  // namespace
@@ -122,12 +231,16 @@ void leave(ncclComm* comm) {
 /// For tests: the time that a connection takes from now on.
 ZF_EXPORT void zfFakeNcclConnectMs(int ms) { connect_ms = ms; }
 
+/// For tests: messages that are sent from now on are lost, or are not.
+ZF_EXPORT void zfFakeNcclLoseMessages(int are_lost) { loses_messages = are_lost; }
+
 /// For tests: the most peers to which a rank connected in one group since the last call.
 ZF_EXPORT int zfFakeNcclMostAtOnce() { return most_at_once.exchange(0); }
 
 ZF_EXPORT const char* ncclGetErrorString(Result result) {
   switch (result) {
     case kSuccess: return "no error";
+    case kUnhandledCudaError: return "unhandled cuda error";
     case kInternalError: return "internal error";
     case kInvalidArgument: return "invalid argument";
     case kInvalidUsage: return "invalid usage";
@@ -156,16 +269,20 @@ ZF_EXPORT Result ncclCommInitRankConfig(ncclComm** comm, int world_size, UniqueI
   world->world_size = world_size;
   world->left.resize(static_cast<std::size_t>(world_size));
   ++world->num_joined;
-  *comm = new ncclComm;
-  (*comm)->world = world;
-  (*comm)->rank = rank;
+  const auto made = std::make_shared<ncclComm>();
+  made->world = world;
+  made->rank = rank;
+  comms[made.get()] = made;
+  log_network();
+  tell_ranks_on_device(1);
+  *comm = made.get();
   return kInProgress;
 }
 
 ZF_EXPORT Result ncclCommGetAsyncError(ncclComm* comm, Result* state) {
   if (comm == nullptr) return kInvalidArgument;
   const std::lock_guard lock(mutex);
-  *state = comm->progress();
+  *state = progress(comm);
   return kSuccess;
 }
 
@@ -192,37 +309,38 @@ ZF_EXPORT Result ncclGroupEnd() {
   return kInProgress;
 }
 
-ZF_EXPORT Result ncclSend(const void* source, std::size_t count, int data_type, int peer, ncclComm* comm, void*) {
+ZF_EXPORT Result ncclSend(const void* source, std::size_t count, int data_type, int peer, ncclComm* comm, void* stream) {
   const std::lock_guard lock(mutex);
   const Result result = check(comm, peer, data_type);
   if (result != kSuccess) return result;
   comm->connect(peer);
-  comm->post(source, count, peer);
+  comm->calls_on(stream).sends.push_back({static_cast<std::byte*>(const_cast<void*>(source)), count, peer});
   return result;
 }
 
-ZF_EXPORT Result ncclRecv(void* target, std::size_t count, int data_type, int peer, ncclComm* comm, void*) {
+ZF_EXPORT Result ncclRecv(void* target, std::size_t count, int data_type, int peer, ncclComm* comm, void* stream) {
   const std::lock_guard lock(mutex);
   const Result result = check(comm, peer, data_type);
   if (result != kSuccess) return result;
   comm->connect(peer);
-  comm->pending.push_back({static_cast<std::byte*>(target), count, peer});
+  comm->calls_on(stream).recvs.push_back({static_cast<std::byte*>(target), count, peer});
   return result;
 }
 
-ZF_EXPORT Result ncclAllGather(const void* source, void* target, std::size_t count, int data_type, ncclComm* comm, void*) {
+ZF_EXPORT Result ncclAllGather(const void* source, void* target, std::size_t count, int data_type, ncclComm* comm, void* stream) {
   const std::lock_guard lock(mutex);
   const Result result = check(comm, 0, data_type);
   if (result != kSuccess) return result;
   comm->connect(comm->rank);  // to all of them, at the first call
-  auto* pieces = static_cast<std::byte*>(target);
+  Batch& calls = comm->calls_on(stream);
+  auto* own = static_cast<std::byte*>(const_cast<void*>(source));
   for (int peer = 0; peer < comm->world->world_size; ++peer) {
-    std::byte* piece = pieces + static_cast<std::size_t>(peer) * count;
+    std::byte* piece = static_cast<std::byte*>(target) + static_cast<std::size_t>(peer) * count;
     if (peer == comm->rank) {
-      std::memmove(piece, source, count);
+      calls.copies.push_back({{piece, count, peer}, source});
     } else {
-      comm->post(source, count, peer);
-      comm->pending.push_back({piece, count, peer});
+      calls.sends.push_back({own, count, peer});
+      calls.recvs.push_back({piece, count, peer});
     }
   }
   return kSuccess;

@@ -29,7 +29,7 @@ struct Fixture {
                          const auto values = contents.as<float>();
                          full.emplace_back(id.bucket, std::vector<float>(values.begin(), values.end()));
                          staging.announce_sending();
-                         staging.give_back(std::move(contents));
+                         staging.give_back(std::move(contents), Context{});
                        }};
   GradBuckets buckets{{Device{}, &pool, best_cpu_isa()}, layout, {DType::kF32, 1.0F}, staging,
                       [this](std::int64_t bucket, Buffer contents) {
@@ -141,7 +141,7 @@ TEST_CASE("gradients that were computed in the bucket's type, in their room or e
     const auto values = bucket.as<bf16>().first(2 * kBlockNumel);
     contents.emplace_back(values.begin(), values.end());
     f.staging.announce_sending();
-    f.staging.give_back(std::move(bucket));
+    f.staging.give_back(std::move(bucket), Context{});
   });
   const auto run = [&](bool rounds_itself) {
     contents.clear();
@@ -193,13 +193,13 @@ TEST_CASE("arrivals: a second one, a wrong size, an unknown, a frozen and an abs
 
 TEST_CASE("staging: a third buffer is waited for while one is being sent, and made when none will come back") {
   StagingPool pool(Device{}, 64);
-  Buffer first = pool.take();
-  const Buffer second = pool.take();
+  Buffer first = pool.take(Context{});
+  const Buffer second = pool.take(Context{});
   pool.announce_sending();
-  std::thread sender([&] { pool.give_back(std::move(first)); });
-  const Buffer third = pool.take();
+  std::thread sender([&] { pool.give_back(std::move(first), Context{}); });
+  const Buffer third = pool.take(Context{});
   sender.join();
   CHECK(pool.allocated_bytes() == 128);
-  const Buffer fourth = pool.take();
+  const Buffer fourth = pool.take(Context{});
   CHECK(pool.allocated_bytes() == 192);
 }

@@ -35,7 +35,7 @@ class CountsByNode final : public Communicator {
     }
     inner_.all_to_all(send, sends, recv, recvs);
   }
-  void all_gather(std::span<std::byte> data, std::span<const Range> pieces) override { inner_.all_gather(data, pieces); }
+  void all_gathers(std::span<const Gather> gathers) override { inner_.all_gathers(gathers); }
   void barrier() override { inner_.barrier(); }
   void abort() override { inner_.abort(); }
 
@@ -98,7 +98,8 @@ Outcome exchanged(const Lanes& lanes, int world_size, int node_size) {
     const Context context{Device{}, &pool, best_cpu_isa()};
     const ShardLayout layout(lanes.specs, world_size, lanes.bucket_blocks);
     const LeafSchedule schedule(lanes.num_lanes, lanes.num_lanes, world_size, lanes.group);
-    const auto exchange = make_grad_exchange(context, layout, schedule, comm, lanes.reduce_dtype);
+    CommQueue queue(context);
+    const auto exchange = make_grad_exchange(queue, layout, schedule, comm, lanes.reduce_dtype);
     for (std::int64_t round = 0; round < schedule.num_rounds(); ++round) {
       const bool sends = comm.rank() < schedule.num_senders(round);
       std::vector<std::byte> values;
