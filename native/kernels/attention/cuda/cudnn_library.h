@@ -62,6 +62,7 @@ enum Attribute : int {  // cudnnBackendAttributeName_t
   kHeuristicsResults = 202,
   kHeuristicsDevice = 204,
   kConfigEngine = 300,
+  kConfigWorkspaceBytes = 303,
   kPlanHandle = 400,
   kPlanConfig = 401,
   kPlanWorkspaceBytes = 402,
