@@ -83,7 +83,6 @@ enum Attribute : int {  // cudnnBackendAttributeName_t
   kPackIds = 1000,
   kPackPointers = 1001,
   kPackWorkspace = 1003,
-  kEngineIndex = 1301,
   kEngineNumericalNotes = 1303,
   kMatmulComputeType = 1500,
   kOperationMatmulA = 1520,

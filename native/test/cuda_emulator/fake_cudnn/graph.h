@@ -7,11 +7,31 @@
 #include <memory>
 #include <vector>
 
-#include "test/cuda_emulator/fake_cudnn_descriptors.h"
+#include "test/cuda_emulator/fake_cudnn/descriptors.h"
 
 namespace zerofleet::fake_cudnn {
 
 using Extents = std::array<std::int64_t, 4>;
+
+inline constexpr int kFloat = 0, kHalf = 2, kInt32 = 4, kBFloat16 = 9, kBool = 11;  // cudnnDataType_t
+
+inline std::int64_t id_of(const Node& tensor) { return tensor.get<std::int64_t>(906); }
+inline bool is_virtual(const Node& tensor) { return tensor.get<bool>(907); }
+inline Extents extents(const Node& tensor, int attribute) {
+  const auto values = tensor.all<std::int64_t>(attribute);
+  return {values[0], values[1], values[2], values[3]};
+}
+inline Extents dims_of(const Node& tensor) { return extents(tensor, 902); }
+
+struct Ends {
+  std::vector<int> inputs;
+  int output;
+};
+
+/// Attributes with the tensors of an operation.
+Ends ends_of(const Node& op);
+
+inline const std::vector<std::shared_ptr<const Node>>& operations(const Node& graph) { return graph.values.at(801).nodes; }
 
 /// Faults of an engine.
 enum class Fault : int { kNone, kHidesLastKey, kLeavesLastRow };
