@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/portable_math.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/vec4.h"
 
@@ -97,7 +98,7 @@ std::vector<double> shares(const GraphShape& shape) {
 std::vector<float> expected_stats(const GraphShape& shape) {
   std::vector<float> values;
   for (const double share : shares(shape))
-    values.push_back(static_cast<float>(std::sqrt(static_cast<double>(shape.head_dim)) - std::log(share)));
+    values.push_back(static_cast<float>(std::sqrt(static_cast<double>(shape.head_dim)) - portable::log(share)));
   return values;
 }
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/cuda/check.h"
+#include "core/cuda/cuda_runtime.h"
 #include "core/device/stream.h"
 #include "core/device/transfer.h"
 
@@ -13,12 +13,9 @@ namespace zerofleet::cuda {
 template <class T>
 class Temporary {
  public:
-  Temporary(const Context& context, std::size_t count) : stream_(stream_of(context)), count_(count) {
-    void* data = nullptr;
-    check(cudaMallocAsync(&data, count * sizeof(T), stream_.handle()), "allocating temporary memory of a kernel");
-    data_ = static_cast<T*>(data);
-  }
-  ~Temporary() { cudaFreeAsync(data_, stream_.handle()); }
+  Temporary(const Context& context, std::size_t count)
+      : stream_(stream_of(context)), count_(count), data_(reinterpret_cast<T*>(allocate(stream_.handle(), count * sizeof(T)))) {}
+  ~Temporary() { release(stream_.handle(), reinterpret_cast<std::byte*>(data_)); }
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
 
@@ -30,7 +27,7 @@ class Temporary {
  private:
   Stream& stream_;
   std::size_t count_;
-  T* data_ = nullptr;
+  T* data_;
 };
 
 /// Such memory with results that a kernel writes and the host reads.
@@ -44,8 +41,7 @@ class Results {
   /// Waits for the kernel.
   std::vector<T> fetch() {
     std::vector<T> values(values_.size());
-    check(cudaMemcpyAsync(values.data(), values_.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost, stream_.handle()),
-          "copying results of a kernel");
+    copy(stream_.handle(), values.data(), values_.data(), values.size() * sizeof(T));
     stream_.synchronize();
     return values;
   }
