@@ -88,7 +88,7 @@ std::string reason_against(const Call& call, const Facts& facts) {
 }
 
 std::size_t max_workspace_bytes(const GraphShape& part) {
-  constexpr std::int64_t kRest = 1 << 16;
+  constexpr std::int64_t kRest = 1 << 12;
   const std::int64_t of_heads = part.is_backward && part.heads > part.kv_heads ? 4 * part.batch * part.heads * part.length * part.head_dim : 0;
   return static_cast<std::size_t>((part.is_backward ? score_bytes(part) : 0) + of_heads + kRest);
 }
