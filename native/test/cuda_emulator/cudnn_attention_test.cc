@@ -281,6 +281,11 @@ DEVICE_TEST_CASE("a file in ZF_CUDNN that cannot be opened is an error with its 
   CHECK(message.starts_with("device_unavailable: cuDNN cannot be opened; tried /nowhere/libcudnn.so.9 ("));
   CHECK(message.find("ZF_CUDNN names this file: correct it, set it to off, or unset it") != std::string::npos);
   CHECK(code_of([] { numerics_fingerprint(kFirstGpu, CpuIsa::kGeneric); }) == "device_unavailable");
+  const FakeCudnn fake(ZF_FAKE_CUDNN);
+  const EnvironmentVariable there("ZF_CUDNN", ZF_FAKE_CUDNN);
+  CHECK(cudnn::open_default_library() != nullptr);
+  fake.set_cuda_version(12090);  // it would open another cuBLASLt, and end the process where there is none
+  CHECK(code_of([] { cudnn::open_default_library(); }) == "device_unavailable");
   const std::array<std::string, 1> other{fake_nccl_file()};
   CHECK(code_of([&] { cudnn::open_library(other); }) == "device_unavailable");
   Machine9 m;

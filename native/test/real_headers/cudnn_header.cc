@@ -112,6 +112,7 @@ ZF_COMPARE(kNumNotes, CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
 
 using Library = ours::Library;
 static_assert(kSameCall<decltype(Library::get_version), decltype(cudnnGetVersion)>);
+static_assert(kSameCall<decltype(Library::get_cuda_version), decltype(cudnnGetCudartVersion)>);
 static_assert(kSameCall<decltype(Library::get_error_string), decltype(cudnnGetErrorString)>);
 static_assert(kSameCall<decltype(Library::create), decltype(cudnnCreate)>);
 static_assert(kSameCall<decltype(Library::destroy), decltype(cudnnDestroy)>);

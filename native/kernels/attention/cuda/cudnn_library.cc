@@ -62,6 +62,7 @@ std::shared_ptr<const Library> open_library(std::span<const std::string> file_na
   const SharedLibrary& file = library->file;
   if (!file.is_open()) return nullptr;
   file.find("cudnnGetVersion", library->get_version);
+  file.find("cudnnGetCudartVersion", library->get_cuda_version);
   file.find("cudnnGetErrorString", library->get_error_string);
   file.find("cudnnGetLastErrorString", library->get_last_error);
   file.find("cudnnCreate", library->create);
@@ -79,10 +80,20 @@ std::shared_ptr<const Library> open_library(std::span<const std::string> file_na
 std::shared_ptr<const Library> open_default_library() {
   const std::vector<std::string> usual{"libcudnn.so.9", "libcudnn_graph.so.9"};
   const std::vector<std::string> file_names = library_files(kVariable, usual);
-  if (file_names == std::vector<std::string>{"off"} || cublaslt::open_default_library() == nullptr) return nullptr;
+  const auto cublaslt = cublaslt::open_default_library();
+  if (file_names == std::vector<std::string>{"off"} || cublaslt == nullptr) return nullptr;
   auto library = open_library(file_names);
-  if (library == nullptr && file_names != usual) SharedLibrary(kAbout, file_names).require_open();
-  return library;
+  const bool is_wanted = file_names != usual;
+  if (library == nullptr) {
+    if (is_wanted) SharedLibrary(kAbout, file_names).require_open();
+    return nullptr;
+  }
+  const std::size_t own = library->get_cuda_version() / 1000, of_cublaslt = cublaslt->get_version() / 10000;  // 130101
+  if (own == of_cublaslt) return library;
+  require(!is_wanted, "device_unavailable",
+          library->file.file_name() + " is for CUDA " + std::to_string(own) + ", and cuBLASLt is of CUDA " + std::to_string(of_cublaslt) +
+              ": set ZF_CUDNN or ZF_CUBLASLT to one of the same, or ZF_CUDNN to off");
+  return nullptr;
 }
 
 }  // namespace zerofleet::cudnn

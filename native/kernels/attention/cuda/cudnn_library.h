@@ -122,6 +122,7 @@ struct Library {
 
   SharedLibrary file;
   std::size_t (*get_version)() = nullptr;
+  std::size_t (*get_cuda_version)() = nullptr;  // 13000 for 13.0: that which it was built for
   const char* (*get_error_string)(Status) = nullptr;
   void (*get_last_error)(char* message, std::size_t num_bytes) = nullptr;
   Status (*create)(Handle**) = nullptr;
@@ -157,8 +158,9 @@ bool is_about_machine(const std::string& message);
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names);
 
 /// The file that the environment variable ZF_CUDNN names alone, or else one of the usual names on the library path of the
-/// process; null where none of these can be opened, where the variable is "off", and without cuBLASLt, whose absence ends a
-/// process that uses cuDNN. Throws Error{"device_unavailable"} where the variable's file can't.
+/// process; null where none of these can be opened, where the variable is "off", and without a cuBLASLt of its version of
+/// CUDA, whose absence ends a process that uses cuDNN. Throws Error{"device_unavailable"} where the variable's file can't be
+/// opened, or is for another CUDA than cuBLASLt.
 std::shared_ptr<const Library> open_default_library();
 
 }  // namespace zerofleet::cudnn

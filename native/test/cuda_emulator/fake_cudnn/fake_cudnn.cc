@@ -17,7 +17,7 @@ using namespace zerofleet::fake_cudnn;
 
 namespace {
 
-std::atomic<int> version{92400}, offer{0}, num_heuristics{0}, num_runs{0}, num_backwards{0};
+std::atomic<int> version{92400}, cuda_version{13000}, offer{0}, num_heuristics{0}, num_runs{0}, num_backwards{0};
 std::atomic<Fault> fault{Fault::kNone};
 std::atomic<bool> only_faulty{false};
 thread_local std::string last_error;
@@ -79,6 +79,7 @@ ZF_EXPORT int zf_cudnn_num_heuristics() { return num_heuristics; }
 ZF_EXPORT int zf_cudnn_num_runs() { return num_runs; }
 ZF_EXPORT int zf_cudnn_num_backwards() { return num_backwards; }
 ZF_EXPORT void zf_cudnn_set_version(int value) { version = value; }
+ZF_EXPORT void zf_cudnn_set_cuda_version(int value) { cuda_version = value; }
 ZF_EXPORT void zf_cudnn_offer(int which) { offer = which; }
 ZF_EXPORT void zf_cudnn_have_fault(int which, bool alone) {
   fault = static_cast<Fault>(which);
@@ -86,6 +87,7 @@ ZF_EXPORT void zf_cudnn_have_fault(int which, bool alone) {
 }
 
 ZF_EXPORT std::size_t cudnnGetVersion() { return static_cast<std::size_t>(version.load()); }
+ZF_EXPORT std::size_t cudnnGetCudartVersion() { return static_cast<std::size_t>(cuda_version.load()); }
 ZF_EXPORT const char* cudnnGetErrorString(int) { return "from the test's cuDNN"; }
 ZF_EXPORT void cudnnGetLastErrorString(char* message, std::size_t num_bytes) {
   std::snprintf(message, num_bytes, "%s", last_error.c_str());

@@ -14,6 +14,7 @@ class FakeCudnn {
     offer(Offer::kAll);
     have_fault(Fault::kNone);
     set_version(kVersion);
+    set_cuda_version(13000);
   }
   FakeCudnn(const FakeCudnn&) = delete;
   FakeCudnn& operator=(const FakeCudnn&) = delete;
@@ -25,6 +26,8 @@ class FakeCudnn {
   /// Forwards and backwards so far, trials included.
   int num_forwards() const { return entry<int()>("zf_cudnn_num_runs")() - num_backwards(); }
   int num_backwards() const { return entry<int()>("zf_cudnn_num_backwards")(); }
+  /// That of CUDA for which the library was built.
+  void set_cuda_version(int version) const { entry<void(int)>("zf_cudnn_set_cuda_version")(version); }
   void set_version(int version) const { entry<void(int)>("zf_cudnn_set_version")(version); }
 
   /// Engines that the heuristic offers: all of them, of which the first is not deterministic and the next wants too much memory;
