@@ -169,7 +169,7 @@ DEVICE_TEST_CASE("attention by cuDNN: graphs without an engine, or without a det
   const FakeCudnn fake(ZF_FAKE_CUDNN);
   Calls calls(kShape);
   const std::array<std::pair<Offer, const char*>, 2> offers{
-      {{Offer::kNone, "it has no engine for it"}, {Offer::kNondeterministic, "none of its engines is deterministic"}}};
+      {{Offer::kNone, "it has no engine for it (Warning: NOT_SUPPORTED_SHAPE; Reason: too wide)"}, {Offer::kNondeterministic, "none of its engines is deterministic"}}};
   for (const auto& [offer, reason] : offers) {
     fake.offer(offer);
     cudnn::Attention attention = attention_of(m.ctx);

@@ -59,10 +59,18 @@ TEST_CASE("the real cuDNN has deterministic engines for the graphs of attention"
   const auto library = cudnn::open_library(file_names);
   REQUIRE(library != nullptr);
   MESSAGE(library->name());
+  std::string refusal;
   for (const auto& [compute, json] : {std::pair{80, described(80, 108, 166912)}, {90, described(90, 132, 232448)}}) {
     cudnn::Descriptor device(library, cudnn::kDeviceProperties);
     device.set(cudnn::kDeviceJson, cudnn::kCharType, std::ssize(json), json.data());
     device.finalize();
+    try {
+      const cudnn::GraphShape narrow = whole(false, {2, 64, 4, 4, 20}, 0, DType::kBF16);
+      cudnn::deterministic_configs(library, cudnn::attention_graph(library, narrow, nullptr), &device);
+    } catch (const cudnn::Refusal& error) {
+      refusal = error.what();
+    }
+    CHECK(refusal.find("is not a multiple of 8") != std::string::npos);
     for (const Shape& s : kShapes) {
       for (const bool is_backward : {false, true}) {
         if (is_backward && compute != 90) continue;  // is not used

@@ -1,9 +1,12 @@
 #include "kernels/attention/cuda/cudnn_attention.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "core/cuda/cuda_runtime.h"
 #include "core/cuda/traits.h"
+#include "core/error.h"
 #include "kernels/attention/cuda/attention_trial.h"
 #include "kernels/common/cuda/temporary.h"
 
@@ -35,11 +38,9 @@ Attention::~Attention() {
   if (handle_ != nullptr) library_->destroy(handle_);
 }
 
-void Attention::report(const Call& call, const std::string& reason) {
+void Attention::report(const Call& call, const std::string& reason) const {
   const std::string who = reason.empty() ? library_->name() : "a kernel of zerofleet, not by " + library_->name() + ": " + reason;
-  const std::string line = reason.empty() ? text_of(call.shape) + " is computed by " + who : "attention is computed by " + who;
-  if (!reported_.insert(line).second) return;
-  std::fprintf(stderr, "zerofleet: %s%s\n", line.c_str(), reason.empty() ? "" : (" (" + text_of(call.shape) + ")").c_str());
+  std::fprintf(stderr, "zerofleet: %s is computed by %s\n", text_of(call.shape).c_str(), who.c_str());
 }
 
 bool Attention::passes_trial(const Plan& plan, const GraphShape& part, const Call& call) {
@@ -79,7 +80,10 @@ Attention::Choice Attention::choose(const Call& call) {
 
 const Attention::Choice& Attention::choice_of(const Call& call) {
   const auto found = choices_.find(call.shape);
-  return found != choices_.end() ? found->second : choices_.emplace(call.shape, choose(call)).first->second;
+  if (found != choices_.end()) return found->second;
+  const Choice& choice = choices_.emplace(call.shape, choose(call)).first->second;
+  report(call, choice.reason);
+  return choice;
 }
 
 void Attention::run_parts(const Plan& plan, const GraphShape& part, const Call& call) {
@@ -95,14 +99,13 @@ void Attention::run_parts(const Plan& plan, const GraphShape& part, const Call& 
 std::string Attention::reason_against(const Call& call) {
   if (library_ == nullptr) return "it is not there";
   const std::string reason = cudnn::reason_against(call, facts_);
-  return reason.empty() ? choice_of(call).reason : reason;
+  if (reason.empty()) return choice_of(call).reason;
+  if (reported_.insert(reason).second) report(call, reason);
+  return reason;
 }
 
 bool Attention::run(const Call& call) {
-  if (library_ == nullptr) return false;
-  const std::string reason = reason_against(call);
-  report(call, reason);
-  if (!reason.empty()) return false;
+  if (library_ == nullptr || !reason_against(call).empty()) return false;
   const Choice& choice = choice_of(call);
   try {
     run_parts(*choice.plan, choice.part, call);

@@ -28,8 +28,8 @@ class Attention {
   Attention& operator=(const Attention&) = delete;
 
   /// Queues a call; does nothing and returns false where the library does not compute it. The first call for a shape waits
-  /// for the device, and allocates the operands of a trial for a while. The first refusal of each kind, and the first call
-  /// of each shape that the library computes, is a line in the rank's log.
+  /// for the device, and allocates the operands of a trial for a while. The rank's log has a line for each shape about which
+  /// the library was asked, and for each reason not to ask it.
   bool run(const Call& call);
   /// Why the library does not compute a call; empty where it does. Like the first run(), it overwrites the call's results.
   std::string reason_against(const Call& call);
@@ -47,7 +47,7 @@ class Attention {
   Choice choose(const Call& call);
   bool passes_trial(const Plan& plan, const GraphShape& part, const Call& call);
   void run_parts(const Plan& plan, const GraphShape& part, const Call& call);
-  void report(const Call& call, const std::string& reason);
+  void report(const Call& call, const std::string& reason) const;
 
   Context ctx_;
   std::shared_ptr<const Library> library_;  // null: none
@@ -55,7 +55,7 @@ class Attention {
   Facts facts_{};
   Handle* handle_ = nullptr;
   std::map<GraphShape, Choice> choices_;
-  std::set<std::string> reported_;
+  std::set<std::string> reported_;  // reasons not to ask the library
 };
 
 /// "-cudnn9.24.0" where cuDNN computes attention in this process, or nothing. Throws Error{"device_unavailable"} where the

@@ -34,13 +34,14 @@ std::string Library::name() const {
          std::to_string(version % 100);
 }
 
+// It may be a stack for each engine, the innermost reason first, with a line about the engine before it.
 std::string Library::last_error() const {
-  std::array<char, 1024> text{};
+  std::array<char, 2048> text{};
   get_last_error(text.data(), text.size());
-  std::string message(text.data());
-  std::ranges::replace(message, '\n', ' ');
-  while (message.ends_with(' ')) message.pop_back();
-  return message;
+  const std::string message(text.data());
+  const std::size_t reason = message.find("Reason: "), before = message.rfind('\n', reason);
+  const std::size_t begin = reason == std::string::npos || before == std::string::npos ? 0 : before + 1;
+  return message.substr(begin, message.find('\n', begin) - begin);
 }
 
 bool is_about_machine(const std::string& message) {

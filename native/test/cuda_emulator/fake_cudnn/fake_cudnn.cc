@@ -48,7 +48,8 @@ std::vector<Node> engines(const std::shared_ptr<const Node>& graph) {
     found.push_back(engine(graph, std::move(notes), with, more_bytes));
     found.back().put(kIndexOfEngine, static_cast<std::int64_t>(found.size()));
   };
-  if (offer == kWithoutCompiler) last_error = "NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING: no compiler\n";
+  if (offer == kNone) last_error = "engine 1\nWarning: NOT_SUPPORTED_SHAPE; Reason: too wide\nWarning: NOT_SUPPORTED; Reason: isSupported()\n";
+  if (offer == kWithoutCompiler) last_error = "engine 1\nWarning: NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING; Reason: no compiler\n";
   if (offer == kNone || offer == kWithoutCompiler) return found;
   add({0, kNondeterministic}, Fault::kNone, 0);
   if (offer == kOnlyNondeterministic) return found;
