@@ -29,8 +29,12 @@ Attention::Attention(const Context& ctx, std::shared_ptr<const Library> library,
   if (library_ == nullptr) return;
   Stream& stream = stream_of(ctx);
   facts_ = {library_->get_version(), cuda::traits(ctx.device).compute_major};
-  check(*library_, library_->create(&handle_), "cudnnCreate");
-  check(*library_, library_->set_stream(handle_, stream.handle()), "cudnnSetStream");
+  try {
+    check(*library_, library_->create(&handle_), "cudnnCreate");
+    check(*library_, library_->set_stream(handle_, stream.handle()), "cudnnSetStream");
+  } catch (const Refusal& refusal) {
+    throw Error("device_failed", library_->name() + ": " + refusal.what() + "; ZF_CUDNN=off does without it");
+  }
 }
 
 Attention::~Attention() {
