@@ -107,7 +107,8 @@ DEVICE_TEST_CASE("attention by cuDNN: results are those of our own kernels, for 
       REQUIRE(attention.run(calls.forward()));
       REQUIRE(attention.run(calls.backward()));
       zerofleet::attention(m.ctx, scratch, {shape, own.qkv.view(), own.out.view(), own.lse, own.options});
-      attention_backward(m.ctx, scratch, {shape, own.qkv.view(), own.out.view(), own.lse, own.dout.view(), own.dqkv.view(), own.options});
+      attention_backward(m.ctx, scratch, {shape, own.qkv.view(), own.out.view(), own.lse, own.dout.view(), own.dqkv.view(),
+                                          own.options});
       synchronize(m.ctx);
       CHECK(relative_error(calls.out, table_of(own.out)) < tolerance(dtype));
       CHECK(relative_error(calls.dqkv, table_of(own.dqkv)) < 2 * tolerance(dtype));
@@ -169,7 +170,8 @@ DEVICE_TEST_CASE("attention by cuDNN: graphs without an engine, or without a det
   const FakeCudnn fake(ZF_FAKE_CUDNN);
   Calls calls(kShape);
   const std::array<std::pair<Offer, const char*>, 2> offers{
-      {{Offer::kNone, "it has no engine for it (Warning: NOT_SUPPORTED_SHAPE; Reason: too wide)"}, {Offer::kNondeterministic, "none of its engines is deterministic"}}};
+      {{Offer::kNone, "it has no engine for it (Warning: NOT_SUPPORTED_SHAPE; Reason: too wide)"},
+       {Offer::kNondeterministic, "none of its engines is deterministic"}}};
   for (const auto& [offer, reason] : offers) {
     fake.offer(offer);
     cudnn::Attention attention = attention_of(m.ctx);
@@ -240,7 +242,8 @@ DEVICE_TEST_CASE("attention by cuDNN: a backward in parts has the bits of one in
   REQUIRE(at_once.run(whole.backward()));
   synchronize(m.ctx);
   constexpr std::int64_t kHead = 64 * 64 * 2;
-  for (const auto& [limit, parts] : std::vector<std::pair<std::int64_t, int>>{{12 * kHead, 2}, {11 * kHead, 4}, {5 * kHead, 12}}) {
+  const std::vector<std::pair<std::int64_t, int>> limits{{12 * kHead, 2}, {11 * kHead, 4}, {5 * kHead, 12}};
+  for (const auto& [limit, parts] : limits) {
     cudnn::Attention attention = attention_of(m.ctx, limit);
     Calls calls(shape);
     REQUIRE(attention.run(calls.forward()));

@@ -138,7 +138,8 @@ struct AttentionTrial::Operands {
   };
 
   Operands(const Context& ctx, const GraphShape& shape)
-      : qkv(ctx, shape, query_cols(shape) + 2 * key_cols(shape), shape.qkv_row, 1), of_token(ctx, static_cast<std::size_t>(shape.length)) {}
+      : qkv(ctx, shape, query_cols(shape) + 2 * key_cols(shape), shape.qkv_row, 1),
+        of_token(ctx, static_cast<std::size_t>(shape.length)) {}
 
   /// Copies what belongs to each token; the copies wait for each other and for the kernels that read.
   void set_of_token(const Context& ctx, const std::vector<float>& values) {

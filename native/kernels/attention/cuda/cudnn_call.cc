@@ -89,8 +89,10 @@ std::string reason_against(const Call& call, const Facts& facts) {
 
 std::size_t max_workspace_bytes(const GraphShape& part) {
   constexpr std::int64_t kRest = 1 << 12;
-  const std::int64_t of_heads = part.is_backward && part.heads > part.kv_heads ? 4 * part.batch * part.heads * part.length * part.head_dim : 0;
-  return static_cast<std::size_t>((part.is_backward ? score_bytes(part) : 0) + of_heads + kRest);
+  if (!part.is_backward) return kRest;
+  const bool has_groups = part.heads > part.kv_heads;
+  const std::int64_t of_heads = has_groups ? 4 * part.batch * part.heads * part.length * part.head_dim : 0;
+  return static_cast<std::size_t>(score_bytes(part) + of_heads + kRest);
 }
 
 GraphShape part_of(const GraphShape& whole, std::int64_t max_score_bytes) {

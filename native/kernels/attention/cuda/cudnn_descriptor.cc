@@ -43,8 +43,9 @@ std::size_t Descriptor::get(Attribute name, std::span<Descriptor> values) const 
   std::vector<OpaqueDescriptor*> objects;
   for (const Descriptor& value : values) objects.push_back(value.get());
   std::int64_t count = 0;
-  check(*library_, library_->descriptor_get(get(), name, kDescriptorType, std::ssize(objects), &count, static_cast<void*>(objects.data())),
-        "cudnnBackendGetAttribute");
+  const Status status = library_->descriptor_get(get(), name, kDescriptorType, std::ssize(objects), &count,
+                                                 static_cast<void*>(objects.data()));
+  check(*library_, status, "cudnnBackendGetAttribute");
   return static_cast<std::size_t>(count);
 }
 

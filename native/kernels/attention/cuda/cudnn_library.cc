@@ -92,8 +92,8 @@ std::shared_ptr<const Library> open_default_library() {
   const std::size_t own = library->get_cuda_version() / 1000, of_cublaslt = cublaslt->get_version() / 10000;  // 130101
   if (own == of_cublaslt) return library;
   require(!is_wanted, "device_unavailable",
-          library->file.file_name() + " is for CUDA " + std::to_string(own) + ", and cuBLASLt is of CUDA " + std::to_string(of_cublaslt) +
-              ": set ZF_CUDNN or ZF_CUBLASLT to one of the same, or ZF_CUDNN to off");
+          library->file.file_name() + " is for CUDA " + std::to_string(own) + ", and cuBLASLt is of CUDA " +
+              std::to_string(of_cublaslt) + ": set ZF_CUDNN or ZF_CUBLASLT to one of the same, or ZF_CUDNN to off");
   return nullptr;
 }
 

@@ -48,8 +48,11 @@ std::vector<Node> engines(const std::shared_ptr<const Node>& graph) {
     found.push_back(engine(graph, std::move(notes), with, more_bytes));
     found.back().put(kIndexOfEngine, static_cast<std::int64_t>(found.size()));
   };
-  if (offer == kNone) last_error = "engine 1\nWarning: NOT_SUPPORTED_SHAPE; Reason: too wide\nWarning: NOT_SUPPORTED; Reason: isSupported()\n";
-  if (offer == kWithoutCompiler) last_error = "engine 1\nWarning: NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING; Reason: no compiler\n";
+  const auto say = [](const std::string& why) {
+    last_error = "engine 1\nWarning: NOT_SUPPORTED_" + why + "\nWarning: NOT_SUPPORTED; Reason: isSupported()\n";
+  };
+  if (offer == kNone) say("SHAPE; Reason: too wide");
+  if (offer == kWithoutCompiler) say("RUNTIME_PREREQUISITE_MISSING; Reason: no compiler");
   if (offer == kNone || offer == kWithoutCompiler) return found;
   add({0, kNondeterministic}, Fault::kNone, 0);
   if (offer == kOnlyNondeterministic) return found;
@@ -162,7 +165,8 @@ ZF_EXPORT int cudnnBackendExecute(Handle* handle, Descriptor* plan, Descriptor* 
     return fail(kNotFinalized, "executes a plan with a variant pack");
   const Node& engine_node = plan->node->node(401).node(kEngineOfConfig);
   const auto notes = engine_node.all<int>(kNotes);
-  if (std::ranges::find(notes, kNondeterministic) != notes.end()) return fail(kBadParameter, "this project wants the same bits");
+  if (std::ranges::find(notes, kNondeterministic) != notes.end())
+    return fail(kBadParameter, "this project wants the same bits");
   Job job{engine_node.values.at(kGraphOfEngine).nodes.front(), {}, static_cast<std::byte*>(pack->node->get<void*>(1003)),
           static_cast<std::size_t>(engine_node.get<std::int64_t>(kBytesOfEngine)), engine_node.get<Fault>(kFaultOfEngine)};
   const auto ids = pack->node->all<std::int64_t>(1000);

@@ -34,7 +34,8 @@ bool shapes_fit(const Node& op) {
            first[3] == b[2] && b[3] == out[3];
   }
   const bool is_select = op.has(758);
-  return first == out && (!op.has(752) || is_broadcast(dims_of(op.node(752)), out)) && (!is_select || dims_of(op.node(758)) == out);
+  return first == out && (!op.has(752) || is_broadcast(dims_of(op.node(752)), out)) &&
+         (!is_select || dims_of(op.node(758)) == out);
 }
 
 /// Types that cuDNN's compilers want: comparisons make booleans, which selections read.

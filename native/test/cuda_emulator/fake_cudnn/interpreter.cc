@@ -141,7 +141,8 @@ class Interpreter {
     for_each(c.dims, [&](const Extents& at, std::size_t index) {
       double sum = 0;
       for (std::int64_t k = 0; k < depth; ++k) {
-        sum += a.values[place_in(a.dims, {at[0], at[1], at[2], k})] * b.values[place_in(b.dims, {at[0], at[1] / group, k, at[3]})];
+        sum += a.values[place_in(a.dims, {at[0], at[1], at[2], k})] *
+               b.values[place_in(b.dims, {at[0], at[1] / group, k, at[3]})];
       }
       c.values[index] = sum;
     });
