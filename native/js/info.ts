@@ -21,7 +21,7 @@ export function stateNames(optimizer: OptimizerConfig): StateName[] {
 }
 
 /**
- * The scope of bit-exactness of a rank on this machine, e.g. `cpu-avx512bf16/2` or `cuda-nvidia-h200-sm_90x132-cudart13.0-cublaslt13.1.0/7`.
+ * The scope of bit-exactness of a rank on this machine, e.g. `cpu-avx512bf16/2` or `cuda-nvidia-h200-sm_90x132-cudart13.0-cublaslt13.1.0-cudnn9.24.0/7`.
  * Throws `isa_unavailable`, `device_unavailable`.
  */
 export function fingerprint(device: DeviceKind = 'cpu'): string {

@@ -30,6 +30,7 @@ t.test('variables that only direct traffic or logs are not withheld', async (t) 
     'CUDA_VISIBLE_DEVICES',
     'LD_LIBRARY_PATH',
     'ZF_CUBLASLT',
+    'ZF_CUDNN',
   ])
     t.notOk(isGpuVariable(name), name);
 });

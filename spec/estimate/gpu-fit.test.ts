@@ -44,7 +44,7 @@ t.test('a GPU has logits of up to 1 GiB, in equal chunks, and gradients of as ma
       model: {
         config: { model_type: 'gpt2', vocab_size, n_positions: 1024, n_embd: 768, n_layer: 2, n_head: 12 },
       },
-      train: { steps: 1, sequence_length: 1024, global_batch_size: 64, micro_batch_size: 16 },
+      train: { steps: 1, sequence_length: 1024, global_batch_size: 64, micro_batch_size: 8 },
     });
     return estimateRank(spec, 1, 0, { ...CPU, device }).activations;
   };

@@ -3,6 +3,7 @@
  * tensors are the same as on a CPU; this part is not counted by a trainer, and has not been measured on a
  * GPU.
  */
+import { attentionMemory } from './attention-memory.js';
 import { logitRows } from './logit-rows.js';
 import type { Sizes } from './sizes.js';
 
@@ -18,7 +19,12 @@ const MAX_SUMS = 2;
 const [MAX_NORM_PARTS, MIN_NORM_ROWS] = [512, 4];
 
 export function kernelMemory(sizes: Sizes): number {
-  const temporaryBytes = Math.max(temporary(sizes), trialOfHead(sizes), trialOfLayer(sizes));
+  const temporaryBytes = Math.max(
+    temporary(sizes),
+    attentionMemory(sizes),
+    trialOfHead(sizes),
+    trialOfLayer(sizes),
+  );
   return WORKSPACE_BYTES + sumsOfProducts(sizes) + temporaryBytes + indices(sizes);
 }
 

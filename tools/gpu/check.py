@@ -71,6 +71,8 @@ def main():
     check.result = Result(folder_of(options, check.gpu), check.build, device, options.commit or commit(), check.machine)
     if check.machine["cublaslt"] is None and check.gpu:
         print("cuBLASLt was not found: products run on a kernel without tensor cores, and shares of the peak mean nothing")
+    if check.machine["cudnn"] is None and check.gpu:
+        print("cuDNN was not found: attention runs on our own kernels")
     SIGNALS.install()
     stopped = None
     try:

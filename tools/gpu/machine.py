@@ -24,7 +24,9 @@ GPU_FIELDS = (
     "mig.mode.current",
 )
 LOAD_FIELDS = ("clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "memory.used")
-CUBLASLT_NAMES = ("libcublasLt.so.13", "libcublasLt.so.12")  # as kernels/gemm/cuda/cublaslt_library.cc looks for it
+# As kernels/gemm/cuda/cublaslt_library.cc and kernels/attention/cuda/cudnn_library.cc look for them.
+CUBLASLT_NAMES = ("libcublasLt.so.13", "libcublasLt.so.12")
+CUDNN_NAMES = ("libcudnn.so.9",)
 
 
 def output_of(command, cwd=None):
@@ -55,11 +57,11 @@ def torch_library_folders():
         yield from sorted(folder.glob("nvidia/*/lib"))
 
 
-def find_cublaslt(nvcc):
+def find_library(variable, names, nvcc):
     """The library's file or name, and whether the core finds it by itself; (None, False) where it is missing."""
-    if os.environ.get("ZF_CUBLASLT"):
-        return os.environ["ZF_CUBLASLT"], True
-    for name in CUBLASLT_NAMES:
+    if os.environ.get(variable):
+        return os.environ[variable], True
+    for name in names:
         try:
             ctypes.CDLL(name)
             return name, True
@@ -70,7 +72,7 @@ def find_cublaslt(nvcc):
         toolkit = Path(shutil.which(nvcc)).resolve().parents[1]
         folders = [toolkit / "lib64", *sorted(toolkit.glob("targets/*/lib")), *folders]
     for folder in folders:
-        for name in CUBLASLT_NAMES:
+        for name in names:
             if (folder / name).exists():
                 return str(folder / name), False
     return None, False
@@ -102,7 +104,8 @@ def last_line(text):
 def describe():
     """The `machine` object of a result; see bench/results/README.md."""
     nvcc = find_nvcc()
-    cublaslt, by_itself = find_cublaslt(nvcc)
+    cublaslt, by_itself = find_library("ZF_CUBLASLT", CUBLASLT_NAMES, nvcc)
+    cudnn, cudnn_by_itself = find_library("ZF_CUDNN", CUDNN_NAMES, nvcc)
     compiler = output_of([os.environ.get("CXX", "g++"), "--version"])
     return {
         "gpus": query_gpus(GPU_FIELDS),
@@ -113,5 +116,7 @@ def describe():
         "cmake": (output_of(["cmake", "--version"]) or "").split("\n")[0] or None,
         "cublaslt": cublaslt,
         "cublaslt_found_by_core": by_itself,
+        "cudnn": cudnn,
+        "cudnn_found_by_core": cudnn_by_itself,
         "python": platform.python_version(),
     }

@@ -50,8 +50,9 @@ class Check:
         self.result = None
         self.end = options.started + options.deadline - RESERVE_SECONDS if options.deadline else None
         self.env = {}
-        if machine["cublaslt"] and not machine["cublaslt_found_by_core"]:
-            self.env["ZF_CUBLASLT"] = machine["cublaslt"]
+        for name in ("cublaslt", "cudnn"):
+            if machine[name] and not machine[f"{name}_found_by_core"]:
+                self.env[f"ZF_{name.upper()}"] = machine[name]
 
     @property
     def tiny(self):

@@ -19,6 +19,8 @@ std::string runtime_version() { return ""; }
 void use(const Device&) { refuse(); }
 std::byte* allocate(const Device&, std::size_t) { refuse(); }
 void release(std::byte*) noexcept {}
+std::byte* allocate(CUstream_st*, std::size_t) { refuse(); }
+void release(CUstream_st*, std::byte*) noexcept {}
 void reserve(const Device&, std::size_t) { refuse(); }
 DeviceMemory memory_of(const Device&) { refuse(); }
 void reset_peak(const Device&) { refuse(); }

@@ -36,6 +36,10 @@ std::byte* allocate(const Device& device, std::size_t num_bytes);
 /// Waits for all work of the device first.
 void release(std::byte* data) noexcept;
 
+/// Uncleared memory of the stream's device, taken and given back in the order of its stream; num_bytes > 0.
+std::byte* allocate(CUstream_st* stream, std::size_t num_bytes);
+void release(CUstream_st* stream, std::byte* data) noexcept;
+
 /// Makes the pool hold `num_bytes` beyond those in use. Throws Error{"out_of_memory"} with the available amount.
 void reserve(const Device& device, std::size_t num_bytes);
 

@@ -105,6 +105,14 @@ void release(std::byte* data) noexcept {
   cudaFree(data);
 }
 
+std::byte* allocate(CUstream_st* stream, std::size_t num_bytes) {
+  void* data = nullptr;
+  check(cudaMallocAsync(&data, num_bytes, stream), "allocating temporary memory of a kernel");
+  return static_cast<std::byte*>(data);
+}
+
+void release(CUstream_st* stream, std::byte* data) noexcept { cudaFreeAsync(data, stream); }
+
 void reserve(const Device& device, std::size_t num_bytes) {
   std::byte* data = take(device, num_bytes, "cannot reserve");
   check(cudaFreeAsync(data, nullptr), "cudaFreeAsync");

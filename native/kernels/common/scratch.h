@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <typeindex>
 #include <vector>
 
 #include "core/device/buffer.h"
@@ -21,11 +23,12 @@ class Scratch {
  public:
   explicit Scratch(const Context& ctx);
 
-  /// The device's own, which it makes at the first call.
+  /// The device's own of a family of kernels, which is made at the first call.
   template <class State, class Make>
   State& state(const Make& make) {
-    if (state_ == nullptr) state_ = make();
-    return static_cast<State&>(*state_);
+    std::unique_ptr<KernelState>& state = states_[std::type_index(typeid(State))];
+    if (state == nullptr) state = make();
+    return static_cast<State&>(*state);
   }
 
   /// Makes room for `num_bytes` per worker and `num_shared_bytes` for all. Not inside a parallel section.
@@ -40,7 +43,7 @@ class Scratch {
   std::size_t num_bytes_ = 0;  // of each area
   std::vector<Buffer> areas_;
   Buffer shared_;
-  std::unique_ptr<KernelState> state_;
+  std::map<std::type_index, std::unique_ptr<KernelState>> states_;
 };
 
 /// Cuts an area into arrays, each aligned to a cache line. Run once with no area it only measures.

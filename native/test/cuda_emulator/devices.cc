@@ -2,6 +2,7 @@
 // emulation:
 // - ZF_EMULATED_GPUS: how many there are, 1 by default; a process computes on the first that it sees
 // - CUDA_VISIBLE_DEVICES: as CUDA reads it, of UUIDs
+// - ZF_EMULATED_COMPUTE: major of the compute capability, 8 by default
 // - ZF_EMULATED_MEMORY_MIB: of each device
 // - ZF_EMULATED_FAULT: "UUID status launch", that device fails so from that launch of a process on
 // - ZF_EMULATED_DRIVER: newest version of CUDA that the driver supports, as 12020; 0: no driver
@@ -100,7 +101,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::memset(properties->uuid.bytes, 0, sizeof properties->uuid.bytes);
   std::memset(properties->uuid.bytes, 0xe3, 4);
   properties->uuid.bytes[15] = static_cast<char>(visible()[static_cast<std::size_t>(device)]);
-  properties->major = 8;
+  properties->major = std::stoi(variable("ZF_EMULATED_COMPUTE", "8"));
   properties->minor = 0;
   properties->multiProcessorCount = 2;
   return cudaSuccess;

@@ -9,6 +9,7 @@ namespace zerofleet::test {
 
 std::string compared_cuda_header();
 std::string compared_cublaslt_header();
+std::string compared_cudnn_header();
 std::string compared_nccl_header();
 std::string compared_nvml_header();
 

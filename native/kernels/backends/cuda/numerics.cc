@@ -10,6 +10,7 @@
 
 #include "core/cuda/cuda_runtime.h"
 #include "core/cuda/traits.h"
+#include "kernels/attention/cuda/cudnn_attention.h"
 #include "kernels/gemm/cuda/product_library.h"
 
 namespace zerofleet::cuda {
@@ -54,7 +55,7 @@ std::string numerics(const Device& device, CpuIsa) {
   const Traits its = traits(device);
   const std::string kind = std::to_string(its.compute_major) + std::to_string(its.compute_minor);
   return "cuda-" + slug(its.name) + "-sm_" + kind + "x" + std::to_string(its.num_multiprocessors) + "-cudart" +
-         runtime_version() + "-" + product_library() + variables() + "/" + std::to_string(kCudaKernelVersion);
+         runtime_version() + "-" + product_library() + cudnn::attention_library() + variables() + "/" + std::to_string(kCudaKernelVersion);
 }
 
 }  // namespace zerofleet::cuda

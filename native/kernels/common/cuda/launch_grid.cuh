@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "core/cuda/check.h"
 #include "core/device/stream.h"
 #include "core/device/transfer.h"
+#include "kernels/common/cuda/temporary.h"
 
 // Helpers that the launchers share.
 namespace zerofleet::cuda {
@@ -46,51 +46,5 @@ void launch(const char* name, const Stream& stream, const Spread& spread, void (
   config.stream = stream.handle();
   check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), name);
 }
-
-/// Memory of the device for `count` of T, taken and given back in the order of the stream.
-template <class T>
-class Temporary {
- public:
-  Temporary(const Context& context, std::size_t count) : stream_(stream_of(context)), count_(count) {
-    void* data = nullptr;
-    check(cudaMallocAsync(&data, count * sizeof(T), stream_.handle()), "allocating temporary memory of a kernel");
-    data_ = static_cast<T*>(data);
-  }
-  ~Temporary() { cudaFreeAsync(data_, stream_.handle()); }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-
-  T* data() { return data_; }
-  const T* data() const { return data_; }
-  std::size_t size() const { return count_; }
-  const Stream& stream() const { return stream_; }
-
- private:
-  Stream& stream_;
-  std::size_t count_;
-  T* data_ = nullptr;
-};
-
-/// Such memory with results that a kernel writes and the host reads.
-template <class T>
-class Results {
- public:
-  Results(const Context& context, std::size_t count) : stream_(stream_of(context)), values_(context, count) {}
-
-  T* data() { return values_.data(); }
-
-  /// Waits for the kernel.
-  std::vector<T> fetch() {
-    std::vector<T> values(values_.size());
-    check(cudaMemcpyAsync(values.data(), values_.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost, stream_.handle()),
-          "copying results of a kernel");
-    stream_.synchronize();
-    return values;
-  }
-
- private:
-  Stream& stream_;
-  Temporary<T> values_;
-};
 
 }  // namespace zerofleet::cuda

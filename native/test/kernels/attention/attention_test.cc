@@ -283,6 +283,17 @@ DEVICE_TEST_CASE("attention gives the same bits in any batch") {
   });
 }
 
+DEVICE_TEST_CASE("attention: a call gives the same bits every time") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    const AttentionCase c{{1, 200, 2, 1, 8}};
+    std::mt19937 random(41);
+    const HostMatrix qkv = HostMatrix::random(dtype, 200, c.shape.qkv_size(), random);
+    const HostMatrix dout = HostMatrix::random(dtype, 200, c.shape.query_size(), random);
+    const AttentionResults expected = attention_results(ctx, c, qkv, dout, dtype);
+    for (int i = 0; i < 2; ++i) CHECK(attention_results(ctx, c, qkv, dout, dtype) == expected);
+  });
+}
+
 TEST_CASE("attention gives the same bits with one to eight threads, which share heads where there are fewer") {
   const std::vector<AttentionCase> shared{two_sequences(),
                                           {{2, 300, 4, 2, 10}, 0, {}, 0.3},

@@ -1,7 +1,5 @@
-// Attention on CUDA: choice of kernels for a call, and preparation of both backwards.
-#include "kernels/attention/attention.h"
+// Preparation of the backwards of attention.
 #include "kernels/attention/cuda/attention_launch.h"
-#include "kernels/attention/cuda/launch.h"
 #include "kernels/common/cuda/block_sum.cuh"
 #include "kernels/common/cuda/elements.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
@@ -30,6 +28,8 @@ __global__ void __launch_bounds__(kWarpThreads) row_dots_kernel(const __grid_con
   if (lane_of_warp() == 0) r.dots[(row / r.length * r.heads + head) * r.length + row % r.length] = sum;
 }
 
+}  // namespace
+
 void row_dots(const Context& ctx, const AttentionBackward& args, float* dots) {
   const AttentionShape& shape = args.shape;
   const std::int64_t rows = shape.batch * shape.sequence_length * shape.num_heads;
@@ -44,26 +44,6 @@ void row_dots(const Context& ctx, const AttentionBackward& args, float* dots) {
     launch("attention_backward", stream_of(ctx), {num_blocks_for(rows, kWarpThreads / 32), kWarpThreads},
            row_dots_kernel<T>, call);
   });
-}
-
-bool takes_tensor_cores(const AttentionShape& shape, DType dtype) {
-  return dtype != DType::kF32 && shape.head_dim <= kMmaWidth;
-}
-
-}  // namespace
-
-void attention(const Context& ctx, Scratch&, const AttentionForward& args) {
-  if (args.lse.empty()) return;
-  if (takes_tensor_cores(args.shape, args.qkv.dtype)) return mma_attention(ctx, args);
-  plain_attention(ctx, args);
-}
-
-void attention_backward(const Context& ctx, Scratch&, const AttentionBackward& args) {
-  if (args.lse.empty()) return;
-  Temporary<float> delta(ctx, args.lse.size());
-  row_dots(ctx, args, delta.data());
-  if (takes_tensor_cores(args.shape, args.qkv.dtype)) return mma_attention_backward(ctx, args, delta.data());
-  plain_attention_backward(ctx, args, delta.data());
 }
 
 }  // namespace zerofleet::cuda
