@@ -9,7 +9,7 @@ import {
   ShardLayout,
   shardingOf,
 } from '../../contracts/shard-layout.js';
-import { addsLeaves } from '../model/leaves.js';
+import { addsLeaves, leafCount } from '../model/leaves.js';
 import { countOf } from '../model/params.js';
 import { momentsOf } from '../resolve/optimizer.js';
 import { type SplitKind, splitParams } from '../resolve/param-groups.js';
