@@ -1,0 +1,157 @@
+import type { Logger } from '../../platform/logging/logging.js';
+import { causeOf, type EndCause, type Phase, phaseOf } from './causes.js';
+import type { SlurmCommands } from './commands.js';
+import type { JobRecord, SlurmJob } from './job.js';
+import { type AllocationName, machineOf, parseName } from './names.js';
+
+/** Job of the queue that is a machine of this installation, or a request for one. */
+export interface Allocation extends AllocationName {
+  job: SlurmJob;
+  phase: Phase;
+  /** Id of the machine. */
+  machine: string;
+}
+
+export interface AllocationsOptions {
+  commands: Pick<SlurmCommands, 'jobs' | 'records' | 'cancel' | 'terminateAgent'>;
+  /** Name of this installation in the names of jobs. */
+  installation: string;
+  log: Logger;
+  /** Called for each allocation that ended without a request. */
+  onEnded(allocation: Allocation, cause: EndCause): void;
+  /** Unix time in ms. */
+  clock: () => number;
+}
+
+interface Known {
+  allocation: Allocation;
+  /** Request to end it: `pending` if only while it is pending. */
+  cancelled: 'pending' | 'always' | null;
+  /** True once its agent was told that it is being preempted. */
+  isNotified: boolean;
+}
+
+/** All pools of one reconciliation use one list of the queue. */
+const LIST_MS = 1_000;
+
+/** Allocations of an installation, read from Slurm's queue, and how they end. */
+export class Allocations {
+  private listed: { at: number; allocations: Promise<Allocation[]> } | null = null;
+  /** Allocations that have not ended, by job. */
+  private readonly known = new Map<number, Known>();
+  private hasAccounting = true;
+
+  constructor(private readonly options: AllocationsOptions) {}
+
+  /** Lists allocations that have not ended, without withdrawn requests. Machines that were cancelled are leaving. */
+  list(): Promise<Allocation[]> {
+    const now = this.options.clock();
+    if (this.listed && now - this.listed.at < LIST_MS) return this.listed.allocations;
+    const allocations = this.read();
+    this.listed = { at: now, allocations };
+    allocations.catch(() => this.changed());
+    return allocations;
+  }
+
+  /** Makes the next list read the queue again. */
+  changed(): void {
+    this.listed = null;
+  }
+
+  /** Ends allocations. @param only `pending`: not those that have started meanwhile */
+  async cancel(allocations: readonly Allocation[], only: 'pending' | 'always'): Promise<void> {
+    const ids = allocations.map(({ job }) => job.id);
+    this.changed();
+    await this.options.commands.cancel(ids, only === 'pending' ? 'PENDING' : undefined);
+    for (const id of ids) {
+      const known = this.known.get(id);
+      if (known) known.cancelled = only;
+    }
+  }
+
+  private async read(): Promise<Allocation[]> {
+    const { commands, installation } = this.options;
+    const jobs = await commands.jobs((name) => parseName(installation, name) !== null);
+    const allocations = jobs.flatMap((job): Allocation[] => {
+      const name = parseName(installation, job.name);
+      return name ? [{ ...name, job, phase: phaseOf(job), machine: machineOf(job.id, job.restarts) }] : [];
+    });
+    await this.removeUnlisted(new Set(jobs.map(({ id }) => id)));
+    for (const allocation of allocations) await this.update(allocation);
+    return [...this.known.values()].flatMap(({ allocation, cancelled }): Allocation[] => {
+      if (cancelled === null) return [allocation];
+      return isMachine(allocation) ? [{ ...allocation, phase: 'leaving' }] : [];
+    });
+  }
+
+  /** Compares an allocation with what is known of it. */
+  private async update(allocation: Allocation): Promise<void> {
+    const { job, phase } = allocation;
+    const before = this.known.get(job.id);
+    if (phase === 'ended') {
+      if (before) this.ended(before, allocation, causeOf(job));
+      return;
+    }
+    const known = before ?? { allocation, cancelled: null, isNotified: false };
+    if (job.restarts > known.allocation.job.restarts) {
+      this.options.onEnded(known.allocation, 'requeued');
+      known.isNotified = false;
+    }
+    known.allocation = allocation;
+    this.known.set(job.id, known);
+    if (known.cancelled === 'pending' && phase === 'running') known.cancelled = null;
+    if (phase === 'hopeless' && known.cancelled === null) {
+      await this.cancel([allocation], 'always');
+      this.options.onEnded(allocation, 'refused');
+    }
+    if (isInGracePeriod(allocation) && !known.isNotified) await this.announcePreemption(known);
+  }
+
+  /** Slurm itself signals only job steps when the grace period of a preemption begins. */
+  private async announcePreemption(known: Known): Promise<void> {
+    const { commands, log } = this.options;
+    const { job, machine } = known.allocation;
+    known.isNotified = true;
+    await commands.terminateAgent(job.id).catch((error: unknown) => {
+      log.warn({ err: error, machine }, 'could not announce a preemption to an agent');
+    });
+  }
+
+  private ended({ allocation, cancelled }: Known, last: Allocation, cause: EndCause): void {
+    this.known.delete(last.job.id);
+    if (cancelled !== null) return;
+    // An agent that saves in the grace period ends without an error.
+    const wasPreempted = cause === 'completed' && isInGracePeriod(allocation);
+    this.options.onEnded(last, wasPreempted ? 'preempted' : cause);
+  }
+
+  /** Forgets allocations that the queue does not list any more; the accounting has their causes. */
+  private async removeUnlisted(listed: ReadonlySet<number>): Promise<void> {
+    const lost = [...this.known.values()].filter(({ allocation }) => !listed.has(allocation.job.id));
+    const ids = lost.flatMap(({ allocation, cancelled }) => (cancelled === null ? allocation.job.id : []));
+    const records = await this.records(ids);
+    for (const known of lost) {
+      const { allocation } = known;
+      const record = records.find(({ id }) => id === allocation.job.id);
+      this.ended(known, allocation, record ? causeOf(record) : 'unknown');
+    }
+  }
+
+  private async records(ids: readonly number[]): Promise<JobRecord[]> {
+    if (!this.hasAccounting || ids.length === 0) return [];
+    try {
+      return await this.options.commands.records(ids);
+    } catch (error) {
+      this.hasAccounting = !/disabled/.test(String(error));
+      this.options.log.warn({ err: error, jobs: ids }, 'sacct does not report how allocations ended');
+      return [];
+    }
+  }
+}
+
+/** Returns whether Slurm has started an allocation. */
+export const isMachine = ({ phase }: Allocation): boolean => phase === 'running' || phase === 'leaving';
+
+function isInGracePeriod({ job, phase }: Allocation): boolean {
+  return phase === 'leaving' && job.preempted_at > 0 && job.states.includes('RUNNING');
+}

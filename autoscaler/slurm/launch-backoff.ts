@@ -1,0 +1,54 @@
+const FIRST_MS = 10_000;
+const MAX_MS = 900_000;
+
+interface Launches {
+  failures: number;
+  /** Time until which none is tried. */
+  paused_until: number;
+  /** Allocations that the type should have. */
+  wanted: number;
+}
+
+/**
+ * Exponential backoff of the launches of each machine type. Slurm starts nothing again by itself, so what a failing type should
+ * have is remembered until an allocation runs.
+ */
+export class LaunchBackoff {
+  private readonly types = new Map<string, Launches>();
+
+  /** @param clock Unix time in ms */
+  constructor(private readonly clock: () => number) {}
+
+  want(type: string, wanted: number): void {
+    this.of(type).wanted = wanted;
+  }
+
+  /** Records that Slurm refused an allocation, or that one ended at its start. */
+  failed(type: string): void {
+    const launches = this.of(type);
+    // Several that were submitted together fail together.
+    if (this.isPaused(type)) return;
+    launches.paused_until = this.clock() + Math.min(MAX_MS, FIRST_MS * 2 ** launches.failures);
+    launches.failures += 1;
+  }
+
+  succeeded(type: string): void {
+    Object.assign(this.of(type), { failures: 0, paused_until: 0 });
+  }
+
+  /** Returns the number of allocations that a failing type should have; 0 for others. */
+  owed(type: string): number {
+    const { failures, wanted } = this.of(type);
+    return failures > 0 ? wanted : 0;
+  }
+
+  isPaused(type: string): boolean {
+    return this.clock() < this.of(type).paused_until;
+  }
+
+  private of(type: string): Launches {
+    const launches = this.types.get(type) ?? { failures: 0, paused_until: 0, wanted: 0 };
+    this.types.set(type, launches);
+    return launches;
+  }
+}
