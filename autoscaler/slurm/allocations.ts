@@ -58,9 +58,11 @@ export class Allocations {
     this.listed = null;
   }
 
-  /** Ends allocations. @param only `pending`: not those that have started meanwhile */
+  /** Ends allocations, each once. @param only `pending`: not those that have started meanwhile */
   async cancel(allocations: readonly Allocation[], only: 'pending' | 'always'): Promise<void> {
-    const ids = allocations.map(({ job }) => job.id);
+    const ids = allocations
+      .map(({ job }) => job.id)
+      .filter((id) => this.known.get(id)?.cancelled !== 'always');
     this.changed();
     await this.options.commands.cancel(ids, only === 'pending' ? 'PENDING' : undefined);
     for (const id of ids) {
