@@ -19,9 +19,9 @@ export const SlurmOptions = Type.Object(
     cpus: Type.Optional(Type.Integer({ minimum: 1, maximum: 4096 })),
     memory_mb: Type.Optional(Type.Integer({ minimum: 1 })),
     /** Time limit of an allocation; by default the partition's. */
-    time_minutes: Type.Optional(Type.Integer({ minimum: 2, maximum: 1_000_000 })),
+    time_minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
     /** Shortest time limit to which Slurm may reduce `time_minutes` for an earlier start. */
-    time_min_minutes: Type.Optional(Type.Integer({ minimum: 2, maximum: 1_000_000 })),
+    time_min_minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
     /** Time before the time limit at which the agent saves and returns its jobs. */
     drain_seconds: Type.Integer({ minimum: 10, maximum: 65_535, default: 120 }),
     /** True: Slurm starts an allocation again that it preempted or whose node failed. */

@@ -2,7 +2,7 @@
  * Real Slurm cluster for tests: munged, slurmctld and one slurmd for each made-up node. All of it runs as the current user in one
  * temporary directory, on loopback. Needs no accounting database, cgroups or systemd.
  */
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -18,6 +18,18 @@ const run = promisify(execFile);
 const PROGRAMS = ['munged', 'slurmctld', 'slurmd', 'sbatch', 'squeue', 'scancel'];
 const PACKAGES = ['munge', 'slurmctld', 'slurmd', 'slurm-client'];
 const COMMAND_TIMEOUT_MS = 30_000;
+
+/**
+ * Waits for the end of its input, which only this process holds open, then kills every process whose environment has a line:
+ * daemons, and jobs with all that they have started. Daemons may start others meanwhile.
+ */
+const KILLER = `read -r _
+for round in 1 2; do
+  for file in $(grep -lzxFs -- "$1" /proc/[0-9]*/environ); do
+    pid="\${file#/proc/}"
+    kill -KILL "\${pid%/environ}"
+  done
+done`;
 
 export interface SlurmOptions {
   /** Number of nodes, named n1, n2, …, of four processors each. */
@@ -62,19 +74,22 @@ export async function startSlurm(options: SlurmOptions): Promise<TestSlurm> {
 class Cluster implements TestSlurm {
   readonly env: { SLURM_CONF: string };
   private readonly daemons = new Map<string, ChildProcess>();
-  private readonly onExit = () => this.killAll();
+  private readonly killer: ChildProcess;
 
   constructor(
     private readonly dir: string,
     private readonly options: SlurmOptions,
   ) {
     this.env = { SLURM_CONF: join(dir, 'slurm.conf') };
+    // In its own process group, so that a kill of this one's does not kill it.
+    this.killer = spawn('/bin/sh', ['-c', KILLER, 'sh', `SLURM_CONF=${this.env.SLURM_CONF}`], {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
   }
 
   async start(): Promise<void> {
     const { dir } = this;
-    // Otherwise a test killed by its timeout would leave the daemons and their jobs behind.
-    process.once('exit', this.onExit);
     for (const part of ['state', 'spool', 'log']) await mkdir(join(dir, part));
     await writeFile(join(dir, 'munge.key'), randomBytes(1024), { mode: 0o400 });
     await writeFile(this.env.SLURM_CONF, await this.configText());
@@ -99,7 +114,10 @@ class Cluster implements TestSlurm {
   async killNode(name: string): Promise<void> {
     const daemon = this.daemons.get(name);
     this.daemons.delete(name);
-    this.kill((env) => env.includes(`SLURMD_NODENAME=${name}`));
+    // Slurm has started the agents' parents, which report how they end.
+    for (const { pid, parent } of agentsOf(this.env.SLURM_CONF, name)) {
+      for (const each of [parent, pid]) process.kill(each, 'SIGKILL');
+    }
     if (!daemon) return;
     const ended = once(daemon, 'exit');
     daemon.kill('SIGKILL');
@@ -107,13 +125,11 @@ class Cluster implements TestSlurm {
   }
 
   async stop(): Promise<void> {
-    process.off('exit', this.onExit);
-    const running = [...this.daemons.values()].filter(
-      ({ exitCode, signalCode }) => exitCode === null && signalCode === null,
-    );
-    const ended = running.map((daemon) => once(daemon, 'exit'));
-    this.killAll();
-    await Promise.all(ended);
+    if (this.killer.exitCode === null) {
+      const ended = once(this.killer, 'exit');
+      this.killer.stdin?.end();
+      await ended;
+    }
     await rm(this.dir, { recursive: true, force: true });
   }
 
@@ -137,21 +153,6 @@ class Cluster implements TestSlurm {
   private daemon(program: string, args: string[], name = program): void {
     const env = { ...process.env, ...this.env };
     this.daemons.set(name, spawn(program, args, { cwd: this.dir, stdio: 'ignore', env }));
-  }
-
-  private killAll(): void {
-    for (const daemon of this.daemons.values()) daemon.kill('SIGKILL');
-    this.kill(() => true);
-  }
-
-  /** Kills processes of jobs, and the parents that Slurm has started for them. @param chosen by their environment */
-  private kill(chosen: (env: readonly string[]) => boolean): void {
-    for (const { pid, parent, env } of processesOf(this.env.SLURM_CONF)) {
-      if (!env.some((line) => line.startsWith('SLURM_JOB_ID=')) || !chosen(env)) continue;
-      for (const each of commandOf(parent).startsWith('slurmstepd') ? [parent, pid] : [pid]) {
-        spawnSync('kill', ['-KILL', String(each)]);
-      }
-    }
   }
 
   private async configText(): Promise<string> {
@@ -198,33 +199,19 @@ PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF
   }
 }
 
-interface EnvironmentOf {
-  pid: number;
-  parent: number;
-  env: readonly string[];
-}
-
-/** Processes that use a configuration of Slurm. */
-function processesOf(config: string): EnvironmentOf[] {
+/** First processes of the jobs on a node, and the parent of each. */
+function agentsOf(config: string, node: string): { pid: number; parent: number }[] {
   return readdirSync('/proc').flatMap((name) => {
-    if (!/^\d+$/.test(name)) return [];
     try {
       const env = readFileSync(`/proc/${name}/environ`, 'utf8').split('\0');
-      if (!env.includes(`SLURM_CONF=${config}`)) return [];
+      if (!env.includes(`SLURM_CONF=${config}`) || !env.includes(`SLURMD_NODENAME=${node}`)) return [];
       const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
       const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-      return [{ pid: Number(name), parent, env }];
+      const isFirst = readFileSync(`/proc/${parent}/cmdline`, 'utf8').startsWith('slurmstepd');
+      return isFirst ? [{ pid: Number(name), parent }] : [];
     } catch {
-      // It belongs to another user, or it exited meanwhile.
+      // It is no process, belongs to another user, or has exited meanwhile.
       return [];
     }
   });
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-  } catch {
-    return '';
-  }
 }
