@@ -53,6 +53,15 @@ export class Allocations {
     return allocations;
   }
 
+  /** Adds an allocation that was submitted. It may have ended before the queue is read. */
+  submitted(id: number, name: AllocationName): void {
+    const times = { starts_at: 0, ends_at: 0, preempted_at: 0, restarts: 0 };
+    const job: SlurmJob = { id, name: '', user: '', states: ['PENDING'], reason: 'None', ...times };
+    const allocation: Allocation = { ...name, job, phase: 'pending', machine: machineOf(id, 0) };
+    this.known.set(id, { allocation, cancelled: null, isNotified: false });
+    this.changed();
+  }
+
   /** Makes the next list read the queue again. */
   changed(): void {
     this.listed = null;

@@ -22,8 +22,14 @@ export interface Submission {
 export class SlurmCommands {
   private readonly user = userInfo().username;
 
-  /** @param env environment of the commands, with PATH and, where it is not the default, SLURM_CONF */
-  constructor(private readonly env: NodeJS.ProcessEnv) {}
+  /**
+   * @param env environment of the commands, with PATH and, where it is not the default, SLURM_CONF
+   * @param timeout_ms time limit of a command
+   */
+  constructor(
+    private readonly env: NodeJS.ProcessEnv,
+    private readonly timeout_ms = TIMEOUT_MS,
+  ) {}
 
   /** Lists this user's jobs whose name passes, ended ones as long as Slurm keeps them. */
   async jobs(isOwn: (name: string) => boolean): Promise<SlurmJob[]> {
@@ -64,7 +70,7 @@ export class SlurmCommands {
   ): Promise<string> {
     const running = run(command, [...args], {
       env,
-      timeout: TIMEOUT_MS,
+      timeout: this.timeout_ms,
       killSignal: 'SIGKILL',
       maxBuffer: MAX_OUTPUT_BYTES,
     });
@@ -73,15 +79,15 @@ export class SlurmCommands {
     try {
       return (await running).stdout;
     } catch (error) {
-      throw new Error(problemOf(command, error), { cause: error });
+      throw new Error(this.problemOf(command, error), { cause: error });
     }
   }
-}
 
-function problemOf(command: string, error: unknown): string {
-  const { code, killed, stderr = '' } = error as { code?: unknown; killed?: boolean; stderr?: string };
-  if (code === 'ENOENT') return `${command} is not on the PATH: install Slurm's client commands`;
-  if (killed) return `${command} did not end within ${TIMEOUT_MS / 1000} s`;
-  const said = stderr.trim().split('\n').slice(-2).join('; ').slice(0, 500);
-  return `${command} failed: ${said || String((error as Error).message).slice(0, 500)}`;
+  private problemOf(command: string, error: unknown): string {
+    const { code, killed, stderr = '' } = error as { code?: unknown; killed?: boolean; stderr?: string };
+    if (code === 'ENOENT') return `${command} is not on the PATH: install Slurm's client commands`;
+    if (killed) return `${command} did not end within ${this.timeout_ms / 1000} s`;
+    const said = stderr.trim().split('\n').slice(-2).join('; ').slice(0, 500);
+    return `${command} failed: ${said || String((error as Error).message).slice(0, 500)}`;
+  }
 }

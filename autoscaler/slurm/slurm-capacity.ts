@@ -149,9 +149,11 @@ export class SlurmCapacity implements Capacity {
 
   private async submitOne({ pool }: PoolPolicy, type: MachineType, number: number): Promise<void> {
     const { commands, installation, agent, log } = this.options;
-    const name = nameOf(installation, { pool, type: type.name, number });
+    const place = { pool, type: type.name, number };
+    const name = nameOf(installation, place);
     this.allocations.changed();
     const job = await commands.submit(submissionOf({ pool }, type, name, agent));
+    this.allocations.submitted(job, place);
     log.info({ job, name }, 'allocation requested');
   }
 

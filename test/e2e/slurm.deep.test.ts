@@ -9,7 +9,7 @@ import { largerSteps, smallJob } from '../support/specs.js';
 import { sampleText } from '../support/stack.js';
 
 const NODES = 4;
-const STEPS = 400;
+const STEPS = 300;
 /** More than a job can take in these tests. */
 const ENDLESS = 1_000_000;
 const POLL_MS = 200;
@@ -43,7 +43,7 @@ t.test('on a real Slurm', { skip }, async (t) => {
   const dataset = (await client.datasets.create('openapi', sampleText())).id;
   const specOf = (name: string, ranks: number, every_steps = 100): JobSpec => ({
     ...largerSteps(smallJob({ name, dataset, steps: STEPS, ranks, every_steps })),
-    resources: { ranks: { min: 1, max: 4, preferred: ranks } },
+    resources: { ranks: { min: ranks, max: ranks, preferred: ranks } },
   });
   const untilEmpty = async () => {
     while ((await stack.allocations('PENDING,RUNNING,COMPLETING')).length > 0) await sleep(POLL_MS);
