@@ -17,8 +17,8 @@ export interface AllocationsOptions {
   /** Name of this installation in the names of jobs. */
   installation: string;
   log: Logger;
-  /** Called for each allocation that ended without a request. */
-  onEnded(allocation: Allocation, cause: EndCause): void;
+  /** Called for each allocation that ended without a request. @param left_ms time that was left to its time limit */
+  onEnded(allocation: Allocation, cause: EndCause, left_ms: number): void;
   /** Unix time in ms. */
   clock: () => number;
 }
@@ -105,7 +105,7 @@ export class Allocations {
     }
     const known = before ?? { allocation, cancelled: null, isNotified: false };
     if (job.restarts > known.allocation.job.restarts) {
-      this.options.onEnded(known.allocation, 'requeued');
+      this.options.onEnded(known.allocation, 'requeued', 0);
       known.isNotified = false;
     }
     known.allocation = allocation;
@@ -113,7 +113,7 @@ export class Allocations {
     if (known.cancelled === 'pending' && phase === 'running') known.cancelled = null;
     if (phase === 'hopeless' && known.cancelled === null) {
       await this.cancel([allocation], 'always');
-      this.options.onEnded(allocation, 'refused');
+      this.options.onEnded(allocation, 'refused', 0);
     }
     if (isInGracePeriod(allocation) && !known.isNotified) await this.announcePreemption(known);
   }
@@ -133,7 +133,10 @@ export class Allocations {
     if (cancelled !== null) return;
     // An agent that saves in the grace period ends without an error.
     const wasPreempted = cause === 'completed' && isInGracePeriod(allocation);
-    this.options.onEnded(last, wasPreempted ? 'preempted' : cause);
+    // Until it ends, the end of an allocation is its time limit. Without a last state the time of the end is unknown.
+    const left_ms =
+      last === allocation ? Number.POSITIVE_INFINITY : allocation.job.ends_at - last.job.ends_at;
+    this.options.onEnded(last, wasPreempted ? 'preempted' : cause, left_ms);
   }
 
   /** Forgets allocations that the queue does not list any more; the accounting has their causes. */

@@ -148,7 +148,7 @@ t.test('the accounting knows what the queue has forgotten', async (t) => {
 });
 
 t.test('an allocation near its time limit does not count any more', async (t) => {
-  const { slurm, capacity, next } = open();
+  const { slurm, ended, capacity, next } = open();
   await capacity.want(policy, 'small', 2);
   slurm.start([1], 600_000);
   t.match(await next(capacity), { wanted: { small: 2 } });
@@ -156,6 +156,9 @@ t.test('an allocation near its time limit does not count any more', async (t) =>
   const { machines, wanted } = await next(capacity, 5_000);
   t.same(machines, [machine('slurm-1', true)]);
   t.equal(wanted.small, 1);
+  slurm.end(1, 'COMPLETED');
+  await next(capacity);
+  t.same(ended, ['default/small time_limit'], 'its agent has saved in time');
 });
 
 t.test('a suspended allocation provides no ranks until Slurm resumes it', async (t) => {

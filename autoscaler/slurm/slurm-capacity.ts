@@ -26,6 +26,8 @@ const MAX_SUBMISSIONS = 50;
 const MAX_SUBMIT_MS = 8_000;
 /** An allocation that ends earlier counts as a failed launch. */
 const LAUNCH_MS = 60_000;
+/** Slurm sends the signal before the time limit up to this much earlier; then the agent still needs a moment to end. */
+const SIGNAL_MARGIN_MS = 60_000;
 
 /**
  * Machines as allocations of Slurm: one job, one node, one agent each. The queue itself is the record of what was requested: a
@@ -40,6 +42,8 @@ export class SlurmCapacity implements Capacity {
   private readonly allocations: Allocations;
   private readonly backoff: LaunchBackoff;
   private readonly clock: () => number;
+  /** Time before the time limit at which agents save, by type. */
+  private readonly drain_ms = new Map<string, number>();
 
   constructor(private readonly options: SlurmCapacityOptions) {
     const { commands, installation, log, clock = Date.now } = options;
@@ -50,6 +54,8 @@ export class SlurmCapacity implements Capacity {
   }
 
   async view(policy: PoolPolicy): Promise<CapacityView> {
+    for (const { name, slurm = DEFAULT_SLURM_OPTIONS } of policy.types)
+      this.drain_ms.set(keyOf(policy.pool, name), slurm.drain_seconds * 1000);
     const all = (await this.allocations.list()).filter(({ pool }) => pool === policy.pool);
     const view: CapacityView = { machines: [], wanted: {} };
     for (const type of policy.types) {
@@ -157,14 +163,18 @@ export class SlurmCapacity implements Capacity {
     log.info({ job, name }, 'allocation requested');
   }
 
-  private ended({ job, pool, type, machine }: Allocation, cause: EndCause): void {
+  private ended(allocation: Allocation, reported: EndCause, left_ms: number): void {
+    const { job, pool, type, machine } = allocation;
+    const key = keyOf(pool, type);
+    const limit_ms = (this.drain_ms.get(key) ?? 0) + SIGNAL_MARGIN_MS;
+    const cause =
+      reported === 'completed' && job.starts_at > 0 && left_ms <= limit_ms ? 'time_limit' : reported;
     const { states, reason } = job;
     this.options.log.warn({ machine, pool, type, cause, states, reason }, 'an allocation ended');
     this.options.onEnded?.(pool, type, cause);
     // Such a type would be requested again and again.
     const failed = cause === 'failed' || cause === 'completed';
-    if (cause === 'refused' || (failed && job.ends_at - job.starts_at < LAUNCH_MS))
-      this.backoff.failed(keyOf(pool, type));
+    if (cause === 'refused' || (failed && job.ends_at - job.starts_at < LAUNCH_MS)) this.backoff.failed(key);
   }
 }
 

@@ -53,6 +53,12 @@ t.test('on a real Slurm', { skip }, async (t) => {
   const stepsOf = async (id: string) =>
     (await collect(client.jobs.metrics(id))).map(({ step }) => step).sort((a, b) => a - b);
 
+  /** Reasons for which a job went back to its queue. */
+  const backsOf = async (id: string) =>
+    (await cluster.events(id, 'job.state'))
+      .filter(({ data }) => data.to === 'queued')
+      .map(({ data }) => data.reason);
+
   async function expectEqual(t: Test, id: string): Promise<Job> {
     const job = await client.jobs.until(id, never);
     t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
@@ -67,8 +73,7 @@ t.test('on a real Slurm', { skip }, async (t) => {
     t.equal(lost_work_seconds, 0);
     t.same(await cluster.events(id, 'checkpoint.skipped'), []);
     t.same(await cluster.events(id, 'node.lost'), []);
-    const back = (await cluster.events(id, 'job.state')).filter(({ data }) => data.to === 'queued');
-    t.ok(back.some(({ data }) => data.reason === 'preempted'));
+    t.same([...new Set(await backsOf(id))], ['preempted']);
   }
 
   await t.test('from no node to four and back', async (t) => {
@@ -99,13 +104,20 @@ t.test('on a real Slurm', { skip }, async (t) => {
     );
   });
 
-  await t.test('a preempted allocation', async (t) => {
+  await t.test('a cancelled allocation, and preempted ones', async (t) => {
     const { id } = await client.jobs.create(specOf('preempted', 2));
+    await cluster.untilRanks(id, 2);
+    await cluster.untilMoreSteps(id, 3);
+    // All processes of the allocation get SIGTERM, ranks as well.
+    const [first = ''] = await stack.allocations('RUNNING');
+    await slurm.run('scancel', first);
+    await client.jobs.until(id, ({ state }) => state === 'queued', { interval_ms: POLL_MS });
     await cluster.untilRanks(id, 2);
     await cluster.untilMoreSteps(id, 3);
     const urgent = ['--partition=urgent', `--nodes=${NODES}`, '--exclusive', '--output=/dev/null'];
     await slurm.run('sbatch', ...urgent, '--wrap=sleep 5');
     await expectHandedOver(t, await expectEqual(t, id));
+    t.ok((await backsOf(id)).length >= 2);
     await untilEmpty();
   });
 
