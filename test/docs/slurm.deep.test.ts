@@ -12,6 +12,9 @@ import { blocksOf, expectation, runBlocks } from './session.js';
 
 const skip = cannotRead || ((await whyNoSlurm()) ?? false);
 
+/** Characters of the stack's log in the report of a failure. */
+const KEPT_CHARACTERS = 2_000;
+
 /** Page for this machine. Its agents become idle sooner. */
 async function pageFor(root: string): Promise<string> {
   const [api, redis] = [await freePort(), await freePort()];
@@ -60,7 +63,7 @@ t.test('the page on Slurm', { skip, timeout: 600_000 }, async (t) => {
         t.match(output, expected === null ? /^$/ : expectation(expected), `line ${line}`);
       }
       const log = join(home, 'zerofleet-data', 'zerofleet.log');
-      t.comment(existsSync(log) ? readFileSync(log, 'utf8').slice(-2000) : 'no log');
+      if (!t.passing() && existsSync(log)) t.comment(readFileSync(log, 'utf8').slice(-KEPT_CHARACTERS));
       t.equal((await slurm.run('squeue', '--noheader')).trim(), '');
     });
   }
