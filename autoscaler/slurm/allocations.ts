@@ -13,7 +13,7 @@ export interface Allocation extends AllocationName {
 }
 
 export interface AllocationsOptions {
-  commands: Pick<SlurmCommands, 'jobs' | 'records' | 'cancel' | 'terminateAgent'>;
+  commands: Pick<SlurmCommands, 'jobs' | 'records' | 'cancel' | 'terminateAgents'>;
   /** Name of this installation in the names of jobs. */
   installation: string;
   log: Logger;
@@ -88,7 +88,9 @@ export class Allocations {
       return name ? [{ ...name, job, phase: phaseOf(job), machine: machineOf(job.id, job.restarts) }] : [];
     });
     await this.removeUnlisted(new Set(jobs.map(({ id }) => id)));
-    for (const allocation of allocations) await this.update(allocation);
+    for (const allocation of allocations) this.update(allocation);
+    await this.withdrawHopeless();
+    await this.announcePreemptions();
     return [...this.known.values()].flatMap(({ allocation, cancelled }): Allocation[] => {
       if (cancelled === null) return [allocation];
       return isMachine(allocation) ? [{ ...allocation, phase: 'leaving' }] : [];
@@ -96,7 +98,7 @@ export class Allocations {
   }
 
   /** Compares an allocation with what is known of it. */
-  private async update(allocation: Allocation): Promise<void> {
+  private update(allocation: Allocation): void {
     const { job, phase } = allocation;
     const before = this.known.get(job.id);
     if (phase === 'ended') {
@@ -111,21 +113,36 @@ export class Allocations {
     known.allocation = allocation;
     this.known.set(job.id, known);
     if (known.cancelled === 'pending' && phase === 'running') known.cancelled = null;
-    if (phase === 'hopeless' && known.cancelled === null) {
-      await this.cancel([allocation], 'always');
-      this.options.onEnded(allocation, 'refused', 0);
+  }
+
+  /** Cancels requests that would stay in the queue for ever. */
+  private async withdrawHopeless(): Promise<void> {
+    const hopeless = [...this.known.values()]
+      .filter(({ allocation, cancelled }) => allocation.phase === 'hopeless' && cancelled === null)
+      .map(({ allocation }) => allocation);
+    if (hopeless.length === 0) return;
+    try {
+      await this.cancel(hopeless, 'always');
+      for (const allocation of hopeless) this.options.onEnded(allocation, 'refused', 0);
+    } catch (error) {
+      const machines = hopeless.map(({ machine }) => machine);
+      this.options.log.warn({ err: error, machines }, 'could not withdraw requests that Slurm refuses');
     }
-    if (isInGracePeriod(allocation) && !known.isNotified) await this.announcePreemption(known);
   }
 
   /** Slurm itself signals only job steps when the grace period of a preemption begins. */
-  private async announcePreemption(known: Known): Promise<void> {
-    const { commands, log } = this.options;
-    const { job, machine } = known.allocation;
-    known.isNotified = true;
-    await commands.terminateAgent(job.id).catch((error: unknown) => {
-      log.warn({ err: error, machine }, 'could not announce a preemption to an agent');
-    });
+  private async announcePreemptions(): Promise<void> {
+    const preempted = [...this.known.values()].filter(
+      ({ allocation, isNotified }) => isInGracePeriod(allocation) && !isNotified,
+    );
+    if (preempted.length === 0) return;
+    const ids = preempted.map(({ allocation }) => allocation.job.id);
+    try {
+      await this.options.commands.terminateAgents(ids);
+      for (const known of preempted) known.isNotified = true;
+    } catch (error) {
+      this.options.log.warn({ err: error, jobs: ids }, 'could not announce a preemption to agents');
+    }
   }
 
   private ended({ allocation, cancelled }: Known, last: Allocation, cause: EndCause): void {

@@ -74,11 +74,11 @@ t.test('allocations end by their ids', async (t) => {
   await commands.cancel([]);
   await commands.cancel([3, 4]);
   await commands.cancel([5], 'PENDING');
-  await commands.terminateAgent(6);
+  await commands.terminateAgents([6, 7]);
   t.same(calls(), [
     'scancel --quiet 3 4',
     'scancel --quiet --state=PENDING 5',
-    'scancel --quiet --batch --signal=TERM 6',
+    'scancel --quiet --batch --signal=TERM 6 7',
   ]);
 });
 

@@ -58,9 +58,9 @@ export class SlurmCommands {
     await this.run('scancel', ['--quiet', ...(state ? [`--state=${state}`] : []), ...ids.map(String)]);
   }
 
-  /** Sends SIGTERM to the agent of a job alone. */
-  async terminateAgent(id: number): Promise<void> {
-    await this.run('scancel', ['--quiet', '--batch', '--signal=TERM', String(id)]);
+  /** Sends SIGTERM to the agents of jobs alone. */
+  async terminateAgents(ids: readonly number[]): Promise<void> {
+    await this.run('scancel', ['--quiet', '--batch', '--signal=TERM', ...ids.map(String)]);
   }
 
   private async run(

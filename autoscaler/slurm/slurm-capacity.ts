@@ -10,7 +10,7 @@ import { nameOf } from './names.js';
 import { type AgentProgram, submissionOf } from './submission.js';
 
 export interface SlurmCapacityOptions {
-  commands: Pick<SlurmCommands, 'jobs' | 'records' | 'submit' | 'cancel' | 'terminateAgent'>;
+  commands: Pick<SlurmCommands, 'jobs' | 'records' | 'submit' | 'cancel' | 'terminateAgents'>;
   /** Name of this installation in the names of jobs. */
   installation: string;
   agent: AgentProgram;

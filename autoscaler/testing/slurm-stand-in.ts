@@ -61,8 +61,8 @@ export class SlurmStandIn implements Commands {
     }
   }
 
-  async terminateAgent(id: number): Promise<void> {
-    this.terminated.push(id);
+  async terminateAgents(ids: readonly number[]): Promise<void> {
+    this.terminated.push(...ids);
   }
 
   /** Starts jobs. @param limit_ms their time limit */
