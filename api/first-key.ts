@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../platform/config/config.js';
+import type { Logger } from '../platform/logging/logging.js';
 import type { ApiKeys } from '../state/index.js';
 
 /** File below the data directory that stores the first key; readable only by its owner. */
@@ -15,11 +17,40 @@ export interface FirstKey {
   file: string | null;
 }
 
-/** Ensures that an admin key is accepted: the configured one, else the one stored by an earlier start, else a new one. */
-export async function acceptFirstKey(keys: Pick<ApiKeys, 'putApiKey'>, config: Config): Promise<FirstKey> {
-  const key = config.api_key === null ? await storedKey(config.data_dir) : fromConfig(config.api_key);
-  await keys.putApiKey(key.secret, { name: 'first key', scopes: ['admin', 'operator'], builtin: true });
-  return key;
+const RETRY_MS = 1_000;
+
+/** Returns the first admin key: the configured one, else the one stored by an earlier start, else a new one. */
+export async function readFirstKey(config: Config): Promise<FirstKey> {
+  return config.api_key === null ? storedKey(config.data_dir) : fromConfig(config.api_key);
+}
+
+/** Makes the job store accept the key. Resolves after the first attempt; if Redis is away, attempts go on in the background. */
+export async function acceptFirstKey(
+  keys: Pick<ApiKeys, 'putApiKey'>,
+  { secret }: FirstKey,
+  log: Logger,
+): Promise<{ close(): Promise<void> }> {
+  const closing = new AbortController();
+  const accept = async (): Promise<boolean> => {
+    try {
+      await keys.putApiKey(secret, { name: 'first key', scopes: ['admin', 'operator'], builtin: true });
+      return true;
+    } catch (error) {
+      log.warn({ err: error }, 'the first key is not accepted yet');
+      return false;
+    }
+  };
+  const keepTrying = async () => {
+    while (!closing.signal.aborted && !(await accept()))
+      await sleep(RETRY_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+  };
+  const accepted = (await accept()) ? Promise.resolve() : keepTrying();
+  return {
+    close() {
+      closing.abort();
+      return accepted;
+    },
+  };
 }
 
 function fromConfig(secret: string): FirstKey {

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import t from 'tap';
-import { type Dataset, type Job, queueName, REDIS_PREFIX } from '../contracts/index.js';
+import { type Dataset, type Job, queueName, REDIS_PREFIX, type Worker } from '../contracts/index.js';
 import { loadConfig } from '../platform/config/config.js';
 import { createLogger } from '../platform/logging/logging.js';
 import { startTestRedis } from '../platform/testing/redis.js';
@@ -154,6 +154,48 @@ t.test('an S3 that overwrites objects is reported in the log', async (t) => {
   }
 });
 
+t.test('the server starts without Redis, tells so, and serves once it answers', async (t) => {
+  const redis = await startTestRedis();
+  t.teardown(() => redis.stop());
+  await redis.kill();
+  const api = await startApi({
+    config: loadConfig({
+      ZEROFLEET_PORT: '0',
+      ZEROFLEET_DATA_DIR: t.testdir({}),
+      ZEROFLEET_API_KEY: 'a-key-of-my-own-choice',
+    }),
+    redisUrl: redis.url,
+    objectStoreUrl: pathToFileURL(t.testdir({})).href,
+    log: createLogger({ level: 'silent', name: 'api' }),
+  });
+  t.teardown(() => api.close());
+  const ask = (path: string, init: RequestInit = {}) =>
+    fetch(api.url + path, { headers: { authorization: 'Bearer a-key-of-my-own-choice' }, ...init });
+  t.equal((await ask('/healthz')).status, 200);
+  t.equal((await ask('/readyz')).status, 503);
+  const refused = await ask('/v1/jobs');
+  t.equal(refused.status, 503);
+  t.match(await refused.json(), { code: 'job_store_unavailable', retryable: true });
+
+  await redis.start();
+  while ((await ask('/v1/jobs')).status !== 200) await sleep(50);
+  const headers = { authorization: 'Bearer a-key-of-my-own-choice', 'content-type': 'text/plain' };
+  const created = await ask('/v1/datasets?name=x', { method: 'POST', headers, body: 'text '.repeat(100) });
+  const { id } = (await created.json()) as Dataset;
+  const job = await ask('/v1/jobs', {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(smallSpec(id)),
+  });
+  t.equal(job.status, 201);
+  // The scheduler has started, too: it gives the job to a worker that comes.
+  const store = await openJobStore({ url: redis.url });
+  t.teardown(() => store.close());
+  await store.announceWorker(testWorker('w', 8), 600_000);
+  const workers = async () => ((await (await ask('/v1/workers')).json()) as { data: Worker[] }).data;
+  while ((await workers())[0]?.used_slots === 0) await sleep(50);
+});
+
 t.test('a shutdown: first not ready, then no service', async (t) => {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());
@@ -171,7 +213,9 @@ t.test('a shutdown: first not ready, then no service', async (t) => {
   const headers = { authorization: 'Bearer a-key-of-my-own-choice' };
   const status = async (path: string) => (await fetch(api.url + path, { headers })).status;
   t.equal(await status('/readyz'), 200);
+  t.equal(await status('/healthz'), 200);
   const closed = api.close();
+  t.equal(await status('/healthz'), 503);
   t.equal(await status('/readyz'), 503);
   t.match(await (await fetch(`${api.url}/readyz`)).json(), {
     status: 'not_ready',

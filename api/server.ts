@@ -5,9 +5,9 @@ import { refuseOwnStore, S3DatasetSources } from '../platform/dataset-sources.js
 import type { Logger } from '../platform/logging/logging.js';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/index.js';
 import { keepsCreateOnly } from '../platform/object-store/probe.js';
-import { openJobStore, startWebhookRelay } from '../state/index.js';
+import { connectJobStore, startWebhookRelay } from '../state/index.js';
 import { buildApp } from './app.js';
-import { acceptFirstKey, type FirstKey } from './first-key.js';
+import { acceptFirstKey, type FirstKey, readFirstKey } from './first-key.js';
 import { finishDeletions } from './jobs/deletions.js';
 import { watchWaits } from './jobs/wait-watch.js';
 import type { ApiLimits } from './limits.js';
@@ -43,9 +43,9 @@ export interface ApiServer {
 type Closer = () => Promise<unknown>;
 
 /**
- * Opens the stores, starts the scheduler and listens.
+ * Opens the stores, starts the scheduler and listens. Redis may be away: requests that need it fail until it answers.
  *
- * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`; ObjectStoreError. Opened resources are closed then.
+ * @throws ZerofleetError `invalid_configuration`; ObjectStoreError. Opened resources are closed then.
  */
 export async function startApi({
   config,
@@ -56,7 +56,7 @@ export async function startApi({
 }: ApiServerOptions): Promise<ApiServer> {
   const closers: Closer[] = [];
   try {
-    const store = await openJobStore({ url: redisUrl, log });
+    const store = connectJobStore({ url: redisUrl, log });
     closers.push(() => store.close());
     const objects = await openObjectStore(objectStoreUrl, {
       s3Endpoint: config.s3_endpoint,
@@ -75,7 +75,7 @@ export async function startApi({
     const addresses = new AddressPolicy(config.webhook_allow);
     const webhooks = new WebhookSender({ redisUrl, store, policy: addresses, log });
     closers.push(() => webhooks.close());
-    const webhookRelay = await startWebhookRelay({
+    const webhookRelay = startWebhookRelay({
       url: redisUrl,
       deliver: (entry) => webhooks.deliver(entry),
       log,
@@ -91,7 +91,9 @@ export async function startApi({
     closers.push(() => samples.close());
     const exports = new ExportQueue(redisUrl, log);
     closers.push(() => exports.close());
-    const firstKey = await acceptFirstKey(store, config);
+    const firstKey = await readFirstKey(config);
+    const accepting = await acceptFirstKey(store, firstKey, log);
+    closers.push(() => accepting.close());
 
     const parts = { store, objects, samples, exports, addresses, sources, log };
     const draining = new AbortController();

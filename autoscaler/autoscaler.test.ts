@@ -26,10 +26,12 @@ class NamedMachines implements Capacity {
   wanted: Record<string, number> = { m: 0 };
   fails = false;
 
+  async refresh(): Promise<void> {}
+
   async view(): Promise<CapacityView> {
     if (this.fails) throw new Error('throttled');
     const machines = [...this.machines].map(([id, type]) => ({ id, type, terminating: false }));
-    return { machines, wanted: { ...this.wanted } };
+    return { machines, wanted: { ...this.wanted }, problems: [] };
   }
 
   async want(_policy: PoolPolicy, type: string, machines: number): Promise<void> {
@@ -105,6 +107,41 @@ t.test('scales up for a queued job and down when the job is done', async (t) => 
   await autoscaler.reconcile();
   t.same(capacity.asked, ['set_size m 1', 'retire i-1']);
   t.equal(await value(metrics, 'actions_total{pool="default",kind="retire",reason="idle"}'), 1);
+  t.match(await pool.store.listWorkers(), [{ id: 'w', draining: true }]);
+});
+
+t.test('a waiting job is told why it gets no machines, once', async (t) => {
+  const small = policyOf({ types: [{ name: 'm', slots: 4, max: 1, price_per_hour: 0 }] });
+  const { pool, time, create } = await start(t, { pools: [small] });
+  const autoscaler = create();
+  t.teardown(() => autoscaler.close());
+  const job = await pool.job({ min: 8 });
+  for (let round = 0; round < 3; round += 1) {
+    time.now += 10_000;
+    await autoscaler.reconcile();
+  }
+  const events = await pool.store.readStream(job.id, null, 10, ['event']);
+  t.match(events.slice(1), [{ type: 'job.waiting', data: { reason: 'too_large', message: /more ranks/ } }]);
+  t.equal(events.length, 2);
+  t.match(await pool.store.listPools(), [
+    { machines: { types: [{ type: 'm', requested: 0 }], problems: [] } },
+  ]);
+});
+
+t.test('a spent budget ends busy machines, and their workers get no more work', async (t) => {
+  const priced = policyOf({ budget_per_day: 3, types: [{ name: 'm', slots: 4, max: 4, price_per_hour: 6 }] });
+  const { pool, capacity, time, create, announce } = await start(t, { pools: [priced] });
+  const autoscaler = create();
+  t.teardown(() => autoscaler.close());
+  await capacity.want(priced, 'm', 1);
+  await announce('w', 'i-1');
+  const job = await pool.job({ min: 3 });
+  t.same(await pool.placements(job), { w: 3 });
+  await autoscaler.reconcile();
+  t.same(capacity.asked, ['set_size m 1']);
+  time.now += 1800_000;
+  await autoscaler.reconcile();
+  t.same(capacity.asked, ['set_size m 1', 'retire i-1']);
   t.match(await pool.store.listWorkers(), [{ id: 'w', draining: true }]);
 });
 

@@ -28,6 +28,8 @@ export type ScalingStore = Pick<
   | 'acquireLeaderLease'
   | 'readDemand'
   | 'retireWorkers'
+  | 'explainWait'
+  | 'noteMachines'
   | 'vacateWorkers'
   | 'drainedMachines'
   | 'listWorkers'
@@ -51,6 +53,8 @@ const LEASE_MS = 30_000;
 /** No action starts when the lease expires in less than this. */
 const LEASE_MARGIN_MS = 5_000;
 const UNHEALTHY_MS = 120_000;
+/** Time that a reconciliation waits for the calls about one pool; less than the lease, which it must renew. */
+const POOL_MS = 10_000;
 
 interface Reconciliation {
   decisions: Map<PoolPolicy, Decision>;
@@ -66,6 +70,8 @@ export class Autoscaler {
   private reconciled_at = performance.now();
   private isLeader = false;
   private publishing: Promise<void> | null = null;
+  /** Calls in progress, by pool. */
+  private readonly busy = new Map<string, Promise<void>>();
 
   constructor(private readonly options: AutoscalerOptions) {}
 
@@ -83,6 +89,7 @@ export class Autoscaler {
   async close(): Promise<void> {
     this.stopping.abort();
     await this.loop;
+    await Promise.all(this.busy.values());
     await this.publishing;
     if (!this.isLeader) return;
     this.isLeader = false;
@@ -98,7 +105,7 @@ export class Autoscaler {
     try {
       const result = await this.decideAll();
       if (result) {
-        for (const [policy, decision] of result.decisions) await this.act(policy, decision, result.until);
+        await this.actOnAll(result);
         this.publish(result.reports);
       }
       this.reconciled_at = performance.now();
@@ -135,9 +142,10 @@ export class Autoscaler {
     const demands = await store.readDemand(pools.map(({ pool }) => pool));
     const drained = await store.drainedMachines();
     const decisions: Reconciliation['decisions'] = new Map();
+    const views = await this.views();
     for (const policy of pools) {
       const demand = demands.find(({ name }) => name === policy.pool);
-      const view = await this.view(policy);
+      const view = views.get(policy.pool);
       if (!demand || !view) continue;
       const backgroundTasks = await this.options.backgroundTasks.count(policy.pool);
       const snapshot = { ...demand, backgroundTasks, ...view, drained };
@@ -151,6 +159,7 @@ export class Autoscaler {
       [...decisions].map(([{ pool }, { report }]): [string, PoolReport] => [pool, report]),
     );
     for (const [pool, report] of reports) metrics.decided(pool, report);
+    metrics.launching(reports);
     return { decisions, reports, until: began + LEASE_MS - LEASE_MARGIN_MS };
   }
 
@@ -170,19 +179,58 @@ export class Autoscaler {
     this.options.metrics.leading(leads);
   }
 
-  private async view(policy: PoolPolicy): Promise<CapacityView | null> {
+  /** Lists the machines of all pools. Leaves out a pool whose machines cannot be listed, or for which calls are still in progress. */
+  private async views(): Promise<Map<string, CapacityView>> {
+    const { capacity, pools, metrics, log } = this.options;
+    const views = new Map<string, CapacityView>();
+    const failed = (error: unknown, pool?: string) => {
+      metrics.failed('capacity');
+      log.warn({ err: error, pool }, 'could not list the machines');
+    };
     try {
-      return await this.options.capacity.view(policy);
+      await capacity.refresh(pools);
     } catch (error) {
-      this.options.metrics.failed('capacity');
-      this.options.log.warn({ err: error, pool: policy.pool }, 'could not list the machines of a pool');
-      return null;
+      failed(error);
+      return views;
     }
+    const free = pools.filter(({ pool }) => !this.busy.has(pool));
+    await Promise.all(
+      free.map((policy) =>
+        this.inTime(policy.pool, async () => {
+          const view = await capacity.view(policy).catch((error: unknown) => failed(error, policy.pool));
+          if (view) views.set(policy.pool, view);
+        }),
+      ),
+    );
+    return new Map(views);
   }
 
-  private async act(policy: PoolPolicy, { actions, saving, report }: Decision, until: number): Promise<void> {
+  private async actOnAll({ decisions, until }: Reconciliation): Promise<void> {
+    await Promise.all(
+      [...decisions].map(([policy, decision]) =>
+        this.inTime(policy.pool, () => this.act(policy, decision, until)),
+      ),
+    );
+  }
+
+  /**
+   * Waits for calls about one pool, but not longer than `POOL_MS`: a call without an answer delays no other pool. Until they end, the pool
+   * is left out.
+   */
+  private async inTime(pool: string, calls: () => Promise<void>): Promise<void> {
+    const running = calls().finally(() => this.busy.delete(pool));
+    this.busy.set(pool, running);
+    const over = new AbortController();
+    await Promise.race([running, sleep(POOL_MS, undefined, { signal: over.signal }).catch(() => undefined)]);
+    over.abort();
+    if (this.busy.has(pool)) this.options.log.warn({ pool }, 'calls about the machines of a pool take long');
+  }
+
+  private async act(policy: PoolPolicy, decision: Decision, until: number): Promise<void> {
     const { capacity, log, metrics } = this.options;
+    const { actions, saving, report } = decision;
     const { pool } = policy;
+    await this.tell(pool, decision);
     await capacity.hold(policy, saving).catch((error: unknown) => {
       metrics.failed('capacity');
       log.warn(
@@ -207,6 +255,19 @@ export class Autoscaler {
     }
   }
 
+  /** Tells people what machines there are, and jobs why they get none. A lost message is not repeated: it only informs. */
+  private async tell(pool: string, { explain, report }: Decision): Promise<void> {
+    const { store, metrics, log } = this.options;
+    const types = Object.entries(report.machines).map(([type, counts]) => ({ type, ...counts }));
+    try {
+      await store.noteMachines(pool, { types, problems: [...report.problems] });
+      for (const { job_id, reason, message } of explain) await store.explainWait(job_id, reason, message);
+    } catch (error) {
+      metrics.failed('job_store');
+      log.warn({ err: error, pool }, 'could not tell what machines there are');
+    }
+  }
+
   /** Returns false if the machine turned out to be in use, or its jobs fit on no others any more. */
   private async perform(policy: PoolPolicy, action: Action): Promise<boolean> {
     const { store, capacity } = this.options;
@@ -220,7 +281,7 @@ export class Autoscaler {
     if (action.kind === 'vacate') return store.vacateWorkers(policy.pool, ids);
     const isAgentMissing = action.reason === 'never_registered' || action.reason === 'agent_lost';
     if (isAgentMissing && present.length > 0) return false;
-    const busy = await store.retireWorkers(ids);
+    const busy = await store.retireWorkers(ids, { busy: action.reason === 'budget' });
     if (busy.length > 0) return false;
     await capacity.retire(policy, action.machine);
     return true;

@@ -45,8 +45,13 @@ export class AutoscalerMetrics {
   ]);
   private readonly unschedulable = this.gauge(
     'unschedulable_jobs',
-    'Waiting jobs for which no machines are requested, by reason.',
+    'Waiting jobs that get no machines, by reason.',
     ['pool', 'reason'],
+  );
+  private readonly launchProblems = this.gauge(
+    'launch_problems',
+    'Machine types whose requested machines cannot be launched now, by reason.',
+    ['pool', 'type', 'code'],
   );
   private readonly actions = new Counter({
     name: `${PREFIX}actions_total`,
@@ -103,6 +108,14 @@ export class AutoscalerMetrics {
     }
     for (const [reason, count] of Object.entries(report.unschedulable))
       this.unschedulable.set({ pool, reason }, count);
+  }
+
+  /** Replaces the problems of all pools. */
+  launching(reports: ReadonlyMap<string, PoolReport>): void {
+    this.launchProblems.reset();
+    for (const [pool, { problems }] of reports) {
+      for (const { type, code } of problems) this.launchProblems.set({ pool, type, code }, 1);
+    }
   }
 
   acted(pool: string, action: Action, outcome?: 'busy'): void {

@@ -92,9 +92,11 @@ function poolsOf(config: Config): readonly PoolPolicy[] {
     );
   }
   const type = { name: 'local', slots: config.slots ?? CPU_SLOTS, max: LOCAL_AGENTS, price_per_hour: 0 };
-  const timeouts = { idle_seconds: 60, boot_grace_seconds: 60, launch_timeout_seconds: 60 };
+  const timeouts = { idle_seconds: 60, boot_grace_seconds: 60, launch_timeout_seconds: 60, gang_seconds: 60 };
   // Agents on one machine cost nothing, so no move pays.
-  return [{ pool: config.pool, types: [type], min_ranks: 0, move_seconds: null, ...timeouts }];
+  return [
+    { pool: config.pool, types: [type], min_ranks: 0, move_seconds: null, on_budget: 'pause', ...timeouts },
+  ];
 }
 
 /** Two types of one group would overwrite each other's size. */

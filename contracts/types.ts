@@ -62,6 +62,7 @@ export type DayUsage = Schemas['DayUsage'];
 export type ApiKeyRequest = Schemas['ApiKeyRequest'];
 export type Pool = Schemas['Pool'];
 export type Worker = Schemas['Worker'];
+export type LaunchProblem = Schemas['LaunchProblem'];
 
 export type JobEvent = Schemas['JobEvent'];
 export type JobMetric = Schemas['JobMetric'];

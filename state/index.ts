@@ -4,7 +4,7 @@ export type * from './access/audit-port.js';
 export * from './access/projects-port.js';
 export type * from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
-export { openJobStore } from './job-store.js';
+export { connectJobStore, openJobStore } from './job-store.js';
 export type * from './jobs/attempts-port.js';
 export type * from './jobs/changes-port.js';
 export { countRanks } from './jobs/control.js';

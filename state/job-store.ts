@@ -1,6 +1,7 @@
+import type { Redis } from 'ioredis';
 import { REDIS_PREFIX } from '../contracts/index.js';
 import type { Logger } from '../platform/logging/logging.js';
-import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
+import { connectRedis, disconnectRedis, openRedis } from '../platform/redis/connect.js';
 import { apiKeys } from './access/api-keys.js';
 import { auditLog } from './access/audit.js';
 import { projects } from './access/projects.js';
@@ -38,7 +39,7 @@ export interface JobStoreOptions {
 }
 
 /**
- * Opens the job store on Redis. Uses two connections: one for commands, one for subscriptions.
+ * Opens the job store and waits until Redis answers.
  * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`
  */
 export async function openJobStore({
@@ -51,6 +52,19 @@ export async function openJobStore({
     await disconnectRedis(redis);
     throw error;
   });
+  return storeOn(redis, subscriber, prefix);
+}
+
+/**
+ * Opens the job store on Redis, which need not answer yet: calls fail with `job_store_unavailable` until it does.
+ * @throws ZerofleetError `invalid_configuration`
+ */
+export function connectJobStore({ url, log, prefix = REDIS_PREFIX }: JobStoreOptions): JobStorePort {
+  return storeOn(openRedis(url, 'commands', log), openRedis(url, 'subscriber', log), prefix);
+}
+
+/** @param subscriber a connection for subscriptions only */
+function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort {
   const context: StoreContext = {
     redis,
     prefix,

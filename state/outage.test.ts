@@ -33,7 +33,7 @@ t.test('during and after an outage of Redis', async (t) => {
   t.teardown(() => store.close());
   const delivered: string[] = [];
   const deliver = async ({ job_id }: { job_id: string }) => void delivered.push(job_id);
-  const relay = await startOutboxRelay({ url: server.url, deliver, log });
+  const relay = startOutboxRelay({ url: server.url, deliver, log });
   t.teardown(() => relay.stop());
 
   const job = await createTestJob(store);

@@ -1,7 +1,16 @@
 import t from 'tap';
 import { ApiMetrics } from './api-metrics.js';
 
-const POOL = { name: 'a', workers: 2, slots: 8, used_slots: 3, running: 1, waiting: 4, groups: [] };
+const POOL = {
+  name: 'a',
+  workers: 2,
+  slots: 8,
+  used_slots: 3,
+  running: 1,
+  waiting: 4,
+  groups: [],
+  machines: null,
+};
 
 t.test('requests by operation and status, open streams', async (t) => {
   const metrics = new ApiMetrics();

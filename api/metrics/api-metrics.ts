@@ -39,7 +39,7 @@ export class ApiMetrics {
   /** Content type and text of a scrape. @param pools current pools; removed pools are no longer reported */
   async scrape(pools: readonly Pool[]): Promise<{ type: string; text: string }> {
     for (const gauge of Object.values(this.pools)) gauge.reset();
-    for (const { name, groups: _, ...counts } of pools) {
+    for (const { name, groups: _groups, machines: _machines, ...counts } of pools) {
       for (const [what, gauge] of Object.entries(this.pools)) {
         gauge.set({ pool: name }, counts[what as keyof typeof counts]);
       }

@@ -213,7 +213,7 @@ t.test('no event is lost if every process is killed between event and message', 
   const dead = new Promise<void>((resolve) => {
     reached = resolve;
   });
-  const relay = await startWebhookRelay({
+  const relay = startWebhookRelay({
     url: redis.url,
     deliver: async () => {
       read += 1;

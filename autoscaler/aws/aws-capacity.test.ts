@@ -28,39 +28,44 @@ async function open(t: Test) {
   t.teardown(() => client.destroy());
   const time = { now: NOW };
   const capacity = new AwsCapacity({ groups: new Groups(client), log, clock: () => time.now });
-  return { aws, capacity, time };
+  const view = async (of = policy) => {
+    await capacity.refresh([of]);
+    return capacity.view(of);
+  };
+  return { aws, capacity, time, view };
 }
 
 const idOf = (index: number) => `i-${String(index).padStart(17, '0')}`;
 
 t.test('lists machines and sizes of groups over several pages', async (t) => {
-  const { aws, capacity } = await open(t);
-  t.same(await capacity.view(policy), { machines: [], wanted: { spot: 0, 'on-demand': 0 } });
+  const { aws, capacity, view } = await open(t);
+  t.same(await view(), { machines: [], wanted: { spot: 0, 'on-demand': 0 }, problems: [] });
   await capacity.want(policy, 'spot', 2);
   await capacity.want(policy, 'on-demand', 1);
   t.same(aws.calls, ['SetDesiredCapacity zf-spot 2', 'SetDesiredCapacity on-demand 1']);
   aws.advance();
-  t.same(await capacity.view(policy), {
+  t.same(await view(), {
     machines: [
       { id: idOf(1), type: 'spot', terminating: false },
       { id: idOf(2), type: 'spot', terminating: false },
       { id: idOf(3), type: 'on-demand', terminating: false },
     ],
     wanted: { spot: 2, 'on-demand': 1 },
+    problems: [],
   });
   await capacity.want(policy, 'on-demand', 5);
   t.equal(aws.group('on-demand').desired, 2, 'the size is limited to the maximum of the group');
   const other = policyOf({ types: [{ name: 'none', slots: 1, max: 1, price_per_hour: 0 }] });
-  await t.rejects(capacity.view(other), {
+  await t.rejects(view(other), {
     code: 'invalid_configuration',
     message: /no Auto Scaling group none/,
   });
 });
 
 t.test('throttled calls are retried; a call that stays throttled has no effect', async (t) => {
-  const { aws, capacity } = await open(t);
+  const { aws, capacity, view } = await open(t);
   aws.throttled = 2;
-  await capacity.view(policy);
+  await view();
   t.equal(aws.throttled, 0);
   aws.throttled = 2;
   await capacity.want(policy, 'spot', 3);
@@ -68,48 +73,45 @@ t.test('throttled calls are retried; a call that stays throttled has no effect',
   aws.throttled = 1000;
   await t.rejects(capacity.want(policy, 'spot', 4), { name: 'Throttling' });
   aws.throttled = 0;
-  t.match(await capacity.view(policy), { wanted: { spot: 3 } });
+  t.match(await view(), { wanted: { spot: 3 } });
 });
 
 t.test('requested sizes count before AWS reports them', async (t) => {
-  const { aws, capacity, time } = await open(t);
-  await capacity.view(policy);
+  const { aws, capacity, time, view } = await open(t);
+  await view();
   aws.stale = 1;
   await capacity.want(policy, 'spot', 2);
-  t.same(await capacity.view(policy), { machines: [], wanted: { spot: 2, 'on-demand': 0 } });
+  t.same(await view(), { machines: [], wanted: { spot: 2, 'on-demand': 0 }, problems: [] });
   aws.advance();
   aws.advance();
   aws.stale = 0;
-  await capacity.view(policy);
+  await view();
   aws.stale = 1;
   await capacity.retire(policy, idOf(1));
   await capacity.retire(policy, idOf(1));
-  t.same(await capacity.view(policy), {
+  t.same(await view(), {
     machines: [
       { id: idOf(1), type: 'spot', terminating: true },
       { id: idOf(2), type: 'spot', terminating: false },
     ],
     wanted: { spot: 1, 'on-demand': 0 },
+    problems: [],
   });
   t.equal(aws.calls.filter((call) => call.startsWith('Terminate')).length, 1);
   time.now += CONSISTENCY_MS;
   aws.group('zf-spot').desired = 4;
   aws.advance();
   aws.stale = 0;
-  t.match(
-    await capacity.view(policy),
-    { wanted: { spot: 4 } },
-    'changes by other clients are seen afterwards',
-  );
+  t.match(await view(), { wanted: { spot: 4 } }, 'changes by other clients are seen afterwards');
 });
 
 t.test(
   'the hook of a machine that was retired is completed; an interrupted machine waits for its agent',
   async (t) => {
-    const { aws, capacity } = await open(t);
+    const { aws, capacity, view } = await open(t);
     await capacity.want(policy, 'spot', 2);
     for (let i = 0; i < 3; i += 1) aws.advance();
-    await capacity.view(policy);
+    await view();
     await capacity.retire(policy, idOf(1));
     aws.interrupt(idOf(2));
     aws.advance();
@@ -118,7 +120,7 @@ t.test(
       ['Terminating:Wait', 'Terminating:Wait', 'Pending'],
       'the group launches a replacement',
     );
-    t.match(await capacity.view(policy), {
+    t.match(await view(), {
       machines: [
         { id: idOf(1), terminating: true },
         { id: idOf(2), terminating: true },
@@ -133,7 +135,7 @@ t.test(
     ]);
     await capacity.retire(policy, idOf(2));
     aws.advance();
-    t.match(await capacity.view(policy), {
+    t.match(await view(), {
       machines: [{ id: idOf(3), terminating: false }],
       wanted: { spot: 1 },
     });
@@ -144,10 +146,10 @@ t.test(
 );
 
 t.test('terminating an instance that is gone is no error', async (t) => {
-  const { aws, capacity } = await open(t);
+  const { aws, capacity, view } = await open(t);
   await capacity.want(policy, 'spot', 1);
   aws.advance();
-  await capacity.view(policy);
+  await view();
   aws.group('zf-spot').instances = [];
   await capacity.retire(policy, idOf(1));
   t.same(aws.calls.slice(1), [`TerminateInstanceInAutoScalingGroup ${idOf(1)}`]);
@@ -156,7 +158,7 @@ t.test('terminating an instance that is gone is no error', async (t) => {
 /** An instance with a ten-minute lifecycle hook that AWS interrupts, after the autoscaler has seen it. */
 async function leaving(t: Test) {
   const parts = await open(t);
-  const { aws, capacity, time } = parts;
+  const { aws, capacity, time, view } = parts;
   await capacity.want(policy, 'spot', 2);
   for (let i = 0; i < 2; i += 1) aws.advance();
   aws.interrupt(idOf(1));
@@ -165,7 +167,7 @@ async function leaving(t: Test) {
   const reconcile = async (saving: readonly string[]) => {
     aws.pass(30);
     time.now += 30_000;
-    await capacity.view(policy);
+    await view();
     await capacity.hold(policy, saving);
   };
   const stateOf = (id: string) => aws.group('zf-spot').instances.find((each) => each.id === id)?.state;
@@ -216,4 +218,31 @@ t.test('a throttled heartbeat is sent at the next reconciliation', async (t) => 
   await reconcile([idOf(1)]);
   t.equal(heartbeats().length, 1);
   t.equal(stateOf(idOf(1)), 'Terminating:Wait');
+});
+
+t.test('why no instance is launched is known with the next view', async (t) => {
+  const { aws, capacity, time, view } = await open(t);
+  aws.now = time.now;
+  const quota =
+    'You have requested more vCPU capacity than your current vCPU limit of 0 allows. Launching EC2 instance failed.';
+  aws.refusals.set('zf-spot', quota);
+  await view();
+  await capacity.want(policy, 'spot', 2);
+  aws.advance();
+  t.same((await view()).problems, [{ type: 'spot', code: 'quota', message: quota }]);
+  aws.refusals.clear();
+  time.now += 20_000;
+  aws.now = time.now;
+  aws.advance();
+  t.same((await view()).problems, []);
+});
+
+t.test('pools are described in one call', async (t) => {
+  const { aws, capacity, view } = await open(t);
+  const other = policyOf({ pool: 'other', types: [{ name: 'third', slots: 1, max: 1, price_per_hour: 0 }] });
+  aws.addGroup('third', 1);
+  await capacity.refresh([policy, other]);
+  t.match(await capacity.view(policy), { wanted: { spot: 0, 'on-demand': 0 } });
+  t.match(await capacity.view(other), { wanted: { third: 0 } });
+  t.match(await view(), { machines: [] });
 });

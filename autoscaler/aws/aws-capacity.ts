@@ -1,8 +1,9 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { MachineType, PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import type { Capacity, CapacityView } from '../capacity/port.js';
+import type { Capacity, CapacityView, LaunchProblem } from '../capacity/port.js';
 import type { Group, Groups, TerminationHook } from './groups.js';
+import { launchProblem } from './launch-problems.js';
 
 export interface AwsCapacityOptions {
   groups: Groups;
@@ -12,13 +13,17 @@ export interface AwsCapacityOptions {
 }
 
 /**
- * Descriptions are eventually consistent. For this long after an recent call, the requested size counts instead
+ * Descriptions are eventually consistent. For this long after a recent call, the requested size counts instead
  * of the described one; changes by other clients are seen afterwards.
  */
 export const CONSISTENCY_MS = 60_000;
 /** Terminated instances are remembered for longer than their termination takes. */
 const TERMINATED_MS = 3_600_000;
 const HOOKS_MS = 600_000;
+/** Time between two readings of a group's activities. */
+const ACTIVITIES_MS = 15_000;
+/** Failures before the last request may be answered by it; older ones than this are of no interest. */
+const FAILURES_MS = 600_000;
 /**
  * Longest time that a machine is held, whatever its agent reports: an agent that hangs would cost money until
  * an operator intervenes.
@@ -27,11 +32,12 @@ export const MAX_HOLD_MS = 3_600_000;
 /** Fraction of a hook's timeout between two heartbeats, so that one may be lost. */
 const HEARTBEAT_FRACTION = 1 / 3;
 
-/** Recent recent calls that descriptions may not show yet. */
+/** Recent calls: results that descriptions may not show yet, and answers that need not be asked for again. */
 interface RecentCalls {
   /** Size that was requested. */
   desired: { machines: number; at: number } | null;
   hooks: { all: TerminationHook[]; at: number } | null;
+  problem: { found: Pick<LaunchProblem, 'code' | 'message'> | null; at: number } | null;
 }
 
 /**
@@ -56,12 +62,22 @@ export class AwsCapacity implements Capacity {
     this.clock = options.clock ?? Date.now;
   }
 
-  async view({ pool, types }: PoolPolicy): Promise<CapacityView> {
+  async refresh(policies: readonly PoolPolicy[]): Promise<void> {
+    const types = policies.flatMap((policy) => policy.types);
     const groups = await this.options.groups.describe(types.map(groupName));
     this.expire();
-    const view: CapacityView = { machines: [], wanted: {} };
+    for (const group of groups) {
+      const type = types.find((each) => groupName(each) === group.name);
+      if (type && !this.described.has(group.name)) this.warn(type, group);
+    }
+    this.described.clear();
+    for (const group of groups) this.described.set(group.name, group);
+  }
+
+  async view({ pool, types }: PoolPolicy): Promise<CapacityView> {
+    const view: CapacityView = { machines: [], wanted: {}, problems: [] };
     for (const type of types) {
-      const group = groups.find(({ name }) => name === groupName(type));
+      const group = this.described.get(groupName(type));
       if (!group) {
         throw new ZerofleetError(
           'invalid_configuration',
@@ -69,15 +85,31 @@ export class AwsCapacity implements Capacity {
             'another as `group` in ZEROFLEET_AUTOSCALE_POOLS',
         );
       }
-      if (!this.described.has(group.name)) this.warn(type, group);
-      this.described.set(group.name, group);
       for (const { id, terminating } of group.instances) {
         view.machines.push({ id, type: type.name, terminating: terminating || this.terminated.has(id) });
       }
       view.wanted[type.name] = this.recentOf(group.name).desired?.machines ?? group.desired;
       await this.releaseTerminated(group);
+      const problem = await this.problemOf(group);
+      if (problem) view.problems.push({ type: type.name, ...problem });
     }
     return view;
+  }
+
+  /** Reads why a group has fewer instances than it should have. */
+  private async problemOf(group: Group): Promise<Pick<LaunchProblem, 'code' | 'message'> | null> {
+    const recent = this.recentOf(group.name);
+    const there = group.instances.filter(({ terminating }) => !terminating).length;
+    if (there >= (recent.desired?.machines ?? group.desired)) {
+      recent.problem = null;
+      return null;
+    }
+    const now = this.clock();
+    if (!recent.problem || now - recent.problem.at >= ACTIVITIES_MS) {
+      const activities = await this.options.groups.activities(group.name);
+      recent.problem = { found: launchProblem(activities, now - FAILURES_MS), at: now };
+    }
+    return recent.problem.found;
   }
 
   async want({ pool, types }: PoolPolicy, type: string, machines: number): Promise<void> {
@@ -164,7 +196,7 @@ export class AwsCapacity implements Capacity {
   }
 
   private recentOf(group: string): RecentCalls {
-    const known = this.recent.get(group) ?? { desired: null, hooks: null };
+    const known = this.recent.get(group) ?? { desired: null, hooks: null, problem: null };
     this.recent.set(group, known);
     return known;
   }

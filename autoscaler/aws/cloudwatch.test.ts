@@ -70,7 +70,7 @@ t.test('publishes metrics of all pools once a minute; failures are counted', asy
     )?.Value;
   t.equal(value('one', 'DesiredRanks'), 6);
   t.equal(value('two', 'MachinesStarting'), 2);
-  t.equal(value('two', 'UnschedulableJobs'), 1);
+  t.equal(value('two', 'JobsRefused'), 1);
   now += 1_000;
   status = 403;
   await publisher.publish(reports);

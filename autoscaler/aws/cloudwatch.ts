@@ -56,9 +56,11 @@ function dataOf(pool: string, report: PoolReport, Timestamp: Date): MetricDatum[
     MachinesRunning: sum('running'),
     MachinesStarting: sum('starting') + sum('requested'),
     MachinesTerminating: sum('terminating'),
+    MachinesUp: sum('running') + sum('starting') + sum('terminating'),
     IdleMachines: report.idle_machines,
-    UnschedulableJobs: unschedulable.too_large + unschedulable.quota + unschedulable.capacity,
-    MissingAgentTimeouts: report.missing_agent_timeouts,
+    // Jobs that time alone does not help; quotas, limits and budgets are meant to let jobs wait.
+    JobsRefused: unschedulable.too_large + unschedulable.gang + unschedulable.launch_failed,
+    Strikes: report.missing_agent_timeouts,
     DailyCost: report.daily_cost,
     BudgetExhausted: report.budget_exhausted ? 1 : 0,
   };

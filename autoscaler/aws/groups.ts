@@ -3,12 +3,15 @@ import {
   type AutoScalingGroup,
   CompleteLifecycleActionCommand,
   DescribeLifecycleHooksCommand,
+  DescribeScalingActivitiesCommand,
   type LifecycleHook,
   paginateDescribeAutoScalingGroups,
   RecordLifecycleActionHeartbeatCommand,
+  type Activity as ScalingActivity,
   SetDesiredCapacityCommand,
   TerminateInstanceInAutoScalingGroupCommand,
 } from '@aws-sdk/client-auto-scaling';
+import type { Activity } from './launch-problems.js';
 
 /** Lifecycle states of instances that are leaving their group, or are not part of it. */
 const LEAVING = /^(Terminating|Detaching|EnteringStandby|Standby|Quarantined)/;
@@ -53,6 +56,13 @@ export class Groups {
     return groups;
   }
 
+  /** Returns the latest activities of a group, newest first. */
+  async activities(name: string): Promise<Activity[]> {
+    const input = { AutoScalingGroupName: name, MaxRecords: ACTIVITIES };
+    const { Activities = [] } = await this.client.send(new DescribeScalingActivitiesCommand(input));
+    return Activities.map(activityOf);
+  }
+
   async setDesired(name: string, desired: number): Promise<void> {
     const input = { AutoScalingGroupName: name, DesiredCapacity: desired, HonorCooldown: false };
     await this.client.send(new SetDesiredCapacityCommand(input));
@@ -90,6 +100,18 @@ export class Groups {
     };
     await this.client.send(new CompleteLifecycleActionCommand(input)).catch(unlessGone);
   }
+}
+
+/** A group that launches several instances at once has an activity for each. */
+const ACTIVITIES = 20;
+
+function activityOf({ StatusCode, StartTime, Description, StatusMessage, Cause }: ScalingActivity): Activity {
+  return {
+    status: StatusCode ?? '',
+    started_at: StartTime?.getTime() ?? 0,
+    description: Description ?? '',
+    message: StatusMessage ?? Cause ?? '',
+  };
 }
 
 /** Default of AWS for hooks without a timeout. */

@@ -43,6 +43,8 @@ export class LocalCapacity implements Capacity {
 
   constructor(private readonly options: LocalCapacityOptions) {}
 
+  async refresh(): Promise<void> {}
+
   async view({ pool, types }: PoolPolicy): Promise<CapacityView> {
     const machines = [...this.machines.values()]
       .filter((machine) => machine.pool === pool)
@@ -50,7 +52,7 @@ export class LocalCapacity implements Capacity {
     const wanted = types.map(
       ({ name }) => [name, this.wanted.get(keyOf(pool, name))?.machines ?? 0] as const,
     );
-    return { machines, wanted: Object.fromEntries(wanted) };
+    return { machines, wanted: Object.fromEntries(wanted), problems: [] };
   }
 
   async want(policy: PoolPolicy, type: string, machines: number): Promise<void> {

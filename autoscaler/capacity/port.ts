@@ -1,11 +1,14 @@
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
-import type { Machine } from '../controller/types.js';
+import type { LaunchProblem, Machine } from '../controller/types.js';
+
+export type { LaunchProblem };
 
 /** Machines of one pool. */
 export interface CapacityView {
   machines: Machine[];
   /** Requested machines by type, without those that are leaving. */
   wanted: Record<string, number>;
+  problems: LaunchProblem[];
 }
 
 /**
@@ -17,6 +20,8 @@ export interface CapacityView {
  * effect then, which the next view shows.
  */
 export interface Capacity {
+  /** Reads the machines of all pools, if the source can list them at once. The next views show them. */
+  refresh(policies: readonly PoolPolicy[]): Promise<void>;
   view(policy: PoolPolicy): Promise<CapacityView>;
   /**
    * Sets the number of machines of a type, without those that are leaving. Never ends a machine that exists.

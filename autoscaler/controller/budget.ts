@@ -19,6 +19,11 @@ export function charge(
   return { day, amount: (spent.day === day ? spent.amount : 0) + amount };
 }
 
+/** Returns whether the budget of the day is spent. */
+export function isExhausted(budget: number | undefined, spent: number): boolean {
+  return spent >= (budget ?? Number.POSITIVE_INFINITY);
+}
+
 /**
  * Returns the price per hour that the rest of today's budget still allows. Machines that run, and those to be
  * launched, must not exceed the budget within the next hour, or the rest of the day near midnight.

@@ -40,7 +40,11 @@ t.test('requested machines count, and unlisted agents run on some of them', asyn
   t.same(requestedOf(2, { m: 4 }), [1, 0, 16, []]);
   t.same(requestedOf(2, { m: 2, expensive: 2 }), [0, 1, 16, []], 'of two types, first those of the first');
   t.same(requestedOf(9, { m: 4 })[0], 0);
-  t.same(requestedOf(0, { m: 0 })[3], [wants('m', 4)], 'more exist than were requested');
+  t.same(
+    requestedOf(0, { m: 0 })[3],
+    [wants('m', 3)],
+    'the one that was not requested does not raise the size',
+  );
 });
 
 t.test('a type whose launches time out is replaced by an available one', async (t) => {
@@ -219,4 +223,37 @@ t.test('the state covers present machines and unlisted machines only', async (t)
   t.same(Object.keys(state.machines), ['a']);
   t.same(state.unlisted_since, { x: NOW });
   t.equal(state.observed_at, NOW);
+});
+
+t.test('a type whose launches are refused is left for the next one at once, and jobs are told', async (t) => {
+  const jobs = [jobOf('a', { need: 4 })];
+  const problems = [{ type: 'm', code: 'quota', message: 'the vCPU limit is 0' }] as const;
+  const { actions, explain, report } = decided({
+    policy: TWO,
+    snapshot: { jobs, wanted: { m: 1 }, problems },
+  });
+  t.same(actions, [wants('m', 0), wants('expensive', 1)]);
+  t.match(explain, [{ job_id: 'a', reason: 'launch_failed', message: /m: the vCPU limit is 0/ }]);
+  t.same(report.problems, problems);
+  t.same(
+    decided({ snapshot: { jobs, wanted: { m: 1 }, problems } }).actions,
+    [],
+    'the only type stays requested',
+  );
+});
+
+t.test('successors that a source launches first do not raise the size', async (t) => {
+  const snapshot = {
+    jobs: [jobOf('a', { need: 8, held: 8 })],
+    machines: ['1', '2', '3'].map((id) => machine(id)),
+    workers: ['1', '2'].map((on) => worker(on, { free: 0, busy: true })),
+    wanted: { m: 2 },
+  };
+  t.same(decided({ snapshot }).actions, []);
+  const more = { ...snapshot, jobs: [...snapshot.jobs, jobOf('b', { need: 8 })] };
+  t.same(
+    decided({ snapshot: more }).actions,
+    [wants('m', 3)],
+    'one more for the job, none for the successor',
+  );
 });

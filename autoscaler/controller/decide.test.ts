@@ -20,8 +20,9 @@ t.test('requests machines for queued jobs at once, rounded up, and once', async 
     desired_ranks: 9,
     running_ranks: 9,
     provisioned_ranks: 12,
-    unschedulable: { too_large: 0, quota: 0, capacity: 0 },
+    unschedulable: { too_large: 0, quota: 0, capacity: 0, budget: 0, gang: 0, launch_failed: 0 },
     machines: { m: { running: 3, starting: 0, requested: 0, terminating: 0 } },
+    problems: [],
     idle_machines: 0,
     missing_agent_timeouts: 0,
     unidentified_agents: 0,
@@ -200,11 +201,11 @@ t.test('another type takes over when one is not available', async (t) => {
 t.test(
   'the budget caps the day: running jobs continue, nothing is added, and midnight resets it',
   async (t) => {
-    const world = new World(policyOf({ budget_per_day: 10 }));
+    const world = new World(policyOf({ budget_per_day: 10, on_budget: 'finish' }));
     world.jobs = [jobOf('a', { need: 4 }), jobOf('b', { need: 4 }), jobOf('c', { need: 4 })];
     t.match(
       world.tick(),
-      { actions: [wants('m', 2)], report: { unschedulable: { capacity: 1 } } },
+      { actions: [wants('m', 2)], report: { unschedulable: { capacity: 0, budget: 1 } } },
       'two for an hour cost 8',
     );
     world.ticks(60 * 60, 1_000);
@@ -225,6 +226,72 @@ t.test(
     );
   },
 );
+
+t.test(
+  'a spent budget ends all machines that cost something, and their jobs go on the next day',
+  async (t) => {
+    const free = { name: 'own', slots: 4, max: 1, price_per_hour: 0 };
+    const paid = { name: 'm', slots: 4, max: 10, price_per_hour: 4 };
+    const world = new World(policyOf({ budget_per_day: 10, types: [free, paid] }));
+    world.jobs = ['a', 'b', 'c'].map((id) => jobOf(id, { need: 4 }));
+    world.ticks(75, 60_000);
+    t.same(world.machines.map(({ type }) => type).sort(), ['m', 'm', 'own']);
+    const stopped = world.tick(60_000);
+    t.same(world.retired, [
+      { machine: 'm-2', reason: 'budget', busy: true },
+      { machine: 'm-3', reason: 'budget', busy: true },
+    ]);
+    t.match(stopped.report, { budget_exhausted: true });
+    const after = world.tick();
+    t.match(after.report, { running_ranks: 4, unschedulable: { budget: 2 } });
+    t.equal(after.explain.length, 2);
+    t.same(world.ticks(100, 60_000).explain, [], 'each job is told once');
+    t.equal(world.machines.length, 1, 'the machine that costs nothing stays');
+    world.now = Date.parse('2026-11-23T00:00:10Z');
+    world.ticks(12);
+    t.match(world.tick().report, { running_ranks: 12, unschedulable: { budget: 0 } });
+  },
+);
+
+t.test('half a gang gives its machines up after a deadline, and tries again ever more seldom', async (t) => {
+  const p5 = { name: 'p5', slots: 8, max: 8, price_per_hour: 100 };
+  const world = new World(policyOf({ types: [p5] }));
+  world.stock = { p5: 2 };
+  world.jobs = [jobOf('gang', { need: 32 })];
+  let hours = 0;
+  const told: string[] = [];
+  for (let tick = 0; tick < 6 * 360; tick += 1) {
+    hours += world.machines.length / 360;
+    told.push(...world.tick().explain.map(({ job_id, reason }) => `${job_id} ${reason}`));
+  }
+  t.ok(hours < 3, `${hours} machine-hours instead of 12`);
+  t.same([...new Set(told)], ['gang gang']);
+  t.ok(told.length >= 3 && told.length <= 5, `${told.length} tries`);
+  // A smaller job is not held up by it.
+  world.jobs.push(jobOf('small', { need: 16 }));
+  world.ticks(60);
+  t.equal(world.jobs.find(({ id }) => id === 'small')?.held, 16);
+  // With all machines the gang starts, at the latest at its next try.
+  world.jobs = world.jobs.filter(({ id }) => id === 'gang');
+  world.stock = {};
+  world.ticks(75 * 6);
+  t.equal(world.jobs[0]?.held, 32);
+});
+
+t.test('a gang whose machines come one after the other keeps them', async (t) => {
+  const world = new World(
+    policyOf({ types: [{ name: 'm', slots: 4, max: 10, price_per_hour: 4 }], gang_seconds: 600 }),
+  );
+  world.jobs = [jobOf('gang', { need: 16 })];
+  for (let machines = 1; machines < 4; machines += 1) {
+    world.stock = { m: machines };
+    world.ticks(9 * 6);
+    t.equal(world.machines.length, machines);
+  }
+  world.stock = {};
+  world.ticks(3 * 6);
+  t.equal(world.jobs[0]?.held, 16);
+});
 
 t.test('time without observations does not count as idle or missing', async (t) => {
   const world = new World(policyOf({ idle_seconds: 60, boot_grace_seconds: 60 }));

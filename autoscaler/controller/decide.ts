@@ -1,19 +1,22 @@
 /**
  * Controller of one pool: computes actions from a snapshot without side effects and with no clock but `now`.
  *
- * 1. Retires machines that have drained, whose agent was missing too long twice, or that an earlier decision chose.
+ * 1. Retires machines that have drained, whose agent was missing too long twice, or that an earlier decision chose; all that
+ *    cost something if the budget of the day is spent.
  * 2. Compares the ranks of present and requested machines with the ranks that jobs should have (demand.ts), and with
  *    those that give one group of equal numerics enough ranks for a job (groups.ts).
  * 3. Requests what is missing at once, of the cheapest types that limits and budget allow.
  * 4. Releases the surplus: requests at once, machines after their idle timeout. The caller first asks the job store,
  *    in the atomic step that closes the machine to new work, whether it is idle; so a machine with a lease is never taken.
- * 5. Vacates machines of the remaining surplus whose jobs fit on others, when that pays (consolidate.ts).
+ * 5. Gives up the machines of gangs that were not complete in time (gangs.ts).
+ * 6. Vacates machines of the remaining surplus whose jobs fit on others, when that pays (consolidate.ts).
  */
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
-import { affordablePerHour, charge } from './budget.js';
+import { affordablePerHour, charge, isExhausted } from './budget.js';
 import { affordable, chooseMachines, ranksOf, type Supply } from './choose.js';
 import { consolidate } from './consolidate.js';
 import { type Demand, demandOf } from './demand.js';
+import { advanceGangs, type Gangs, heldGangs } from './gangs.js';
 import { type Growth, ranksForGroups } from './groups.js';
 import {
   countFailure,
@@ -24,7 +27,16 @@ import {
   type Observation,
   observe,
 } from './observe.js';
-import type { Action, Decision, PoolSnapshot, PoolState, RetireReason } from './types.js';
+import type {
+  Action,
+  Decision,
+  PoolReport,
+  PoolSnapshot,
+  PoolState,
+  RetireReason,
+  WaitReason,
+} from './types.js';
+import { countReasons, newReasons, waitReasons } from './wait-reasons.js';
 
 /** Time that a type is not requested after its launches timed out. */
 const LAUNCH_PAUSE_MS = 300_000;
@@ -44,37 +56,55 @@ interface Plan {
   snapshot: PoolSnapshot;
   observation: Observation;
   now: number;
+  spent: PoolState['spent'];
+  gangs: Gangs;
   types: Map<string, TypePlan>;
   retired: Map<string, RetireReason>;
 }
 
 export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolState, now: number): Decision {
   const observation = observe(policy, snapshot, state, now);
-  const plan: Plan = { policy, snapshot, observation, now, types: new Map(), retired: new Map() };
-  retireMachines(plan);
-  countTypes(plan);
   const spent = charge(state, now, pricePerHour(policy, snapshot));
-  const supplies = suppliesOf(plan, spent.amount);
+  const gangs = advanceGangs(policy, snapshot, state.gangs, { now, gap: observation.gap });
+  const plan: Plan = {
+    policy,
+    snapshot,
+    observation,
+    now,
+    spent,
+    gangs,
+    types: new Map(),
+    retired: new Map(),
+  };
+  retireMachines(plan);
+  keepBudget(plan);
+  countTypes(plan);
+  const possible = suppliesOf(plan);
+  const supplies = affordableOf(plan, possible);
   const present = presentRanks(plan);
-  const demand = wantedRanks(plan, present, supplies);
+  const demand = wantedRanks(plan, present, supplies, possible);
   const missing = demand.ranks - present;
   const added = chooseMachines(missing, supplies);
   const surplus = missing < 0 ? scaleDown(plan, -missing) : 0;
   const machines = [...plan.types.values()].flatMap(({ staying }) => staying);
   const { vacated, vacatable_since } = consolidate(policy, snapshot, state, { machines, surplus, now });
   for (const [name, type] of plan.types) type.requested += added.get(name) ?? 0;
+  const reasons = waitReasons(demand, snapshot.problems);
   return {
     actions: [...actionsOf(plan), ...vacated.map((machine): Action => ({ kind: 'vacate', machine }))],
     saving: savingMachines(snapshot),
+    explain: newReasons(state.told, reasons, snapshot.problems),
     state: {
       observed_at: now,
       machines: Object.fromEntries(observation.machines.map(({ id, state }) => [id, state])),
       types: Object.fromEntries([...observation.types].map(([name, { state }]) => [name, state])),
       unlisted_since: observation.unlisted_since,
       vacatable_since,
+      gangs: heldGangs(gangs, demand.admitted),
+      told: Object.fromEntries(reasons),
       spent,
     },
-    report: reportOf(plan, demand, spent.amount),
+    report: reportOf(plan, demand, reasons),
   };
 }
 
@@ -97,6 +127,14 @@ function retireMachines({ policy, snapshot, observation, now, retired }: Plan): 
     if (failed.has(name)) countFailure(state, policy.boot_grace_seconds * 1000, now);
 }
 
+/** Ends all machines that cost something when the budget of the day is spent, unless running jobs may finish. */
+function keepBudget({ policy, observation, spent, retired }: Plan): void {
+  if (policy.on_budget === 'finish' || !isExhausted(policy.budget_per_day, spent.amount)) return;
+  for (const { id, type } of observation.machines) {
+    if ((observation.types.get(type)?.type.price_per_hour ?? 0) > 0) retired.set(id, 'budget');
+  }
+}
+
 /** Counts the machines that stay, by type. Drops requests that another type should take over. */
 function countTypes({ policy, snapshot, observation, now, types, retired }: Plan): void {
   const remaining = observation.machines.filter(({ id }) => !retired.has(id));
@@ -111,8 +149,10 @@ function countTypes({ policy, snapshot, observation, now, types, retired }: Plan
   }
   const plans = [...types.values()];
   for (const plan of plans) {
-    const { state, requested } = plan;
-    if (!isOverdue(state, requested, policy.launch_timeout_seconds * 1000, now)) continue;
+    const { type, state, requested } = plan;
+    const isLate = isOverdue(state, requested, policy.launch_timeout_seconds * 1000, now);
+    const fails = requested > 0 && snapshot.problems.some((problem) => problem.type === type.name);
+    if (!isLate && !fails) continue;
     if (!plans.some((other) => other !== plan && other.state.paused_until <= now)) continue;
     state.paused_until = Math.max(state.paused_until, now + LAUNCH_PAUSE_MS);
     plan.requested = 0;
@@ -122,18 +162,21 @@ function countTypes({ policy, snapshot, observation, now, types, retired }: Plan
 /** Counts the machines of a type that stay or are requested. */
 const machinesOf = ({ staying, unlisted, requested }: TypePlan) => staying.length + unlisted + requested;
 
-/**
- * Returns the machines that could be added now, within the maximum of each type and the budget of the next
- * hour.
- */
-function suppliesOf({ policy, now, types }: Plan, spent: number): Supply[] {
-  const plans = [...types.values()];
-  const supplies = plans.map((plan) => {
+/** Returns the machines that could be added now, within the maximum of each type. */
+function suppliesOf({ now, types }: Plan): Supply[] {
+  return [...types.values()].map((plan) => {
     const { type, state } = plan;
     return { type, machines: state.paused_until > now ? 0 : Math.max(0, type.max - machinesOf(plan)) };
   });
-  const committed = plans.reduce((sum, plan) => sum + machinesOf(plan) * plan.type.price_per_hour, 0);
-  return affordable(supplies, affordablePerHour(policy.budget_per_day, spent, now) - committed);
+}
+
+/** Returns those of them that the budget of the next hour allows. */
+function affordableOf({ policy, now, spent, types }: Plan, supplies: readonly Supply[]): Supply[] {
+  const committed = [...types.values()].reduce(
+    (sum, plan) => sum + machinesOf(plan) * plan.type.price_per_hour,
+    0,
+  );
+  return affordable(supplies, affordablePerHour(policy.budget_per_day, spent.amount, now) - committed);
 }
 
 /** Counts the ranks that machines have or will have. */
@@ -146,14 +189,17 @@ function presentRanks({ observation, types }: Plan): number {
 }
 
 function wantedRanks(
-  { policy, snapshot, observation, types }: Plan,
+  { policy, snapshot, observation, gangs, types }: Plan,
   present: number,
   supplies: readonly Supply[],
+  possible: readonly Supply[],
 ): Demand {
   const of_types = policy.types.reduce((sum, { slots, max }) => sum + slots * max, 0);
   const max_ranks = observation.static_ranks + Math.min(policy.max_ranks ?? of_types, of_types);
   const ranks = Math.min(max_ranks, present + ranksOf(supplies));
-  const demand = demandOf(snapshot.jobs, { ranks, max_ranks, quotas: snapshot.quotas });
+  const unbudgeted = Math.min(max_ranks, present + ranksOf(possible));
+  const limits = { ranks, unbudgeted, max_ranks, quotas: snapshot.quotas, paused: gangs.paused };
+  const demand = demandOf(snapshot.jobs, limits);
   const least = Math.max(policy.min_ranks, snapshot.backgroundTasks > 0 ? 1 : 0);
   const ofGroups = ranksForGroups(demand.admitted, snapshot.workers, growthOf(types, supplies), ranks);
   return { ...demand, ranks: Math.max(demand.ranks, Math.min(least, ranks), ofGroups) };
@@ -203,8 +249,10 @@ function actionsOf({ snapshot, observation, types, retired }: Plan): Action[] {
     const gone = observation.machines.filter(
       (machine) => machine.type === type && retired.has(machine.id),
     ).length;
-    const machines = machinesOf(plan);
-    if (machines !== (snapshot.wanted[type] ?? 0) - gone) actions.push({ kind: 'set_size', type, machines });
+    const wanted = Math.max(0, (snapshot.wanted[type] ?? 0) - gone);
+    // More machines than requested: the source has launched successors of some that it will end. The size is not raised for these.
+    const machines = machinesOf(plan) - Math.max(0, plan.staying.length - wanted);
+    if (machines !== wanted) actions.push({ kind: 'set_size', type, machines });
   }
   return actions;
 }
@@ -221,8 +269,8 @@ function pricePerHour(policy: PoolPolicy, { machines }: PoolSnapshot): number {
   return machines.reduce((sum, { type }) => sum + (prices.get(type) ?? 0), 0);
 }
 
-function reportOf(plan: Plan, demand: Demand, spent: number): Decision['report'] {
-  const { policy, snapshot, observation, types } = plan;
+function reportOf(plan: Plan, demand: Demand, reasons: ReadonlyMap<string, WaitReason>): PoolReport {
+  const { policy, snapshot, observation, spent, types } = plan;
   const machines = [...types].map(([name, { staying, requested }]) => {
     const running = staying.filter(({ workers }) => workers.length > 0).length;
     const all = snapshot.machines.filter(({ type }) => type === name).length;
@@ -235,15 +283,16 @@ function reportOf(plan: Plan, demand: Demand, spent: number): Decision['report']
     desired_ranks: demand.ranks,
     running_ranks: snapshot.jobs.reduce((sum, { held }) => sum + held, 0),
     provisioned_ranks: presentRanks(plan),
-    unschedulable: demand.unschedulable,
+    unschedulable: countReasons(reasons),
     machines: Object.fromEntries(machines),
+    problems: snapshot.problems,
     idle_machines: observation.machines.filter(({ state }) => state.idle_since !== null).length,
     missing_agent_timeouts: observation.machines.reduce(
       (sum, { state }) => sum + (state.missing?.timeouts ?? 0),
       0,
     ),
     unidentified_agents: snapshot.workers.filter(({ machine }) => machine === null).length,
-    daily_cost: spent,
-    budget_exhausted: spent >= (policy.budget_per_day ?? Number.POSITIVE_INFINITY),
+    daily_cost: spent.amount,
+    budget_exhausted: isExhausted(policy.budget_per_day, spent.amount),
   };
 }

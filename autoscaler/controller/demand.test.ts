@@ -4,15 +4,14 @@ import { jobOf } from '../testing/world.js';
 import { type DemandLimits, demandOf } from './demand.js';
 import type { JobDemand } from './types.js';
 
-const LIMITS: DemandLimits = { ranks: 10, max_ranks: 20, quotas: {} };
+const LIMITS: DemandLimits = { ranks: 10, unbudgeted: 10, max_ranks: 20, quotas: {}, paused: new Set() };
 const demand = (jobs: JobDemand[], limits: Partial<DemandLimits> = {}) => {
-  const { ranks, admitted, unschedulable } = demandOf(jobs, { ...LIMITS, ...limits });
-  return { ranks, admitted: admitted.map(({ id }) => id), unschedulable };
+  const { ranks, admitted, refused } = demandOf(jobs, { ...LIMITS, ...limits });
+  return { ranks, admitted: admitted.map(({ id }) => id), refused: Object.fromEntries(refused) };
 };
-const NONE = { too_large: 0, quota: 0, capacity: 0 };
 
 t.test('no jobs', async (t) => {
-  t.same(demand([]), { ranks: 0, admitted: [], unschedulable: NONE });
+  t.same(demand([]), { ranks: 0, admitted: [], refused: {} });
 });
 
 t.test('orders by priority, running jobs first, then by queue position', async (t) => {
@@ -37,7 +36,7 @@ t.test('a gang that does not fit gets nothing, and the next one may', async (t) 
   t.same(demand(jobs), {
     ranks: 10,
     admitted: ['a', 'c'],
-    unschedulable: { too_large: 1, quota: 0, capacity: 2 },
+    refused: { b: 'capacity', d: 'too_large', e: 'capacity' },
   });
   t.same(demand([jobOf('a', { need: 20 })], { ranks: 20 }).admitted, ['a'], 'exactly as many as possible');
 });
@@ -53,7 +52,7 @@ t.test('a job beyond the quota of its project is refused', async (t) => {
   t.same(demand(jobs, { quotas }), {
     ranks: 8,
     admitted: ['a', 'c', 'd'],
-    unschedulable: { too_large: 0, quota: 1, capacity: 0 },
+    refused: { b: 'quota' },
   });
   t.same(
     demand([jobOf('a', { need: 6, held: 6, project: 'p' })], { quotas }).ranks,

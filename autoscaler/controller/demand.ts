@@ -10,23 +10,28 @@
 import type { JobDemand, UnschedulableReason } from './types.js';
 
 export interface DemandLimits {
-  /** Ranks that machines can provide at present. */
+  /** Ranks that machines can provide at present, and could without the budget. */
   ranks: number;
+  unbudgeted: number;
   /** Ranks that machines could ever provide. */
   max_ranks: number;
   /** Maximum of ranks by project. */
   quotas: Readonly<Record<string, number>>;
+  /** Waiting jobs that get no machines now. */
+  paused: ReadonlySet<string>;
 }
 
 export interface Demand {
   ranks: number;
   /** Jobs that are granted ranks. */
   admitted: JobDemand[];
-  unschedulable: Record<UnschedulableReason, number>;
+  /** Waiting jobs that are not, by id. */
+  refused: Map<string, UnschedulableReason>;
 }
 
-export function demandOf(jobs: readonly JobDemand[], { ranks, max_ranks, quotas }: DemandLimits): Demand {
-  const unschedulable: Demand['unschedulable'] = { too_large: 0, quota: 0, capacity: 0 };
+export function demandOf(jobs: readonly JobDemand[], limits: DemandLimits): Demand {
+  const { ranks, quotas } = limits;
+  const refused: Demand['refused'] = new Map();
   const used = new Map<string, number>();
   const quotaLeft = ({ project }: JobDemand) =>
     (quotas[project] ?? Number.POSITIVE_INFINITY) - (used.get(project) ?? 0);
@@ -37,9 +42,9 @@ export function demandOf(jobs: readonly JobDemand[], { ranks, max_ranks, quotas 
   };
   const admitted: JobDemand[] = [];
   for (const job of byPriority(jobs)) {
-    const reason = refusalReason(job, left, max_ranks, quotaLeft(job));
+    const reason = refusalReason(job, limits, left, quotaLeft(job));
     if (reason) {
-      unschedulable[reason] += 1;
+      if (job.held === 0) refused.set(job.id, reason);
     } else {
       grant(job, job.need);
       admitted.push(job);
@@ -51,7 +56,7 @@ export function demandOf(jobs: readonly JobDemand[], { ranks, max_ranks, quotas 
     const more = Math.max(most - ((job.need + most) % job.multiple), Math.min(job.held - job.need, left), 0);
     grant(job, more);
   }
-  return { ranks: ranks - left, admitted, unschedulable };
+  return { ranks: ranks - left, admitted, refused };
 }
 
 function byPriority(jobs: readonly JobDemand[]): JobDemand[] {
@@ -59,13 +64,15 @@ function byPriority(jobs: readonly JobDemand[]): JobDemand[] {
   return [...jobs].sort((a, b) => b.priority - a.priority || waits(a) - waits(b));
 }
 
+/** @param left ranks that are left for it @param room ranks that are left of its project's quota */
 function refusalReason(
-  { need, held }: JobDemand,
+  { id, need, held }: JobDemand,
+  { ranks, unbudgeted, max_ranks, paused }: DemandLimits,
   left: number,
-  max_ranks: number,
   room: number,
 ): UnschedulableReason | null {
   if (need > max_ranks) return 'too_large';
-  if (need > left) return 'capacity';
+  if (paused.has(id)) return 'gang';
+  if (need > left) return need > left + unbudgeted - ranks ? 'capacity' : 'budget';
   return held === 0 && need > room ? 'quota' : null;
 }

@@ -75,7 +75,7 @@ t.test('machines that cannot help a waiting job are not launched and retired in 
     { name: 'a', slots: 8, max: 9, price_per_hour: 0 },
     { name: 'b', slots: 1, max: 3, price_per_hour: 0 },
   ];
-  const world = new World(policyOf({ types, idle_seconds: 71 }));
+  const world = new World(policyOf({ types, idle_seconds: 71, gang_seconds: 1e6 }));
   world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };
   // Type a has 72 ranks, and two jobs hold 55 of them. The third job needs 18 in one group: a has 17, b at most 3.
   world.jobs = [

@@ -31,6 +31,8 @@ export interface KnownType {
 }
 
 export interface Observation {
+  /** True if nothing is known of the time since the last observation. */
+  gap: boolean;
   machines: KnownMachine[];
   /** Ranks of agents on unlisted machines: unmanaged ones, or ones not listed yet. */
   static_ranks: number;
@@ -73,7 +75,7 @@ export function observe(
     names.map((name) => [name, stored.unlisted_since[name] ?? (stored.observed_at === null ? 0 : now)]),
   );
   const unlisted = Object.values(unlisted_since).filter((since) => now - since < UNLISTED_GRACE_MS).length;
-  return { machines, static_ranks: ranksOfWorkers(others), unlisted_since, unlisted, types };
+  return { gap, machines, static_ranks: ranksOfWorkers(others), unlisted_since, unlisted, types };
 }
 
 function workersByMachine(workers: readonly WorkerView[]): Map<string | null, WorkerView[]> {

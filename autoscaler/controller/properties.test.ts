@@ -25,6 +25,8 @@ const policies: fc.Arbitrary<PoolPolicy> = fc
       min_ranks: fc.integer({ min: 0, max: 4 }),
       idle_seconds: fc.integer({ min: 0, max: 600 }),
       budget_per_day: fc.integer({ min: 0, max: 500 }),
+      on_budget: fc.constantFrom('pause' as const, 'finish' as const),
+      gang_seconds: fc.integer({ min: 1, max: 600 }),
     },
     { requiredKeys: ['types'] },
   )
@@ -58,6 +60,7 @@ const snapshots: fc.Arbitrary<PoolSnapshot> = fc
     ),
     wanted: fc.record({ a: fc.integer({ min: 0, max: 12 }), b: fc.integer({ min: 0, max: 12 }) }),
     quotas: fc.constantFrom<Record<string, number>>({}, { p: 10 }),
+    problems: fc.constantFrom<PoolSnapshot['problems']>([], [{ type: 'a', code: 'quota', message: 'no' }]),
   })
   .map(({ jobs, machines, ...rest }) => ({
     ...rest,
@@ -105,6 +108,8 @@ const states = fc
         types: {},
         unlisted_since: {},
         vacatable_since: {},
+        gangs: {},
+        told: {},
         spent,
       },
     ];
@@ -137,7 +142,8 @@ function checkWanted(
 ): void {
   const there = staying(snapshot, name, retired);
   const before = Math.max(snapshot.wanted[name] ?? 0, staying(snapshot, name, new Set()));
-  if (wanted < there) throw new Error(`${name}: ${wanted} would end one of ${there}`);
+  if (wanted < Math.min(there, snapshot.wanted[name] ?? 0))
+    throw new Error(`${name}: ${wanted} would end one of ${there}`);
   if (wanted > Math.max(max, before)) throw new Error(`${name}: ${wanted} of ${max}`);
   if (exhausted && price_per_hour > 0 && wanted > before) throw new Error('beyond the budget');
 }
@@ -153,8 +159,16 @@ t.test('the invariants hold in any situation', async () => {
       const retired = new Set(
         actions.flatMap((action) => (action.kind === 'retire' ? [action.machine] : [])),
       );
-      checkRetired(snapshot, retired);
       const exhausted = policy.budget_per_day !== undefined && after.spent.amount >= policy.budget_per_day;
+      const overBudget = actions.filter((action) => action.kind === 'retire' && action.reason === 'budget');
+      if (overBudget.length > 0 && (!exhausted || policy.on_budget !== 'pause'))
+        throw new Error('within the budget');
+      // Those are ended with their jobs, which save.
+      const others = actions.filter((action) => !overBudget.includes(action));
+      checkRetired(
+        snapshot,
+        new Set(others.flatMap((action) => (action.kind === 'retire' ? [action.machine] : []))),
+      );
       for (const action of actions) {
         const type = policy.types.find(({ name }) => action.kind === 'set_size' && name === action.type);
         if (type && action.kind === 'set_size')

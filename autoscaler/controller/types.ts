@@ -3,10 +3,11 @@
  * machines.
  */
 
+import type { LaunchProblem } from '../../contracts/index.js';
 import type { Snapshot } from '../../scheduler/types.js';
 import type { JobDemandRecord as JobDemand, WorkerUse as WorkerView } from '../../state/index.js';
 
-export type { JobDemand, WorkerView };
+export type { JobDemand, LaunchProblem, WorkerView };
 
 export interface Machine {
   id: string;
@@ -31,6 +32,8 @@ export interface PoolSnapshot {
   machines: readonly Machine[];
   /** Requested machines by type, without those that are leaving. */
   wanted: Readonly<Record<string, number>>;
+  /** Reasons for which requested machines do not come. */
+  problems: readonly LaunchProblem[];
   /** Ids of machines whose agent has drained and waits to be ended. */
   drained: readonly string[];
   /** Maximum of ranks by project, for projects with a quota. */
@@ -67,6 +70,17 @@ export interface TypeState {
   numerics?: WorkerView['numerics'];
 }
 
+/** Stored state of a waiting job for which machines are requested, or were until its deadline. */
+export interface GangState {
+  /** Ranks of the pool's agents when their number was last seen to grow, or nothing was free. */
+  ranks: number;
+  since: number;
+  /** Deadlines that have passed. */
+  tries: number;
+  /** Time of the next try. */
+  paused_until: number;
+}
+
 /** State of a pool from one decision to the next. Plain JSON. */
 export interface PoolState {
   observed_at: number | null;
@@ -79,11 +93,16 @@ export interface PoolState {
   unlisted_since: Record<string, number>;
   /** Machines whose jobs would fit on other machines, by the time since which they do. */
   vacatable_since: Record<string, number>;
+  /** Waiting jobs for which machines are held or whose deadline has passed, by id. */
+  gangs: Record<string, GangState>;
+  /** Reasons that the waiting jobs have been told, by id. */
+  told: Record<string, WaitReason>;
   /** Cost of machines on `day` (RFC 3339 date, UTC). */
   spent: { day: string; amount: number };
 }
 
-export type RetireReason = 'idle' | 'never_registered' | 'agent_lost' | 'drained';
+/** `budget`: ended with the jobs that run on it, which save and return to the queue. */
+export type RetireReason = 'idle' | 'never_registered' | 'agent_lost' | 'drained' | 'budget';
 
 export type Action =
   /** Sets the number of machines of a type; never ends one. */
@@ -93,7 +112,10 @@ export type Action =
   /** Ends one machine unless it is in use by then, and decrements the size of its type. */
   | { kind: 'retire'; machine: string; reason: RetireReason };
 
-export type UnschedulableReason = 'too_large' | 'quota' | 'capacity';
+/** `gang`: only a part of its machines came in time; they are tried again later. */
+/** `launch_failed`: machines are requested, but cannot be launched. */
+export type WaitReason = UnschedulableReason | 'launch_failed';
+export type UnschedulableReason = 'too_large' | 'quota' | 'capacity' | 'budget' | 'gang';
 
 /** Inputs and results of a decision, for operators and metrics. */
 export interface PoolReport {
@@ -103,10 +125,11 @@ export interface PoolReport {
   running_ranks: number;
   /** Ranks that machines have or will have. */
   provisioned_ranks: number;
-  /** Waiting jobs for which no machines are requested, by reason. */
-  unschedulable: Record<UnschedulableReason, number>;
+  /** Waiting jobs that get no machines, by reason. */
+  unschedulable: Record<WaitReason, number>;
   /** By type: machines with an agent, without one, requested, and terminating. */
   machines: Record<string, { running: number; starting: number; requested: number; terminating: number }>;
+  problems: readonly LaunchProblem[];
   idle_machines: number;
   /** Agents that do not report their machine. While there are any, no machine counts as missing its agent. */
   unidentified_agents: number;
@@ -124,6 +147,8 @@ export interface Decision {
    * done.
    */
   saving: string[];
+  /** Waiting jobs that get no machines, with the reason, if it is a new one. */
+  explain: { job_id: string; reason: WaitReason; message: string }[];
   state: PoolState;
   report: PoolReport;
 }
@@ -134,5 +159,7 @@ export const EMPTY_STATE: PoolState = {
   types: {},
   unlisted_since: {},
   vacatable_since: {},
+  gangs: {},
+  told: {},
   spent: { day: '', amount: 0 },
 };

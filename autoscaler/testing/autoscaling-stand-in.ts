@@ -34,9 +34,17 @@ export class AutoScalingStandIn {
   stale = 0;
   /** Maximum of instances in all groups. */
   stock = Number.POSITIVE_INFINITY;
+  /** Answers of EC2 to launches, by group: no instance is launched then. */
+  readonly refusals = new Map<string, string>();
+  /** Completing a hook and its heartbeats fail. */
+  refuses_hooks = false;
+  /** Unix time in ms of new activities. */
+  now = 0;
   /** Timeout of hooks, restarted by each heartbeat. */
   hook_seconds = 600;
   private readonly history: string[] = [];
+  /** Scaling activities by group, newest first. */
+  private readonly activities = new Map<string, { failed: string | null; at: number }[]>();
   private count = 0;
   private close_server: () => Promise<void> = async () => undefined;
 
@@ -91,11 +99,32 @@ export class AutoScalingStandIn {
       }
       const there = () => group.instances.filter(({ state }) => !state.startsWith('Terminating')).length;
       const all = () => [...this.groups.values()].reduce((sum, { instances }) => sum + instances.length, 0);
-      while (there() < group.desired && all() < this.stock) {
-        this.count += 1;
-        group.instances.push({ id: `i-${String(this.count).padStart(17, '0')}`, state: 'Pending' });
-      }
+      while (there() < group.desired && all() < this.stock && this.launch(group));
     }
+    this.remember();
+  }
+
+  /** Launches an instance, or notes that EC2 refuses to. */
+  private launch(group: StandInGroup): boolean {
+    const failed = this.refusals.get(group.name) ?? null;
+    const notes = this.activities.get(group.name) ?? [];
+    this.activities.set(group.name, [{ failed, at: this.now }, ...notes]);
+    if (failed !== null) return false;
+    this.count += 1;
+    group.instances.push({ id: `i-${String(this.count).padStart(17, '0')}`, state: 'Pending' });
+    return true;
+  }
+
+  /** Launches the successor of an instance that a rebalancing will terminate: the group is larger than desired meanwhile. */
+  rebalance(id: string): void {
+    this.launch(this.instance(id).group);
+    this.remember();
+  }
+
+  /** Takes an instance away without hooks, like a failure of its host. */
+  lose(id: string): void {
+    const { group, instance } = this.instance(id);
+    group.instances = group.instances.filter((other) => other !== instance);
     this.remember();
   }
 
@@ -163,6 +192,7 @@ export class AutoScalingStandIn {
     const instance = form.get('InstanceId') ?? '';
     if (action === 'DescribeAutoScalingGroups') return this.describe(form);
     if (action === 'DescribeLifecycleHooks') return this.describeHooks(group);
+    if (action === 'DescribeScalingActivities') return this.describeActivities(group);
     this.calls.push([action, group, form.get('DesiredCapacity'), instance].filter(Boolean).join(' '));
     if (action === 'SetDesiredCapacity') this.setDesired(group, Number(form.get('DesiredCapacity')));
     else if (action === 'TerminateInstanceInAutoScalingGroup') this.terminate(instance);
@@ -200,6 +230,18 @@ export class AutoScalingStandIn {
     return `<DescribeLifecycleHooksResult>${hooks}</DescribeLifecycleHooksResult>`;
   }
 
+  private describeActivities(group: string): string {
+    const members = (this.activities.get(group) ?? []).map(({ failed, at }, index) => {
+      const message = failed === null ? '' : `<StatusMessage>${failed}</StatusMessage>`;
+      return (
+        `<member><ActivityId>${index}</ActivityId><AutoScalingGroupName>${group}</AutoScalingGroupName>` +
+        `<Description>Launching a new EC2 instance</Description><Cause>a user request</Cause>${message}` +
+        `<StartTime>${new Date(at).toISOString()}</StartTime><StatusCode>${failed === null ? 'Successful' : 'Failed'}</StatusCode></member>`
+      );
+    });
+    return `<DescribeScalingActivitiesResult><Activities>${members.join('')}</Activities></DescribeScalingActivitiesResult>`;
+  }
+
   private setDesired(name: string, desired: number): void {
     const group = this.group(name);
     if (desired < group.min || desired > group.max)
@@ -217,6 +259,7 @@ export class AutoScalingStandIn {
   }
 
   private waiting(id: string): StandInInstance {
+    if (this.refuses_hooks) throw new Refusal('ResourceContention', 'another operation is in progress');
     const { instance } = this.instance(id);
     if (instance.state !== 'Terminating:Wait')
       throw new Refusal('ValidationError', `No active Lifecycle Action found with instance ID ${id}`);

@@ -71,6 +71,7 @@ export const poolWith = (fields: Partial<PoolSnapshot>): PoolSnapshot => ({
   scheduling: snapshotOf({}),
   machines: [],
   wanted: {},
+  problems: [],
   drained: [],
   quotas: {},
   ...fields,

@@ -6,6 +6,7 @@ import {
   type Decision,
   EMPTY_STATE,
   type JobDemand,
+  type LaunchProblem,
   type Machine,
   type PoolSnapshot,
   type PoolState,
@@ -41,6 +42,7 @@ export class World {
   backgroundTasks = 0;
   quotas: Record<string, number> = {};
   machines: WorldMachine[] = [];
+  problems: LaunchProblem[] = [];
   drained: string[] = [];
   wanted: Record<string, number> = {};
   readonly retired: { machine: string; reason: RetireReason; busy: boolean }[] = [];
@@ -55,12 +57,12 @@ export class World {
   constructor(readonly policy: PoolPolicy) {}
 
   snapshot(): PoolSnapshot {
-    const { jobs, backgroundTasks, quotas, drained, wanted } = this;
+    const { jobs, backgroundTasks, quotas, problems, drained, wanted } = this;
     const machines = this.machines.map(({ id, type, terminating }) => ({ id, type, terminating }));
     const workers = this.machines.flatMap(({ worker }) =>
       worker ? { ...worker, free: worker.draining ? 0 : worker.free } : [],
     );
-    const pool = { jobs, backgroundTasks, quotas, drained, wanted, machines, workers };
+    const pool = { jobs, backgroundTasks, quotas, problems, drained, wanted, machines, workers };
     return { ...structuredClone(pool), scheduling: snapshotOf({}) };
   }
 

@@ -83,6 +83,7 @@ function snapshotOf(fleet: Fleet, foresight_seconds: number): PoolSnapshot {
   return {
     jobs: [...fleet.running, ...fleet.waiting, ...fleet.coming(foresight_seconds)].map(demand),
     backgroundTasks: 0,
+    problems: [],
     workers: up.map((machine) => ({
       id: machine.id,
       machine: machine.id,

@@ -52,8 +52,13 @@ async function listWorkers(context: Context): Promise<void> {
       ),
     ...gpus.flatMap(({ uuid, problem }) => (problem === null ? [] : `${uuid} of ${id}: ${problem}`)),
   ]);
+  const pools = await context.client.pools();
   context.show(workers, () =>
-    [tableOf(workers, columns, `no workers${AUTOSCALED_HINT}`), ...problems.map(plainText)].join('\n'),
+    [
+      tableOf(workers, columns, `no workers${AUTOSCALED_HINT}`),
+      ...problems.map(plainText),
+      ...pools.flatMap(launchProblems),
+    ].join('\n'),
   );
 }
 
@@ -74,8 +79,28 @@ async function listPools(context: Context): Promise<void> {
     WAITING: ({ waiting }) => String(waiting),
     ON: poolGpus,
     NUMERICS: ({ groups }) => groups.map(({ numerics }) => numerics ?? '–').join(', '),
+    MACHINES: machineCounts,
   };
-  context.list(await context.client.pools(), columns, `no pools${AUTOSCALED_HINT}`);
+  const pools = await context.client.pools();
+  context.show(pools, () =>
+    [tableOf(pools, columns, `no pools${AUTOSCALED_HINT}`), ...pools.flatMap(launchProblems)].join('\n'),
+  );
+}
+
+/** Lines about machines that are requested and do not come. */
+function launchProblems({ name, machines }: Pool): string[] {
+  return (machines?.problems ?? []).map(({ type, code, message }) =>
+    plainText(`${name}: machines of the type ${type} cannot be launched (${code}): ${message}`),
+  );
+}
+
+/** `3, 1 starting, 2 requested` */
+function machineCounts({ machines }: Pool): string {
+  if (machines === null) return '–';
+  const sum = (state: 'running' | 'starting' | 'requested' | 'terminating') =>
+    machines.types.reduce((total, type) => total + type[state], 0);
+  const others = (['starting', 'requested', 'terminating'] as const).filter((state) => sum(state) > 0);
+  return [String(sum('running')), ...others.map((state) => `${sum(state)} ${state}`)].join(', ');
 }
 
 /** GPUs of a pool's workers; the number of GPUs with problems is appended. */

@@ -1335,7 +1335,8 @@ export interface paths {
         };
         /**
          * Check liveness
-         * @description Returns 200 as long as the process runs; it depends on no other service.
+         * @description Returns 200 as long as the process serves requests, 503 once it is shutting down; it depends on no other service. A load
+         *     balancer should send requests only while this operation returns `200`.
          */
         get: operations["getHealth"];
         put?: never;
@@ -1355,7 +1356,7 @@ export interface paths {
         };
         /**
          * Check readiness
-         * @description Checks Redis and the object store. A load balancer should send requests only while this operation returns `200`.
+         * @description Checks Redis and the object store, for people and monitoring.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -4067,6 +4068,39 @@ export interface components {
             /** @description GPUs by model and memory; empty when ranks run on CPUs. */
             gpus: components["schemas"]["PoolGpus"][];
         };
+        /** @description Number of machines of one type, by state. */
+        PoolMachineType: {
+            /** @description Name of the type. */
+            type: string;
+            /** @description Machines with a worker. */
+            running: number;
+            /** @description Machines without a worker yet. */
+            starting: number;
+            /** @description Machines that do not exist yet. */
+            requested: number;
+            /** @description Machines that are being ended. */
+            terminating: number;
+        };
+        /** @description Reason for which requested machines of a type do not come. */
+        LaunchProblem: {
+            /** @description Name of the type. */
+            type: string;
+            /**
+             * @description `no_capacity`: the provider has no such machine now. `quota`: a limit of the account. `permission`: the account may not launch
+             *     it. `configuration`: the request cannot be fulfilled.
+             * @enum {string}
+             */
+            code: "no_capacity" | "quota" | "permission" | "configuration";
+            /** @description Answer of the provider. */
+            message: string;
+        };
+        /** @description Machines of a pool, and why requested ones do not come. */
+        PoolMachines: {
+            /** @description Machine types of the pool. */
+            types: components["schemas"]["PoolMachineType"][];
+            /** @description Failed launches of machines that are requested. */
+            problems: components["schemas"]["LaunchProblem"][];
+        };
         /**
          * @description Capacity and load of a pool.
          * @example {
@@ -4084,7 +4118,25 @@ export interface components {
          *           "used_slots": 2,
          *           "gpus": []
          *         }
-         *       ]
+         *       ],
+         *       "machines": {
+         *         "types": [
+         *           {
+         *             "type": "g6",
+         *             "running": 1,
+         *             "starting": 0,
+         *             "requested": 2,
+         *             "terminating": 0
+         *           }
+         *         ],
+         *         "problems": [
+         *           {
+         *             "type": "g6",
+         *             "code": "quota",
+         *             "message": "You have requested more vCPU capacity than your current vCPU limit allows."
+         *           }
+         *         ]
+         *       }
          *     }
          */
         Pool: {
@@ -4101,6 +4153,8 @@ export interface components {
             waiting: number;
             /** @description Workers grouped by numerics fingerprint, in the order of `numerics`. All ranks of a job run in one group. */
             groups: components["schemas"]["PoolGroup"][];
+            /** @description Machines of the pool as its autoscaler sees them; null without an autoscaler. */
+            machines: components["schemas"]["PoolMachines"] | null;
         };
         /** @description All pools. */
         PoolList: {
@@ -4804,7 +4858,7 @@ export interface components {
             quota: components["schemas"]["ProjectQuota"];
         };
         /**
-         * @description The process is alive.
+         * @description State of the process.
          * @example {
          *       "status": "ok",
          *       "version": "0.1.0"
@@ -4812,10 +4866,10 @@ export interface components {
          */
         Health: {
             /**
-             * @description Always `ok`.
+             * @description `draining`: it is shutting down.
              * @enum {string}
              */
-            status: "ok";
+            status: "ok" | "draining";
             /** @description Version of the program. */
             version: string;
         };
@@ -8356,11 +8410,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "version": "0.1.0"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Health"];
                 };
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
+            /** @description The process is shutting down. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "draining",
+                     *       "version": "0.1.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
         };
     };
     getReadiness: {

@@ -22,7 +22,7 @@ async function open(t: Test) {
   const log = createLogger({ level: 'silent', name: 'test' });
   // These tests never reach the object store.
   const options = { redisUrl: server.url, store, objects: {} as ObjectStore, timing: { tick_ms: 10 }, log };
-  const schedulers = [await startScheduler(options), await startScheduler(options)];
+  const schedulers = [startScheduler(options), startScheduler(options)];
   t.teardown(async () => {
     for (const scheduler of schedulers) await scheduler.close();
     await store.close();

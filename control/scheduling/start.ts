@@ -21,27 +21,23 @@ export interface RunningScheduler {
 
 /**
  * Starts the scheduler and the relay that delivers its decisions to workers. Any number of programs may run
- * one.
- * @throws ZerofleetError `job_store_unavailable`
+ * one. Redis may be away, also at the start.
  */
-export async function startScheduler({
+export function startScheduler({
   redisUrl,
   store,
   objects,
   timing = {},
   log,
-}: StartSchedulerOptions): Promise<RunningScheduler> {
-  const queues = await WorkerQueues.open(redisUrl, log);
-  const relay = await startOutboxRelay({
+}: StartSchedulerOptions): RunningScheduler {
+  const queues = new WorkerQueues(redisUrl, log);
+  const relay = startOutboxRelay({
     url: redisUrl,
     async deliver(entry) {
       await queues.deliver(entry);
       await store.noteDelivery(entry.worker_id);
     },
     log,
-  }).catch(async (error: unknown) => {
-    await queues.close();
-    throw error;
   });
   const refusal = new Refusal({ store, objects, log });
   const loop = new SchedulerLoop({

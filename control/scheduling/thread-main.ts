@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createLogger } from '../../platform/logging/logging.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
-import { openJobStore } from '../../state/index.js';
+import { connectJobStore } from '../../state/index.js';
 import { startScheduler } from './start.js';
 import type { SchedulerThreadOptions, ThreadMessage } from './thread.js';
 
@@ -14,9 +14,9 @@ const log = createLogger({
   destination: { write: (line: string) => tell({ kind: 'log', line }) },
 });
 
-const store = await openJobStore({ url: redisUrl, log });
+const store = connectJobStore({ url: redisUrl, log });
 const objects = await openObjectStore(objectStoreUrl, { s3Endpoint });
-const scheduler = await startScheduler({ redisUrl, store, objects, log });
+const scheduler = startScheduler({ redisUrl, store, objects, log });
 
 parentPort?.once('message', async () => {
   await scheduler.close();

@@ -22,7 +22,7 @@ const RESTART_MS = 1_000;
 /**
  * Starts the scheduler in a thread, because a decision on a large pool takes longer than requests should
  * wait. A thread that exits unexpectedly is restarted; jobs wait meanwhile, and nothing is lost.
- * @throws ZerofleetError `job_store_unavailable`; ObjectStoreError
+ * @throws ObjectStoreError
  */
 export async function startSchedulerThread(
   options: SchedulerThreadOptions,

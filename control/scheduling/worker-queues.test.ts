@@ -7,7 +7,7 @@ import { WorkerQueues } from './worker-queues.js';
 t.test('each worker has a queue, all share a connection, and a removed queue leaves nothing', async (t) => {
   const server = await startTestRedis();
   const redis = new Redis({ path: new URL(server.url).pathname });
-  const queues = await WorkerQueues.open(server.url, createLogger({ level: 'silent', name: 'test' }));
+  const queues = new WorkerQueues(server.url, createLogger({ level: 'silent', name: 'test' }));
   t.teardown(async () => {
     await queues.close();
     redis.disconnect();

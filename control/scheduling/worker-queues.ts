@@ -2,7 +2,7 @@ import { type ConnectionOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { type QueuePayload, queueJobId, queueName, REDIS_PREFIX } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
+import { disconnectRedis, openRedis } from '../../platform/redis/connect.js';
 import type { OutboxEntry } from '../../state/index.js';
 
 /** Number of BullMQ's own events to keep. They have no reader. */
@@ -15,14 +15,13 @@ const EVENTS_KEPT = 0;
  * store refuses the worker's claim.
  */
 export class WorkerQueues {
-  private constructor(
-    private readonly redis: Redis,
-    private readonly log: Pick<Logger, 'warn'>,
-  ) {}
+  private readonly redis: Redis;
 
-  /** @throws ZerofleetError `job_store_unavailable` */
-  static async open(redisUrl: string, log: Logger): Promise<WorkerQueues> {
-    return new WorkerQueues(await connectRedis(redisUrl, 'commands', log), log);
+  constructor(
+    redisUrl: string,
+    private readonly log: Logger,
+  ) {
+    this.redis = openRedis(redisUrl, 'commands', log);
   }
 
   /** @throws when Redis does not answer; the entry stays in the outbox and the relay retries it */

@@ -6,6 +6,11 @@ locals {
 
   pool_names = toset(keys(var.pools))
 
+  # Machines that the groups of a pool may have together.
+  max_machines = { for name, pool in var.pools : name => sum(flatten([
+    for kind in values(pool.machines) : [for terms in [kind.spot, kind.on_demand, kind.reserved] : terms == null ? 0 : terms.max]
+  ])) }
+
   storage = {
     object_store_url = module.storage.object_store_url
     bucket_arn       = module.storage.bucket.arn
@@ -15,8 +20,23 @@ locals {
 
   redis = {
     url_secret_arn = module.queue.url_secret_arn
-    kms_key_arn    = var.secrets.kms_key_arn
+    kms_key_arn    = local.key_arn
   }
+
+  make_key = var.encryption_key != null && try(var.encryption_key.arn, null) == null
+  key_arn  = local.make_key ? module.key[0].arn : try(var.encryption_key.arn, null)
+}
+
+module "key" {
+  source = "./modules/key"
+  count  = local.make_key ? 1 : 0
+
+  alias       = var.name
+  description = "Secrets, Redis, alarms and logs of ${var.name}"
+  account_id  = var.account_id
+  publishers  = ["budgets", "cloudwatch"]
+  logs_region = var.region
+  tags        = local.tags
 }
 
 module "network" {
@@ -28,7 +48,10 @@ module "network" {
   client_cidrs = var.api.client_cidrs
   pools        = local.pool_names
   ports        = { api = var.api.service.port }
+  shell_access = var.shell_access
   tags         = local.tags
+
+  permissions_boundary = var.permissions_boundary
 
   vpc = merge(var.network, {
     flow_log = var.observability.flow_log ? { log_group_arn = module.observability.log_groups["network"].arn } : null
@@ -52,7 +75,7 @@ module "queue" {
   secret_recovery_days = var.secrets.recovery_days
   subnet_ids           = values(module.network.private_subnet_ids)
   security_group_id    = module.network.security_group_ids.queue
-  kms_key_arn          = var.secrets.kms_key_arn
+  kms_key_arn          = local.key_arn
   tags                 = local.tags
 }
 
@@ -68,10 +91,11 @@ module "api" {
   storage              = local.storage
   redis_url_secret_arn = module.queue.url_secret_arn
   log_group            = module.observability.log_groups["api"]
+  permissions_boundary = var.permissions_boundary
   tags                 = local.tags
 
   secrets = {
-    kms_key_arn    = var.secrets.kms_key_arn
+    kms_key_arn    = local.key_arn
     recovery_days  = var.secrets.recovery_days
     key_generation = var.secrets.api_key_generation
   }
@@ -99,6 +123,8 @@ module "workers" {
   shell_access   = var.shell_access
   tags           = local.tags
 
+  permissions_boundary = var.permissions_boundary
+
   network = {
     private_subnet_ids      = module.network.private_subnet_ids
     worker_security_group   = module.network.security_group_ids.worker
@@ -121,6 +147,8 @@ module "autoscaler" {
   log_group   = module.observability.log_groups["autoscaler"]
   tags        = local.tags
 
+  permissions_boundary = var.permissions_boundary
+
   network = {
     private_subnet_ids = values(module.network.private_subnet_ids)
     security_group_id  = module.network.security_group_ids.autoscaler
@@ -135,10 +163,11 @@ module "observability" {
   account_id       = var.account_id
   logs             = merge(var.observability.logs, { network = var.observability.flow_log })
   alarms           = merge(var.observability.alarms, { cost_tag = { key = "zerofleet:installation", value = var.name } })
-  pools            = local.pool_names
+  pools            = { for pool in local.pool_names : pool => { max_machines = lookup(var.observability.alarms.max_machines, pool, local.max_machines[pool]) } }
   metric_namespace = module.autoscaler.metric_namespace
   balancer         = module.api.balancer
   redis            = module.queue.metrics
+  kms_key_arn      = local.key_arn
   tags             = local.tags
 
   services = {

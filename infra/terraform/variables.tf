@@ -42,13 +42,21 @@ variable "images" {
     worker_cuda = optional(string)
     worker_cpu  = optional(string)
   })
+
+  validation {
+    condition = length(coalesce(var.network.interface_endpoints, [])) == 0 || alltrue([
+      for image in [var.images.autoscaler, var.images.worker_cuda, var.images.worker_cpu] : image == null || strcontains(coalesce(image, "-"), ".dkr.ecr.${var.region}.")
+    ])
+    error_message = "images: with network.interface_endpoints, autoscaler and workers reach no registry but ECR of their region."
+  }
 }
 
 variable "machine_images" {
   description = "Machine images of the workers; what is left out is Amazon's (modules/workers)."
   type = object({
-    cuda = optional(string)
-    cpu  = optional(string)
+    cuda   = optional(string)
+    cpu    = optional(string)
+    driver = optional(string)
   })
   default  = {}
   nullable = false
@@ -58,10 +66,37 @@ variable "network" {
   description = "The private network: see `vpc` of modules/network."
   type = object({
     cidr                = optional(string)
-    availability_zones  = list(string)
+    availability_zones  = optional(list(string))
     nat                 = optional(string)
     interface_endpoints = optional(set(string))
+    existing = optional(object({
+      id                 = string
+      private_subnet_ids = map(string)
+      public_subnet_ids  = optional(map(string))
+      aws_cidrs          = optional(list(string))
+      s3_prefix_list_id  = optional(string)
+    }))
   })
+}
+
+variable "permissions_boundary" {
+  description = "ARN of a policy that bounds what each role may do; null has none."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.permissions_boundary == null || can(regex("^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/.+$", var.permissions_boundary))
+    error_message = "permissions_boundary: the ARN of an IAM policy, or null."
+  }
+}
+
+variable "encryption_key" {
+  description = <<-EOT
+    Key for secrets, Redis' data on disk, alarms and logs (objects have `storage.encryption`): {} makes one, `arn` is one that is there, whose
+    policy must allow what modules/key allows; null uses those of AWS, and none for alarms.
+  EOT
+  type        = object({ arn = optional(string) })
+  default     = null
 }
 
 variable "storage" {
@@ -99,14 +134,12 @@ variable "queue" {
 
 variable "secrets" {
   description = <<-EOT
-    Secrets Manager, and Redis' data on disk.
-      kms_key_arn:               key for both; null uses those of AWS.
+    Secrets Manager.
       recovery_days:             how long deleted secrets can be brought back; 0 deletes them at once.
       api_key_generation:        raise it for a new first API key.
       redis_password_generation: raise it for a new password of Redis.
   EOT
   type = object({
-    kms_key_arn               = optional(string)
     recovery_days             = optional(number, 7)
     api_key_generation        = optional(number, 1)
     redis_password_generation = optional(number, 1)
@@ -148,14 +181,21 @@ variable "pools" {
   description = "The pools of workers: see `pools` of modules/workers; `scaling` is as `pools` of modules/autoscaler."
   type = map(object({
     machines = map(object({
-      slots            = number
-      instance_types   = list(string)
-      spot             = optional(object({ max = number, price_per_hour = optional(number) }))
-      on_demand        = optional(object({ max = number, price_per_hour = optional(number) }))
+      slots          = number
+      instance_types = list(string)
+      spot           = optional(object({ max = number, price_per_hour = optional(number) }))
+      on_demand      = optional(object({ max = number, price_per_hour = optional(number) }))
+      reserved = optional(object({
+        max                  = number
+        price_per_hour       = optional(number)
+        capacity_reservation = string
+        capacity_block       = optional(bool)
+      }))
       accelerator      = optional(string)
       disk_gib         = optional(number)
       threads_per_rank = optional(number)
       placement_group  = optional(string)
+      efa              = optional(bool)
     }))
     availability_zones = optional(list(string))
     drain_seconds      = optional(number)
@@ -167,6 +207,8 @@ variable "pools" {
       move_seconds           = optional(number)
       boot_grace_seconds     = optional(number)
       launch_timeout_seconds = optional(number)
+      gang_seconds           = optional(number)
+      on_budget              = optional(string)
       budget_per_day         = optional(number)
     }), {})
   }))
@@ -193,23 +235,29 @@ variable "autoscaler" {
 }
 
 variable "observability" {
-  description = "Logs, alarms and the budget: see modules/observability. `flow_log` keeps refused connections."
+  description = "Logs, alarms and the budget: see modules/observability. `flow_log` keeps refused connections; `max_machines` is by pool, and without it what the pool's groups may have together."
   type = object({
     flow_log = optional(bool, false)
     logs = optional(object({
       retention_days = optional(number)
-      kms_key_arn    = optional(string)
     }), {})
     alarms = optional(object({
       emails             = optional(set(string))
       stuck_minutes      = optional(number)
       dead_minutes       = optional(number)
+      strikes            = optional(number)
+      max_machines       = optional(map(number), {})
       failed_saves       = optional(number)
       monthly_budget_usd = optional(number)
     }), {})
   })
   default  = {}
   nullable = false
+
+  validation {
+    condition     = alltrue([for pool in keys(var.observability.alarms.max_machines) : contains(keys(var.pools), pool)])
+    error_message = "observability.alarms.max_machines: names a pool that there is not."
+  }
 }
 
 variable "shell_access" {

@@ -184,7 +184,7 @@ export const SETTINGS = [
   {
     key: 'drain_seconds',
     fallback: '0',
-    help: 'Time for which the API still serves during shutdown while `/readyz` returns 503, so that a load balancer can deregister it first.',
+    help: 'Time for which the API still serves during shutdown while `/healthz` returns 503, so that a load balancer can deregister it first.',
     parse: integer(0, 600),
   },
   {

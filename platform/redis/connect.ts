@@ -43,13 +43,19 @@ export function redisOptions(url: string, purpose: RedisPurpose): RedisOptions {
 }
 
 /**
+ * Opens a connection, which connects in the background and again whenever it is lost.
+ * @throws ZerofleetError `invalid_configuration`
+ */
+export function openRedis(url: string, purpose: RedisPurpose, log?: Logger): Redis {
+  return created(redisOptions(url, purpose), log);
+}
+
+/**
  * Opens a connection and waits until it answers.
  * @throws ZerofleetError `job_store_unavailable`
  */
 export async function connectRedis(url: string, purpose: RedisPurpose, log?: Logger): Promise<Redis> {
-  const redis = new Redis({ ...redisOptions(url, purpose), lazyConnect: true });
-  // Without a listener ioredis prints to the console; commands report their own failure to their callers.
-  redis.on('error', (error: Error) => log?.warn({ err: error }, 'redis connection'));
+  const redis = created({ ...redisOptions(url, purpose), lazyConnect: true }, log);
   try {
     await redis.connect();
     return redis;
@@ -57,6 +63,13 @@ export async function connectRedis(url: string, purpose: RedisPurpose, log?: Log
     redis.disconnect();
     throw redisError(error);
   }
+}
+
+function created(options: RedisOptions, log: Logger | undefined): Redis {
+  const redis = new Redis(options);
+  // Without a listener ioredis prints to the console; commands report their own failure to their callers.
+  redis.on('error', (error: Error) => log?.warn({ err: error }, 'redis connection'));
+  return redis;
 }
 
 /** Closes a connection, gracefully while it is up. Idempotent. */

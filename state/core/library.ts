@@ -43,6 +43,7 @@ const COMMANDS_OF = {
     'announce_worker',
     'apply_decision',
     'close_world',
+    'explain_wait',
     'find_worlds',
     'acquire_leader_lease',
     'read_pools',

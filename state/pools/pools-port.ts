@@ -5,6 +5,7 @@
  * (`JobAttempts.claimAttempt`), and they are held as long as its lease: the slots of a killed worker become free when the lease expires.
  */
 import type { Execution } from '../../contracts/execution.js';
+import type { Pool } from '../../contracts/index.js';
 
 /** A GPU on which one rank of a worker runs. */
 export interface WorkerGpu {
@@ -51,13 +52,18 @@ export interface WorkerRecord extends WorkerAnnouncement {
   last_seen: string;
 }
 
-export interface PoolRecord {
+export interface PoolUse {
   name: string;
   workers: WorkerRecord[];
   /** Jobs that hold slots. */
   running: number;
   /** Jobs that wait for slots. */
   waiting: number;
+}
+
+export interface PoolRecord extends PoolUse {
+  /** Machines as an autoscaler sees them; null without one. */
+  machines: Pool['machines'];
 }
 
 /** Slots of one worker that one job holds. */

@@ -1,7 +1,7 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { adjust } from '../../scheduler/adjust.js';
 import { jobKey, redisCall, type StoreContext, untilUnchanged } from '../core/context.js';
-import type { PoolRecord, PoolSlots, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
+import type { PoolSlots, PoolUse, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
 import { inPairs, readSnapshot, slotsOf } from './scheduling.js';
 
 /** A pool in the reply of read_pools.lua. */
@@ -47,8 +47,18 @@ export function poolSlots(context: StoreContext): PoolSlots {
       return (await read(pool)).flatMap(({ workers }) => workers);
     },
 
-    listPools: () => read(),
+    async listPools() {
+      const pools = await read();
+      if (pools.length === 0) return [];
+      const notes = await redisCall(context.redis.mget(pools.map(({ name }) => machinesKey(context, name))));
+      return pools.map((pool, index) => ({ ...pool, machines: JSON.parse(notes[index] ?? 'null') }));
+    },
   };
+}
+
+/** Key of the machines that an autoscaler has noted. */
+export function machinesKey({ prefix }: StoreContext, pool: string): string {
+  return `${prefix}:pool:${pool}:machines`;
 }
 
 /** Reads all pools that have a worker or a job, or one pool, which may have neither. */
@@ -56,7 +66,7 @@ export async function readPools({ commands }: StoreContext, pool?: string): Prom
   return (await commands.run('read_pools', { pool })) as RawPool[];
 }
 
-function poolOf([name, running, waiting, avoided, ...workers]: RawPool): PoolRecord {
+function poolOf([name, running, waiting, avoided, ...workers]: RawPool): PoolUse {
   const pairs = avoidedOf(avoided);
   return { name, running, waiting, workers: workers.map((worker) => workerOf(worker, pairs)) };
 }

@@ -1,6 +1,10 @@
 /** The port of the autoscaler: demand of pools, and removal of machines. */
 
+import type { Pool } from '../../contracts/index.js';
 import type { Snapshot } from '../../scheduler/types.js';
+
+/** Machines of a pool, by type, and why requested ones do not come. */
+export type PoolMachines = NonNullable<Pool['machines']>;
 
 /** Demand of one job on its pool, in ranks. */
 export interface JobDemandRecord {
@@ -51,9 +55,14 @@ export interface Scaling {
   readDemand(pools: readonly string[]): Promise<PoolDemand[]>;
   /**
    * Stops new work on all of the workers if none of them is busy. All or none, atomically.
+   * @param options `busy`: also on workers with jobs, which the caller asks to save and return them
    * @returns the busy workers; empty: all are retired. Unknown workers are neither
    */
-  retireWorkers(workerIds: readonly string[]): Promise<string[]>;
+  retireWorkers(workerIds: readonly string[], options?: { busy?: boolean }): Promise<string[]>;
+  /** Records the machines of a pool as the autoscaler sees them, for `listPools`. Kept for two minutes. */
+  noteMachines(pool: string, machines: PoolMachines): Promise<void>;
+  /** Adds an event `job.waiting` to a job that waits: the reason for which no machines are requested for it. */
+  explainWait(jobId: string, reason: string, message: string): Promise<void>;
   /**
    * Stops new work on the workers and moves their jobs to other workers of the pool at their next step boundary. The slots there are
    * reserved at once. All or none, atomically.

@@ -2,13 +2,15 @@ import { neededRanks } from '../../scheduler/demand.js';
 import { countRanks } from '../../scheduler/order.js';
 import { vacate } from '../../scheduler/vacate.js';
 import { projects } from '../access/projects.js';
-import { redisCall, type StoreContext, serverTime, untilUnchanged } from '../core/context.js';
-import { type RawWorker, readPools } from './pools.js';
+import { nowText, redisCall, type StoreContext, serverTime, untilUnchanged } from '../core/context.js';
+import { machinesKey, type RawWorker, readPools } from './pools.js';
 import type { WorkerAnnouncement } from './pools-port.js';
 import type { PoolDemand, Scaling, WorkerUse } from './scaling-port.js';
 import { placementsText, readSnapshot } from './scheduling.js';
 
 const DAY_MS = 24 * 3600 * 1000;
+/** Longer than a leader's lease: the next leader records them again. */
+const MACHINES_SECONDS = 120;
 
 export function scaling(context: StoreContext): Scaling {
   const { commands, redis, prefix } = context;
@@ -16,8 +18,17 @@ export function scaling(context: StoreContext): Scaling {
   return {
     readDemand: (pools) => Promise.all(pools.map((pool) => readDemand(context, pool))),
 
-    async retireWorkers(workerIds) {
-      return (await commands.run('retire_workers', { worker_ids: workerIds })) as string[];
+    async retireWorkers(workerIds, { busy = false } = {}) {
+      return (await commands.run('retire_workers', { worker_ids: workerIds, busy })) as string[];
+    },
+
+    async noteMachines(pool, machines) {
+      const text = JSON.stringify(machines);
+      await redisCall(redis.set(machinesKey(context, pool), text, 'EX', MACHINES_SECONDS));
+    },
+
+    async explainWait(job_id, reason, message) {
+      await commands.run('explain_wait', { job_id, reason, message, at: nowText() });
     },
 
     vacateWorkers: (pool, workerIds) =>

@@ -21,7 +21,7 @@ async function setUp(t: Test) {
   t.teardown(() => store.close());
   await store.announceWorker(testWorker('w', 100), 60_000);
   const start = async (deliver: (entry: OutboxEntry) => Promise<void>, retryAfterMs = 50) => {
-    const relay = await startOutboxRelay({ url: server.url, prefix, deliver, log, retryAfterMs });
+    const relay = startOutboxRelay({ url: server.url, prefix, deliver, log, retryAfterMs });
     t.teardown(() => relay.stop());
     return relay;
   };

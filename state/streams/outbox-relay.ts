@@ -20,10 +20,9 @@ const OUTBOX: RelayedStream<OutboxEntry> = {
 };
 
 /**
- * Starts a relay of queue entries on its own connections, which survive an outage of Redis. `deliver` may be called twice for the same
+ * Starts a relay of queue entries on its own connections. Redis may be away, also at the start. `deliver` may be called twice for the same
  * entry, so it must name the queue job `${job_id}-${attempt}`, which makes the second add a no-op.
- * @throws ZerofleetError `job_store_unavailable` when Redis is unavailable at the start
  */
-export function startOutboxRelay(options: RelayOptions<OutboxEntry>): Promise<StreamRelay> {
+export function startOutboxRelay(options: RelayOptions<OutboxEntry>): StreamRelay {
   return startStreamRelay(OUTBOX, options);
 }

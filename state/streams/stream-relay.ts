@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { REDIS_PREFIX } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import { connectRedis, disconnectRedis, redisError } from '../../platform/redis/connect.js';
+import { disconnectRedis, openRedis, redisError } from '../../platform/redis/connect.js';
 
 const GROUP = 'relay';
 // All relays share one consumer name: a name per process would leave one behind with every restart.
@@ -42,19 +42,10 @@ export interface StreamRelay {
 /** `[id, [field, value, …]]`, or null fields for an entry that was deleted. */
 type RawEntry = [id: string, fields: string[] | null];
 
-/**
- * Starts a relay on its own connections, which survive an outage of Redis.
- * @throws ZerofleetError `job_store_unavailable` when Redis is unavailable at the start
- */
-export async function startStreamRelay<T>(
-  stream: RelayedStream<T>,
-  options: RelayOptions<T>,
-): Promise<StreamRelay> {
-  const redis = await connectRedis(options.url, 'commands', options.log);
-  const reader = await connectRedis(options.url, 'queue', options.log).catch(async (error) => {
-    await disconnectRedis(redis);
-    throw error;
-  });
+/** Starts a relay on its own connections. Redis may be away, also at the start. */
+export function startStreamRelay<T>(stream: RelayedStream<T>, options: RelayOptions<T>): StreamRelay {
+  const redis = openRedis(options.url, 'commands', options.log);
+  const reader = openRedis(options.url, 'queue', options.log);
   const relay = new Relay({ redis, reader }, stream, options);
   const running = relay.run();
   return {

@@ -25,10 +25,7 @@ const WEBHOOK_OUTBOX: RelayedStream<WebhookOutboxEntry> = {
   },
 };
 
-/**
- * Starts a relay of webhook entries on its own connections, which survive an outage of Redis.
- * @throws ZerofleetError `job_store_unavailable` when Redis is unavailable at the start
- */
-export function startWebhookRelay(options: RelayOptions<WebhookOutboxEntry>): Promise<StreamRelay> {
+/** Starts a relay of webhook entries on its own connections. Redis may be away, also at the start. */
+export function startWebhookRelay(options: RelayOptions<WebhookOutboxEntry>): StreamRelay {
   return startStreamRelay(WEBHOOK_OUTBOX, options);
 }

@@ -11,12 +11,19 @@ t.test('pools and workers show their devices and problems', async (t) => {
   const worker = testWorker('w1', 2, { pool: 'gpu', numerics: 'cuda-sm90/1', gpus });
   await stack.store.announceWorker(worker, 600_000);
   await stack.store.announceWorker(testWorker('w2', 4), 600_000);
+  const problems = [{ type: 'p5', code: 'no_capacity' as const, message: 'there is no \x1b[31mp5' }];
+  const types = [{ type: 'p5', running: 1, starting: 0, requested: 3, terminating: 0 }];
+  await stack.store.noteMachines('gpu', { types, problems });
   const on = '2 × NVIDIA H100 80GB HBM3';
   t.match(await zerofleet(['pools']), {
-    out: new RegExp(`default .* CPU +–\ngpu .* ${on} \\(1 with a problem\\) +cuda-sm90/1$`),
+    out: new RegExp(
+      `default .* CPU +–\ngpu .* ${on} \\(1 with a problem\\) +cuda-sm90/1 +1, 3 requested\ngpu: machines of the type p5 cannot be launched \\(no_capacity\\): there is no p5$`,
+    ),
   });
   t.match(await zerofleet(['workers']), {
-    out: new RegExp(`w2 .* CPU +–.*\nw1 .* ${on} +cuda-sm90/1.*\nGPU-2 of w1: uncorrected memory errors$`),
+    out: new RegExp(
+      `w2 .* CPU +–.*\nw1 .* ${on} +cuda-sm90/1.*\nGPU-2 of w1: uncorrected memory errors\ngpu: .* there is no p5$`,
+    ),
   });
 
   const stdin = JSON.stringify(smallSpec(`ds_${'0'.repeat(26)}`));

@@ -18,6 +18,7 @@ import { smallJob } from '../support/specs.js';
 import { sampleText, startStack } from '../support/stack.js';
 
 const PASSWORD = 'not-a-secret-0123456789';
+const NEXT_PASSWORD = 'not-a-secret-9876543210';
 const source = readFileSync(join(projectRoot(), 'infra/terraform/modules/queue/access.tf'), 'utf8');
 const access = /access_string = "([^"]+)"/.exec(source)?.[1] ?? '';
 
@@ -76,6 +77,31 @@ t.test('jobs run on a Redis in cluster mode with only the rights that Terraform 
   const refused = (await operator.call('ACL', 'LOG')) as unknown[];
   t.same(refused, [], 'no command was refused');
   t.notMatch(output(), /NOPERM|MOVED|CROSSSLOT/);
+});
+
+t.test('a new password needs no moment without Redis', async (t) => {
+  const { url, operator } = await startCluster(t);
+  const objects = mkdtempSync(join(tmpdir(), 'zf-objects-'));
+  t.teardown(() => rmSync(objects, { recursive: true, force: true }));
+  const start = (redis: string) =>
+    startStack(t, { env: { ZEROFLEET_REDIS_URL: redis, ZEROFLEET_OBJECT_STORE: `file://${objects}` } });
+  const before = await start(url);
+  const dataset = (await before.client.datasets.create('openapi', sampleText())).id;
+  const job = smallJob({ name: 'rotation', dataset, steps: 60, ranks: 2 });
+  const { id } = await before.client.jobs.create(job);
+  await before.client.jobs.until(id, (state) => state.progress.step >= 5, { interval_ms: 20 });
+  // As Terraform does it: both passwords are accepted, and programs that start get the new one.
+  await operator.call('ACL', 'SETUSER', 'app', `>${NEXT_PASSWORD}`);
+  const newUrl = url.replace(PASSWORD, NEXT_PASSWORD);
+  const after = await start(newUrl);
+  await before.stop();
+  // With the next password the first one goes. Programs that have the second one notice nothing.
+  await operator.call('ACL', 'SETUSER', 'app', `<${PASSWORD}`);
+  await t.rejects(connectRedis(url, 'commands'), { code: 'job_store_unavailable' });
+  await disconnectRedis(await connectRedis(newUrl, 'commands'));
+  const ended = await after.client.jobs.until(id, () => false);
+  t.equal(ended.state, 'succeeded', `${JSON.stringify(ended.failure)}\n${after.output()}`);
+  t.notMatch(before.output() + after.output(), /WRONGPASS|NOPERM/);
 });
 
 t.test('the same rights reach no other key, and not the server', async (t) => {

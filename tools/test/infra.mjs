@@ -1,3 +1,5 @@
+import { testBoot } from './infra/boot.mjs';
+import { testImages } from './infra/images.mjs';
 import { planExamples } from './infra/plans.mjs';
 import { testProperties } from './infra/properties.mjs';
 import { checkFormat, validateAll } from './infra/static-checks.mjs';
@@ -27,8 +29,10 @@ async function runAll(workspace, take) {
   const storage = testStorage(workspace).then(take, failed);
   const validations = validateAll(workspace).map((validation) => validation.then(take, failed));
   const properties = testProperties(workspace).then((results) => results.forEach(take), failed);
+  const boot = testBoot(workspace).then(take, failed);
+  const images = testImages(workspace).map((test) => test.then(take, failed));
   const plans = planExamples(workspace, Promise.all(validations)).map((plan) => plan.then(take, failed));
-  await Promise.all([storage, ...validations, properties, ...plans]);
+  await Promise.all([storage, ...validations, properties, boot, ...images, ...plans]);
 }
 
 /**

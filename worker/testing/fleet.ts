@@ -97,7 +97,7 @@ export class Fleet {
       ? await openObjectStore(bucket.url, { s3Endpoint: bucket.endpoint })
       : await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
     const fleet = new Fleet(dir, redis, store, objects, programs);
-    await fleet.startScheduler();
+    fleet.startScheduler();
     fleet.dataset_id = await fleet.addDataset(Buffer.from(text));
     return fleet;
   }
@@ -261,7 +261,7 @@ export class Fleet {
   private async startScheduler(): Promise<void> {
     const { store, objects } = this;
     const log = createLogger({ level: process.env.ZF_TEST_LOG ? 'info' : 'silent', name: 'scheduler' });
-    const scheduler = await startScheduler({
+    const scheduler = startScheduler({
       redisUrl: this.redis.url,
       store,
       objects,

@@ -21,6 +21,11 @@ t.test('pools and workers', async (t) => {
   const job = await stack.createJob();
   await claimAllocated(stack.store, job);
   await stack.createJob();
+  const machines = {
+    types: [{ type: 'g6', running: 1, starting: 0, requested: 2, terminating: 0 }],
+    problems: [{ type: 'g6', code: 'quota' as const, message: 'the limit is 0' }],
+  };
+  await stack.store.noteMachines('other', machines);
 
   const pools = await get('/v1/pools');
   t.equal(pools.statusCode, 200);
@@ -32,6 +37,7 @@ t.test('pools and workers', async (t) => {
           { numerics: null, workers: 2, slots: 6, used_slots: 2, gpus: [] },
           { numerics: 'cpu-avx2/2', workers: 1, slots: 1, used_slots: 0, gpus: [] },
         ],
+        machines: null,
       },
       {
         ...{ name: 'other', workers: 1, slots: 2, used_slots: 0, running: 0, waiting: 0 },
@@ -41,6 +47,7 @@ t.test('pools and workers', async (t) => {
             gpus: [{ name: 'NVIDIA H100 80GB HBM3', memory_bytes: 80 * 2 ** 30, count: 2, unhealthy: 1 }],
           },
         ],
+        machines,
       },
     ],
   });

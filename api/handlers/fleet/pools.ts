@@ -21,8 +21,8 @@ export const getMetrics: OperationHandler<'getMetrics'> = async (request, reply)
   return reply.type(type).send(text);
 };
 
-function summaryOf({ name, workers, running, waiting }: PoolRecord): Pool {
-  return { name, ...countSlots(workers), running, waiting, groups: groupsOf(workers) };
+function summaryOf({ name, workers, running, waiting, machines }: PoolRecord): Pool {
+  return { name, ...countSlots(workers), running, waiting, groups: groupsOf(workers), machines };
 }
 
 function countSlots(workers: readonly WorkerRecord[]) {

@@ -3,10 +3,11 @@ import { type Health, isErrorCode, type Readiness, type ReadinessCheck } from '.
 import { PROGRAM_VERSION } from '../../../platform/process/version.js';
 import type { OperationHandler } from '../types.js';
 
-export const getHealth: OperationHandler<'getHealth'> = (): Health => ({
-  status: 'ok',
-  version: PROGRAM_VERSION,
-});
+export const getHealth: OperationHandler<'getHealth'> = (request, reply) => {
+  const isDraining = request.server.services.draining.aborted;
+  const health: Health = { status: isDraining ? 'draining' : 'ok', version: PROGRAM_VERSION };
+  return reply.code(isDraining ? 503 : 200).send(health);
+};
 
 export const getReadiness: OperationHandler<'getReadiness'> = async (request, reply) => {
   const { store, objects, limits, draining } = request.server.services;

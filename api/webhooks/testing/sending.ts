@@ -26,7 +26,7 @@ export async function setUp(t: Test) {
     const timing = { retry_delays_ms: [1, 1], timeout_ms: 60_000 };
     const sender = new WebhookSender({ redisUrl: redis.url, store, policy, log, timing, ...changes });
     const deliver = (entry: WebhookOutboxEntry) => sender.deliver(entry);
-    const relay = await startWebhookRelay({ url: redis.url, deliver, log, retryAfterMs: 50 });
+    const relay = startWebhookRelay({ url: redis.url, deliver, log, retryAfterMs: 50 });
     const stop = async () => {
       await relay.stop();
       await sender.close();

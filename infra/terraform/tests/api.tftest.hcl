@@ -160,7 +160,7 @@ run "a_task_that_ends_is_taken_out_first" {
 
   assert {
     condition = (
-      aws_lb_target_group.api.health_check[0].path == "/readyz" &&
+      aws_lb_target_group.api.health_check[0].path == "/healthz" &&
       aws_lb_target_group.api.health_check[0].interval * aws_lb_target_group.api.health_check[0].unhealthy_threshold < var.service.drain_seconds &&
       output.environment.ZEROFLEET_DRAIN_SECONDS == tostring(var.service.drain_seconds) &&
       jsondecode(aws_ecs_task_definition.api.container_definitions)[0].stopTimeout > var.service.drain_seconds
@@ -190,6 +190,34 @@ run "the_api_scales_with_its_load" {
   assert {
     condition     = aws_appautoscaling_target.api.min_capacity == 2 && aws_appautoscaling_target.api.max_capacity == 8 && aws_appautoscaling_policy.this["cpu"].target_tracking_scaling_policy_configuration[0].predefined_metric_specification[0].predefined_metric_type == "ECSServiceAverageCPUUtilization" && aws_appautoscaling_policy.this["requests"].target_tracking_scaling_policy_configuration[0].predefined_metric_specification[0].predefined_metric_type == "ALBRequestCountPerTarget"
     error_message = "The number of tasks is fixed."
+  }
+}
+
+run "roles_have_the_permissions_boundary_and_the_key_secret_a_customer_key" {
+  command = plan
+
+  module {
+    source = "./modules/api"
+  }
+
+  variables {
+    permissions_boundary = "arn:aws:iam::123456789012:policy/boundary"
+    secrets              = { kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/own" }
+  }
+
+  assert {
+    condition     = aws_iam_role.task.permissions_boundary == var.permissions_boundary && aws_iam_role.execution.permissions_boundary == var.permissions_boundary
+    error_message = "A role without the boundary."
+  }
+
+  assert {
+    condition     = aws_secretsmanager_secret.api_key.kms_key_id == var.secrets.kms_key_arn && [for statement in jsondecode(aws_iam_role_policy.execution.policy).Statement : statement.Resource if statement.Sid == "DecryptSecrets"] == [[var.secrets.kms_key_arn]]
+    error_message = "The first API key is not encrypted with the key, or no task can read it."
+  }
+
+  assert {
+    condition     = jsondecode(aws_ecs_task_definition.api.container_definitions)[0].logConfiguration.options.mode == "non-blocking"
+    error_message = "The API waits for CloudWatch."
   }
 }
 

@@ -20,6 +20,48 @@ variables {
   }
 }
 
+run "a_budget_below_a_machine_hour_is_refused" {
+  command = plan
+
+  module {
+    source = "./modules/autoscaler"
+  }
+
+  variables {
+    pools = { gpu = { budget_per_day = 1 } }
+  }
+
+  expect_failures = [var.pools]
+}
+
+run "a_budget_of_one_machine_hour_is_enough" {
+  command = plan
+
+  module {
+    source = "./modules/autoscaler"
+  }
+
+  variables {
+    pools                = { gpu = { budget_per_day = 1.25 } }
+    permissions_boundary = "arn:aws:iam::123456789012:policy/boundary"
+  }
+
+  assert {
+    condition     = jsondecode(output.environment.ZEROFLEET_AUTOSCALE_POOLS)[0].budget_per_day == 1.25
+    error_message = "The budget is not configured."
+  }
+
+  assert {
+    condition     = aws_iam_role.task.permissions_boundary == var.permissions_boundary && aws_iam_role.execution.permissions_boundary == var.permissions_boundary
+    error_message = "A role without the boundary."
+  }
+
+  assert {
+    condition     = jsondecode(aws_ecs_task_definition.autoscaler.container_definitions)[0].logConfiguration.options.mode == "non-blocking"
+    error_message = "The autoscaler waits for CloudWatch."
+  }
+}
+
 run "it_may_scale_its_own_groups_and_nothing_else" {
   command = plan
 
@@ -28,7 +70,7 @@ run "it_may_scale_its_own_groups_and_nothing_else" {
   }
 
   assert {
-    condition     = toset(flatten([for statement in jsondecode(aws_iam_role_policy.task.policy).Statement : statement.Action])) == toset(["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeLifecycleHooks", "autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup", "autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat", "cloudwatch:PutMetricData"])
+    condition     = toset(flatten([for statement in jsondecode(aws_iam_role_policy.task.policy).Statement : statement.Action])) == toset(["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities", "autoscaling:DescribeLifecycleHooks", "autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup", "autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat", "cloudwatch:PutMetricData"])
     error_message = "It may do something else than scale."
   }
 

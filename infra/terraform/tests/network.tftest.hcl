@@ -113,7 +113,7 @@ run "only_workers_of_its_pool_connect_to_a_worker" {
   }
 
   assert {
-    condition     = length(aws_default_security_group.this.ingress) == 0 && length(aws_default_security_group.this.egress) == 0
+    condition     = length(aws_default_security_group.this[0].ingress) == 0 && length(aws_default_security_group.this[0].egress) == 0
     error_message = "The default group is open."
   }
 }
@@ -157,7 +157,7 @@ run "without_endpoints_the_programs_reach_aws_by_https_only" {
   }
 
   assert {
-    condition     = toset(keys(aws_vpc_security_group_egress_rule.internet)) == toset(["api", "autoscaler", "worker"]) && alltrue([for rule in values(aws_vpc_security_group_egress_rule.internet) : rule.from_port == 443 && rule.to_port == 443])
+    condition     = toset([for rule in values(aws_vpc_security_group_egress_rule.internet) : "${rule.security_group_id} ${rule.cidr_ipv4}"]) == toset(["sg-api 0.0.0.0/0", "sg-autoscaler 0.0.0.0/0", "sg-worker 0.0.0.0/0"]) && alltrue([for rule in values(aws_vpc_security_group_egress_rule.internet) : rule.from_port == 443 && rule.to_port == 443])
     error_message = "More than HTTPS leaves the network."
   }
 }
@@ -172,7 +172,7 @@ run "with_endpoints_workers_reach_no_internet" {
   variables {
     vpc = {
       availability_zones  = ["eu-central-1a", "eu-central-1b"]
-      interface_endpoints = ["ecr.api", "ecr.dkr", "logs"]
+      interface_endpoints = ["autoscaling", "ecr.api", "ecr.dkr", "kms", "logs", "monitoring", "secretsmanager", "sts"]
     }
   }
 
@@ -182,7 +182,7 @@ run "with_endpoints_workers_reach_no_internet" {
   }
 
   assert {
-    condition     = alltrue([for endpoint in values(aws_vpc_endpoint.interface) : endpoint.private_dns_enabled && endpoint.vpc_endpoint_type == "Interface"]) && length(aws_vpc_endpoint.interface) == 3
+    condition     = alltrue([for endpoint in values(aws_vpc_endpoint.interface) : endpoint.private_dns_enabled && endpoint.vpc_endpoint_type == "Interface"]) && length(aws_vpc_endpoint.interface) == 8
     error_message = "An endpoint is missing."
   }
 }
@@ -195,13 +195,13 @@ run "s3_goes_through_a_gateway_for_our_own_principals" {
   }
 
   assert {
-    condition     = aws_vpc_endpoint.s3.vpc_endpoint_type == "Gateway" && aws_vpc_endpoint.s3.service_name == "com.amazonaws.eu-central-1.s3"
+    condition     = aws_vpc_endpoint.s3[0].vpc_endpoint_type == "Gateway" && aws_vpc_endpoint.s3[0].service_name == "com.amazonaws.eu-central-1.s3"
     error_message = "S3 has no gateway endpoint."
   }
 
   assert {
     condition = alltrue([
-      for statement in jsondecode(aws_vpc_endpoint.s3.policy).Statement :
+      for statement in jsondecode(aws_vpc_endpoint.s3[0].policy).Statement :
       alltrue([for action in statement.Action : !strcontains(action, "*")]) &&
       (try(statement.Condition.StringEquals["aws:PrincipalAccount"], "") == "123456789012" || statement.Action == ["s3:GetObject"])
     ])
@@ -268,6 +268,141 @@ run "machines_without_a_way_to_aws_are_refused" {
   }
 
   expect_failures = [var.vpc]
+}
+
+# Once there are endpoints, workers and autoscaler have no other way: NAT gateways are for webhooks.
+run "some_of_the_endpoints_beside_a_nat_gateway_are_refused" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    vpc = { availability_zones = ["eu-central-1a", "eu-central-1b"], nat = "per_zone", interface_endpoints = ["autoscaling", "ecr.api", "ecr.dkr", "kms", "logs", "monitoring", "secretsmanager"] }
+  }
+
+  expect_failures = [var.vpc]
+}
+
+run "shells_need_their_endpoints_where_there_are_endpoints" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    shell_access = true
+    vpc          = { availability_zones = ["eu-central-1a", "eu-central-1b"], interface_endpoints = ["autoscaling", "ecr.api", "ecr.dkr", "kms", "logs", "monitoring", "secretsmanager", "sts"] }
+  }
+
+  expect_failures = [var.vpc]
+}
+
+run "shells_work_by_endpoints" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    shell_access = true
+    vpc          = { availability_zones = ["eu-central-1a", "eu-central-1b"], nat = "none", interface_endpoints = ["autoscaling", "ec2messages", "ecr.api", "ecr.dkr", "kms", "logs", "monitoring", "secretsmanager", "ssm", "ssmmessages", "sts"] }
+  }
+
+  assert {
+    condition     = alltrue([for service in ["ec2messages", "ssm", "ssmmessages"] : aws_vpc_endpoint.interface[service].service_name == "com.amazonaws.eu-central-1.${service}"]) && aws_vpc_security_group_egress_rule.connection["endpoints-worker"].from_port == 443
+    error_message = "Systems Manager does not reach the machines."
+  }
+}
+
+run "shells_work_by_https_without_endpoints" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    shell_access = true
+  }
+
+  assert {
+    condition     = length(aws_vpc_endpoint.interface) == 0 && contains([for rule in values(aws_vpc_security_group_egress_rule.internet) : rule.security_group_id], "sg-worker")
+    error_message = "The agent of Systems Manager has no way to AWS."
+  }
+}
+
+run "an_existing_vpc_is_used_as_it_is" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    vpc = {
+      existing = {
+        id                 = "vpc-own"
+        private_subnet_ids = { "eu-central-1a" = "subnet-own-a", "eu-central-1b" = "subnet-own-b" }
+        public_subnet_ids  = { "eu-central-1a" = "subnet-public-a", "eu-central-1b" = "subnet-public-b" }
+        aws_cidrs          = ["10.1.0.0/16"]
+        s3_prefix_list_id  = "pl-own"
+      }
+    }
+  }
+
+  assert {
+    condition     = length(aws_vpc.this) + length(aws_subnet.private) + length(aws_subnet.public) + length(aws_internet_gateway.this) + length(aws_nat_gateway.this) + length(aws_route.nat) + length(aws_vpc_endpoint.s3) + length(aws_vpc_endpoint.interface) + length(aws_default_security_group.this) == 0
+    error_message = "The network of somebody else is changed."
+  }
+
+  assert {
+    condition     = output.vpc_id == "vpc-own" && output.private_subnet_ids == tomap({ "eu-central-1a" = "subnet-own-a", "eu-central-1b" = "subnet-own-b" }) && alltrue([for group in values(aws_security_group.this) : group.vpc_id == "vpc-own"])
+    error_message = "The programs are in another network."
+  }
+
+  assert {
+    condition     = toset([for rule in values(aws_vpc_security_group_egress_rule.internet) : "${rule.security_group_id} ${rule.cidr_ipv4}"]) == toset(["sg-api 0.0.0.0/0", "sg-autoscaler 10.1.0.0/16", "sg-worker 10.1.0.0/16"]) && alltrue([for rule in values(aws_vpc_security_group_egress_rule.s3) : rule.prefix_list_id == "pl-own"])
+    error_message = "The programs reach more than AWS, or not S3."
+  }
+}
+
+run "an_existing_vpc_beside_a_new_one_is_refused" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    vpc = {
+      availability_zones = ["eu-central-1a", "eu-central-1b"]
+      existing           = { id = "vpc-own", private_subnet_ids = { "eu-central-1a" = "subnet-own-a" }, aws_cidrs = ["everything"] }
+    }
+  }
+
+  expect_failures = [var.vpc]
+}
+
+run "roles_have_the_permissions_boundary" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    permissions_boundary = "arn:aws:iam::123456789012:policy/boundary"
+    vpc                  = { availability_zones = ["eu-central-1a", "eu-central-1b"], flow_log = { log_group_arn = "arn:aws:logs:eu-central-1:123456789012:log-group:/zf-test/network" } }
+  }
+
+  assert {
+    condition     = aws_iam_role.flow_log[0].permissions_boundary == var.permissions_boundary
+    error_message = "A role without the boundary."
+  }
 }
 
 run "a_single_zone_is_refused" {

@@ -7,7 +7,7 @@ variables {
   name             = "zf-test"
   region           = "eu-central-1"
   account_id       = "123456789012"
-  pools            = ["gpu", "cpu"]
+  pools            = { gpu = { max_machines = 20 }, cpu = { max_machines = 3 } }
   metric_namespace = "Zerofleet"
   alarms           = { emails = ["oncall@example.com"], monthly_budget_usd = 1000, cost_tag = { key = "zerofleet:installation", value = "zf-test" } }
   balancer         = { arn_suffix = "app/zf-test/0123456789abcdef", target_group_arn_suffix = "targetgroup/zf-test/0123456789abcdef" }
@@ -23,13 +23,29 @@ run "stuck_queues_dead_pools_failing_saves_and_budgets_have_alarms" {
   }
 
   assert {
-    condition     = [for name in keys(aws_cloudwatch_metric_alarm.this) : name if endswith(name, "-stuck-queue")] == ["cpu-stuck-queue", "gpu-stuck-queue"] && [for query in aws_cloudwatch_metric_alarm.this["gpu-stuck-queue"].metric_query : query.expression if query.id == "short"] == ["desired - running"] && aws_cloudwatch_metric_alarm.this["gpu-stuck-queue"].evaluation_periods == 4
+    condition     = [for name in keys(aws_cloudwatch_metric_alarm.this) : name if endswith(name, "-stuck-queue")] == ["cpu-stuck-queue", "gpu-stuck-queue"] && [for query in aws_cloudwatch_metric_alarm.this["gpu-stuck-queue"].metric_query : query.expression if query.id == "short"] == ["IF(desired > running, desired - running, 0) + refused"]
     error_message = "Nobody hears of a stuck queue."
   }
 
+  # Five minutes at a time would hide a queue that goes to and fro between wanted and refused, and a metric that is late is no news.
   assert {
-    condition     = [for query in aws_cloudwatch_metric_alarm.this["gpu-dead-pool"].metric_query : query.metric[0].dimensions.Pool if length(query.metric) > 0] == ["gpu", "gpu"]
+    condition = alltrue(flatten([for name, minutes in { gpu-stuck-queue = 20, gpu-dead-pool = 15 } : [
+      aws_cloudwatch_metric_alarm.this[name].evaluation_periods == minutes,
+      aws_cloudwatch_metric_alarm.this[name].treat_missing_data == "ignore",
+      alltrue([for query in aws_cloudwatch_metric_alarm.this[name].metric_query : query.metric[0].period == 60 if length(query.metric) > 0]),
+    ]]))
+    error_message = "The alarm ends while a type is backed off."
+  }
+
+  # Requested machines are no help: only one with a worker ends it.
+  assert {
+    condition     = { for query in aws_cloudwatch_metric_alarm.this["gpu-dead-pool"].metric_query : query.id => "${query.metric[0].metric_name} ${query.metric[0].dimensions.Pool}" if length(query.metric) > 0 } == { desired = "DesiredRanks gpu", refused = "JobsRefused gpu", running = "RunningRanks gpu", working = "MachinesRunning gpu" } && [for query in aws_cloudwatch_metric_alarm.this["gpu-dead-pool"].metric_query : query.expression if query.id == "dead"] == ["IF(working < 1, IF(desired > running, desired - running, 0) + refused, 0)"]
     error_message = "Nobody hears of a dead pool."
+  }
+
+  assert {
+    condition     = [for name in ["refused-jobs", "strikes", "machines-up"] : "${aws_cloudwatch_metric_alarm.this["gpu-${name}"].statistic} ${aws_cloudwatch_metric_alarm.this["gpu-${name}"].metric_name} > ${aws_cloudwatch_metric_alarm.this["gpu-${name}"].threshold} in ${aws_cloudwatch_metric_alarm.this["gpu-${name}"].evaluation_periods}"] == ["Minimum JobsRefused > 0 in 4", "Maximum Strikes > 2 in 1", "Minimum MachinesUp > 20 in 3"]
+    error_message = "Nobody hears of refused jobs, of machines that never work, or of too many."
   }
 
   assert {
@@ -53,9 +69,41 @@ run "stuck_queues_dead_pools_failing_saves_and_budgets_have_alarms" {
   }
 
   assert {
-    condition     = length(aws_cloudwatch_metric_alarm.this) == 13 && alltrue([for alarm in values(aws_cloudwatch_metric_alarm.this) : alarm.alarm_actions == toset([aws_sns_topic.alarms.arn])]) && aws_sns_topic_subscription.email["oncall@example.com"].protocol == "email"
+    condition     = length(aws_cloudwatch_metric_alarm.this) == 19 && alltrue([for alarm in values(aws_cloudwatch_metric_alarm.this) : alarm.alarm_actions == toset([aws_sns_topic.alarms.arn])]) && aws_sns_topic_subscription.email["oncall@example.com"].protocol == "email"
     error_message = "An alarm rings nowhere."
   }
+}
+
+run "alarms_and_logs_are_encrypted_with_the_key" {
+  command = plan
+
+  module {
+    source = "./modules/observability"
+  }
+
+  variables {
+    kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/own"
+  }
+
+  assert {
+    condition     = aws_sns_topic.alarms.kms_master_key_id == var.kms_key_arn && alltrue([for group in values(aws_cloudwatch_log_group.this) : group.kms_key_id == var.kms_key_arn])
+    error_message = "Alarms or logs lie open."
+  }
+}
+
+run "a_limit_below_one_machine_is_refused" {
+  command = plan
+
+  module {
+    source = "./modules/observability"
+  }
+
+  variables {
+    pools  = { gpu = { max_machines = 0 } }
+    alarms = { strikes = -1 }
+  }
+
+  expect_failures = [var.pools, var.alarms]
 }
 
 run "only_this_accounts_services_may_use_the_topic" {

@@ -65,8 +65,49 @@ run "the_address_is_a_secret_and_speaks_tls" {
   }
 
   assert {
-    condition     = aws_secretsmanager_secret.url.kms_key_id == var.kms_key_arn && issensitive(aws_secretsmanager_secret_version.url.secret_string) && nonsensitive(contains(aws_memorydb_user.this[0].authentication_mode[0].passwords, terraform_data.password.output))
+    condition     = aws_secretsmanager_secret.url.kms_key_id == var.kms_key_arn && issensitive(aws_secretsmanager_secret_version.url.secret_string) && nonsensitive(aws_memorydb_user.this[0].authentication_mode[0].passwords == toset([terraform_data.password["1"].output]))
     error_message = "The secret is not guarded, or not what Redis accepts."
+  }
+}
+
+run "a_new_password_is_accepted_beside_the_old_one" {
+  command   = apply
+  providers = { aws = aws.applied }
+
+  module {
+    source = "./modules/queue"
+  }
+
+  variables {
+    password_generation = 2
+  }
+
+  assert {
+    condition     = nonsensitive(aws_memorydb_user.this[0].authentication_mode[0].passwords == toset([terraform_data.password["1"].output, terraform_data.password["2"].output]))
+    error_message = "Programs that run are locked out."
+  }
+
+  assert {
+    condition     = strcontains(nonsensitive(aws_secretsmanager_secret_version.url.secret_string), nonsensitive(terraform_data.password["2"].output))
+    error_message = "Programs that start get the old password."
+  }
+}
+
+run "only_two_passwords_are_accepted" {
+  command   = apply
+  providers = { aws = aws.applied }
+
+  module {
+    source = "./modules/queue"
+  }
+
+  variables {
+    password_generation = 3
+  }
+
+  assert {
+    condition     = keys(terraform_data.password) == ["2", "3"] && nonsensitive(aws_memorydb_user.this[0].authentication_mode[0].passwords == toset([terraform_data.password["2"].output, terraform_data.password["3"].output]))
+    error_message = "An old password is accepted for ever, or the newest one was replaced."
   }
 }
 
@@ -142,4 +183,18 @@ run "a_node_type_of_the_other_engine_is_refused" {
   }
 
   expect_failures = [var.redis]
+}
+
+run "a_generation_of_half_a_password_is_refused" {
+  command = plan
+
+  module {
+    source = "./modules/queue"
+  }
+
+  variables {
+    password_generation = 1.5
+  }
+
+  expect_failures = [var.password_generation]
 }

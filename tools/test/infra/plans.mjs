@@ -4,11 +4,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inRoot } from '../../bootstrap/paths.mjs';
+import { checkDependencies } from './dependencies.mjs';
 
 const ACCOUNT = '123456789012';
 
 /** Replaces the provider block of an example, so that AWS receives no requests. */
-const OFFLINE_PROVIDER = `provider "aws" {
+export const OFFLINE_PROVIDER = `provider "aws" {
   access_key                  = "none"
   secret_key                  = "none"
   allowed_account_ids         = null
@@ -62,15 +63,15 @@ async function planExample(workspace, directory) {
 /**
  * @param {import('./terraform.mjs').Workspace} workspace after `initRoot`
  * @param {Promise<unknown>} validated the override must not exist while the examples are validated
- * @returns {Promise<import('./static-checks.mjs').Result>[]} one per example
+ * @returns {Promise<import('./static-checks.mjs').Result>[]} two per example
  */
 export function planExamples(workspace, validated) {
   const examples = workspace.directories().filter((directory) => directory.startsWith('examples'));
-  return examples.map(async (directory) => {
-    await validated;
-    return {
-      name: `plan by the real provider: ${directory}`,
-      problem: await planExample(workspace, directory),
-    };
+  return examples.flatMap((directory) => {
+    const name = `plan by the real provider: ${directory}`;
+    const planned = validated
+      .then(() => planExample(workspace, directory))
+      .then((problem) => ({ name, problem }));
+    return [planned, planned.then(() => checkDependencies(workspace, directory))];
   });
 }

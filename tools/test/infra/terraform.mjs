@@ -19,6 +19,8 @@ import { inRoot } from '../../bootstrap/paths.mjs';
 /** Path of the provider of `versions.tf` in a mirror. */
 const PROVIDER = join('registry.terraform.io', 'hashicorp', 'aws');
 const PLATFORM = `${process.platform}_${{ x64: 'amd64', arm64: 'arm64' }[process.arch] ?? process.arch}`;
+/** The lock files have the hash of the provider for this platform. */
+const HAS_LOCKED_HASH = PLATFORM === 'linux_amd64';
 /** Each process takes up to 900 MB. */
 const AT_ONCE = Math.min(2, availableParallelism());
 
@@ -42,13 +44,13 @@ function mirrorCandidates() {
   ].filter(Boolean);
 }
 
-function holdsProvider(mirror) {
-  const dir = join(mirror, PROVIDER);
-  if (!existsSync(dir)) return false;
-  return readdirSync(dir).some(
-    (version) => /^5\.\d+\.\d+$/.test(version) && existsSync(join(dir, version, PLATFORM)),
-  );
+/** The version of the provider in the lock file. */
+function lockedVersion() {
+  const text = readFileSync(inRoot('infra', 'terraform', '.terraform.lock.hcl'), 'utf8');
+  return /version\s*=\s*"([^"]+)"/.exec(text)[1];
 }
+
+const holdsProvider = (mirror) => existsSync(join(mirror, PROVIDER, lockedVersion(), PLATFORM));
 
 /** Environment without this machine's own Terraform settings. */
 const withoutOwnSettings = () =>
@@ -73,8 +75,7 @@ export async function findTerraform() {
   return mirror
     ? { mirror }
     : {
-        missing:
-          'no local mirror has the AWS provider 5.x; `terraform -chdir=infra/terraform providers mirror ~/.terraform.d/plugins` creates one',
+        missing: `no local mirror has the AWS provider ${lockedVersion()}; \`terraform -chdir=infra/terraform providers mirror ~/.terraform.d/plugins\` creates one`,
       };
 }
 
@@ -89,7 +90,9 @@ export class Workspace {
     this.source = join(this.dir, 'terraform');
     cpSync(inRoot('infra', 'terraform'), this.source, {
       recursive: true,
-      filter: (path) => !/[/\\]\.terraform(\.lock\.hcl)?$|\.tfstate/.test(path),
+      filter: (path) =>
+        !/[/\\]\.terraform$|\.tfstate/.test(path) &&
+        (HAS_LOCKED_HASH || !path.endsWith('.terraform.lock.hcl')),
     });
     const config = join(this.dir, 'cli.tfrc');
     writeFileSync(
@@ -132,9 +135,14 @@ export class Workspace {
     return capture(['terraform', `-chdir=${join(this.source, directory)}`, ...args], { env: this.env });
   }
 
-  /** Installs the provider once, for the root module. Other directories reuse it: checking its 700 MB costs seconds. */
+  /** Installs the provider of the lock file once, for the root module. Other directories reuse it: checking its 700 MB costs seconds. */
   async initRoot() {
-    const { code, output } = await this.terraform('.', ['init', '-backend=false', '-no-color']);
+    const { code, output } = await this.terraform('.', [
+      'init',
+      '-backend=false',
+      '-no-color',
+      ...(HAS_LOCKED_HASH ? ['-lockfile=readonly'] : []),
+    ]);
     if (code !== 0) throw new Error(`terraform init failed:\n${output}`);
   }
 
@@ -145,7 +153,9 @@ export class Workspace {
     if (existsSync(data)) return;
     mkdirSync(data);
     symlinkSync(join(this.source, '.terraform', 'providers'), join(data, 'providers'));
-    cpSync(join(this.source, '.terraform.lock.hcl'), join(this.source, directory, '.terraform.lock.hcl'));
+    // Examples have their own.
+    const lock = join(this.source, directory, '.terraform.lock.hcl');
+    if (!existsSync(lock)) cpSync(join(this.source, '.terraform.lock.hcl'), lock);
     const { code, output } = await this.terraform(directory, ['get', '-no-color']);
     if (code !== 0) throw new Error(`terraform get failed in ${directory}:\n${output}`);
   }

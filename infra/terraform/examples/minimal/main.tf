@@ -45,9 +45,10 @@ module "zerofleet" {
     default = {
       machines = {
         cpu = {
-          accelerator    = "cpu"
-          slots          = 4
-          instance_types = ["c7i.2xlarge", "m7i.2xlarge", "c6i.2xlarge", "m6i.2xlarge"]
+          accelerator = "cpu"
+          slots       = 4
+          # All with AVX-512 BF16: they compute the same bits.
+          instance_types = ["c7i.2xlarge", "m7i.2xlarge", "r7i.2xlarge", "c7i-flex.2xlarge"]
           disk_gib       = 50
           spot           = { max = 4, price_per_hour = 0.2 }
         }

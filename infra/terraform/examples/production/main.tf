@@ -14,6 +14,12 @@ module "zerofleet" {
     worker_cuda = "${var.registry}/worker-cuda:${var.release}"
   }
 
+  # Made by infra/ami: the driver, and thereby every machine, is the same until this changes.
+  machine_images = var.machine_images
+
+  # A key of one's own for secrets, Redis, alarms and logs; objects have another one.
+  encryption_key = {}
+
   # Workers reach AWS by endpoints only; the NAT gateways are for the API's webhooks.
   network = {
     availability_zones  = ["${var.region}a", "${var.region}b", "${var.region}c"]

@@ -28,3 +28,9 @@ variable "client_cidrs" {
   description = "Addresses from which the API may be reached."
   type        = list(string)
 }
+
+variable "machine_images" {
+  description = "Machine images, as infra/ami makes them, and the version of NVIDIA's driver in them. What is left out is Amazon's newest."
+  type        = object({ cuda = optional(string), cpu = optional(string), driver = optional(string) })
+  default     = {}
+}

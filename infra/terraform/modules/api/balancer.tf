@@ -29,9 +29,10 @@ resource "aws_lb_target_group" "api" {
   port        = var.service.port
   tags        = var.tags
 
-  # The task returns 503 here once it is stopping, and continues to serve for `drain_seconds`.
+  # Depends on nothing but the task itself: without Redis every task would fail it, and the balancer would have none left to answer
+  # that Redis is away. The task returns 503 here once it is stopping, and continues to serve for `drain_seconds`.
   health_check {
-    path                = "/readyz"
+    path                = "/healthz"
     matcher             = "200"
     interval            = 5
     timeout             = 4

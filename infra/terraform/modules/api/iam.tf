@@ -19,9 +19,10 @@ locals {
 
 # Permissions that Fargate needs to start a task: image, secrets, log.
 resource "aws_iam_role" "execution" {
-  name               = "${var.name}-api-start"
-  assume_role_policy = local.trust_ecs_tasks
-  tags               = var.tags
+  name                 = "${var.name}-api-start"
+  permissions_boundary = var.permissions_boundary
+  assume_role_policy   = local.trust_ecs_tasks
+  tags                 = var.tags
 }
 
 resource "aws_iam_role_policy" "execution" {
@@ -71,9 +72,10 @@ resource "aws_iam_role_policy" "execution" {
 # Permissions of the API itself: its own objects, and reading the buckets of datasets that an operator
 # named.
 resource "aws_iam_role" "task" {
-  name               = "${var.name}-api"
-  assume_role_policy = local.trust_ecs_tasks
-  tags               = var.tags
+  name                 = "${var.name}-api"
+  permissions_boundary = var.permissions_boundary
+  assume_role_policy   = local.trust_ecs_tasks
+  tags                 = var.tags
 }
 
 resource "aws_iam_role_policy" "task" {

@@ -37,5 +37,6 @@ resource "aws_ecs_service" "api" {
     aws_lb_listener.https,
     aws_secretsmanager_secret_version.api_key,
     aws_iam_role_policy.execution,
+    aws_iam_role_policy.task,
   ]
 }

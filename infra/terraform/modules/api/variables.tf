@@ -162,6 +162,12 @@ variable "log_group" {
   })
 }
 
+variable "permissions_boundary" {
+  description = "ARN of a policy that bounds what each role made here may do; null has none."
+  type        = string
+  default     = null
+}
+
 variable "tags" {
   description = "Tags of everything that is made here."
   type        = map(string)

@@ -15,9 +15,10 @@ locals {
 
 # Permissions that Fargate needs to start the task: image, secret, log.
 resource "aws_iam_role" "execution" {
-  name               = "${var.name}-autoscaler-start"
-  assume_role_policy = local.trust_ecs_tasks
-  tags               = var.tags
+  name                 = "${var.name}-autoscaler-start"
+  permissions_boundary = var.permissions_boundary
+  assume_role_policy   = local.trust_ecs_tasks
+  tags                 = var.tags
 }
 
 resource "aws_iam_role_policy" "execution" {
@@ -66,9 +67,10 @@ resource "aws_iam_role_policy" "execution" {
 # Permissions of the autoscaler itself: its own groups only. It starts machines only by setting a group's desired capacity, so it
 # can neither choose what runs on them nor give them rights.
 resource "aws_iam_role" "task" {
-  name               = "${var.name}-autoscaler"
-  assume_role_policy = local.trust_ecs_tasks
-  tags               = var.tags
+  name                 = "${var.name}-autoscaler"
+  permissions_boundary = var.permissions_boundary
+  assume_role_policy   = local.trust_ecs_tasks
+  tags                 = var.tags
 }
 
 resource "aws_iam_role_policy" "task" {
@@ -82,7 +84,7 @@ resource "aws_iam_role_policy" "task" {
         # AWS knows no narrower resource for them.
         Sid      = "SeeGroups"
         Effect   = "Allow"
-        Action   = ["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeLifecycleHooks"]
+        Action   = ["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities", "autoscaling:DescribeLifecycleHooks"]
         Resource = ["*"]
       },
       {

@@ -76,6 +76,9 @@ resource "aws_ecs_task_definition" "autoscaler" {
         awslogs-region        = var.region
         awslogs-group         = var.log_group.name
         awslogs-stream-prefix = "autoscaler"
+        # Lines that CloudWatch does not take in time are dropped: the program must not wait for it.
+        mode            = "non-blocking"
+        max-buffer-size = "16m"
       }
     }
   }])

@@ -43,6 +43,8 @@ variable "pools" {
       move_seconds:           training time that a job loses when it moves to empty a machine, the price of a move; with a large number jobs never move.
       boot_grace_seconds:     how long a machine may take until its worker is known; one that is late twice is replaced.
       launch_timeout_seconds: how long a group may owe a machine before another group is tried.
+      gang_seconds:           how long a job that needs several machines keeps those that have come, after the last one.
+      on_budget:              pause: running jobs save when the budget is spent and go on the next day; finish: they run to their end.
       budget_per_day:         what the pool's machines may cost in a day (UTC), in the currency of price_per_hour; null is no limit.
   EOT
   type = map(object({
@@ -52,6 +54,8 @@ variable "pools" {
     move_seconds           = optional(number, 120)
     boot_grace_seconds     = optional(number, 300)
     launch_timeout_seconds = optional(number, 180)
+    gang_seconds           = optional(number, 900)
+    on_budget              = optional(string, "pause")
     budget_per_day         = optional(number)
   }))
   default  = {}
@@ -63,8 +67,18 @@ variable "pools" {
   }
 
   validation {
-    condition     = alltrue([for pool in values(var.pools) : pool.min_ranks >= 0 && pool.idle_seconds >= 0 && pool.move_seconds >= 0 && pool.boot_grace_seconds > 0 && pool.launch_timeout_seconds > 0])
-    error_message = "pools: min_ranks, idle_seconds and move_seconds are not negative, the two times of the launch positive."
+    condition     = alltrue([for pool in values(var.pools) : pool.min_ranks >= 0 && pool.idle_seconds >= 0 && pool.move_seconds >= 0 && pool.boot_grace_seconds > 0 && pool.launch_timeout_seconds > 0 && pool.gang_seconds > 0])
+    error_message = "pools: min_ranks, idle_seconds and move_seconds are not negative, the times of the launch and of gangs positive."
+  }
+
+  validation {
+    condition     = alltrue([for pool in values(var.pools) : contains(["pause", "finish"], pool.on_budget)])
+    error_message = "pools: on_budget is pause or finish."
+  }
+
+  validation {
+    condition     = alltrue([for name, pool in var.pools : alltrue([for group in values(var.groups) : coalesce(pool.budget_per_day, group.price_per_hour) >= group.price_per_hour if group.pool == name])])
+    error_message = "pools: budget_per_day is at least what one machine of each of the pool's groups costs in an hour; with less it would never get one."
   }
 
   validation {
@@ -143,6 +157,12 @@ variable "log_group" {
     name = string
     arn  = string
   })
+}
+
+variable "permissions_boundary" {
+  description = "ARN of a policy that bounds what each role made here may do; null has none."
+  type        = string
+  default     = null
 }
 
 variable "tags" {

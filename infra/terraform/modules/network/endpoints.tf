@@ -2,7 +2,8 @@ data "aws_partition" "current" {}
 
 # Checkpoints and datasets go this way: no charge by the byte, as a NAT gateway has.
 resource "aws_vpc_endpoint" "s3" {
-  vpc_id            = aws_vpc.this.id
+  count             = local.own ? 1 : 0
+  vpc_id            = local.vpc_id
   service_name      = "com.amazonaws.${var.region}.s3"
   vpc_endpoint_type = "Gateway"
   route_table_ids   = [for table in aws_route_table.private : table.id]
@@ -45,8 +46,8 @@ resource "aws_vpc_endpoint" "s3" {
 }
 
 resource "aws_vpc_endpoint" "interface" {
-  for_each            = var.vpc.interface_endpoints
-  vpc_id              = aws_vpc.this.id
+  for_each            = local.own ? var.vpc.interface_endpoints : []
+  vpc_id              = local.vpc_id
   service_name        = "com.amazonaws.${var.region}.${each.key}"
   vpc_endpoint_type   = "Interface"
   private_dns_enabled = true

@@ -1,6 +1,6 @@
 resource "aws_flow_log" "refused" {
   count                = var.vpc.flow_log == null ? 0 : 1
-  vpc_id               = aws_vpc.this.id
+  vpc_id               = local.vpc_id
   traffic_type         = "REJECT"
   log_destination_type = "cloud-watch-logs"
   log_destination      = var.vpc.flow_log.log_group_arn
@@ -9,9 +9,10 @@ resource "aws_flow_log" "refused" {
 }
 
 resource "aws_iam_role" "flow_log" {
-  count = var.vpc.flow_log == null ? 0 : 1
-  name  = "${var.name}-flow-log"
-  tags  = var.tags
+  count                = var.vpc.flow_log == null ? 0 : 1
+  name                 = "${var.name}-flow-log"
+  permissions_boundary = var.permissions_boundary
+  tags                 = var.tags
 
   assume_role_policy = jsonencode({
     Version = "2012-10-17"

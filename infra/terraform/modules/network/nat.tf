@@ -15,7 +15,7 @@ resource "aws_nat_gateway" "this" {
 
 # A zone without a gateway of its own goes through the first one.
 resource "aws_route" "nat" {
-  for_each               = var.vpc.nat == "none" ? {} : local.zones
+  for_each               = length(local.nat_zones) == 0 ? {} : local.zones
   route_table_id         = aws_route_table.private[each.key].id
   destination_cidr_block = "0.0.0.0/0"
   nat_gateway_id         = aws_nat_gateway.this[contains(local.nat_zones, each.key) ? each.key : local.nat_zones[0]].id

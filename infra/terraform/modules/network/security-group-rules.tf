@@ -5,9 +5,15 @@ locals {
     autoscaler = aws_security_group.this["autoscaler"].id
     worker     = aws_security_group.this["worker"].id
   }
-  # The API sends webhooks to the addresses that its users name (and checks them itself). The others connect to AWS only; where
-  # there are no endpoints, that is on the internet.
-  internet_programs = length(var.vpc.interface_endpoints) == 0 ? local.programs : { api = local.programs.api }
+  # The API sends webhooks to the addresses that its users name (and checks them itself). The others connect to AWS only: by
+  # endpoints, where there are any, else on the internet. How it is reached in an existing VPC, that VPC's owner says.
+  aws_cidrs = local.own ? (length(var.vpc.interface_endpoints) == 0 ? ["0.0.0.0/0"] : []) : var.vpc.existing.aws_cidrs
+  https = merge(
+    { api = { from = local.programs.api, cidr = "0.0.0.0/0" } },
+    { for pair in setproduct(["autoscaler", "worker"], local.aws_cidrs) : "${pair[0]}-${pair[1]}" => { from = local.programs[pair[0]], cidr = pair[1] } },
+  )
+  s3_prefix_list_id = local.own ? aws_vpc_endpoint.s3[0].prefix_list_id : var.vpc.existing.s3_prefix_list_id
+  through_s3        = local.own || try(var.vpc.existing.s3_prefix_list_id, null) != null
 
   # Connections between groups: each may leave the first and enter the second.
   connections = merge(
@@ -50,20 +56,20 @@ resource "aws_vpc_security_group_ingress_rule" "clients" {
 }
 
 resource "aws_vpc_security_group_egress_rule" "s3" {
-  for_each          = local.programs
+  for_each          = local.through_s3 ? local.programs : {}
   security_group_id = each.value
   description       = "S3, by its gateway endpoint"
-  prefix_list_id    = aws_vpc_endpoint.s3.prefix_list_id
+  prefix_list_id    = local.s3_prefix_list_id
   ip_protocol       = "tcp"
   from_port         = 443
   to_port           = 443
 }
 
 resource "aws_vpc_security_group_egress_rule" "internet" {
-  for_each          = local.internet_programs
-  security_group_id = each.value
+  for_each          = local.https
+  security_group_id = each.value.from
   description       = "HTTPS"
-  cidr_ipv4         = "0.0.0.0/0"
+  cidr_ipv4         = each.value.cidr
   ip_protocol       = "tcp"
   from_port         = 443
   to_port           = 443

@@ -17,7 +17,7 @@ resource "aws_security_group" "this" {
   }
   name        = "${var.name}-${each.key}"
   description = each.value
-  vpc_id      = aws_vpc.this.id
+  vpc_id      = local.vpc_id
   tags        = merge(var.tags, { Name = "${var.name}-${each.key}" })
 }
 
@@ -26,6 +26,6 @@ resource "aws_security_group" "pool" {
   for_each    = var.pools
   name        = "${var.name}-pool-${each.key}"
   description = "Workers of the pool ${each.key} among themselves"
-  vpc_id      = aws_vpc.this.id
+  vpc_id      = local.vpc_id
   tags        = merge(var.tags, { Name = "${var.name}-pool-${each.key}" })
 }

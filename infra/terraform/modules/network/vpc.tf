@@ -1,15 +1,20 @@
 locals {
+  # In an existing VPC only security groups, their rules and the flow log are made.
+  own = var.vpc.existing == null
   # Index of each zone, so that another zone at the end of the list moves no subnet.
-  zones = { for index, zone in var.vpc.availability_zones : zone => index }
+  zones = local.own ? { for index, zone in var.vpc.availability_zones : zone => index } : {}
   # Zones that have a NAT gateway.
-  nat_zones = {
+  nat_zones = !local.own ? [] : {
     none     = []
     single   = slice(var.vpc.availability_zones, 0, 1)
     per_zone = var.vpc.availability_zones
   }[var.vpc.nat]
+
+  vpc_id = local.own ? aws_vpc.this[0].id : var.vpc.existing.id
 }
 
 resource "aws_vpc" "this" {
+  count                = local.own ? 1 : 0
   cidr_block           = var.vpc.cidr
   enable_dns_hostnames = true
   enable_dns_support   = true
@@ -18,7 +23,8 @@ resource "aws_vpc" "this" {
 
 # The group that things get which name none: it lets nothing through.
 resource "aws_default_security_group" "this" {
-  vpc_id  = aws_vpc.this.id
+  count   = local.own ? 1 : 0
+  vpc_id  = local.vpc_id
   ingress = []
   egress  = []
   tags    = merge(var.tags, { Name = "${var.name}-default-closed" })
@@ -26,7 +32,7 @@ resource "aws_default_security_group" "this" {
 
 resource "aws_subnet" "private" {
   for_each                = local.zones
-  vpc_id                  = aws_vpc.this.id
+  vpc_id                  = local.vpc_id
   availability_zone       = each.key
   cidr_block              = cidrsubnet(var.vpc.cidr, 4, each.value)
   map_public_ip_on_launch = false
@@ -39,7 +45,7 @@ resource "aws_subnet" "private" {
 # Load balancers and NAT gateways only.
 resource "aws_subnet" "public" {
   for_each                = local.zones
-  vpc_id                  = aws_vpc.this.id
+  vpc_id                  = local.vpc_id
   availability_zone       = each.key
   cidr_block              = cidrsubnet(var.vpc.cidr, 8, 240 + each.value)
   map_public_ip_on_launch = false
@@ -47,30 +53,33 @@ resource "aws_subnet" "public" {
 }
 
 resource "aws_internet_gateway" "this" {
-  vpc_id = aws_vpc.this.id
+  count  = local.own ? 1 : 0
+  vpc_id = local.vpc_id
   tags   = merge(var.tags, { Name = var.name })
 }
 
 resource "aws_route_table" "public" {
-  vpc_id = aws_vpc.this.id
+  count  = local.own ? 1 : 0
+  vpc_id = local.vpc_id
   tags   = merge(var.tags, { Name = "${var.name}-public" })
 }
 
 resource "aws_route" "internet" {
-  route_table_id         = aws_route_table.public.id
+  count                  = local.own ? 1 : 0
+  route_table_id         = aws_route_table.public[0].id
   destination_cidr_block = "0.0.0.0/0"
-  gateway_id             = aws_internet_gateway.this.id
+  gateway_id             = aws_internet_gateway.this[0].id
 }
 
 resource "aws_route_table_association" "public" {
   for_each       = aws_subnet.public
   subnet_id      = each.value.id
-  route_table_id = aws_route_table.public.id
+  route_table_id = aws_route_table.public[0].id
 }
 
 resource "aws_route_table" "private" {
   for_each = local.zones
-  vpc_id   = aws_vpc.this.id
+  vpc_id   = local.vpc_id
   tags     = merge(var.tags, { Name = "${var.name}-private-${each.key}" })
 }
 

@@ -39,7 +39,7 @@ resource "aws_cloudwatch_metric_alarm" "this" {
         metric_name = metric_query.value.name
         dimensions  = metric_query.value.dimensions
         stat        = metric_query.value.statistic
-        period      = local.period
+        period      = try(each.value.expression.period, local.period)
       }
     }
   }

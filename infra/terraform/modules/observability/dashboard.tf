@@ -1,5 +1,5 @@
 locals {
-  pool_widgets = [for index, pool in sort(tolist(var.pools)) : [
+  pool_widgets = [for index, pool in sort(keys(var.pools)) : [
     {
       type   = "metric"
       x      = 0
@@ -25,12 +25,13 @@ locals {
       width  = 12
       height = 6
       properties = {
-        title  = "${pool}: unschedulable jobs, missing agents, daily cost"
+        title  = "${pool}: refused jobs, strikes, missing agents, daily cost"
         region = var.region
         period = 60
         stat   = "Maximum"
         metrics = [
-          [var.metric_namespace, local.unschedulable, "Pool", pool, { label = "unschedulable jobs" }],
+          [var.metric_namespace, local.refused, "Pool", pool, { label = "refused jobs" }],
+          [var.metric_namespace, local.strikes, "Pool", pool, { label = "strikes" }],
           [var.metric_namespace, local.agent_timeouts, "Pool", pool, { label = "missing agents" }],
           [var.metric_namespace, local.daily_cost, "Pool", pool, { label = "daily cost", yAxis = "right" }],
         ]

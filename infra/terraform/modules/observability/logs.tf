@@ -2,7 +2,7 @@ resource "aws_cloudwatch_log_group" "this" {
   for_each          = toset(concat(["api", "autoscaler", "workers"], var.logs.network ? ["network"] : []))
   name              = "/${var.name}/${each.key}"
   retention_in_days = var.logs.retention_days
-  kms_key_id        = var.logs.kms_key_arn
+  kms_key_id        = var.kms_key_arn
   tags              = var.tags
 }
 

@@ -33,7 +33,7 @@ locals {
     }
 
     no-api = {
-      description = "No task of the API is ready: Redis or the object store may not answer (/readyz says which)."
+      description = "No task of the API serves: see its service in ECS, and the log group of the API."
       below       = 1
       periods     = 3
       missing     = "breaching"

@@ -1,6 +1,7 @@
 resource "aws_sns_topic" "alarms" {
-  name = "${var.name}-alarms"
-  tags = var.tags
+  name              = "${var.name}-alarms"
+  kms_master_key_id = var.kms_key_arn
+  tags              = var.tags
 }
 
 resource "aws_sns_topic_policy" "alarms" {

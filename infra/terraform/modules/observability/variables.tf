@@ -17,12 +17,10 @@ variable "logs" {
   description = <<-EOT
     What the programs write, line by line as JSON.
       retention_days:  of the log groups.
-      kms_key_arn:     a key whose policy allows CloudWatch Logs; null uses that of AWS.
       network:         make a group for refused connections as well (`vpc.flow_log` of the module `network`).
   EOT
   type = object({
     retention_days = optional(number, 30)
-    kms_key_arn    = optional(string)
     network        = optional(bool, false)
   })
   default  = {}
@@ -39,7 +37,8 @@ variable "alarms" {
     Recipients and thresholds of alarms.
       emails:               each gets a message to confirm first.
       stuck_minutes:        how long jobs may be short of ranks that they should have before the queue counts as stuck.
-      dead_minutes:         how long a pool may owe ranks without a single machine before it counts as dead.
+      dead_minutes:         how long a pool may owe ranks without a single worker before it counts as dead.
+      strikes:              machines in succession that never had a worker.
       failed_saves:         saves that may fail in five minutes.
       monthly_budget_usd:   of everything with the tag of `cost_tag`; null watches no budget.
       cost_tag:             key and value of a cost allocation tag (it has to be activated in the billing console once).
@@ -48,6 +47,7 @@ variable "alarms" {
     emails             = optional(set(string), [])
     stuck_minutes      = optional(number, 20)
     dead_minutes       = optional(number, 15)
+    strikes            = optional(number, 2)
     failed_saves       = optional(number, 3)
     monthly_budget_usd = optional(number)
     cost_tag           = optional(object({ key = string, value = string }))
@@ -66,14 +66,30 @@ variable "alarms" {
   }
 
   validation {
+    condition     = var.alarms.strikes >= 0
+    error_message = "alarms.strikes: 0 or more."
+  }
+
+  validation {
     condition     = var.alarms.monthly_budget_usd == null || coalesce(var.alarms.monthly_budget_usd, 0) > 0
     error_message = "alarms.monthly_budget_usd: more than 0, or null."
   }
 }
 
+variable "kms_key_arn" {
+  description = "Key for the logs and the topic of alarms, whose policy allows CloudWatch Logs, CloudWatch and Budgets (modules/key); null uses those of AWS for the logs, and none for the topic."
+  type        = string
+  default     = null
+}
+
 variable "pools" {
-  description = "Names of the pools."
-  type        = set(string)
+  description = "The pools by name, and how many machines each may have before an alarm rings."
+  type        = map(object({ max_machines = number }))
+
+  validation {
+    condition     = alltrue([for pool in values(var.pools) : pool.max_machines >= 1])
+    error_message = "pools: max_machines is at least 1."
+  }
 }
 
 variable "metric_namespace" {

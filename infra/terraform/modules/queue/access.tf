@@ -5,15 +5,18 @@ locals {
   # INFO, by which BullMQ reads the version. CLIENT SETNAME names connections.
   access_string = "on ~{zf}* resetchannels &{zf}:* -@all +@read +@write +@string +@hash +@list +@set +@sortedset +@stream +@pubsub +@scripting +@transaction +@connection +@fast -@dangerous -@admin +info"
 
-  password = terraform_data.password.output
-  url      = "rediss://${local.user}:${local.password}@${local.host}:6379"
+  # The password before the newest is accepted too: programs that have not been restarted since go on.
+  generations = toset([for generation in [var.password_generation - 1, var.password_generation] : tostring(generation) if generation >= 1])
+  passwords   = [for password in terraform_data.password : password.output]
+  password    = terraform_data.password[tostring(var.password_generation)].output
+  url         = "rediss://${local.user}:${local.password}@${local.host}:6379"
 }
 
 # 244 random bits, drawn when it is made. They lie in the state like every password that Terraform gives to a service: keep the
 # state encrypted.
 resource "terraform_data" "password" {
-  input            = sensitive(replace("${uuid()}${uuid()}", "-", ""))
-  triggers_replace = var.password_generation
+  for_each = local.generations
+  input    = sensitive(replace("${uuid()}${uuid()}", "-", ""))
 
   lifecycle {
     ignore_changes = [input]
@@ -32,4 +35,7 @@ resource "aws_secretsmanager_secret" "url" {
 resource "aws_secretsmanager_secret_version" "url" {
   secret_id     = aws_secretsmanager_secret.url.id
   secret_string = local.url
+
+  # Nobody reads a password that Redis does not accept yet.
+  depends_on = [aws_elasticache_user.this, aws_memorydb_user.this]
 }

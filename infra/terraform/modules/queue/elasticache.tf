@@ -28,7 +28,7 @@ resource "aws_elasticache_user" "this" {
 
   authentication_mode {
     type      = "password"
-    passwords = [local.password]
+    passwords = local.passwords
   }
 }
 
@@ -43,6 +43,11 @@ resource "aws_elasticache_user" "disabled_default" {
 
   authentication_mode {
     type = "no-password-required"
+  }
+
+  # AWS answers "no-password", which is the same and would look like a change in every plan.
+  lifecycle {
+    ignore_changes = [authentication_mode]
   }
 }
 

@@ -26,7 +26,7 @@ resource "aws_memorydb_user" "this" {
 
   authentication_mode {
     type      = "password"
-    passwords = [local.password]
+    passwords = local.passwords
   }
 }
 

@@ -60,9 +60,14 @@ variable "redis" {
 }
 
 variable "password_generation" {
-  description = "Raise it to give Redis a new password; then restart API, autoscaler and workers, which read it at their start."
+  description = "Raise it by one to give Redis a new password; then restart API, autoscaler and workers, which read it at their start. The one before is accepted until it is raised again."
   type        = number
   default     = 1
+
+  validation {
+    condition     = var.password_generation >= 1 && floor(var.password_generation) == var.password_generation
+    error_message = "password_generation: a whole number from 1 on."
+  }
 }
 
 variable "secret_recovery_days" {

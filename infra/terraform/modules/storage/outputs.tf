@@ -8,7 +8,7 @@ output "bucket" {
 
 output "object_store_url" {
   description = "What ZEROFLEET_OBJECT_STORE has to be."
-  value       = trimsuffix("s3://${var.bucket.name}/${local.objects_prefix}", "/")
+  value       = trimsuffix("s3://${aws_s3_bucket.this.id}/${local.objects_prefix}", "/")
 }
 
 output "objects_arn" {

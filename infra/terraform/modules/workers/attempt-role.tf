@@ -21,6 +21,7 @@ locals {
 
 resource "aws_iam_role" "attempt" {
   name                 = local.attempt_role_name
+  permissions_boundary = var.permissions_boundary
   max_session_duration = 3600
   tags                 = var.tags
 

@@ -1,21 +1,23 @@
 locals {
-  # Auto Scaling groups, one for each kind of machines and purchase option, named <pool>-<kind>-<way>.
+  # Auto Scaling groups, one for each kind of machines and purchase option, named <pool>-<kind>-<way>. Reserved machines have a launch
+  # template of their own, which names the reservation.
   groups = merge(flatten([
     for pool_name, pool in var.pools : [
       for kind_name, kind in pool.machines : [
-        for way in ["spot", "on-demand"] : {
+        for way, terms in { spot = kind.spot, on-demand = kind.on_demand, reserved = kind.reserved } : {
           "${pool_name}-${kind_name}-${way}" = {
             pool           = pool_name
             kind           = kind_name
             machines       = kind
-            template       = "${pool_name}-${kind_name}"
+            template       = way == "reserved" ? "${pool_name}-${kind_name}-reserved" : "${pool_name}-${kind_name}"
             spot           = way == "spot"
-            max            = (way == "spot" ? kind.spot : kind.on_demand).max
-            price_per_hour = (way == "spot" ? kind.spot : kind.on_demand).price_per_hour
+            reserved       = way == "reserved"
+            max            = terms.max
+            price_per_hour = terms.price_per_hour
             drain_seconds  = pool.drain_seconds
             zones          = coalesce(pool.availability_zones, keys(var.network.private_subnet_ids))
           }
-        } if(way == "spot" ? kind.spot : kind.on_demand) != null
+        } if terms != null
       ]
     ]
   ])...)
@@ -44,25 +46,39 @@ resource "aws_autoscaling_group" "this" {
   default_instance_warmup   = 0
   wait_for_capacity_timeout = "0"
 
-  mixed_instances_policy {
-    instances_distribution {
-      on_demand_base_capacity                  = 0
-      on_demand_percentage_above_base_capacity = each.value.spot ? 0 : 100
-      on_demand_allocation_strategy            = "prioritized"
-      spot_allocation_strategy                 = "price-capacity-optimized"
-    }
+  # A Capacity Block can't be used with a policy for several types.
+  dynamic "launch_template" {
+    for_each = each.value.reserved ? [aws_launch_template.this[each.value.template]] : []
 
-    launch_template {
-      launch_template_specification {
-        launch_template_id = aws_launch_template.this[each.value.template].id
-        version            = aws_launch_template.this[each.value.template].latest_version
+    content {
+      id      = launch_template.value.id
+      version = launch_template.value.latest_version
+    }
+  }
+
+  dynamic "mixed_instances_policy" {
+    for_each = each.value.reserved ? [] : [aws_launch_template.this[each.value.template]]
+
+    content {
+      instances_distribution {
+        on_demand_base_capacity                  = 0
+        on_demand_percentage_above_base_capacity = each.value.spot ? 0 : 100
+        on_demand_allocation_strategy            = "prioritized"
+        spot_allocation_strategy                 = "price-capacity-optimized"
       }
 
-      dynamic "override" {
-        for_each = each.value.machines.instance_types
+      launch_template {
+        launch_template_specification {
+          launch_template_id = mixed_instances_policy.value.id
+          version            = mixed_instances_policy.value.latest_version
+        }
 
-        content {
-          instance_type = override.value
+        dynamic "override" {
+          for_each = each.value.machines.instance_types
+
+          content {
+            instance_type = override.value
+          }
         }
       }
     }
@@ -81,6 +97,14 @@ resource "aws_autoscaling_group" "this" {
   lifecycle {
     ignore_changes = [desired_capacity]
   }
+
+  # A machine reads the secret while it boots, and its first job needs a session.
+  depends_on = [
+    aws_iam_role_policy.attempt,
+    aws_iam_role_policy.worker,
+    aws_vpc_security_group_egress_rule.efa,
+    aws_vpc_security_group_ingress_rule.efa,
+  ]
 }
 
 # A machine that is to be terminated waits here while its worker saves and hands back its jobs: the worker sees the state in its

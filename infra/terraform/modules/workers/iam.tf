@@ -14,8 +14,9 @@ locals {
 }
 
 resource "aws_iam_role" "worker" {
-  name = "${var.name}-worker"
-  tags = var.tags
+  name                 = "${var.name}-worker"
+  permissions_boundary = var.permissions_boundary
+  tags                 = var.tags
 
   assume_role_policy = jsonencode({
     Version = "2012-10-17"

@@ -1,9 +1,18 @@
 locals {
   templates = merge(flatten([
     for pool_name, pool in var.pools : [
-      for kind_name, kind in pool.machines : {
-        "${pool_name}-${kind_name}" = { pool = pool_name, machines = kind, drain_seconds = pool.drain_seconds, settings = pool.settings }
-      }
+      for kind_name, kind in pool.machines : [
+        for suffix, reserved in { "" = null, "-reserved" = kind.reserved } : {
+          "${pool_name}-${kind_name}${suffix}" = {
+            pool           = pool_name
+            machines       = kind
+            drain_seconds  = pool.drain_seconds
+            settings       = pool.settings
+            reservation    = try(reserved.capacity_reservation, null)
+            capacity_block = try(reserved.capacity_block, false)
+          }
+        } if suffix == "" ? kind.spot != null || kind.on_demand != null : reserved != null
+      ]
     ]
   ])...)
 
@@ -21,11 +30,12 @@ locals {
         ZEROFLEET_SAVE_SECONDS = tostring(template.drain_seconds - 30)
         # Ranks get sessions of this role, tagged with their job, and none of the machine's permissions.
         ZEROFLEET_ATTEMPT_ROLE = local.attempt_role_arn
-        # The price of a rank is that of the more expensive purchase option, so that limits of jobs
-        # hold on both.
+        # The price of a rank is that of the most expensive purchase option, so that limits of jobs
+        # hold on all of them.
         ZEROFLEET_PRICE_PER_RANK_HOUR = tostring(max(
           try(template.machines.spot.price_per_hour, 0),
           try(template.machines.on_demand.price_per_hour, 0),
+          try(template.machines.reserved.price_per_hour, 0),
         ) / template.machines.slots)
       },
       template.machines.threads_per_rank == null ? {} : {
@@ -60,13 +70,41 @@ resource "aws_launch_template" "this" {
     arn = aws_iam_instance_profile.worker.arn
   }
 
-  network_interfaces {
-    associate_public_ip_address = false
-    delete_on_termination       = true
-    security_groups = [
-      var.network.worker_security_group,
-      var.network.pool_security_group_ids[each.value.pool],
-    ]
+  dynamic "network_interfaces" {
+    for_each = range(max(1, local.efa_cards[each.key]))
+    iterator = card
+
+    content {
+      # With several interfaces EC2 takes no word on public addresses; the private subnets give none.
+      associate_public_ip_address = local.efa_cards[each.key] == 0 ? false : null
+      delete_on_termination       = true
+      interface_type              = local.efa_cards[each.key] == 0 ? null : card.value == 0 ? "efa" : "efa-only"
+      network_card_index          = local.efa_cards[each.key] == 0 ? null : card.value
+      device_index                = card.value == 0 ? 0 : 1
+      security_groups = [
+        var.network.worker_security_group,
+        var.network.pool_security_group_ids[each.value.pool],
+      ]
+    }
+  }
+
+  dynamic "instance_market_options" {
+    for_each = each.value.capacity_block ? ["capacity-block"] : []
+
+    content {
+      market_type = instance_market_options.value
+    }
+  }
+
+  dynamic "capacity_reservation_specification" {
+    for_each = each.value.reservation[*]
+
+    content {
+      capacity_reservation_target {
+        capacity_reservation_id                 = startswith(capacity_reservation_specification.value, "cr-") ? capacity_reservation_specification.value : null
+        capacity_reservation_resource_group_arn = startswith(capacity_reservation_specification.value, "cr-") ? null : capacity_reservation_specification.value
+      }
+    }
   }
 
   # Nothing persists here: data that a job needs later is in the object store.
@@ -83,7 +121,7 @@ resource "aws_launch_template" "this" {
   }
 
   dynamic "placement" {
-    for_each = each.value.machines.placement_group == null ? [] : [aws_placement_group.this[each.key].name]
+    for_each = try([aws_placement_group.this[each.key].name], [])
 
     content {
       group_name = placement.value
@@ -107,26 +145,9 @@ resource "aws_launch_template" "this" {
     }
   }
 
-  user_data = base64encode(templatefile("${path.module}/templates/start-worker.sh.tftpl", {
-    environment    = local.environment[each.key]
-    image          = var.images[each.value.machines.accelerator]
-    registry       = split("/", var.images[each.value.machines.accelerator])[0]
-    cuda           = each.value.machines.accelerator == "cuda"
-    region         = var.region
-    redis_secret   = var.redis.url_secret_arn
-    log_group      = var.log_group.name
-    log_stream_tag = "${each.value.pool}/$INSTANCE_ID"
-    drain_seconds  = each.value.drain_seconds
-  }))
+  user_data = base64encode(local.user_data[each.key])
 
   lifecycle {
     create_before_destroy = true
   }
-}
-
-resource "aws_placement_group" "this" {
-  for_each = { for name, template in local.templates : name => template if template.machines.placement_group != null }
-  name     = "${var.name}-${each.key}"
-  strategy = each.value.machines.placement_group
-  tags     = var.tags
 }

@@ -14,6 +14,9 @@ output "groups" {
 output "group_arns" {
   description = "ARNs of the Auto Scaling groups."
   value       = [for group in aws_autoscaling_group.this : group.arn]
+
+  # Who scales the groups waits until machines that end are held.
+  depends_on = [aws_autoscaling_lifecycle_hook.drain]
 }
 
 output "attempt_role_arn" {

@@ -23,6 +23,10 @@ mock_resource "aws_secretsmanager_secret" {
   defaults = { arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:mock-AbCdEf" }
 }
 
+mock_resource "aws_secretsmanager_secret_version" {
+  defaults = { arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:mock-AbCdEf" }
+}
+
 mock_resource "aws_cloudwatch_log_group" {
   defaults = { arn = "arn:aws:logs:eu-central-1:123456789012:log-group:/mock" }
 }
