@@ -31,12 +31,8 @@ interface Known {
   isNotified: boolean;
 }
 
-/** All pools of one reconciliation use one list of the queue. */
-const LIST_MS = 1_000;
-
 /** Allocations of an installation, read from Slurm's queue, and how they end. */
 export class Allocations {
-  private listed: { at: number; allocations: Promise<Allocation[]> } | null = null;
   /** Allocations that have not ended, by job. */
   private readonly known = new Map<number, Known>();
   private hasAccounting = true;
@@ -44,13 +40,11 @@ export class Allocations {
   constructor(private readonly options: AllocationsOptions) {}
 
   /** Lists allocations that have not ended, without withdrawn requests. Machines that were cancelled are leaving. */
-  list(): Promise<Allocation[]> {
-    const now = this.options.clock();
-    if (this.listed && now - this.listed.at < LIST_MS) return this.listed.allocations;
-    const allocations = this.read();
-    this.listed = { at: now, allocations };
-    allocations.catch(() => this.changed());
-    return allocations;
+  list(): Allocation[] {
+    return [...this.known.values()].flatMap(({ allocation, cancelled }): Allocation[] => {
+      if (cancelled === null) return [allocation];
+      return isMachine(allocation) ? [{ ...allocation, phase: 'leaving' }] : [];
+    });
   }
 
   /** Adds an allocation that was submitted. It may have ended before the queue is read. */
@@ -59,12 +53,6 @@ export class Allocations {
     const job: SlurmJob = { id, name: '', user: '', states: ['PENDING'], reason: 'None', ...times };
     const allocation: Allocation = { ...name, job, phase: 'pending', machine: machineOf(id, 0) };
     this.known.set(id, { allocation, cancelled: null, isNotified: false });
-    this.changed();
-  }
-
-  /** Makes the next list read the queue again. */
-  changed(): void {
-    this.listed = null;
   }
 
   /** Ends allocations, each once. @param only `pending`: not those that have started meanwhile */
@@ -72,7 +60,6 @@ export class Allocations {
     const ids = allocations
       .map(({ job }) => job.id)
       .filter((id) => this.known.get(id)?.cancelled !== 'always');
-    this.changed();
     await this.options.commands.cancel(ids, only === 'pending' ? 'PENDING' : undefined);
     for (const id of ids) {
       const known = this.known.get(id);
@@ -80,21 +67,20 @@ export class Allocations {
     }
   }
 
-  private async read(): Promise<Allocation[]> {
+  /** Reads the queue. */
+  async refresh(): Promise<void> {
     const { commands, installation } = this.options;
+    // Others may be submitted meanwhile.
+    const before = [...this.known.keys()];
     const jobs = await commands.jobs((name) => parseName(installation, name) !== null);
-    const allocations = jobs.flatMap((job): Allocation[] => {
+    const listed = new Set(jobs.map(({ id }) => id));
+    await this.removeLost(before.filter((id) => !listed.has(id)));
+    for (const job of jobs) {
       const name = parseName(installation, job.name);
-      return name ? [{ ...name, job, phase: phaseOf(job), machine: machineOf(job.id, job.restarts) }] : [];
-    });
-    await this.removeUnlisted(new Set(jobs.map(({ id }) => id)));
-    for (const allocation of allocations) this.update(allocation);
+      if (name) this.update({ ...name, job, phase: phaseOf(job), machine: machineOf(job.id, job.restarts) });
+    }
     await this.withdrawHopeless();
     await this.announcePreemptions();
-    return [...this.known.values()].flatMap(({ allocation, cancelled }): Allocation[] => {
-      if (cancelled === null) return [allocation];
-      return isMachine(allocation) ? [{ ...allocation, phase: 'leaving' }] : [];
-    });
   }
 
   /** Compares an allocation with what is known of it. */
@@ -157,10 +143,11 @@ export class Allocations {
   }
 
   /** Forgets allocations that the queue does not list any more; the accounting has their causes. */
-  private async removeUnlisted(listed: ReadonlySet<number>): Promise<void> {
-    const lost = [...this.known.values()].filter(({ allocation }) => !listed.has(allocation.job.id));
-    const ids = lost.flatMap(({ allocation, cancelled }) => (cancelled === null ? allocation.job.id : []));
-    const records = await this.records(ids);
+  private async removeLost(ids: readonly number[]): Promise<void> {
+    const lost = ids.flatMap((id) => this.known.get(id) ?? []);
+    const records = await this.records(
+      lost.flatMap(({ allocation, cancelled }) => (cancelled === null ? allocation.job.id : [])),
+    );
     for (const known of lost) {
       const { allocation } = known;
       const record = records.find(({ id }) => id === allocation.job.id);

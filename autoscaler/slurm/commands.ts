@@ -6,7 +6,7 @@ import { type JobRecord, parseQueue, parseRecords, type SlurmJob } from './job.j
 const run = promisify(execFile);
 
 /** Slurm's own commands retry for longer while its controller is away. */
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 8_000;
 /** Slurm 22.05 lists the jobs of all users, with about 3 KB each. */
 const MAX_OUTPUT_BYTES = 256 * 1024 ** 2;
 

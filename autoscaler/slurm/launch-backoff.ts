@@ -1,3 +1,7 @@
+import type { LaunchProblem } from '../capacity/port.js';
+
+export type Problem = Pick<LaunchProblem, 'code' | 'message'>;
+
 const FIRST_MS = 10_000;
 const MAX_MS = 900_000;
 
@@ -7,6 +11,8 @@ interface Launches {
   paused_until: number;
   /** Allocations that the type should have. */
   wanted: number;
+  /** Reason of the last failure; null after a success. */
+  problem: Problem | null;
 }
 
 /**
@@ -24,8 +30,9 @@ export class LaunchBackoff {
   }
 
   /** Records that Slurm refused an allocation, or that one ended at its start. */
-  failed(type: string): void {
+  failed(type: string, problem: Problem): void {
     const launches = this.of(type);
+    launches.problem = problem;
     // Several that were submitted together fail together.
     if (this.isPaused(type)) return;
     launches.paused_until = this.clock() + Math.min(MAX_MS, FIRST_MS * 2 ** launches.failures);
@@ -33,7 +40,7 @@ export class LaunchBackoff {
   }
 
   succeeded(type: string): void {
-    Object.assign(this.of(type), { failures: 0, paused_until: 0 });
+    Object.assign(this.of(type), { failures: 0, paused_until: 0, problem: null });
   }
 
   /** Returns the number of allocations that a failing type should have; 0 for others. */
@@ -42,12 +49,16 @@ export class LaunchBackoff {
     return failures > 0 ? wanted : 0;
   }
 
+  problem(type: string): Problem | null {
+    return this.of(type).problem;
+  }
+
   isPaused(type: string): boolean {
     return this.clock() < this.of(type).paused_until;
   }
 
   private of(type: string): Launches {
-    const launches = this.types.get(type) ?? { failures: 0, paused_until: 0, wanted: 0 };
+    const launches = this.types.get(type) ?? { failures: 0, paused_until: 0, wanted: 0, problem: null };
     this.types.set(type, launches);
     return launches;
   }

@@ -1,7 +1,7 @@
 /** The capacity against a real Slurm: slurmctld, slurmd and munged. Jobs on it are in test/e2e/slurm.deep.test.ts. */
 import { existsSync, readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
-import { poolPolicies } from '../../platform/config/autoscale-pools.js';
+import { type PoolPolicy, poolPolicies } from '../../platform/config/autoscale-pools.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { startSlurm, type TestSlurm, whyNoSlurm } from '../../platform/testing/slurm.js';
 import { until } from '../../platform/testing/waiting.js';
@@ -11,6 +11,7 @@ import { SlurmCapacity } from './slurm-capacity.js';
 
 const skip = (await whyNoSlurm()) ?? false;
 const log = createLogger({ level: 'silent', name: 'test' });
+const NOTHING = { machines: [], wanted: { m: 0 }, problems: [] };
 const TYPE = { name: 'm', slots: 1, max: 4 };
 
 function policyOf(slurm: object = {}) {
@@ -49,7 +50,11 @@ function open(dir: string, slurm: TestSlurm, installation: string) {
     const path = `${dir}/${machine}`;
     return existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
   };
-  return { capacity, ended, notes };
+  const view = async (policy: PoolPolicy) => {
+    await capacity.refresh([policy]);
+    return capacity.view(policy);
+  };
+  return { capacity, ended, notes, view };
 }
 
 t.test('a real Slurm', { skip }, async (t) => {
@@ -59,59 +64,60 @@ t.test('a real Slurm', { skip }, async (t) => {
   const open = opener(t, slurm);
 
   t.test('allocations start, are found by another autoscaler, and end one by one', async (t) => {
-    const { capacity, notes, ended } = open();
-    t.same(await capacity.view(policy), { machines: [], wanted: { m: 0 } });
+    const { capacity, notes, ended, view } = open();
+    t.same(await view(policy), NOTHING);
     await capacity.want(policy, 'm', 3);
-    t.match(await capacity.view(policy), { wanted: { m: 3 } });
-    await until(async () => (await capacity.view(policy)).machines.length === 2);
-    t.match(await capacity.view(policy), { wanted: { m: 3 } }, 'the third waits for a node');
-    const [first, second] = (await capacity.view(policy)).machines.map(({ id }) => id);
+    t.match(await view(policy), { wanted: { m: 3 } });
+    await until(async () => (await view(policy)).machines.length === 2);
+    t.match(await view(policy), { wanted: { m: 3 } }, 'the third waits for a node');
+    const [first, second] = (await view(policy)).machines.map(({ id }) => id);
     await until(() => [first, second].every((id) => notes(id ?? '') === 'slots 1'));
 
     const other = open();
+    t.match(await other.view(policy), { wanted: { m: 3 } });
     await other.capacity.want(policy, 'm', 3);
-    t.match(await other.capacity.view(policy), { wanted: { m: 3 } }, 'none is started twice');
-    t.same(await open('second').capacity.view(policy), { machines: [], wanted: { m: 0 } });
+    t.match(await other.view(policy), { wanted: { m: 3 } }, 'none is started twice');
+    t.same(await open('second').view(policy), NOTHING);
 
     await other.capacity.want(policy, 'm', 2);
-    t.match(await other.capacity.view(policy), { wanted: { m: 2 } }, 'the request is withdrawn');
-    t.equal((await other.capacity.view(policy)).machines.length, 2, 'machines stay');
+    t.match(await other.view(policy), { wanted: { m: 2 } }, 'the request is withdrawn');
+    t.equal((await other.view(policy)).machines.length, 2, 'machines stay');
     await other.capacity.retire(policy, first ?? '');
     await other.capacity.retire(policy, first ?? '');
-    t.match(await other.capacity.view(policy), { wanted: { m: 1 } });
-    await until(async () => (await other.capacity.view(policy)).machines.length === 1);
+    t.match(await other.view(policy), { wanted: { m: 1 } });
+    await until(async () => (await other.view(policy)).machines.length === 1);
     t.equal(notes(first ?? ''), 'slots 1 SIGTERM');
     await other.capacity.retire(policy, second ?? '');
-    await until(async () => (await other.capacity.view(policy)).machines.length === 0);
+    await until(async () => (await other.view(policy)).machines.length === 0);
     t.same(other.ended, [], 'it has ended them itself');
     t.same(ended, []);
   });
 
   t.test('two requests of one name never run at once', async (t) => {
-    const { capacity } = open();
+    const { capacity, view } = open();
     await capacity.want(policy, 'm', 1);
-    await until(async () => (await capacity.view(policy)).machines.length === 1);
+    await until(async () => (await view(policy)).machines.length === 1);
     const name = '--job-name=zerofleet/test/default/m/0';
     await slurm.run('sbatch', name, '--dependency=singleton', '--output=/dev/null', '--wrap=sleep 60');
-    await until(async () => (await capacity.view(policy)).wanted.m === 2);
+    await until(async () => (await view(policy)).wanted.m === 2);
     t.match(await slurm.run('squeue', '--noheader', '--states=PENDING', '--format=%r'), /Dependency/);
     await capacity.want(policy, 'm', 1);
-    await until(async () => (await capacity.view(policy)).wanted.m === 1);
-    t.equal((await capacity.view(policy)).machines.length, 1);
+    await until(async () => (await view(policy)).wanted.m === 1);
+    t.equal((await view(policy)).machines.length, 1);
     await slurm.run('scancel', '--partition=main');
   });
 
   t.test('the causes of ends are told apart', async (t) => {
-    const { capacity, ended, notes } = open();
-    await until(async () => (await capacity.view(policy)).machines.length === 0);
+    const { capacity, ended, notes, view } = open();
+    await until(async () => (await view(policy)).machines.length === 0);
     const start = async () => {
       await capacity.want(policy, 'm', 1);
-      await until(async () => (await capacity.view(policy)).machines.length === 1);
-      const machine = (await capacity.view(policy)).machines[0]?.id ?? '';
+      await until(async () => (await view(policy)).machines.length === 1);
+      const machine = (await view(policy)).machines[0]?.id ?? '';
       await until(() => notes(machine) === 'slots 1');
       return machine;
     };
-    const gone = () => until(async () => (await capacity.view(policy)).machines.length === 0);
+    const gone = () => until(async () => (await view(policy)).machines.length === 0);
     ended.length = 0;
 
     const cancelled = await start();
@@ -140,20 +146,31 @@ t.test('a real Slurm', { skip }, async (t) => {
     async (t) => {
       const refused = open('refused');
       const nowhere = policyOf({ partition: 'nowhere' });
+      await refused.view(nowhere);
       await t.rejects(refused.capacity.want(nowhere, 'm', 2), /sbatch failed: .*[Ii]nvalid partition/);
-      t.match(await refused.capacity.view(nowhere), { machines: [], wanted: { m: 2 } }, 'still wanted');
+      t.match(await refused.view(nowhere), {
+        machines: [],
+        wanted: { m: 2 },
+        problems: [{ type: 'm', code: 'configuration', message: /[Ii]nvalid partition/ }],
+      });
       await refused.capacity.want(nowhere, 'm', 2);
 
       const failing = open('failing');
       const broken = policyOf({ command: ['/bin/false'] });
       await failing.capacity.want(broken, 'm', 1);
       await until(async () => {
-        await failing.capacity.view(broken);
+        await failing.view(broken);
         return failing.ended.length === 1;
       });
       t.same(failing.ended, ['failed']);
       await failing.capacity.want(broken, 'm', 1);
-      t.same(await failing.capacity.view(broken), { machines: [], wanted: { m: 1 } });
+      t.match(await failing.view(broken), {
+        machines: [],
+        wanted: { m: 1 },
+        problems: [
+          { type: 'm', code: 'configuration', message: /ended at its start \(FAILED, NonZeroExitCode\)/ },
+        ],
+      });
       t.equal((await slurm.run('squeue', '--noheader')).trim(), '', 'nothing is submitted meanwhile');
     },
   );

@@ -38,6 +38,7 @@ function open() {
   /** What the controller sees at its next reconciliation. */
   const next = async (capacity: SlurmCapacity, ms = 5_000) => {
     pass(ms);
+    await capacity.refresh([policy, other]);
     return capacity.view(policy);
   };
   return { slurm, ended, create, pass, next, capacity: create() };
@@ -47,7 +48,7 @@ const machine = (id: string, terminating = false) => ({ id, type: 'small', termi
 
 t.test('the queue is the record of what was requested', async (t) => {
   const { slurm, capacity, create, next } = open();
-  t.same(await capacity.view(policy), { machines: [], wanted: { small: 0, large: 0 } });
+  t.same(await next(capacity), { machines: [], wanted: { small: 0, large: 0 }, problems: [] });
   await capacity.want(policy, 'small', 3);
   await capacity.want(policy, 'small', 3);
   await capacity.want(policy, 'large', 1);
@@ -62,15 +63,15 @@ t.test('the queue is the record of what was requested', async (t) => {
       'zerofleet/here/other/large/0',
     ],
   );
-  t.same(await capacity.view(policy), { machines: [], wanted: { small: 3, large: 1 } });
+  t.same(await capacity.view(policy), { machines: [], wanted: { small: 3, large: 1 }, problems: [] });
   slurm.start([1]);
-  t.same(await next(capacity), { machines: [machine('slurm-1')], wanted: { small: 3, large: 1 } });
+  t.match(await next(capacity), { machines: [machine('slurm-1')], wanted: { small: 3, large: 1 } });
 
   const successor = create();
+  t.match(await next(successor), { machines: [machine('slurm-1')], wanted: { small: 3, large: 1 } });
   await successor.want(policy, 'small', 3);
-  t.same(await successor.view(policy), { machines: [machine('slurm-1')], wanted: { small: 3, large: 1 } });
   t.equal(slurm.submissions.length, 5, 'another autoscaler starts nothing twice');
-  t.same(await create('elsewhere').view(policy), { machines: [], wanted: { small: 0, large: 0 } });
+  t.match(await next(create('elsewhere')), { machines: [], wanted: { small: 0, large: 0 } });
 });
 
 t.test('requests are withdrawn, the newest first, and machines end by their id', async (t) => {
@@ -175,7 +176,11 @@ t.test('launches that fail are tried again after a growing pause', async (t) => 
   const { slurm, ended, capacity, next, pass } = open();
   slurm.refuses = 'Invalid account or account/partition combination specified';
   await t.rejects(capacity.want(policy, 'small', 2), /Invalid account/);
-  t.match(await next(capacity), { machines: [], wanted: { small: 2 } }, 'still owed');
+  t.match(await next(capacity), {
+    machines: [],
+    wanted: { small: 2 },
+    problems: [{ type: 'small', code: 'permission', message: /^sbatch failed: Invalid account/ }],
+  });
   slurm.refuses = null;
   await capacity.want(policy, 'small', 2);
   t.equal(slurm.submissions.length, 0, 'paused');
@@ -186,7 +191,10 @@ t.test('launches that fail are tried again after a growing pause', async (t) => 
   pass(1_000);
   slurm.end(1, 'FAILED', 'NonZeroExitCode');
   slurm.end(2, 'FAILED', 'NonZeroExitCode');
-  t.match(await next(capacity, 1_000), { wanted: { small: 2 } });
+  t.match(await next(capacity, 1_000), {
+    wanted: { small: 2 },
+    problems: [{ type: 'small', code: 'configuration', message: /the agent of slurm-2 ended at its start/ }],
+  });
   t.same(ended, ['default/small failed', 'default/small failed']);
   await next(capacity, 10_000);
   t.equal(slurm.submissions.length, 2, 'the second pause is longer');
@@ -195,13 +203,21 @@ t.test('launches that fail are tried again after a growing pause', async (t) => 
   slurm.start([3, 4]);
   await next(capacity, 60_000);
   slurm.end(3, 'FAILED', 'NonZeroExitCode');
-  t.match(await next(capacity), { wanted: { small: 1 } }, 'it ran for a while, so this is no failed launch');
+  const later = await next(capacity);
+  t.equal(later.wanted.small, 1, 'it ran for a while, so this is no failed launch');
+  t.same(later.problems, []);
 
   slurm.change(4, { states: ['CANCELLED'] });
   await capacity.want(policy, 'small', 0);
   await capacity.want(policy, 'large', 1);
   slurm.change(5, { reason: 'BadConstraints' });
-  t.match(await next(capacity), { machines: [], wanted: { large: 1 } });
+  t.match(await next(capacity), {
+    machines: [],
+    wanted: { large: 1 },
+    problems: [
+      { type: 'large', code: 'configuration', message: 'Slurm never starts slurm-5: BadConstraints' },
+    ],
+  });
   t.same(slurm.cancelled, [5], 'what can never start does not stay in the queue');
   t.equal(ended.at(-1), 'default/large refused');
   await capacity.want(policy, 'large', 0);
@@ -209,16 +225,69 @@ t.test('launches that fail are tried again after a growing pause', async (t) => 
   t.equal(slurm.submissions.length, 5);
 });
 
+t.test('requests that wait for more than their turn have a reason', async (t) => {
+  const { slurm, capacity, next } = open();
+  await capacity.want(policy, 'small', 2);
+  slurm.start([1]);
+  for (const [reason, problems] of [
+    ['Priority', []],
+    [
+      'QOSMaxGRESPerUser',
+      [{ type: 'small', code: 'quota', message: 'allocations wait for QOSMaxGRESPerUser' }],
+    ],
+    [
+      'PartitionDown',
+      [{ type: 'small', code: 'no_capacity', message: 'allocations wait for PartitionDown' }],
+    ],
+  ] as const) {
+    slurm.change(2, { reason });
+    t.same((await next(capacity)).problems, problems);
+  }
+  await capacity.want(policy, 'small', 1);
+  t.same((await next(capacity)).problems, []);
+});
+
 t.test('one list of the queue serves all pools, and a call submits a limited number', async (t) => {
   const { slurm, capacity, next } = open();
-  await capacity.view(policy);
+  await next(capacity);
   await capacity.view(other);
-  t.equal(slurm.calls.length, 1);
+  t.same(slurm.calls, ['jobs']);
   await capacity.want(policy, 'small', 80);
-  t.match(await next(capacity), { wanted: { small: 50 } });
+  t.match(await capacity.view(policy), { wanted: { small: 50 } });
   await capacity.want(policy, 'small', 80);
   t.match(await next(capacity), { wanted: { small: 80 } });
   await capacity.hold();
   await capacity.close();
   t.same(slurm.cancelled, [], 'allocations outlive the autoscaler');
+});
+
+t.test('a request that is submitted while the queue is read stays', async (t) => {
+  const { slurm, ended, capacity } = open();
+  const read = slurm.jobs.bind(slurm);
+  slurm.jobs = async (isOwn) => {
+    const jobs = await read(isOwn);
+    await capacity.want(policy, 'small', 1);
+    return jobs;
+  };
+  await capacity.refresh([policy, other]);
+  t.match(await capacity.view(policy), { wanted: { small: 1 } });
+  t.same(ended, []);
+});
+
+t.test('commands of Slurm that fail are repeated', async (t) => {
+  const { slurm, ended, capacity, next } = open();
+  await capacity.want(policy, 'small', 2);
+  slurm.start([1]);
+  slurm.change(1, { preempted_at: NOW });
+  slurm.change(2, { reason: 'JobHeldAdmin' });
+  const { cancel, terminateAgents } = slurm;
+  const fail = async () => {
+    throw new Error('scancel failed');
+  };
+  slurm.cancel = fail;
+  slurm.terminateAgents = fail;
+  t.match(await next(capacity), { machines: [machine('slurm-1', true)], wanted: { small: 0 } });
+  Object.assign(slurm, { cancel, terminateAgents });
+  await next(capacity);
+  t.same([slurm.cancelled, slurm.terminated, ended], [[2], [1], ['default/small refused']]);
 });

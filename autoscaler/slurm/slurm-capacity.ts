@@ -1,11 +1,12 @@
 import type { MachineType, PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import { DEFAULT_SLURM_OPTIONS } from '../../platform/config/slurm-options.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import type { Capacity, CapacityView } from '../capacity/port.js';
+import type { Capacity, CapacityView, LaunchProblem } from '../capacity/port.js';
 import { type Allocation, Allocations, isMachine } from './allocations.js';
 import type { EndCause } from './causes.js';
 import type { SlurmCommands } from './commands.js';
 import { LaunchBackoff } from './launch-backoff.js';
+import { problemOfEnd, problemOfPending, problemOfRefusal } from './launch-problems.js';
 import { nameOf } from './names.js';
 import { type AgentProgram, submissionOf } from './submission.js';
 
@@ -53,40 +54,45 @@ export class SlurmCapacity implements Capacity {
     this.allocations = new Allocations({ commands, installation, log, onEnded, clock });
   }
 
+  /** Reads Slurm's queue. */
+  async refresh(policies: readonly PoolPolicy[]): Promise<void> {
+    for (const { pool, types } of policies) {
+      for (const { name, slurm = DEFAULT_SLURM_OPTIONS } of types)
+        this.drain_ms.set(keyOf(pool, name), slurm.drain_seconds * 1000);
+    }
+    await this.allocations.refresh();
+  }
+
   async view(policy: PoolPolicy): Promise<CapacityView> {
-    for (const { name, slurm = DEFAULT_SLURM_OPTIONS } of policy.types)
-      this.drain_ms.set(keyOf(policy.pool, name), slurm.drain_seconds * 1000);
-    const all = (await this.allocations.list()).filter(({ pool }) => pool === policy.pool);
-    const view: CapacityView = { machines: [], wanted: {} };
+    const view: CapacityView = { machines: [], wanted: {}, problems: [] };
     for (const type of policy.types) {
-      const ofType = all.filter((allocation) => allocation.type === type.name);
+      const { name } = type;
+      const ofType = this.allocationsOf(policy, name);
       for (const allocation of ofType.filter(isMachine))
         view.machines.push({
           id: allocation.machine,
-          type: type.name,
+          type: name,
           terminating: !this.isLive(type, allocation),
         });
       if (ofType.some((allocation) => this.hasLaunched(allocation)))
-        this.backoff.succeeded(keyOf(policy.pool, type.name));
-      const live = ofType.filter((allocation) => this.isLive(type, allocation)).length;
-      view.wanted[type.name] = Math.max(live, await this.launchAgain(policy, type, live));
+        this.backoff.succeeded(keyOf(policy.pool, name));
+      view.wanted[name] = await this.launchAgain(policy, type);
+      const problem = this.problemOf(policy, type, view.wanted[name]);
+      if (problem) view.problems.push(problem);
     }
     return view;
   }
 
   async want(policy: PoolPolicy, name: string, machines: number): Promise<void> {
     const type = typeOf(policy.types, name);
-    const all = await this.allocations.list();
-    const live = all.filter(
-      (each) => each.pool === policy.pool && each.type === name && this.isLive(type, each),
-    );
+    const live = this.liveOf(policy, type);
     this.backoff.want(keyOf(policy.pool, name), machines);
     if (live.length > machines) await this.withdraw(live, live.length - machines);
     else await this.submit(policy, type, machines);
   }
 
   async retire({ pool, types }: PoolPolicy, machine: string): Promise<void> {
-    const found = (await this.allocations.list()).find((each) => each.machine === machine);
+    const found = this.allocations.list().find((each) => each.machine === machine);
     if (!found) return;
     const wasLive = this.isLive(typeOf(types, found.type), found);
     await this.allocations.cancel([found], 'always');
@@ -99,6 +105,25 @@ export class SlurmCapacity implements Capacity {
 
   /** Ends nothing: allocations go on, and the next autoscaler finds them. */
   async close(): Promise<void> {}
+
+  private allocationsOf({ pool }: PoolPolicy, type: string): Allocation[] {
+    return this.allocations.list().filter((each) => each.pool === pool && each.type === type);
+  }
+
+  private liveOf(policy: PoolPolicy, type: MachineType): Allocation[] {
+    return this.allocationsOf(policy, type.name).filter((allocation) => this.isLive(type, allocation));
+  }
+
+  /** Returns why requested allocations of a type do not come; null if they only wait for their turn. */
+  private problemOf(policy: PoolPolicy, type: MachineType, wanted: number): LaunchProblem | null {
+    const live = this.liveOf(policy, type);
+    if (live.filter(isMachine).length >= wanted) return null;
+    const pending = live.flatMap(({ phase, job }) =>
+      phase === 'pending' ? (problemOfPending(job) ?? []) : [],
+    );
+    const problem = this.backoff.problem(keyOf(policy.pool, type.name)) ?? pending[0];
+    return problem ? { type: type.name, ...problem } : null;
+  }
 
   /** Returns whether an allocation is a machine that stays, or will be one. */
   private isLive({ slurm = DEFAULT_SLURM_OPTIONS }: MachineType, { phase, job }: Allocation): boolean {
@@ -118,10 +143,10 @@ export class SlurmCapacity implements Capacity {
     if (last.length > 0) await this.allocations.cancel(last, 'pending');
   }
 
-  /** Tries the launches of a failing type again. Returns how many machines it should have. */
-  private async launchAgain(policy: PoolPolicy, type: MachineType, live: number): Promise<number> {
+  /** Tries the launches of a failing type again. Returns how many machines are requested. */
+  private async launchAgain(policy: PoolPolicy, type: MachineType): Promise<number> {
     const owed = this.backoff.owed(keyOf(policy.pool, type.name));
-    if (owed > live) {
+    if (owed > this.liveOf(policy, type).length) {
       await this.submit(policy, type, owed).catch((error: unknown) => {
         this.options.log.warn(
           { err: error, pool: policy.pool, type: type.name },
@@ -129,25 +154,21 @@ export class SlurmCapacity implements Capacity {
         );
       });
     }
-    return owed;
+    return Math.max(owed, this.liveOf(policy, type).length);
   }
 
   /** Submits what is missing. */
   private async submit(policy: PoolPolicy, type: MachineType, machines: number): Promise<void> {
-    const { pool } = policy;
-    const key = keyOf(pool, type.name);
+    const key = keyOf(policy.pool, type.name);
     if (this.backoff.isPaused(key)) return;
-    const all = await this.allocations.list();
-    const present = all.filter((each) => each.pool === pool && each.type === type.name);
-    const numbers = new Set(present.map(({ number }) => number));
-    let missing = machines - present.filter((each) => this.isLive(type, each)).length;
-    missing = Math.min(missing, MAX_SUBMISSIONS);
+    const numbers = new Set(this.allocationsOf(policy, type.name).map(({ number }) => number));
+    let missing = Math.min(machines - this.liveOf(policy, type).length, MAX_SUBMISSIONS);
     const until = this.clock() + MAX_SUBMIT_MS;
     for (let number = 0; missing > 0 && this.clock() < until; number += 1) {
       if (numbers.has(number)) continue;
       missing -= 1;
       await this.submitOne(policy, type, number).catch((error: unknown) => {
-        this.backoff.failed(key);
+        this.backoff.failed(key, problemOfRefusal(error));
         throw error;
       });
     }
@@ -157,7 +178,6 @@ export class SlurmCapacity implements Capacity {
     const { commands, installation, agent, log } = this.options;
     const place = { pool, type: type.name, number };
     const name = nameOf(installation, place);
-    this.allocations.changed();
     const job = await commands.submit(submissionOf({ pool }, type, name, agent));
     this.allocations.submitted(job, place);
     log.info({ job, name }, 'allocation requested');
@@ -174,7 +194,8 @@ export class SlurmCapacity implements Capacity {
     this.options.onEnded?.(pool, type, cause);
     // Such a type would be requested again and again.
     const failed = cause === 'failed' || cause === 'completed';
-    if (cause === 'refused' || (failed && job.ends_at - job.starts_at < LAUNCH_MS)) this.backoff.failed(key);
+    if (cause === 'refused' || (failed && job.ends_at - job.starts_at < LAUNCH_MS))
+      this.backoff.failed(key, problemOfEnd(machine, job, cause));
   }
 }
 
