@@ -7,6 +7,7 @@ const MAX_MS = 900_000;
 
 interface Launches {
   failures: number;
+  failed_at: number;
   /** Time until which none is tried. */
   paused_until: number;
   /** Allocations that the type should have. */
@@ -14,6 +15,8 @@ interface Launches {
   /** Reason of the last failure; null after a success. */
   problem: Problem | null;
 }
+
+const NONE: Launches = { failures: 0, failed_at: 0, paused_until: 0, wanted: 0, problem: null };
 
 /**
  * Exponential backoff of the launches of each machine type. Slurm starts nothing again by itself, so what a failing type should
@@ -37,10 +40,14 @@ export class LaunchBackoff {
     if (this.isPaused(type)) return;
     launches.paused_until = this.clock() + Math.min(MAX_MS, FIRST_MS * 2 ** launches.failures);
     launches.failures += 1;
+    launches.failed_at = this.clock();
   }
 
-  succeeded(type: string): void {
-    Object.assign(this.of(type), { failures: 0, paused_until: 0, problem: null });
+  /** Records that an allocation runs. Earlier ones than the last failure prove nothing. */
+  succeeded(type: string, started_at: number): void {
+    const launches = this.of(type);
+    if (started_at >= launches.failed_at)
+      Object.assign(launches, { failures: 0, paused_until: 0, problem: null });
   }
 
   /** Returns the number of allocations that a failing type should have; 0 for others. */
@@ -58,7 +65,7 @@ export class LaunchBackoff {
   }
 
   private of(type: string): Launches {
-    const launches = this.types.get(type) ?? { failures: 0, paused_until: 0, wanted: 0, problem: null };
+    const launches = this.types.get(type) ?? { ...NONE };
     this.types.set(type, launches);
     return launches;
   }

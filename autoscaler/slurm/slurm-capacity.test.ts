@@ -225,6 +225,21 @@ t.test('launches that fail are tried again after a growing pause', async (t) => 
   t.equal(slurm.submissions.length, 5);
 });
 
+t.test('an allocation that has run for long does not hide that others fail', async (t) => {
+  const { slurm, capacity, next } = open();
+  await capacity.want(policy, 'small', 2);
+  slurm.start([1, 2]);
+  slurm.end(2, 'FAILED', 'NonZeroExitCode');
+  for (let seconds = 0; seconds < 120; seconds += 5) {
+    const { problems } = await next(capacity);
+    t.match(problems, [{ type: 'small', code: 'configuration' }]);
+    const last = [...slurm.queue.keys()].at(-1) ?? 0;
+    if (last > 1) slurm.start([last]);
+    if (last > 1) slurm.end(last, 'FAILED', 'NonZeroExitCode');
+  }
+  t.ok(slurm.submissions.length <= 6, `${slurm.submissions.length} in two minutes`);
+});
+
 t.test('requests that wait for more than their turn have a reason', async (t) => {
   const { slurm, capacity, next } = open();
   await capacity.want(policy, 'small', 2);

@@ -74,8 +74,8 @@ export class SlurmCapacity implements Capacity {
           type: name,
           terminating: !this.isLive(type, allocation),
         });
-      if (ofType.some((allocation) => this.hasLaunched(allocation)))
-        this.backoff.succeeded(keyOf(policy.pool, name));
+      for (const { job } of ofType.filter((allocation) => this.hasLaunched(allocation)))
+        this.backoff.succeeded(keyOf(policy.pool, name), job.starts_at);
       view.wanted[name] = await this.launchAgain(policy, type);
       const problem = this.problemOf(policy, type, view.wanted[name]);
       if (problem) view.problems.push(problem);
