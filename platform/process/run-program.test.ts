@@ -8,6 +8,7 @@ t.test('a second signal does not end a program that is closing', async (t) => {
     await runProgram('test', async () => ({
       close: () => new Promise((resolve) => { console.log('closing'); process.stdin.once('data', resolve); }),
     }));
+    setInterval(() => undefined, 1_000);
     console.log('started');
   `;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
