@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Action, PoolReport } from './controller/types.js';
+import type { EndCause } from './slurm/causes.js';
 
 const PREFIX = 'zerofleet_autoscaler_';
 const RECONCILE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -58,6 +59,12 @@ export class AutoscalerMetrics {
     labelNames: ['pool', 'kind', 'reason'],
     registers: [this.registry],
   });
+  private readonly allocationsEnded = new Counter({
+    name: `${PREFIX}allocations_ended_total`,
+    help: 'Slurm allocations that ended without a request of the autoscaler, by cause.',
+    labelNames: ['pool', 'type', 'cause'],
+    registers: [this.registry],
+  });
   private readonly errors = new Counter({
     name: `${PREFIX}errors_total`,
     help: 'Failed reconciliations and actions, by the service that did not answer.',
@@ -86,6 +93,10 @@ export class AutoscalerMetrics {
 
   failed(service: 'job_store' | 'capacity' | 'cloudwatch'): void {
     this.errors.inc({ service });
+  }
+
+  allocationEnded(pool: string, type: string, cause: EndCause): void {
+    this.allocationsEnded.inc({ pool, type, cause });
   }
 
   decided(pool: string, report: PoolReport): void {

@@ -13,6 +13,7 @@ import { BackgroundTasks } from './background-tasks.js';
 import { LocalCapacity } from './capacity/local.js';
 import type { Capacity } from './capacity/port.js';
 import { AutoscalerMetrics } from './metrics.js';
+import { openSlurmCapacity } from './slurm/open.js';
 
 export interface StartAutoscalerOptions {
   config: Config;
@@ -45,9 +46,9 @@ export async function startAutoscaler({ config, log }: StartAutoscalerOptions): 
     closers.push(() => store.close());
     const backgroundTasks = new BackgroundTasks(redis_url, log);
     closers.push(() => backgroundTasks.close());
-    const capacity = await openCapacity(config, log);
-    closers.push(() => capacity.close());
     const metrics = new AutoscalerMetrics();
+    const capacity = await openCapacity(config, metrics, log);
+    closers.push(() => capacity.close());
     const interval_ms = config.autoscale_interval_seconds * 1000;
     const namespace = config.cloudwatch_namespace;
     const publisher = namespace === null ? null : await openCloudWatch(namespace, metrics, log);
@@ -83,10 +84,11 @@ function poolsOf(config: Config): readonly PoolPolicy[] {
     if (config.autoscale_capacity === 'aws') requireOwnGroups(config.autoscale_pools);
     return config.autoscale_pools;
   }
-  if (config.autoscale_capacity === 'aws') {
+  if (config.autoscale_capacity !== 'local') {
+    const machines = config.autoscale_capacity === 'aws' ? 'Auto Scaling groups' : 'Slurm options';
     throw new ZerofleetError(
       'invalid_configuration',
-      'ZEROFLEET_AUTOSCALE_CAPACITY=aws needs ZEROFLEET_AUTOSCALE_POOLS: the pools and the Auto Scaling groups of their machines',
+      `ZEROFLEET_AUTOSCALE_CAPACITY=${config.autoscale_capacity} needs ZEROFLEET_AUTOSCALE_POOLS: the pools and the ${machines} of their machines`,
     );
   }
   const type = { name: 'local', slots: config.slots ?? CPU_SLOTS, max: LOCAL_AGENTS, price_per_hour: 0 };
@@ -108,8 +110,10 @@ function requireOwnGroups(pools: readonly PoolPolicy[]): void {
   );
 }
 
-async function openCapacity(config: Config, log: Logger): Promise<Capacity> {
+async function openCapacity(config: Config, metrics: AutoscalerMetrics, log: Logger): Promise<Capacity> {
   if (config.autoscale_capacity === 'aws') return openAwsCapacity(log);
+  if (config.autoscale_capacity === 'slurm')
+    return openSlurmCapacity(config, agentEnvironment(), metrics, log);
   const { redis_url, data_dir } = config;
   return new LocalCapacity({
     program: join(projectRoot(), 'dist', 'worker', 'main.js'),
@@ -125,6 +129,6 @@ async function openCapacity(config: Config, log: Logger): Promise<Capacity> {
 
 /** Environment of this program without the variables that configure the autoscaler alone. */
 function agentEnvironment(): Record<string, string | undefined> {
-  const own = /^ZEROFLEET_(AUTOSCALE_|CLOUDWATCH_|METRICS_PORT$|PORT$|API_KEY$)/;
+  const own = /^ZEROFLEET_(AUTOSCALE_|CLOUDWATCH_|SLURM_|METRICS_PORT$|PORT$|API_KEY$)/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Config } from '../platform/config/config.js';
+import { type Config, SLURM_ALLOCATION } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
 import { serveMetrics } from '../platform/process/metrics-server.js';
@@ -19,6 +19,7 @@ import { AgentMetrics } from './metrics/agent-metrics.js';
 import { AwsMetadata } from './preemption/aws-metadata.js';
 import { Drain } from './preemption/drain.js';
 import { machineId, reportDrained } from './preemption/machine.js';
+import { SlurmAllocation } from './preemption/slurm-allocation.js';
 import type { PreemptionSource } from './preemption/source.js';
 
 export interface StartWorkerOptions {
@@ -188,9 +189,7 @@ function drainOnNotice(
   { config, log, preemption }: StartWorkerOptions,
   onDrained: (signal: AbortSignal) => Promise<void>,
 ): () => Promise<void> {
-  const { preemption_source: url } = config;
-  const source =
-    preemption ?? (url === null ? null : new AwsMetadata({ url, poll_ms: PREEMPTION_POLL_MS, log }));
+  const source = preemption ?? sourceOf(config, log);
   const watching = new AbortController();
   const watch = async () => {
     const notice = await source?.watch(watching.signal);
@@ -204,4 +203,10 @@ function drainOnNotice(
     watching.abort();
     await watched;
   };
+}
+
+function sourceOf({ preemption_source: source }: Config, log: Logger): PreemptionSource | null {
+  if (source === null) return null;
+  if (source === SLURM_ALLOCATION) return new SlurmAllocation({ env: process.env, log });
+  return new AwsMetadata({ url: source, poll_ms: PREEMPTION_POLL_MS, log });
 }

@@ -38,7 +38,7 @@ async function untilThere<T>(read: () => Promise<T> | T, is: (value: T) => boole
 
 t.test('agents are started with their environment, and stopped one by one', async (t) => {
   const { capacity, dir } = open(t);
-  t.same(await capacity.view(policy), { machines: [], wanted: { m: 0 } });
+  t.same(await capacity.view(policy), { machines: [], wanted: { m: 0 }, problems: [] });
   await capacity.want(policy, 'm', 2);
   await capacity.want(policy, 'm', 2);
   const { machines, wanted } = await capacity.view(policy);

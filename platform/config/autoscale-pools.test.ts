@@ -13,6 +13,8 @@ t.test('defaults are applied', async (t) => {
       move_seconds: 120,
       boot_grace_seconds: 300,
       launch_timeout_seconds: 180,
+      gang_seconds: 900,
+      on_budget: 'pause',
     },
   ]);
 });

@@ -2,6 +2,7 @@
 
 import { Check, type Static, Type } from '../schema.js';
 import { poolName } from './config-values.js';
+import { SlurmOptions, slurmProblem } from './slurm-options.js';
 
 /** Machines of one type, all with the same number of slots. */
 const MachineType = Type.Object(
@@ -15,6 +16,8 @@ const MachineType = Type.Object(
     price_per_hour: Type.Number({ minimum: 0, default: 0 }),
     /** Auto Scaling group of the machines; by default the type's name. */
     group: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+    /** Slurm's allocation for one machine; by default that of the account's default partition. */
+    slurm: Type.Optional(SlurmOptions),
   },
   { additionalProperties: false },
 );
@@ -87,6 +90,10 @@ export function poolPolicies(text: string): readonly PoolPolicy[] {
       types.map(({ name }) => name),
       'type of one pool',
     );
+  for (const { slurm, name } of given.flatMap(({ types }) => types)) {
+    const problem = slurm && slurmProblem(slurm);
+    if (problem) throw new Error(`the type ${JSON.stringify(name)}: ${problem}`);
+  }
   return given;
 }
 

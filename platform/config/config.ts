@@ -6,7 +6,14 @@ import { distance } from 'fastest-levenshtein';
 import { ZerofleetError } from '../../contracts/index.js';
 import { type Config, SETTINGS } from './settings.js';
 
-export { AWS_METADATA_URL, type Config, CPU_SLOTS, type LogLevel, SETTINGS } from './settings.js';
+export {
+  AWS_METADATA_URL,
+  type Config,
+  CPU_SLOTS,
+  type LogLevel,
+  SETTINGS,
+  SLURM_ALLOCATION,
+} from './settings.js';
 
 /**
  * Reads the configuration.

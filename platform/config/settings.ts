@@ -27,6 +27,9 @@ export const CPU_SLOTS = 4;
 /** Link-local metadata address of EC2. */
 export const AWS_METADATA_URL = 'http://169.254.169.254';
 
+/** Source of preemption notices: the Slurm allocation of the agent. */
+export const SLURM_ALLOCATION = 'slurm';
+
 /** One environment variable: `ZEROFLEET_` and the key in upper case. */
 interface Setting {
   key: string;
@@ -150,8 +153,9 @@ export const SETTINGS = [
     key: 'preemption_source',
     fallback: null,
     unset: 'no server is asked; SIGTERM always works',
-    help: 'Source of preemption notices for the machine of this agent: `aws` (instance metadata v2), or the URL of another server with the same interface.',
-    parse: (text) => (text === 'aws' ? AWS_METADATA_URL : url(['http:'])(text)),
+    help: 'Source of preemption notices for the machine of this agent: `aws` (instance metadata v2), the URL of another server with the same interface, or `slurm` (the allocation in which the agent runs).',
+    parse: (text) =>
+      text === 'aws' ? AWS_METADATA_URL : text === SLURM_ALLOCATION ? text : url(['http:'])(text),
   },
   {
     key: 'save_seconds',
@@ -193,8 +197,8 @@ export const SETTINGS = [
   {
     key: 'autoscale_capacity',
     fallback: 'local',
-    help: "Source of an autoscaler's machines: `local` (agents on its own machine) or `aws` (Auto Scaling groups in `AWS_REGION`).",
-    parse: oneOf(['local', 'aws']),
+    help: "Source of an autoscaler's machines: `local` (agents on its own machine), `aws` (Auto Scaling groups in `AWS_REGION`) or `slurm` ([allocations](slurm.md) of the user that it runs as).",
+    parse: oneOf(['local', 'aws', 'slurm']),
   },
   {
     key: 'autoscale_pools',
@@ -208,6 +212,12 @@ export const SETTINGS = [
     fallback: '5',
     help: 'Interval between two reconciliations of an autoscaler.',
     parse: integer(1, 20),
+  },
+  {
+    key: 'slurm_installation',
+    fallback: 'zerofleet',
+    help: 'Name of this installation in the names of its Slurm jobs; another one for each installation of a user on one cluster.',
+    parse: poolName,
   },
   {
     key: 'cloudwatch_namespace',

@@ -34,7 +34,8 @@ export async function runProgram(
       if (!isEnding) void end(running, log, reason);
       isEnding = true;
     };
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
+    // A second signal must not end the process in the middle of a save.
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal));
     if (!process.send) return;
     process.once('disconnect', () => stop('the parent is gone'));
     process.send({ kind: 'ready' });

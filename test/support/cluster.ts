@@ -53,7 +53,8 @@ export class Cluster {
     readonly client: Zerofleet,
     private readonly redis: TestRedis,
     private readonly dir: string,
-    private readonly env: Record<string, string>,
+    /** Variables of its Redis and object store. */
+    readonly env: Readonly<Record<string, string>>,
   ) {}
 
   /** A cluster without agents; it ends with the test. */

@@ -87,15 +87,21 @@ export async function runGroup(files, report) {
   return totalsOf(files, reader, code);
 }
 
-/** Prepares deep tests: they need workers on emulated GPUs, a real S3 server, and curl for the guide. apt can run one command at a time. */
+/** Prepares deep tests: they need workers on emulated GPUs, a real S3 server, a real Slurm, and curl for the guide. apt can run one command at a time. */
 async function prepareDeepTests() {
   await ensureNative('emulated', 'native core on an emulated GPU: building');
   const testing = (name) => pathToFileURL(inRoot('dist', 'platform', 'testing', name)).href;
   const { ensurePrograms } = await import(testing('programs.js'));
   await ensurePrograms(['curl'], ['curl', 'ca-certificates']);
   const { whyNoRadosgw } = await import(testing('radosgw.js'));
-  const reason = await whyNoRadosgw();
-  if (reason) console.log(`  S3 tests are skipped: ${reason}`);
+  const { whyNoSlurm } = await import(testing('slurm.js'));
+  for (const [tests, whyNot] of [
+    ['S3', whyNoRadosgw],
+    ['Slurm', whyNoSlurm],
+  ]) {
+    const reason = await whyNot();
+    if (reason) console.log(`  ${tests} tests are skipped: ${reason}`);
+  }
 }
 
 /**
