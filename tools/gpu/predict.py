@@ -32,8 +32,6 @@ RULES = (
                 "why": "8192³ products of random bf16 values by cuBLASLt ran at 0.78 to 0.81 of 989 TFLOP/s on an H100 and an H200; "
                        "a tenth less for tiles that do not fill the last wave"}),
     (("attention.*",), {"memory": 0.80, "why": "its shares of the matrix peak are under `attention`"}),
-    (("rmsnorm.backward", "layernorm.backward", "head_norm.backward"),
-     {"memory": 0.80, "traffic": 1.5, "why": "dy and x are read a second time for the sums over rows"}),
     (("cross_entropy",), {"memory": 0.80, "traffic": 10 / 6, "why": "logits are read twice: 4 + 4 + 2 bytes"}),
     (("embedding.backward",), {"memory": 0.40, "beside": 800, "why": "rows in the order of tokens, which the host sorts in each run: 50 ns a token"}),
     (("embedding.forward",), {"memory": 0.60, "why": "rows in the order of tokens"}),
@@ -42,16 +40,20 @@ RULES = (
     (("moe_*",), {"memory": 0.40, "beside": 10, "why": "several short kernels"}),
     (("*",), {"memory": 0.80, "why": "a copy ran at 0.90 of the bandwidth on an H100 and an H200; a tenth less"}),
 )
-# Shares of the matrix peak by the length of sequences, at a width of 64. `improved` is by cuDNN (issue 22, point 10).
+# Shares of the matrix peak by the length of sequences, at a width of 64.
 ATTENTION = {
-    "today": {1024: {"attention.forward": 0.18, "attention.backward": 0.10}, 4096: {"attention.forward": 0.23, "attention.backward": 0.12}},
-    "improved": {1024: {"attention.forward": 0.29, "attention.backward": 0.28}, 4096: {"attention.forward": 0.37, "attention.backward": 0.33}},
+    "own": {1024: {"attention.forward": 0.18, "attention.backward": 0.13}, 4096: {"attention.forward": 0.23, "attention.backward": 0.16}},
+    "cudnn": {1024: {"attention.forward": 0.29, "attention.backward": 0.28}, 4096: {"attention.forward": 0.37, "attention.backward": 0.33}},
     "source": "Shah et al., FlashAttention-3 (arXiv:2407.08608), figures 5 and 6, H100, width 64. Forward, causal: FlashAttention-2 229 "
               "(T 1024) and 284 TFLOP/s (T 4096), cuDNN 288 and 363. Backward without a mask, T 1024: FlashAttention-2 238, cuDNN 348",
-    "why": "today's kernels use mma.sync as FlashAttention-2 does: 0.8 of its forward, and of its backward half, for 16 rows a warp and "
-           "the mask. cuDNN: its forward, 0.8 of its backward for the mask. The backward at T 4096 is assumed to gain as much as the forward",
+    "why": "our kernels use mma.sync as FlashAttention-2 does: 0.8 of its forward; of its backward 0.8 for the mask and two thirds of that, "
+           "because 183 bytes of shared memory are read for an instruction. cuDNN: its forward, 0.8 of its backward for the mask, and beside "
+           "it the gradients of the scores in 16 bits, which its backward with equal bits writes and reads. The backward at T 4096 is "
+           "assumed to gain as much as the forward",
 }
-GRADIENT_BYTES = {"today": 16, "improved": 10}  # after the product: cast 4 + 2, fold 2 + 4 + 4; the product writes 2 instead of 4
+# Bytes of a gradient after its product, for each leaf: cast 4 + 2, fold 2 + 4 + 4. Weights of layers leave the product in 16 bits, which saves
+# the cast; an eighth of them crosses borders of buckets, which costs half of that.
+GRADIENT_BYTES, SAVED_BYTES = 16, 6 * 15 / 16
 
 
 def rule_of(op):
@@ -74,22 +76,27 @@ def sizes_of(case):
 class Config:
     """The cases of a configuration, and the seconds of each."""
 
-    def __init__(self, chip, training, cases, improved=False):
+    def __init__(self, chip, training, cases, attention="cudnn"):
         self.chip, self.training = chip, training
         self.cases = {case["op"]: case for case in cases if case["config"] == training["config"]}
-        shares = ATTENTION["improved" if improved else "today"]
+        shares = ATTENTION[attention]
         self.shares = shares.get(training["sequence_length"], shares[1024])
-        self.improved = improved
+        self.attention = attention
 
     def case(self, op):
         """Seconds and limit."""
         if op == "loss_head":
             return self.head(), "its parts"
         case = self.cases[op]
-        num_bytes = case["bytes"]
-        if self.improved and op.endswith("norm.backward"):
-            num_bytes /= rule_of(op)["traffic"]
-        return seconds_of(self.chip, op, case["operations"], num_bytes, self.shares.get(op))
+        seconds, limit = seconds_of(self.chip, op, case["operations"], case["bytes"], self.shares.get(op))
+        if op == "attention.backward" and self.attention == "cudnn":
+            seconds += self.score_gradients() / (self.chip["bytes_per_second"] * rule_of(op)["memory"])
+        return seconds, limit
+
+    def score_gradients(self):
+        """Bytes of the gradients of all scores, written and read in 16 bits."""
+        batch, length, heads, _ = sizes_of(self.cases["attention.backward"])
+        return 2 * 2 * batch * heads * length * length
 
     def head(self):
         """The head is its products and the loss: the forward for as many rows at a time as there are logits, the backward for more."""
@@ -138,7 +145,8 @@ class Config:
             seconds = times * params * bytes_each / (self.chip["bytes_per_second"] * rule_of(op)["memory"])
             parts.append({"op": op, "times": times, "bytes_per_parameter": bytes_each, "seconds": seconds})
 
-        passes("cast and fold", leaves, GRADIENT_BYTES["improved" if self.improved else "today"])
+        _, hidden, vocab = sizes_of(self.cases["loss_head"])
+        passes("cast and fold", leaves, round(GRADIENT_BYTES - SAVED_BYTES * (1 - hidden * vocab / params), 2))
         passes("grad_norm", 1, 4)
         passes("adamw", 1, 30)
         return parts
@@ -160,10 +168,10 @@ def predictions(key, lines):
     kernels, steps = [], []
     for training in trainings:
         sizes = {name: value for name, value in training.items() if name != "part"}
-        today, improved = Config(chip, training, cases), Config(chip, training, cases, improved=True)
-        kernels += today.kernels()
-        without_parts = {name: value for name, value in improved.step().items() if name != "parts"}
-        steps.append({**sizes, **today.step(), "with_points_10_and_11": without_parts})
+        with_cudnn, without = Config(chip, training, cases), Config(chip, training, cases, attention="own")
+        kernels += with_cudnn.kernels()
+        without_parts = {name: value for name, value in without.step().items() if name != "parts"}
+        steps.append({**sizes, **with_cudnn.step(), "without_cudnn": without_parts})
     rules = [{"ops": list(patterns), **rule} for patterns, rule in RULES]
     return {"chip": chip, "launch_microseconds": LAUNCH_MICROSECONDS, "outlier_factor": OUTLIER_FACTOR, "rules": rules,
             "attention": ATTENTION, "kernels": kernels, "trainings": steps}

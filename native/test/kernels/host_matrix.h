@@ -10,6 +10,7 @@
 
 #include "core/dtype.h"
 #include "kernels/common/matrix.h"
+#include "test/all_dtypes.h"
 #include "test/shared_bytes.h"
 
 namespace zerofleet::test {
@@ -115,8 +116,6 @@ inline Table numeric_gradient(const std::function<double(const Table&)>& f, cons
   }
   return gradient;
 }
-
-constexpr DType kAllDTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
 
 /// Tolerance of a result: rounding of the sums in fp32, or of the result to three times its unit roundoff.
 inline double tolerance(DType dtype) {

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "test/all_dtypes.h"
 
 namespace zerofleet::test {
-
-constexpr DType kAllDTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
 
 /// `value` rounded to `dtype` and widened again, by the scalar code of core/dtype.h.
 inline float rounded(float value, DType dtype) {
