@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "test/cuda_emulator/fake_cudnn/graph.h"
+#include "test/cuda_emulator/cudnn/graph.h"
 
 #define ZF_EXPORT extern "C" __attribute__((visibility("default")))
 

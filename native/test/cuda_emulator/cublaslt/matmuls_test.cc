@@ -10,7 +10,7 @@
 #include "kernels/gemm/cuda/product_library.h"
 #include "test/built_files.h"
 #include "test/cuda_emulator/emulator.h"
-#include "test/cuda_emulator/fake_cublaslt.h"
+#include "test/cuda_emulator/cublaslt/fake_cublaslt.h"
 #include "test/devices_here.h"
 #include "test/error_code.h"
 #include "test/kernels/host_matrix.h"

@@ -11,7 +11,7 @@
 #include "core/cuda/cuda_runtime.h"
 #include "kernels/gemm/cuda/matmuls.h"
 #include "test/built_files.h"
-#include "test/cuda_emulator/fake_cublaslt.h"
+#include "test/cuda_emulator/cublaslt/fake_cublaslt.h"
 #include "test/devices_here.h"
 #include "test/kernels/host_matrix.h"
 

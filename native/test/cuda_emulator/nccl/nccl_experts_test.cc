@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "test/cuda_emulator/emulator.h"
-#include "test/cuda_emulator/nccl_ranks.h"
+#include "test/cuda_emulator/nccl/nccl_ranks.h"
 #include "test/devices_here.h"
 #include "test/model/expert_sets.h"
 #include "test/model/family_configs.h"

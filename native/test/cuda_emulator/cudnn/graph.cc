@@ -1,4 +1,4 @@
-#include "test/cuda_emulator/fake_cudnn/graph.h"
+#include "test/cuda_emulator/cudnn/graph.h"
 
 #include <algorithm>
 #include <set>

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "test/cuda_emulator/nccl_ranks.h"
+#include "test/cuda_emulator/nccl/nccl_ranks.h"
 #include "test/train/tiny_job.h"
 #include "zero/exchange/comm_queue.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "test/cuda_emulator/fake_cublaslt.h"
-#include "test/cuda_emulator/fake_cudnn/fake_cudnn.h"
+#include "test/cuda_emulator/cublaslt/fake_cublaslt.h"
+#include "test/cuda_emulator/cudnn/fake_cudnn.h"
 #include "test/devices_here.h"
 #include "test/train/tiny_job.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "test/cuda_emulator/fake_cudnn/descriptors.h"
+#include "test/cuda_emulator/cudnn/descriptors.h"
 
 namespace zerofleet::fake_cudnn {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "test/cuda_emulator/emulator.h"
-#include "test/cuda_emulator/fake_cublaslt.h"
+#include "test/cuda_emulator/cublaslt/fake_cublaslt.h"
 #include "test/devices_here.h"
 #include "test/train/tiny_job.h"
 

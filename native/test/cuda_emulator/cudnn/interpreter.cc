@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/dtype.h"
-#include "test/cuda_emulator/fake_cudnn/graph.h"
+#include "test/cuda_emulator/cudnn/graph.h"
 
 namespace zerofleet::fake_cudnn {
 namespace {

@@ -1,10 +1,10 @@
-#include "test/cuda_emulator/fake_cudnn/descriptors.h"
+#include "test/cuda_emulator/cudnn/descriptors.h"
 
 #include <algorithm>
 #include <set>
 #include <span>
 
-#include "test/cuda_emulator/fake_cudnn/graph.h"
+#include "test/cuda_emulator/cudnn/graph.h"
 
 namespace zerofleet::fake_cudnn {
 namespace {
