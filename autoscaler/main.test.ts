@@ -27,6 +27,10 @@ t.test('an invalid configuration is refused with the required setting', async (t
       /ZEROFLEET_AUTOSCALE_CAPACITY=aws needs ZEROFLEET_AUTOSCALE_POOLS/,
     ],
     [
+      { ZEROFLEET_REDIS_URL: 'unix:///none', ZEROFLEET_AUTOSCALE_CAPACITY: 'slurm' },
+      /ZEROFLEET_AUTOSCALE_CAPACITY=slurm needs ZEROFLEET_AUTOSCALE_POOLS: the pools and the Slurm options/,
+    ],
+    [
       {
         ZEROFLEET_REDIS_URL: 'unix:///none',
         ZEROFLEET_AUTOSCALE_CAPACITY: 'aws',

@@ -21,8 +21,7 @@ export async function openSlurmCapacity(
   metrics: AutoscalerMetrics,
   log: Logger,
 ): Promise<SlurmCapacity> {
-  const own = Object.entries(env).filter(([name]) => name === 'SLURM_CONF' || !OWN.test(name));
-  const shared: NodeJS.ProcessEnv = Object.fromEntries(own);
+  const shared = sharedEnvironment(env);
   const log_dir = join(config.data_dir, 'slurm');
   await mkdir(log_dir, { recursive: true });
   return new SlurmCapacity({
@@ -40,4 +39,9 @@ export async function openSlurmCapacity(
     log,
     onEnded: (pool, type, cause) => metrics.allocationEnded(pool, type, cause),
   });
+}
+
+/** Returns the variables that apply to every machine of the cluster. */
+export function sharedEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => name === 'SLURM_CONF' || !OWN.test(name)));
 }
