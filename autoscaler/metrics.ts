@@ -26,6 +26,11 @@ export class AutoscalerMetrics {
       'How often the machines without an agent have exceeded the grace period, summed over them.',
       ['pool'],
     ),
+    strikes: this.gauge(
+      'strikes',
+      'Machines replaced in a row because their agents never registered, over all types.',
+      ['pool'],
+    ),
     unidentified_agents: this.gauge(
       'unidentified_agents',
       'Agents that do not report which machine they run on.',

@@ -45,11 +45,12 @@ export class CloudWatchPublisher implements Publisher {
   }
 }
 
-function dataOf(pool: string, report: PoolReport, Timestamp: Date): MetricDatum[] {
+/** Returns the values of a pool by the names of their metrics. */
+export function metricsOf(report: PoolReport) {
   const sum = (state: 'running' | 'starting' | 'requested' | 'terminating') =>
     Object.values(report.machines).reduce((total, states) => total + states[state], 0);
   const { unschedulable } = report;
-  const values = {
+  return {
     DesiredRanks: report.desired_ranks,
     RunningRanks: report.running_ranks,
     ProvisionedRanks: report.provisioned_ranks,
@@ -60,11 +61,15 @@ function dataOf(pool: string, report: PoolReport, Timestamp: Date): MetricDatum[
     IdleMachines: report.idle_machines,
     // Jobs that time alone does not help; quotas, limits and budgets are meant to let jobs wait.
     JobsRefused: unschedulable.too_large + unschedulable.gang + unschedulable.launch_failed,
-    Strikes: report.missing_agent_timeouts,
+    MissingAgentTimeouts: report.missing_agent_timeouts,
+    Strikes: report.strikes,
     DailyCost: report.daily_cost,
     BudgetExhausted: report.budget_exhausted ? 1 : 0,
   };
-  return Object.entries(values).map(([MetricName, Value]) => ({
+}
+
+function dataOf(pool: string, report: PoolReport, Timestamp: Date): MetricDatum[] {
+  return Object.entries(metricsOf(report)).map(([MetricName, Value]) => ({
     MetricName,
     Value,
     Timestamp,

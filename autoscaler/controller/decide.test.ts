@@ -25,6 +25,7 @@ t.test('requests machines for queued jobs at once, rounded up, and once', async 
     problems: [],
     idle_machines: 0,
     missing_agent_timeouts: 0,
+    strikes: 0,
     unidentified_agents: 0,
     daily_cost: world.state.spent.amount,
     budget_exhausted: false,

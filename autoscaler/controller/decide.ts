@@ -16,51 +16,16 @@ import { affordablePerHour, charge, isExhausted } from './budget.js';
 import { affordable, chooseMachines, ranksOf, type Supply } from './choose.js';
 import { consolidate } from './consolidate.js';
 import { type Demand, demandOf } from './demand.js';
-import { advanceGangs, type Gangs, heldGangs } from './gangs.js';
+import { advanceGangs, heldGangs } from './gangs.js';
 import { type Growth, ranksForGroups } from './groups.js';
-import {
-  countFailure,
-  isOverdue,
-  type KnownMachine,
-  type KnownType,
-  MAX_TIMEOUTS,
-  type Observation,
-  observe,
-} from './observe.js';
-import type {
-  Action,
-  Decision,
-  PoolReport,
-  PoolSnapshot,
-  PoolState,
-  RetireReason,
-  WaitReason,
-} from './types.js';
-import { countReasons, newReasons, waitReasons } from './wait-reasons.js';
+import { countFailure, isOverdue, MAX_TIMEOUTS, observe } from './observe.js';
+import { machinesOf, type Plan, presentRanks, type TypePlan } from './plan.js';
+import { reportOf } from './report.js';
+import type { Action, Decision, PoolSnapshot, PoolState } from './types.js';
+import { newReasons, waitReasons } from './wait-reasons.js';
 
 /** Time that a type is not requested after its launches timed out. */
 const LAUNCH_PAUSE_MS = 300_000;
-
-/** Present and requested machines of one type. */
-interface TypePlan extends KnownType {
-  /** Machines that stay. */
-  staying: KnownMachine[];
-  /** Requested machines whose agents have registered but which are not listed yet. */
-  unlisted: number;
-  /** Requested machines that do not exist yet. */
-  requested: number;
-}
-
-interface Plan {
-  policy: PoolPolicy;
-  snapshot: PoolSnapshot;
-  observation: Observation;
-  now: number;
-  spent: PoolState['spent'];
-  gangs: Gangs;
-  types: Map<string, TypePlan>;
-  retired: Map<string, RetireReason>;
-}
 
 export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolState, now: number): Decision {
   const observation = observe(policy, snapshot, state, now);
@@ -159,15 +124,21 @@ function countTypes({ policy, snapshot, observation, now, types, retired }: Plan
   }
 }
 
-/** Counts the machines of a type that stay or are requested. */
-const machinesOf = ({ staying, unlisted, requested }: TypePlan) => staying.length + unlisted + requested;
+/** Returns the machines that could be added within the maximum of each type. */
+function withoutPauses(types: Plan['types']): Supply[] {
+  return [...types.values()].map((plan) => ({
+    type: plan.type,
+    machines: Math.max(0, plan.type.max - machinesOf(plan)),
+  }));
+}
 
-/** Returns the machines that could be added now, within the maximum of each type. */
+/** Returns those of them that could be added now. */
 function suppliesOf({ now, types }: Plan): Supply[] {
-  return [...types.values()].map((plan) => {
-    const { type, state } = plan;
-    return { type, machines: state.paused_until > now ? 0 : Math.max(0, type.max - machinesOf(plan)) };
-  });
+  const isPaused = ({ name }: Supply['type']) => (types.get(name)?.state.paused_until ?? 0) > now;
+  return withoutPauses(types).map(({ type, machines }) => ({
+    type,
+    machines: isPaused(type) ? 0 : machines,
+  }));
 }
 
 /** Returns those of them that the budget of the next hour allows. */
@@ -177,15 +148,6 @@ function affordableOf({ policy, now, spent, types }: Plan, supplies: readonly Su
     0,
   );
   return affordable(supplies, affordablePerHour(policy.budget_per_day, spent.amount, now) - committed);
-}
-
-/** Counts the ranks that machines have or will have. */
-function presentRanks({ observation, types }: Plan): number {
-  const ofTypes = [...types.values()].map(
-    ({ type, staying, requested }) =>
-      requested * type.slots + staying.reduce((sum, { ranks }) => sum + ranks, 0),
-  );
-  return observation.static_ranks + ofTypes.reduce((sum, ranks) => sum + ranks, 0);
 }
 
 function wantedRanks(
@@ -198,7 +160,8 @@ function wantedRanks(
   const max_ranks = observation.static_ranks + Math.min(policy.max_ranks ?? of_types, of_types);
   const ranks = Math.min(max_ranks, present + ranksOf(supplies));
   const unbudgeted = Math.min(max_ranks, present + ranksOf(possible));
-  const limits = { ranks, unbudgeted, max_ranks, quotas: snapshot.quotas, paused: gangs.paused };
+  const unpaused = Math.min(max_ranks, present + ranksOf(withoutPauses(types)));
+  const limits = { ranks, unbudgeted, unpaused, max_ranks, quotas: snapshot.quotas, paused: gangs.paused };
   const demand = demandOf(snapshot.jobs, limits);
   const least = Math.max(policy.min_ranks, snapshot.backgroundTasks > 0 ? 1 : 0);
   const ofGroups = ranksForGroups(demand.admitted, snapshot.workers, growthOf(types, supplies), ranks);
@@ -267,32 +230,4 @@ function savingMachines({ machines, workers, drained }: PoolSnapshot): string[] 
 function pricePerHour(policy: PoolPolicy, { machines }: PoolSnapshot): number {
   const prices = new Map(policy.types.map(({ name, price_per_hour }) => [name, price_per_hour]));
   return machines.reduce((sum, { type }) => sum + (prices.get(type) ?? 0), 0);
-}
-
-function reportOf(plan: Plan, demand: Demand, reasons: ReadonlyMap<string, WaitReason>): PoolReport {
-  const { policy, snapshot, observation, spent, types } = plan;
-  const machines = [...types].map(([name, { staying, requested }]) => {
-    const running = staying.filter(({ workers }) => workers.length > 0).length;
-    const all = snapshot.machines.filter(({ type }) => type === name).length;
-    return [
-      name,
-      { running, starting: staying.length - running, requested, terminating: all - staying.length },
-    ] as const;
-  });
-  return {
-    desired_ranks: demand.ranks,
-    running_ranks: snapshot.jobs.reduce((sum, { held }) => sum + held, 0),
-    provisioned_ranks: presentRanks(plan),
-    unschedulable: countReasons(reasons),
-    machines: Object.fromEntries(machines),
-    problems: snapshot.problems,
-    idle_machines: observation.machines.filter(({ state }) => state.idle_since !== null).length,
-    missing_agent_timeouts: observation.machines.reduce(
-      (sum, { state }) => sum + (state.missing?.timeouts ?? 0),
-      0,
-    ),
-    unidentified_agents: snapshot.workers.filter(({ machine }) => machine === null).length,
-    daily_cost: spent.amount,
-    budget_exhausted: isExhausted(policy.budget_per_day, spent.amount),
-  };
 }

@@ -4,7 +4,14 @@ import { jobOf } from '../testing/world.js';
 import { type DemandLimits, demandOf } from './demand.js';
 import type { JobDemand } from './types.js';
 
-const LIMITS: DemandLimits = { ranks: 10, unbudgeted: 10, max_ranks: 20, quotas: {}, paused: new Set() };
+const LIMITS: DemandLimits = {
+  ranks: 10,
+  unbudgeted: 10,
+  unpaused: 10,
+  max_ranks: 20,
+  quotas: {},
+  paused: new Set(),
+};
 const demand = (jobs: JobDemand[], limits: Partial<DemandLimits> = {}) => {
   const { ranks, admitted, refused } = demandOf(jobs, { ...LIMITS, ...limits });
   return { ranks, admitted: admitted.map(({ id }) => id), refused: Object.fromEntries(refused) };

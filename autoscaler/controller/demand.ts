@@ -7,12 +7,13 @@
  * its machine is not retired while the job holds a lease, and preemption is decided by the scheduler of the
  * pool.
  */
-import type { JobDemand, UnschedulableReason } from './types.js';
+import type { JobDemand, WaitReason } from './types.js';
 
 export interface DemandLimits {
-  /** Ranks that machines can provide at present, and could without the budget. */
+  /** Ranks that machines can provide at present, could without the budget, and if launches did not fail. */
   ranks: number;
   unbudgeted: number;
+  unpaused: number;
   /** Ranks that machines could ever provide. */
   max_ranks: number;
   /** Maximum of ranks by project. */
@@ -26,7 +27,7 @@ export interface Demand {
   /** Jobs that are granted ranks. */
   admitted: JobDemand[];
   /** Waiting jobs that are not, by id. */
-  refused: Map<string, UnschedulableReason>;
+  refused: Map<string, WaitReason>;
 }
 
 export function demandOf(jobs: readonly JobDemand[], limits: DemandLimits): Demand {
@@ -67,12 +68,15 @@ function byPriority(jobs: readonly JobDemand[]): JobDemand[] {
 /** @param left ranks that are left for it @param room ranks that are left of its project's quota */
 function refusalReason(
   { id, need, held }: JobDemand,
-  { ranks, unbudgeted, max_ranks, paused }: DemandLimits,
+  { ranks, unbudgeted, unpaused, max_ranks, paused }: DemandLimits,
   left: number,
   room: number,
-): UnschedulableReason | null {
+): WaitReason | null {
   if (need > max_ranks) return 'too_large';
   if (paused.has(id)) return 'gang';
-  if (need > left) return need > left + unbudgeted - ranks ? 'capacity' : 'budget';
+  if (need > left) {
+    if (need > left + unpaused - ranks) return 'capacity';
+    return need > left + unbudgeted - ranks ? 'launch_failed' : 'budget';
+  }
   return held === 0 && need > room ? 'quota' : null;
 }

@@ -142,8 +142,9 @@ function checkWanted(
 ): void {
   const there = staying(snapshot, name, retired);
   const before = Math.max(snapshot.wanted[name] ?? 0, staying(snapshot, name, new Set()));
-  if (wanted < Math.min(there, snapshot.wanted[name] ?? 0))
-    throw new Error(`${name}: ${wanted} would end one of ${there}`);
+  // Retiring a machine lowers the size.
+  const size = (snapshot.wanted[name] ?? 0) - (staying(snapshot, name, new Set()) - there);
+  if (wanted < Math.min(there, size)) throw new Error(`${name}: ${wanted} would end one of ${there}`);
   if (wanted > Math.max(max, before)) throw new Error(`${name}: ${wanted} of ${max}`);
   if (exhausted && price_per_hour > 0 && wanted > before) throw new Error('beyond the budget');
 }

@@ -112,10 +112,11 @@ export type Action =
   /** Ends one machine unless it is in use by then, and decrements the size of its type. */
   | { kind: 'retire'; machine: string; reason: RetireReason };
 
-/** `gang`: only a part of its machines came in time; they are tried again later. */
-/** `launch_failed`: machines are requested, but cannot be launched. */
-export type WaitReason = UnschedulableReason | 'launch_failed';
-export type UnschedulableReason = 'too_large' | 'quota' | 'capacity' | 'budget' | 'gang';
+/**
+ * Reason for which a waiting job gets no machines. `gang`: only a part of its machines came in time; they are tried again later.
+ * `launch_failed`: machines cannot be launched.
+ */
+export type WaitReason = 'too_large' | 'quota' | 'capacity' | 'budget' | 'gang' | 'launch_failed';
 
 /** Inputs and results of a decision, for operators and metrics. */
 export interface PoolReport {
@@ -138,6 +139,8 @@ export interface PoolReport {
   budget_exhausted: boolean;
   /** How often the machines without an agent exceeded the grace period. */
   missing_agent_timeouts: number;
+  /** Machines replaced in a row because they never registered, over all types. */
+  strikes: number;
 }
 
 export interface Decision {

@@ -5,10 +5,10 @@ import type { Decision, LaunchProblem, PoolReport, PoolState, WaitReason } from 
 const MESSAGES: Readonly<Record<WaitReason, string>> = {
   too_large: 'the job needs more ranks than the machines of the pool can have',
   quota: "the job would exceed the project's max_ranks",
-  capacity: 'the pool has its maximum of machines, or none of the remaining types can be had now',
+  capacity: 'the pool has its maximum of machines',
   budget: "the pool's budget of the day is spent; machines are requested again after midnight, UTC",
   gang: 'only a part of the machines that the job needs came in time; they were given up, and all are requested again later',
-  launch_failed: 'machines are requested, but cannot be launched',
+  launch_failed: 'machines that it needs could not be launched; they are requested again',
 };
 
 /** Returns the reason of each job that is refused, and of those whose machines cannot be launched. */
