@@ -1,6 +1,6 @@
 /**
  * Waiting times and cost of autoscaling: `npm run bench -- autoscale`. Compares the autoscaler's controller, on a virtual clock,
- * with CloudWatch target tracking on backlog per instance, on the same traces (bench/autoscale/). One line per scaler and trace,
+ * with CloudWatch target tracking on backlog per instance and with KEDA and Karpenter, on the same traces (bench/autoscale/). One line per scaler and trace,
  * for always-on machines, for the controller without moves of jobs, and for the controller with knowledge of the jobs that
  * arrive within a boot time: the lower bound of any prediction. The last line compares the controller on each trace with the target tracking setting of equal or next higher
  * cost; the goal is at most half of its waiting time.
@@ -8,6 +8,7 @@
 import {
   type Outcome,
   playController,
+  playKarpenter,
   playTargetTracking,
   runAlwaysOn,
   runWithForesight,
@@ -16,11 +17,12 @@ import { TRACE_NAMES, type Trace, tracesOf } from './autoscale/traces.js';
 import { benchOptions, count, counts } from './options.js';
 import { report } from './report.js';
 
-const { seed, traces, acceptable_minutes, ...options } = benchOptions({
+const { seed, traces, acceptable_minutes, consolidate_after_seconds, ...options } = benchOptions({
   seed: count(1),
   traces: count(TRACE_NAMES.length),
   idle_seconds: count(120),
   move_seconds: count(120),
+  consolidate_after_seconds: count(30),
   acceptable_minutes: counts(5, 10, 20, 40),
 });
 
@@ -67,12 +69,21 @@ for (const trace of tracesOf(seed, traces)) {
   const floor = runWithForesight(trace, options);
   tell(trace, 'foresight', floor);
   tell(trace, 'always on', runAlwaysOn(trace));
+  const karpenter = playKarpenter(trace, consolidate_after_seconds);
+  tell(trace, 'KEDA and Karpenter', { consolidate_after_seconds, ...karpenter });
   const others = acceptable_minutes.map((minutes) => compare(trace, own, minutes));
   const costlier = others.filter(({ gpu_hours_ratio }) => gpu_hours_ratio <= 1);
   const [nearest] = costlier.sort((a, b) => a.gpu_hours - b.gpu_hours);
   const { unfinished, busy_killed } = own;
   const is_met = nearest !== undefined && nearest.wait_ratio <= 0.5 && busy_killed === 0 && unfinished === 0;
   const floor_ratio = nearest && ratio(floor.mean_wait_seconds, nearest.mean_wait_seconds);
-  summary.push({ trace: trace.name, busy_killed, ...nearest, floor_ratio, is_met });
+  const over_foresight = {
+    gpu_hours: ratio(own.gpu_hours, floor.gpu_hours),
+    karpenter_gpu_hours: ratio(karpenter.gpu_hours, floor.gpu_hours),
+    wait_seconds: own.mean_wait_seconds - floor.mean_wait_seconds,
+    karpenter_wait_seconds: karpenter.mean_wait_seconds - floor.mean_wait_seconds,
+    ...(nearest && { target_tracking_wait_seconds: nearest.mean_wait_seconds - floor.mean_wait_seconds }),
+  };
+  summary.push({ trace: trace.name, busy_killed, ...nearest, floor_ratio, over_foresight, is_met });
 }
 report('autoscale', { summary });

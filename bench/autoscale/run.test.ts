@@ -1,6 +1,6 @@
 import t from 'tap';
 import { Fleet } from './fleet.js';
-import { playController, playTargetTracking, runAlwaysOn, runWithForesight } from './run.js';
+import { playController, playKarpenter, playTargetTracking, runAlwaysOn, runWithForesight } from './run.js';
 import { TargetTracking } from './target-tracking.js';
 import { type Trace, tracesOf } from './traces.js';
 
@@ -62,6 +62,13 @@ t.test('the controller waits only for machines and leaves none running', async (
   t.match(own, { jobs: 2, unfinished: 0, busy_killed: 0, peak_gpus: 5 });
   t.ok(own.p95_wait_seconds <= 180 + 20, `${own.p95_wait_seconds} s`);
   t.ok(own.gpu_hours <= own.gpu_hours_needed + (5 * (180 + 120 + 30 + 40)) / 3600);
+});
+
+t.test('KEDA and Karpenter launch nodes for all waiting jobs, and end empty ones', async (t) => {
+  const found = playKarpenter(traceOf([job(0, 30), job(5, 30, 4)]), 30);
+  t.match(found, { jobs: 2, unfinished: 0, busy_killed: 0, vacated: 0, peak_gpus: 5 });
+  t.ok(found.p95_wait_seconds <= 180 + 30 + 20, `${found.p95_wait_seconds} s`);
+  t.ok(found.gpu_hours <= found.gpu_hours_needed + (5 * (180 + 30 + 30 + 60)) / 3600);
 });
 
 t.test('with foresight jobs wait for other jobs only, not for machines', async (t) => {

@@ -1,5 +1,6 @@
 import { type ControllerOptions, ControllerScaler } from './controller-scaler.js';
 import { Fleet, type Scaler, STEP_SECONDS } from './fleet.js';
+import { KarpenterLike } from './karpenter.js';
 import { TargetTracking } from './target-tracking.js';
 import type { Trace } from './traces.js';
 
@@ -67,6 +68,9 @@ export const runAlwaysOn = (trace: Trace): Outcome =>
       if (fleet.wanted === 0) for (const machine of [...fleet.machines]) fleet.end(machine);
     },
   }));
+
+export const playKarpenter = (trace: Trace, consolidate_after_seconds: number): Outcome =>
+  play(trace, (fleet) => new KarpenterLike(fleet, consolidate_after_seconds));
 
 export const playTargetTracking = (trace: Trace, acceptable_seconds: number, protects: boolean): Outcome =>
   play(trace, (fleet) => new TargetTracking(fleet, { acceptable_seconds, protects }));
