@@ -4,7 +4,10 @@
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
 import t, { type Test } from 'tap';
 import { createLogger } from '../../platform/logging/logging.js';
+import { decide } from '../controller/decide.js';
+import { EMPTY_STATE } from '../controller/types.js';
 import { AutoScalingStandIn } from '../testing/autoscaling-stand-in.js';
+import { poolWith } from '../testing/scene.js';
 import { NOW, policyOf } from '../testing/world.js';
 import { AwsCapacity, CONSISTENCY_MS, MAX_HOLD_MS } from './aws-capacity.js';
 import { Groups } from './groups.js';
@@ -245,4 +248,37 @@ t.test('pools are described in one call', async (t) => {
   t.match(await capacity.view(policy), { wanted: { spot: 0, 'on-demand': 0 } });
   t.match(await capacity.view(other), { wanted: { third: 0 } });
   t.match(await view(), { machines: [] });
+});
+
+t.test('a rebalancing, a lost instance, and hooks that cannot be completed now', async (t) => {
+  const { aws, capacity, time, view } = await open(t);
+  await view();
+  await capacity.want(policy, 'spot', 2);
+  for (let i = 0; i < 2; i += 1) aws.advance();
+  aws.rebalance(idOf(1));
+  const during = await view();
+  t.equal(during.machines.length, 3, 'the successor is there first');
+  t.match(during, { wanted: { spot: 2 }, problems: [] });
+  const { actions } = decide(policy, { ...poolWith({}), ...during }, EMPTY_STATE, NOW);
+  t.same(
+    actions.filter((action) => action.kind === 'set_size' && action.machines > 2),
+    [],
+    'the size is not raised for it',
+  );
+
+  aws.interrupt(idOf(1));
+  aws.advance();
+  await view();
+  aws.refuses_hooks = true;
+  await t.rejects(capacity.retire(policy, idOf(1)), { name: 'ResourceContention' });
+  aws.refuses_hooks = false;
+  await capacity.retire(policy, idOf(1));
+  aws.advance();
+  t.equal((await view()).machines.length, 2);
+
+  aws.lose(idOf(2));
+  time.now += CONSISTENCY_MS;
+  t.equal((await view()).machines.length, 1, 'gone without a hook');
+  aws.advance();
+  t.match(await view(), { machines: [{ id: idOf(3) }, { id: idOf(4) }], wanted: { spot: 2 } });
 });
