@@ -17,7 +17,7 @@ t.test('pools and workers show their devices and problems', async (t) => {
   const on = '2 × NVIDIA H100 80GB HBM3';
   t.match(await zerofleet(['pools']), {
     out: new RegExp(
-      `default .* CPU +–\ngpu .* ${on} \\(1 with a problem\\) +cuda-sm90/1 +1, 3 requested\ngpu: machines of the type p5 cannot be launched \\(no_capacity\\): there is no p5$`,
+      `default .* CPU +– +–\ngpu .* ${on} \\(1 with a problem\\) +cuda-sm90/1 +1, 3 requested\ngpu: machines of the type p5 cannot be launched \\(no_capacity\\): there is no p5$`,
     ),
   });
   t.match(await zerofleet(['workers']), {
