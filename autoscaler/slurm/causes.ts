@@ -1,7 +1,7 @@
 /** States of Slurm jobs as the autoscaler sees them. */
 import type { SlurmJob } from './job.js';
 
-/** Why an allocation ended without a request of the autoscaler. */
+/** Cause for which an allocation ended without a request of the autoscaler. */
 export type EndCause =
   /** The agent ended by itself, without an error. */
   | 'completed'

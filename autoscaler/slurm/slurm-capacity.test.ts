@@ -35,7 +35,7 @@ function open() {
   const pass = (ms: number) => {
     now += ms;
   };
-  /** What the controller sees at its next reconciliation. */
+  /** The controller's view at its next reconciliation. */
   const next = async (capacity: SlurmCapacity, ms = 5_000) => {
     pass(ms);
     await capacity.refresh([policy, other]);

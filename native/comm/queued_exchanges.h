@@ -13,7 +13,7 @@ namespace zerofleet {
 /// host queues them ahead and only watches. One thread at a time uses the object.
 class QueuedExchanges {
  public:
-  /// What a communicator does about an exchange of its own while it is queued.
+  /// Actions of a communicator about an exchange of its own while it is queued.
   class Watch {
    public:
     virtual ~Watch() = default;  // the exchange is over

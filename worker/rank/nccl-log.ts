@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What NCCL says about itself when ranks connect. */
+/** Facts in NCCL's log about a connection of ranks. */
 export interface NcclFacts {
   /** `IB`, `Socket`, or the name of a plugin, such as `Libfabric`; `unknown` if its log does not say. */
   network: string;

@@ -15,7 +15,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-/// What happens to the exchanges of a test, in order.
+/// Events of a test's exchanges, in order.
 using Events = std::vector<std::string>;
 
 class NotedWatch final : public QueuedExchanges::Watch {

@@ -22,7 +22,7 @@ class GroupExchange final : public GradExchange {
   std::size_t staging_bytes() const override;
 
  private:
-  /// What the ranks of place i own of a bucket, in the order of their groups, as ranges of bytes that follow each other.
+  /// Returns the parts of a bucket that the ranks of place i own, in the order of their groups, as ranges of bytes that follow each other.
   std::vector<Range> chunk_of(std::int64_t bucket, int place) const;
   int rank_at(int group, int place) const { return group * group_size_ + place; }
   /// Lanes of the group's ranks → their sum, in terms of the exchange; empty without lanes.

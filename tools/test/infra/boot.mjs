@@ -1,11 +1,11 @@
-// What a machine does at its first start: the user data of a plan by the real provider, run on a made-up machine.
+// A machine's first start: the user data of a plan by the real provider, run on a made-up machine.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Expectations, Machine, named } from './machine.mjs';
 import { OFFLINE_PROVIDER } from './plans.mjs';
 
 const DIRECTORY = 'workers-alone';
-/** Of EC2. */
+/** Limit of EC2. */
 const MAX_USER_DATA = 16_384;
 const ID = 'i-0123456789abcdef0';
 const URL = 'rediss://user:password@redis.example.com:6379';

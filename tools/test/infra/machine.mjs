@@ -57,7 +57,7 @@ export class Machine {
     writeFileSync(join(this.dir, 'failures', program), `${times}\n`);
   }
 
-  /** What a program prints. */
+  /** Output of a program. */
   prints(program, text) {
     writeFileSync(join(this.dir, 'answers', program), text);
   }

@@ -27,7 +27,7 @@ locals {
     Resource  = "*"
   }
 
-  # What sends into an encrypted topic needs the key as well.
+  # Senders into an encrypted topic need the key as well.
   publishers = [for service in var.publishers : {
     Sid       = "PublishFrom${title(service)}"
     Effect    = "Allow"

@@ -1,4 +1,4 @@
-# What computes the same bits. A job's ranks run on workers of one numerics fingerprint (docs/exactness.md), and the autoscaler takes
+# Machines that compute the same bits. A job's ranks run on workers of one numerics fingerprint (docs/exactness.md), and the autoscaler takes
 # all machines of a group for alike: a group whose types differ would now and then start a machine that no rank of the job can use.
 
 locals {

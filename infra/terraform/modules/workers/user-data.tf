@@ -1,5 +1,5 @@
 locals {
-  # What a machine does at its first start.
+  # Steps of a machine at its first start.
   user_data = {
     for name, template in local.templates : name => templatefile("${path.module}/templates/start-worker.sh.tftpl", {
       environment   = local.environment[name]

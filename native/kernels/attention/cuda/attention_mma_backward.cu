@@ -89,7 +89,7 @@ __device__ void mma_score_gradients(float log2_scale, float kept_factor, const S
   }
 }
 
-/// What belongs to some query rows.
+/// Values of some query rows.
 template <int kRows>
 struct QueryRows {
   float lse[kRows],

@@ -31,7 +31,7 @@ class Attention {
   /// for the device, and allocates the operands of a trial for a while. The rank's log has a line for each shape about which
   /// the library was asked, and for each reason not to ask it.
   bool run(const Call& call);
-  /// Why the library does not compute a call; empty where it does. Like the first run(), it overwrites the call's results.
+  /// Returns the reason for which the library does not compute a call; empty where it does. Like the first run(), it overwrites the call's results.
   std::string reason_against(const Call& call);
 
   std::size_t num_plans() const { return choices_.size(); }

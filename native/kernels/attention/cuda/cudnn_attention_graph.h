@@ -9,7 +9,7 @@
 
 namespace zerofleet::cudnn {
 
-/// What a graph of attention depends on: its part of a call, and how matrices lie in memory.
+/// Properties that a graph of attention depends on: its part of a call, and how matrices lie in memory.
 struct GraphShape {
   bool is_backward;
   DType dtype;

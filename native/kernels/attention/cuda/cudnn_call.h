@@ -23,13 +23,13 @@ struct Call {
 Call call_of(const AttentionForward& args);
 Call call_of(const AttentionBackward& args);
 
-/// What of the library and the device decides about a call.
+/// Properties of the library and the device that decide about a call.
 struct Facts {
   std::size_t version;  // 92400 for 9.24.0
   int compute_major;    // of the device
 };
 
-/// Why cuDNN is not asked about a call; empty where it is.
+/// Returns the reason for which cuDNN is not asked about a call; empty where it is.
 std::string reason_against(const Call& call, const Facts& facts);
 
 /// The largest workspace that a plan may want: scores, gradients of keys and values of each query head, and a rest.

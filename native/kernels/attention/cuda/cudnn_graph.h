@@ -11,7 +11,7 @@
 
 namespace zerofleet::cudnn {
 
-/// Of tensors in memory, in bytes.
+/// Alignment of tensors in memory, in bytes.
 inline constexpr std::int64_t kMemoryAlignment = 16;
 
 using Extents = std::array<std::int64_t, 4>;

@@ -138,7 +138,7 @@ struct Library {
 
   /// "cuDNN 9.24.0".
   std::string name() const;
-  /// What the library says about the last call that failed, in one line; empty: nothing.
+  /// The library's message about the last call that failed, in one line; empty if there is none.
   std::string last_error() const;
 };
 

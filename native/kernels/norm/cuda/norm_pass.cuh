@@ -9,7 +9,7 @@
 #include "kernels/common/cuda/row_vector.cuh"
 #include "kernels/common/cuda/warp.cuh"
 
-// What a block does in the one pass of norm_backward.cu.
+// Work of a block in the one pass of norm_backward.cu.
 namespace zerofleet::cuda {
 
 inline constexpr int kPassThreads = 256;
@@ -80,7 +80,7 @@ struct Words {
   }
 };
 
-/// How rows of up to kTeam · N · kAccesses columns are spread over a block.
+/// Distribution of rows of up to kTeam · N · kAccesses columns over a block.
 template <int kThreads, int kTeamThreads, int kWidthOfAccess, int kAccessesOfThread>
 struct PassShape {
   static constexpr bool kReadsAhead = kThreads < kWidePassThreads;  // a thread of 1024 has no registers left for that

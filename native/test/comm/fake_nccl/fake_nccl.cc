@@ -161,7 +161,7 @@ void tell_ranks_on_device(int more) {
   if (tell != nullptr) tell(more);
 }
 
-/// What the device does in its turn: messages leave when it has come to them, and it stays there until all have arrived.
+/// Work of the device in its turn: messages leave when it has come to them, and it stays there until all have arrived.
 struct Launch {
   std::shared_ptr<ncclComm> comm;
   std::unique_ptr<Batch> batch;

@@ -46,7 +46,7 @@ struct Value {
   std::vector<std::shared_ptr<const Node>> nodes;  // of attributes that are descriptors
 };
 
-/// What a descriptor stands for. Others that have it as an attribute keep it when the descriptor is destroyed.
+/// Contents of a descriptor. Others that have it as an attribute keep it when the descriptor is destroyed.
 struct Node {
   int kind;
   bool is_final = false;

@@ -16,7 +16,7 @@ using namespace zerofleet;
 
 namespace {
 
-/// What cuDNN wants to know of a device, as it writes it itself.
+/// Description of a device, in the form that cuDNN writes itself.
 std::string described(int compute, int multiprocessors, int shared_bytes) {
   return R"({"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,"multiProcessorCount":)" +
          std::to_string(multiprocessors) +

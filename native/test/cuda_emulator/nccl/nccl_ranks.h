@@ -23,7 +23,7 @@ namespace zerofleet::test {
 /// are queued on one stream follow each other there.
 class OneAtATime final : public Communicator {
  public:
-  /// Of all communicators of a rank.
+  /// Counts over all communicators of a rank.
   struct Rank {
     std::atomic<int> num_calls{0};
     QueuedExchanges* queued = nullptr;
