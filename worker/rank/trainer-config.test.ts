@@ -126,6 +126,7 @@ t.test('all settings of zero', async (t) => {
     lanes: 3,
     bucket_bytes: 65_536,
     reduce_dtype: 'fp32' as const,
+    lane_group: 2,
     grad_accum_dtype: 'bf16' as const,
     master_dtype: 'fp16' as const,
     gradient_predivide_factor: 2,
