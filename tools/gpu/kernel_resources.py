@@ -49,7 +49,7 @@ def read_log(text):
 
 def readable(demangled):
     """`void zerofleet::cuda::(anonymous namespace)::f<zerofleet::bf16, 64>(…)` → `f<bf16, 64>`"""
-    text = re.sub(r"\(anonymous namespace\)::|_GLOBAL__N__\w+::|zerofleet::|cuda::|^void ", "", demangled)
+    text = re.sub(r"\(anonymous namespace\)::|_GLOBAL__N__\w+::|zerofleet::|cuda::|cudnn::|^void ", "", demangled)
     text = re.sub(r"\((bool|int)\)", "", text).replace("> >", ">>")
     depth = 0
     for at, char in enumerate(text):
