@@ -93,7 +93,7 @@ t.test(
         world.jobs = Array.from({ length: 9 }, (_, index) => jobOf(`${minute}-${index}`, { need: 4 }));
         world.jobs.push(jobOf(`${minute}-quota`, { need: 8, project: 'small' }));
       }
-      // Those that run are done after a quarter of an hour.
+      // Running jobs are done after a quarter of an hour.
       if (minute % 15 === 14) world.jobs = world.jobs.filter(({ held }) => held === 0);
     });
     t.same(rang, []);

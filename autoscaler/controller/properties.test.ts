@@ -164,7 +164,7 @@ t.test('the invariants hold in any situation', async () => {
       const overBudget = actions.filter((action) => action.kind === 'retire' && action.reason === 'budget');
       if (overBudget.length > 0 && (!exhausted || policy.on_budget !== 'pause'))
         throw new Error('within the budget');
-      // Those are ended with their jobs, which save.
+      // Machines beyond the budget are ended with their jobs, which save.
       const others = actions.filter((action) => !overBudget.includes(action));
       checkRetired(
         snapshot,

@@ -35,7 +35,7 @@ class QueuedExchanges {
     bool has_begun = false;
   };
 
-  /// So many are in the stream at most; when one is done there is always another for the device.
+  /// Maximum of exchanges in the stream; when one is done there is always another for the device.
   static constexpr std::size_t kMost = 4;
 
   explicit QueuedExchanges(Stream& stream) : stream_(stream) {}

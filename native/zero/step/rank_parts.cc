@@ -24,7 +24,7 @@ LeafSchedule schedule_of(const LeafSchedule& all, const ShardLayout& layout) {
   return {all.num_leaves() / num_sets, all.num_lanes() / num_sets, layout.world_size(), all.lane_group()};
 }
 
-/// Those over which gradients and parameters go.
+/// Communicators of gradients and parameters.
 std::vector<Communicator*> communicators_of_parts(const ZeroComms& comms) {
   std::vector<Communicator*> communicators{&comms.world};
   if (comms.expert != nullptr) communicators.push_back(comms.expert);
