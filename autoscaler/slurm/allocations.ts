@@ -72,7 +72,7 @@ export class Allocations {
     const { commands, installation } = this.options;
     // Others may be submitted meanwhile.
     const before = [...this.known.keys()];
-    const jobs = await commands.jobs((name) => parseName(installation, name) !== null);
+    const jobs = await commands.jobs(installation);
     const listed = new Set(jobs.map(({ id }) => id));
     await this.removeLost(before.filter((id) => !listed.has(id)));
     for (const job of jobs) {

@@ -5,7 +5,7 @@ import { SlurmCommands } from './commands.js';
 
 const JOB = {
   job_id: 20,
-  name: 'own',
+  name: 'zerofleet/own/p/t/0',
   user_name: userInfo().username,
   job_state: 'PENDING',
   state_reason: 'Resources',
@@ -27,14 +27,16 @@ function open(t: Test, programs: Record<string, string>) {
   );
   for (const name of Object.keys(programs)) chmodSync(`${dir}/${name}`, 0o700);
   const env = { PATH: `${dir}:/usr/bin:/bin`, NOTES: `${dir}/notes` };
+  const commands = new SlurmCommands(env);
+  t.teardown(() => commands.close());
   const calls = () => readFileSync(env.NOTES, 'utf8').replaceAll(`${dir}/`, '').trim().split('\n');
-  return { commands: new SlurmCommands(env), calls, dir, env };
+  return { commands, calls, dir, env };
 }
 
 t.test('the queue is listed without the jobs of others', async (t) => {
-  const jobs = [JOB, { ...JOB, job_id: 21, user_name: 'another' }, { ...JOB, name: 'other' }];
+  const jobs = [JOB, { ...JOB, job_id: 21, user_name: 'another' }, { ...JOB, name: 'zerofleet/other/p/t/0' }];
   const { commands, calls } = open(t, { squeue: `echo '${JSON.stringify({ jobs })}'` });
-  t.match(await commands.jobs((name) => name === 'own'), [{ id: 20 }]);
+  t.match(await commands.jobs('own'), [{ id: 20 }]);
   t.same(calls(), [`squeue --json --states=all --user=${JOB.user_name}`]);
 });
 
@@ -63,10 +65,7 @@ t.test('errors have the message of the command', async (t) => {
     new SlurmCommands({ PATH: dir }).cancel([1]),
     /scancel is not on the PATH: install Slurm's client commands/,
   );
-  await t.rejects(
-    new SlurmCommands(env, 200).jobs(() => true),
-    /squeue did not end within 0.2 s/,
-  );
+  await t.rejects(new SlurmCommands(env, 200).jobs('own'), /squeue did not end within 0.2 s/);
 });
 
 t.test('allocations end by their ids', async (t) => {

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
 import { userInfo } from 'node:os';
 import { promisify } from 'node:util';
-import { type JobRecord, parseQueue, parseRecords, type SlurmJob } from './job.js';
+import { ThreadPool } from '../../platform/threads/thread-pool.js';
+import type { JobRecord, SlurmJob } from './job.js';
+import type { ParserTasks } from './parser-thread.js';
 
 const run = promisify(execFile);
 
@@ -9,6 +11,8 @@ const run = promisify(execFile);
 const TIMEOUT_MS = 8_000;
 /** Slurm 22.05 lists the jobs of all users, with about 3 KB each. */
 const MAX_OUTPUT_BYTES = 256 * 1024 ** 2;
+/** Limits of parsing it. */
+const [PARSE_MS, PARSE_HEAP_MB, PARSER_IDLE_MS] = [8_000, 2_048, 60_000];
 
 export interface Submission {
   /** Options of `sbatch`. */
@@ -21,6 +25,14 @@ export interface Submission {
 /** Commands of Slurm as plain data. Each runs as a child process with a time limit; errors have its message. */
 export class SlurmCommands {
   private readonly user = userInfo().username;
+  private readonly parser = new ThreadPool<ParserTasks>({
+    module: new URL('parser-thread.js', import.meta.url),
+    threads: 1,
+    heap_mb: PARSE_HEAP_MB,
+    task_ms: PARSE_MS,
+    idle_ms: PARSER_IDLE_MS,
+    limited: (limit) => new Error(`the output of Slurm exceeds the limit of ${limit} for parsing it`),
+  });
 
   /**
    * @param env environment of the commands, with PATH and, where it is not the default, SLURM_CONF
@@ -31,21 +43,23 @@ export class SlurmCommands {
     private readonly timeout_ms = TIMEOUT_MS,
   ) {}
 
-  /** Lists this user's jobs whose name passes, ended ones as long as Slurm keeps them. */
-  async jobs(isOwn: (name: string) => boolean): Promise<SlurmJob[]> {
-    const text = await this.run('squeue', ['--json', '--states=all', `--user=${this.user}`]);
-    return parseQueue(text, isOwn).filter(({ user }) => user === this.user);
+  /** Lists this user's jobs of an installation, ended ones as long as Slurm keeps them. */
+  async jobs(installation: string): Promise<SlurmJob[]> {
+    const output = await this.run('squeue', ['--json', '--states=all', `--user=${this.user}`]);
+    const jobs = await this.parser.run('queue', { output, installation });
+    return jobs.filter(({ user }) => user === this.user);
   }
 
   /** Reads ended jobs from the accounting. @throws Error without an accounting database */
   async records(ids: readonly number[]): Promise<JobRecord[]> {
-    const text = await this.run('sacct', ['--json', '--allocations', `--jobs=${ids.join(',')}`]);
-    return parseRecords(text).filter(({ id }) => ids.includes(id));
+    const output = await this.run('sacct', ['--json', '--allocations', `--jobs=${ids.join(',')}`]);
+    const records = await this.parser.run('records', { output });
+    return records.filter(({ id }) => ids.includes(id));
   }
 
   /** Submits a job. @returns its id */
   async submit({ options, script, env }: Submission): Promise<number> {
-    const text = await this.run('sbatch', ['--parsable', ...options], { env, input: script });
+    const text = String(await this.run('sbatch', ['--parsable', ...options], { env, input: script }));
     // The id, and the cluster after a semicolon.
     const id = /^(\d+)(;|$)/.exec(text.trim())?.[1];
     if (id === undefined) throw new Error(`sbatch printed no job id: ${text.slice(0, 200)}`);
@@ -63,16 +77,22 @@ export class SlurmCommands {
     await this.run('scancel', ['--quiet', '--batch', '--signal=TERM', ...ids.map(String)]);
   }
 
+  /** Ends the parser. Idempotent. */
+  close(): Promise<void> {
+    return this.parser.close();
+  }
+
   private async run(
     command: string,
     args: readonly string[],
     { env = this.env, input }: { env?: NodeJS.ProcessEnv; input?: string } = {},
-  ): Promise<string> {
+  ): Promise<Buffer> {
     const running = run(command, [...args], {
       env,
       timeout: this.timeout_ms,
       killSignal: 'SIGKILL',
       maxBuffer: MAX_OUTPUT_BYTES,
+      encoding: 'buffer',
     });
     // A command that ends early closes its input; its own error says more.
     running.child.stdin?.on('error', () => undefined).end(input);
@@ -84,10 +104,10 @@ export class SlurmCommands {
   }
 
   private problemOf(command: string, error: unknown): string {
-    const { code, killed, stderr = '' } = error as { code?: unknown; killed?: boolean; stderr?: string };
+    const { code, killed, stderr = '' } = error as { code?: unknown; killed?: boolean; stderr?: unknown };
     if (code === 'ENOENT') return `${command} is not on the PATH: install Slurm's client commands`;
     if (killed) return `${command} did not end within ${this.timeout_ms / 1000} s`;
-    const said = stderr.trim().split('\n').slice(-2).join('; ').slice(0, 500);
+    const said = String(stderr).trim().split('\n').slice(-2).join('; ').slice(0, 500);
     return `${command} failed: ${said || String((error as Error).message).slice(0, 500)}`;
   }
 }

@@ -279,8 +279,8 @@ t.test('one list of the queue serves all pools, and a call submits a limited num
 t.test('a request that is submitted while the queue is read stays', async (t) => {
   const { slurm, ended, capacity } = open();
   const read = slurm.jobs.bind(slurm);
-  slurm.jobs = async (isOwn) => {
-    const jobs = await read(isOwn);
+  slurm.jobs = async (installation) => {
+    const jobs = await read(installation);
     await capacity.want(policy, 'small', 1);
     return jobs;
   };

@@ -11,7 +11,7 @@ import { nameOf } from './names.js';
 import { type AgentProgram, submissionOf } from './submission.js';
 
 export interface SlurmCapacityOptions {
-  commands: Pick<SlurmCommands, 'jobs' | 'records' | 'submit' | 'cancel' | 'terminateAgents'>;
+  commands: Pick<SlurmCommands, 'jobs' | 'records' | 'submit' | 'cancel' | 'terminateAgents' | 'close'>;
   /** Name of this installation in the names of jobs. */
   installation: string;
   agent: AgentProgram;
@@ -103,8 +103,10 @@ export class SlurmCapacity implements Capacity {
   /** Does nothing: only an administrator can extend a time limit. */
   async hold(): Promise<void> {}
 
-  /** Ends nothing: allocations go on, and the next autoscaler finds them. */
-  async close(): Promise<void> {}
+  /** Ends no allocation: they go on, and the next autoscaler finds them. */
+  close(): Promise<void> {
+    return this.options.commands.close();
+  }
 
   private allocationsOf({ pool }: PoolPolicy, type: string): Allocation[] {
     return this.allocations.list().filter((each) => each.pool === pool && each.type === type);

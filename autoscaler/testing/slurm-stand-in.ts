@@ -1,6 +1,7 @@
 /** Stand-in for the commands of Slurm: a queue in memory with nodes that start its jobs in order. */
 import type { Submission } from '../slurm/commands.js';
 import type { JobRecord, SlurmJob } from '../slurm/job.js';
+import { parseName } from '../slurm/names.js';
 import type { SlurmCapacityOptions } from '../slurm/slurm-capacity.js';
 
 type Commands = SlurmCapacityOptions['commands'];
@@ -22,9 +23,13 @@ export class SlurmStandIn implements Commands {
 
   constructor(private readonly clock: () => number) {}
 
-  async jobs(isOwn: (name: string) => boolean): Promise<SlurmJob[]> {
+  async close(): Promise<void> {}
+
+  async jobs(installation: string): Promise<SlurmJob[]> {
     this.calls.push('jobs');
-    return [...this.queue.values()].filter(({ name }) => isOwn(name)).map((job) => ({ ...job }));
+    return [...this.queue.values()]
+      .filter(({ name }) => parseName(installation, name) !== null)
+      .map((job) => ({ ...job }));
   }
 
   async records(ids: readonly number[]): Promise<JobRecord[]> {
