@@ -8,141 +8,13 @@
 #include <vector>
 
 #include "core/error.h"
-#include "test/kernels/elementwise/dropout_mask.h"
+#include "test/kernels/attention/attention_float64.h"
 #include "test/kernels/every_path.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
 
 namespace {
-
-using Row = std::vector<double>;
-
-/// A shape and the other settings that determine which keys a query sees.
-struct AttentionCase {
-  AttentionShape shape;
-  std::int64_t window = 0;
-  std::vector<std::int32_t> document_starts = {};
-  double dropout = 0;
-
-  /// `starts`: the document starts where all devices read them.
-  AttentionOptions options(const SharedValues<std::int32_t>& starts) const {
-    return {window, {document_starts, starts.data()}, {5, 6, 7, 8}, dropout};
-  }
-  /// Columns between the rows of matrices: in sequences of even length rows are whole pieces of 16 bytes apart.
-  std::int64_t gap() const { return shape.sequence_length % 2 == 0 ? 8 : 2; }
-  std::string name() const {
-    return "T " + std::to_string(shape.sequence_length) + " d " + std::to_string(shape.head_dim) + " window " +
-           std::to_string(window) + (document_starts.empty() ? "" : " documents") + (dropout > 0 ? " dropout" : "");
-  }
-};
-
-/// Documents of lengths that go around in 1, 40, 3, 95, 17 in every sequence.
-AttentionCase with_documents(AttentionCase c) {
-  constexpr std::int32_t kLengths[] = {1, 40, 3, 95, 17};
-  std::int32_t start = 0;
-  std::size_t next = 0;
-  for (std::int64_t row = 0; row < c.shape.batch * c.shape.sequence_length; ++row) {
-    const auto place = static_cast<std::int32_t>(row % c.shape.sequence_length);
-    if (place == 0) start = 0;
-    if (place == start + kLengths[next % 5]) {
-      start = place;
-      ++next;
-    }
-    c.document_starts.push_back(start);
-  }
-  return c;
-}
-
-struct Probabilities {
-  Row probs;    // of the keys up to the query's own; 0 for hidden ones
-  Row factors;  // of dropout
-};
-
-Probabilities probabilities(const AttentionCase& c, const Table& qkv, std::size_t first_row, std::size_t head,
-                            std::size_t query) {
-  const AttentionShape& shape = c.shape;
-  const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads),
-             length = static_cast<std::size_t>(shape.sequence_length);
-  const std::size_t kv_head = head / static_cast<std::size_t>(shape.num_heads / shape.num_kv_heads);
-  const DropoutRule rule = dropout_rule({5, 6, 7, 8}, c.dropout);
-  Probabilities result{Row(query + 1), Row(query + 1, 1.0)};
-  Row& probs = result.probs;
-  std::ranges::fill(probs, -INFINITY);  // scores, until all are known
-  for (std::size_t key = 0; key <= query; ++key) {
-    if (c.window > 0 && query - key >= static_cast<std::size_t>(c.window)) continue;
-    if (!c.document_starts.empty() && key < static_cast<std::size_t>(c.document_starts[first_row + query])) continue;
-    double score = 0;
-    for (std::size_t i = 0; i < dim; ++i)
-      score += qkv[first_row + query][head * dim + i] * qkv[first_row + key][(heads + kv_head) * dim + i];
-    probs[key] = score / std::sqrt(static_cast<double>(dim));
-    const std::size_t row = (first_row / length * heads + head) * length + query;
-    if (c.dropout > 0) result.factors[key] = kept(rule, row * length + key) ? 1 / (1 - c.dropout) : 0;
-  }
-  const double largest = std::ranges::max(probs);
-  double sum = 0;
-  for (double& prob : probs) sum += prob = std::exp(prob - largest);
-  for (double& prob : probs) prob /= sum;
-  return result;
-}
-
-Table attention_rows(const AttentionCase& c, const Table& qkv) {
-  const AttentionShape& shape = c.shape;
-  const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
-  const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
-             length = static_cast<std::size_t>(shape.sequence_length);
-  Table out(qkv.size(), Row(heads * dim));
-  for (std::size_t first = 0; first < qkv.size(); first += length) {
-    for (std::size_t head = 0; head < heads; ++head) {
-      const std::size_t value_col = (heads + kv_heads + head / (heads / kv_heads)) * dim;
-      for (std::size_t query = 0; query < length; ++query) {
-        const Probabilities at = probabilities(c, qkv, first, head, query);
-        for (std::size_t key = 0; key <= query; ++key) {
-          const double weight = at.probs[key] * at.factors[key];
-          for (std::size_t i = 0; i < dim; ++i)
-            out[first + query][head * dim + i] += weight * qkv[first + key][value_col + i];
-        }
-      }
-    }
-  }
-  return out;
-}
-
-/// Gradients in float64, row by row, with F the factors of dropout: dV += (P F)ᵀ dO, dP = F (dO Vᵀ), dS = P (dP − Σ P
-/// dP), dQ = dS K, dK += dSᵀ Q. Checked against central differences below.
-Table attention_gradient(const AttentionCase& c, const Table& qkv, const Table& dout) {
-  const AttentionShape& shape = c.shape;
-  const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
-  const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
-             length = static_cast<std::size_t>(shape.sequence_length);
-  Table grad(qkv.size(), Row(qkv[0].size()));
-  const double scale = 1 / std::sqrt(static_cast<double>(dim));
-  for (std::size_t first = 0; first < qkv.size(); first += length) {
-    for (std::size_t head = 0; head < heads; ++head) {
-      const std::size_t q = head * dim, k = (heads + head / (heads / kv_heads)) * dim, v = k + kv_heads * dim;
-      for (std::size_t query = 0; query < length; ++query) {
-        const auto [probs, factors] = probabilities(c, qkv, first, head, query);
-        Row dprobs(probs.size());
-        double mean = 0;
-        for (std::size_t key = 0; key < probs.size(); ++key) {
-          for (std::size_t i = 0; i < dim; ++i) {
-            dprobs[key] += factors[key] * dout[first + query][q + i] * qkv[first + key][v + i];
-            grad[first + key][v + i] += probs[key] * factors[key] * dout[first + query][q + i];
-          }
-          mean += probs[key] * dprobs[key];
-        }
-        for (std::size_t key = 0; key < probs.size(); ++key) {
-          const double dscore = probs[key] * (dprobs[key] - mean) * scale;
-          for (std::size_t i = 0; i < dim; ++i) {
-            grad[first + query][q + i] += dscore * qkv[first + key][k + i];
-            grad[first + key][k + i] += dscore * qkv[first + query][q + i];
-          }
-        }
-      }
-    }
-  }
-  return grad;
-}
 
 struct AttentionResults {
   HostMatrix out, dqkv;
@@ -226,7 +98,7 @@ DEVICE_TEST_CASE("attention: huge scores stay finite and right") {
     const HostMatrix dout = HostMatrix::random(dtype, 100, c.shape.query_size(), random);
     const AttentionResults results = attention_results(ctx, c, qkv, dout, dtype);
     CHECK(relative_error(results.out, attention_rows(c, table_of(qkv))) < 1e-2);
-    for (const Row& row : table_of(results.dqkv))
+    for (const std::vector<double>& row : table_of(results.dqkv))
       CHECK(std::ranges::all_of(row, [](double x) { return std::isfinite(x); }));
     if (dtype != DType::kF32) return;
     CHECK(relative_error(results.dqkv, attention_gradient(c, table_of(qkv), table_of(dout))) < 1e-2);
