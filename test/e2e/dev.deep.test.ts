@@ -93,7 +93,7 @@ t.test('sources change while the stack runs', async (t) => {
   t.match(await health(first.found), { status: 'ok' });
 
   t.comment('compile errors are reported, and the stack keeps running');
-  change('api/handlers/fleet/service.ts', 'version: PROGRAM_VERSION,', 'version: PROGRAM_VERSION(1),');
+  change('api/handlers/fleet/service.ts', 'version: PROGRAM_VERSION }', 'version: PROGRAM_VERSION(1) }');
   const refused = await stack.see(/(error TS2349)[\s\S]*restarted once this compiles/, first.printed);
   t.equal(refused.found, 'error TS2349');
   t.match(await health(first.found), { status: 'ok' });

@@ -258,7 +258,7 @@ export class Fleet {
   }
 
   /** Starts the scheduler, which the API runs in production. */
-  private async startScheduler(): Promise<void> {
+  private startScheduler(): void {
     const { store, objects } = this;
     const log = createLogger({ level: process.env.ZF_TEST_LOG ? 'info' : 'silent', name: 'scheduler' });
     const scheduler = startScheduler({

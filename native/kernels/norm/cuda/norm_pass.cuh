@@ -129,9 +129,10 @@ struct OnePass {
   __device__ Own residual(std::int64_t row, std::int64_t end) const {
     Own before{};
     if (a.residual.data == nullptr || row >= end) return before;
+    const auto at = a.place(row);
 #pragma unroll
     for (int i = 0; i < kAccesses; ++i) {
-      if (has(i)) before.read(i, a.residual.row(row) + Shape::column(i));
+      if (has(i)) before.read(i, a.residual.row(at.row) + at.first + Shape::column(i));
     }
     return before;
   }
