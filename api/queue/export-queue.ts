@@ -1,4 +1,5 @@
 import { type ConnectionOptions, type Job, Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
 import {
   type ExportPayload,
   type ExportReply,
@@ -8,7 +9,7 @@ import {
 } from '../../contracts/index.js';
 import { exportName } from '../../platform/checkpoint/layout.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import { redisOptions } from '../../platform/redis/connect.js';
+import { disconnectRedis, openRedis } from '../../platform/redis/connect.js';
 import type { ExportPort, ExportProgress } from '../services.js';
 import { PerPool } from './per-pool.js';
 
@@ -20,14 +21,16 @@ const REMEMBER_SECONDS = 7 * 24 * 3600;
 type Entry = Job<ExportPayload, ExportReply>;
 type ExportEntries = Queue<ExportPayload, ExportReply>;
 
-/** Exports as BullMQ entries, one per export; they survive the API and every worker. */
+/** Exports as BullMQ entries, one per export; they survive the API and every worker. All queues share a connection. */
 export class ExportQueue implements ExportPort {
+  readonly #redis: Redis;
   readonly #queues: PerPool<ExportEntries>;
 
   constructor(redisUrl: string, log: Logger) {
+    this.#redis = openRedis(redisUrl, 'commands', log);
     const open = (pool: string) => {
       const queue: ExportEntries = new Queue(exportQueueName(pool), {
-        connection: redisOptions(redisUrl, 'commands') as ConnectionOptions,
+        connection: this.#redis as ConnectionOptions,
         prefix: REDIS_PREFIX,
         // No reader of BullMQ's events exists.
         streams: { events: { maxLen: 0 } },
@@ -66,6 +69,7 @@ export class ExportQueue implements ExportPort {
   /** Closes the connections. Idempotent. */
   async close(): Promise<void> {
     await this.#queues.close();
+    await disconnectRedis(this.#redis);
   }
 
   async #find(queue: ExportEntries, payload: ExportPayload): Promise<Entry | null> {

@@ -4,6 +4,7 @@
  * a message that the log has dropped is not sent, and the logs bound the memory of pending messages.
  */
 import { type ConnectionOptions, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
 import {
   type Delivery,
   type DeliveryAttempt,
@@ -12,7 +13,7 @@ import {
 } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { PROGRAM_VERSION } from '../../platform/process/version.js';
-import { redisOptions } from '../../platform/redis/connect.js';
+import { disconnectRedis, openRedis, redisOptions } from '../../platform/redis/connect.js';
 import type { DeliveryRound, WebhookOutboxEntry, Webhooks, WebhookTarget } from '../../state/index.js';
 import type { AddressPolicy } from './addresses.js';
 import { deliveryOf, wants } from './messages.js';
@@ -95,12 +96,15 @@ export interface WebhookSenderOptions {
 export class WebhookSender {
   readonly #options: WebhookSenderOptions;
   readonly #timing: SenderTiming;
+  /** Adds entries to both queues. */
+  readonly #redis: Redis;
   readonly #first: QueueAndWorker;
   readonly #others: QueueAndWorker;
 
   constructor(options: WebhookSenderOptions) {
     this.#options = options;
     this.#timing = options.timing ?? DEFAULT_TIMING;
+    this.#redis = openRedis(options.redisUrl, 'commands', options.log);
     this.#first = this.#open(webhookQueueNames.first);
     this.#others = this.#open(webhookQueueNames.others);
   }
@@ -129,19 +133,17 @@ export class WebhookSender {
     const lanes = [this.#first, this.#others];
     await Promise.all(lanes.map(({ worker }) => worker.close()));
     await Promise.all(lanes.map(({ queue }) => queue.close()));
+    await disconnectRedis(this.#redis);
   }
 
   #open(name: string): QueueAndWorker {
     const { redisUrl, log } = this.#options;
-    // The same options; BullMQ declares an older version of their type.
-    const connection = (purpose: 'commands' | 'queue') =>
-      redisOptions(redisUrl, purpose) as ConnectionOptions;
     const queue = new Queue<DeliveryRound>(name, {
-      connection: connection('commands'),
+      connection: this.#redis as ConnectionOptions,
       prefix: REDIS_PREFIX,
     });
     const worker = new Worker<DeliveryRound>(name, (entry) => this.#send(entry), {
-      connection: connection('queue'),
+      connection: redisOptions(redisUrl, 'queue') as ConnectionOptions,
       prefix: REDIS_PREFIX,
       concurrency: CONCURRENCY,
       maxStalledCount: MAX_STALLED,

@@ -7,6 +7,7 @@ import { isAbsolute } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { isBucketName, keyFault } from '../../contracts/index.js';
 import type { AllowedBucket } from '../dataset-sources.js';
+import { redisAddress } from './redis-address.js';
 
 const POOL_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
 const MIN_API_KEY_LENGTH = 16;
@@ -53,6 +54,11 @@ export function url(protocols: readonly string[]): (text: string) => string {
     }
     return text;
   };
+}
+
+export function redisUrl(text: string): string {
+  redisAddress(text);
+  return text;
 }
 
 export function apiKey(text: string): string {

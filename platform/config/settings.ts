@@ -11,6 +11,7 @@ import {
   oneOf,
   poolName,
   price,
+  redisUrl,
   roleArn,
   url,
 } from './config-values.js';
@@ -65,8 +66,8 @@ export const SETTINGS = [
     key: 'redis_url',
     fallback: null,
     unset: 'a private Redis child is started',
-    help: '`redis://`, `rediss://` or `unix:///path/to/socket`.',
-    parse: url(['redis:', 'rediss:', 'unix:']),
+    help: '`redis://`, `rediss://`, either with `+sentinel` or `+cluster`, or `unix:///path/to/socket` ([Redis](#redis)).',
+    parse: redisUrl,
   },
   {
     key: 'object_store',

@@ -57,11 +57,13 @@ export function redactorOf(env: Readonly<Record<string, string | undefined>>): (
 }
 
 /**
- * Splits a value: a value of several lines is logged as several, and the password of a URL may occur alone.
+ * Splits a value: a value of several lines is logged as several, and the passwords of a URL may occur alone.
  */
 function partsOf(value: string): string[] {
-  const password = URL.canParse(value) ? new URL(value).password : '';
-  const parts = [...value.split(/\r?\n/), password, decoded(password)].map((part) => part.trim());
+  // `URL` does not parse the URLs that have several hosts.
+  const patterns = [/^[a-z][a-z0-9+.-]*:\/\/[^/:@]*:([^/]*)@/i, /[?&]\w*password=([^&#]*)/i];
+  const passwords = patterns.map((pattern) => pattern.exec(value)?.[1] ?? '');
+  const parts = [...value.split(/\r?\n/), ...passwords, ...passwords.map(decoded)].map((part) => part.trim());
   // Quotes and backslashes are escaped in a line of JSON.
   return parts.flatMap((part) => [part, JSON.stringify(part).slice(1, -1)]);
 }

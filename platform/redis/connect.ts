@@ -1,10 +1,14 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { ZerofleetError } from '../../contracts/index.js';
+import { type RedisAddress, redisAddress } from '../config/redis-address.js';
 import type { Logger } from '../logging/logging.js';
+import { clusterConnector } from './cluster-connector.js';
+import { ReplicatedRedis } from './replicated.js';
 
 /**
  * Purpose of a connection, which decides its behaviour while Redis is unavailable:
- * - `commands`: each command fails within seconds, so that its caller can answer or retry;
+ * - `commands`: each command fails within seconds, so that its caller can answer or retry; writes are acknowledged once the replicas have
+ *   them that the URL asks for;
  * - `subscriber`: reconnects for ever, its owner renews the subscriptions;
  * - `queue`: as BullMQ needs it, commands wait until Redis is available.
  */
@@ -12,34 +16,69 @@ export type RedisPurpose = 'commands' | 'subscriber' | 'queue';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const COMMAND_TIMEOUT_MS = 5_000;
+/** A connection without an answer for this time is opened again: its server may be cut off, and another one the primary. */
+const SILENCE_MS = 5_000;
+/** Longer than any blocking read. */
+const BLOCKED_SILENCE_MS = 30_000;
+/** A subscriber sends nothing else that a server could fail to answer. */
+const PING_INTERVAL_MS = 10_000;
 const MAX_RECONNECT_DELAY_MS = 1_000;
 
 const BY_PURPOSE: Readonly<Record<RedisPurpose, RedisOptions>> = {
   commands: {
     commandTimeout: COMMAND_TIMEOUT_MS,
+    socketTimeout: SILENCE_MS,
     maxRetriesPerRequest: 2,
     // A command whose reply was lost may have been executed. Its caller knows whether it may be repeated,
     // ioredis does not.
     autoResendUnfulfilledCommands: false,
   },
-  subscriber: { commandTimeout: COMMAND_TIMEOUT_MS, maxRetriesPerRequest: null, autoResubscribe: false },
-  queue: { maxRetriesPerRequest: null, enableReadyCheck: false },
+  subscriber: {
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    socketTimeout: SILENCE_MS,
+    maxRetriesPerRequest: null,
+    autoResubscribe: false,
+  },
+  queue: { socketTimeout: BLOCKED_SILENCE_MS, maxRetriesPerRequest: null, enableReadyCheck: false },
 };
 
+/** Replies of a server that is not, or no longer, the primary. The command fails; the connection finds the primary. */
+const NOT_PRIMARY = /^(READONLY|MASTERDOWN|MOVED|CLUSTERDOWN)\b/;
+
 /**
- * Returns connection options for `redis://`, `rediss://` and `unix:///path` URLs.
+ * Returns connection options for a Redis URL (platform/config/redis-address.ts).
  * @throws ZerofleetError `invalid_configuration`
  */
 export function redisOptions(url: string, purpose: RedisPurpose): RedisOptions {
   return {
-    ...address(url),
+    ...serverOptions(redisAddress(url)),
     connectTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: (tries) => Math.min(50 * tries, MAX_RECONNECT_DELAY_MS),
-    // After a fail-over the old primary still answers reads, while the name resolves to the new one. The
-    // command fails.
-    reconnectOnError: ({ message }) => (message.startsWith('READONLY') ? 1 : false),
+    reconnectOnError: ({ message }) => (NOT_PRIMARY.test(message) ? 1 : false),
     ...BY_PURPOSE[purpose],
   };
+}
+
+function serverOptions({ server, login, db, tls }: RedisAddress): RedisOptions {
+  const security = { ...login, ...(tls && { tls: {} }) };
+  switch (server.kind) {
+    case 'socket':
+      return { path: server.path, ...security };
+    case 'single':
+      return { ...server.node, db, ...security };
+    case 'cluster':
+      return { Connector: clusterConnector(server.nodes, security), ...security };
+    case 'sentinel':
+      return {
+        sentinels: server.nodes,
+        name: server.primary,
+        sentinelCommandTimeout: COMMAND_TIMEOUT_MS,
+        ...(server.password && { sentinelPassword: server.password }),
+        ...(tls && { sentinelTLS: {}, enableTLSForSentinelMode: true }),
+        db,
+        ...security,
+      };
+  }
 }
 
 /**
@@ -47,7 +86,7 @@ export function redisOptions(url: string, purpose: RedisPurpose): RedisOptions {
  * @throws ZerofleetError `invalid_configuration`
  */
 export function openRedis(url: string, purpose: RedisPurpose, log?: Logger): Redis {
-  return created(redisOptions(url, purpose), log);
+  return created(url, purpose, {}, log);
 }
 
 /**
@@ -55,7 +94,7 @@ export function openRedis(url: string, purpose: RedisPurpose, log?: Logger): Red
  * @throws ZerofleetError `job_store_unavailable`
  */
 export async function connectRedis(url: string, purpose: RedisPurpose, log?: Logger): Promise<Redis> {
-  const redis = created({ ...redisOptions(url, purpose), lazyConnect: true }, log);
+  const redis = created(url, purpose, { lazyConnect: true }, log);
   try {
     await redis.connect();
     return redis;
@@ -65,8 +104,16 @@ export async function connectRedis(url: string, purpose: RedisPurpose, log?: Log
   }
 }
 
-function created(options: RedisOptions, log: Logger | undefined): Redis {
-  const redis = new Redis(options);
+function created(url: string, purpose: RedisPurpose, more: RedisOptions, log: Logger | undefined): Redis {
+  const options = { ...redisOptions(url, purpose), ...more };
+  const { replicas } = redisAddress(url);
+  const confirms = purpose === 'commands' && replicas > 0;
+  const redis = confirms ? new ReplicatedRedis(options, replicas) : new Redis(options);
+  if (purpose === 'subscriber') {
+    // An error is that of the connection, which is opened again.
+    const ping = setInterval(() => void redis.ping().catch(() => undefined), PING_INTERVAL_MS);
+    redis.once('end', () => clearInterval(ping));
+  }
   // Without a listener ioredis prints to the console; commands report their own failure to their callers.
   redis.on('error', (error: Error) => log?.warn({ err: error }, 'redis connection'));
   return redis;
@@ -80,7 +127,7 @@ export async function disconnectRedis(redis: Redis): Promise<void> {
 
 /** Replies of a running server that cannot serve now, or refuses this client. */
 const NOT_SERVING =
-  /^(OOM|MISCONF|EXECABORT|READONLY|LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM)\b/;
+  /^(OOM|MISCONF|EXECABORT|READONLY|LOADING|BUSY|MASTERDOWN|MOVED|ASK|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM)\b/;
 
 /** Converts an error of ioredis; returns a typed one unchanged. */
 export function redisError(error: unknown): ZerofleetError {
@@ -90,31 +137,4 @@ export function redisError(error: unknown): ZerofleetError {
   return failed
     ? new ZerofleetError('internal_error', `Redis refused a command: ${message}`, { cause: error })
     : new ZerofleetError('job_store_unavailable', `Redis is not available: ${message}`, { cause: error });
-}
-
-function address(url: string): RedisOptions {
-  if (!URL.canParse(url)) throw invalid();
-  const { protocol, hostname, port, username, password, pathname } = new URL(url);
-  const login = {
-    ...(username && { username: decodeURIComponent(username) }),
-    ...(password && { password: decodeURIComponent(password) }),
-  };
-  if (protocol === 'unix:') return { path: decodeURIComponent(pathname), ...login };
-  if (protocol !== 'redis:' && protocol !== 'rediss:') throw invalid();
-  if (!/^\/?\d*$/.test(pathname)) throw invalid();
-  return {
-    host: hostname.replace(/^\[|\]$/g, '') || '127.0.0.1',
-    port: Number(port || 6379),
-    db: Number(pathname.slice(1) || 0),
-    ...login,
-    ...(protocol === 'rediss:' && { tls: {} }),
-  };
-}
-
-function invalid(): ZerofleetError {
-  // The value stays out of the message: it may hold a password.
-  return new ZerofleetError(
-    'invalid_configuration',
-    'a Redis URL is redis://host:port/db, rediss://host:port/db or unix:///path/to/socket',
-  );
 }

@@ -4,7 +4,7 @@ import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { until } from '../testing/waiting.js';
-import { connectRedis, disconnectRedis, redisError, redisOptions } from './connect.js';
+import { connectRedis, disconnectRedis } from './connect.js';
 import { startEmbeddedRedis } from './embedded.js';
 import { findRedisServer } from './server-program.js';
 import { socketPath } from './socket-path.js';
@@ -149,38 +149,4 @@ t.test('finding the program', async (t) => {
   const notExecutable = findRedisServer(dir);
   t.not(notExecutable.path, join(dir, 'redis-server'), 'a file that is not executable is skipped');
   t.equal(findRedisServer().argv0, 'redis-server');
-});
-
-t.test('connection options', async (t) => {
-  t.match(redisOptions('unix:///run/a%20b.sock', 'commands'), {
-    path: '/run/a b.sock',
-    commandTimeout: 5000,
-  });
-  t.match(redisOptions('redis://user:p%40ss@host:7000/3', 'queue'), {
-    host: 'host',
-    port: 7000,
-    db: 3,
-    username: 'user',
-    password: 'p@ss',
-    maxRetriesPerRequest: null,
-  });
-  t.match(redisOptions('redis://[::1]', 'commands'), { host: '::1', port: 6379, db: 0 });
-  t.match(redisOptions('rediss://host', 'subscriber'), { tls: {}, autoResubscribe: false });
-  for (const url of ['', 'host:6379', 'http://host', 'redis://host/db']) {
-    t.throws(() => redisOptions(url, 'commands'), { code: 'invalid_configuration' }, url);
-  }
-});
-
-t.test('errors', async (t) => {
-  const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
-  for (const message of [
-    'OOM command not allowed',
-    'MISCONF Errors writing to the AOF file',
-    'LOADING',
-    'NOAUTH x',
-  ]) {
-    t.equal(redisError(reply(message)).code, 'job_store_unavailable', message);
-  }
-  t.equal(redisError(reply('ERR wrong number of arguments')).code, 'internal_error');
-  t.equal(redisError(new Error('Command timed out')).code, 'job_store_unavailable');
 });

@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { ZerofleetError } from '../../contracts/index.js';
-import { redisOptions } from './connect.js';
+import { redisAddress } from '../config/redis-address.js';
 
 const LOOPBACK = '127.0.0.1';
 
@@ -11,11 +11,14 @@ const LOOPBACK = '127.0.0.1';
  * @throws ZerofleetError `invalid_configuration` when there is no route
  */
 export async function addressTowards(redisUrl: string): Promise<string> {
-  const { path, host, port } = redisOptions(redisUrl, 'commands');
-  if (path !== undefined || host === undefined) return LOOPBACK;
-  for (const family of ['udp4', 'udp6'] as const) {
-    const address = await localAddress(family, host, port ?? 0);
-    if (address !== null) return address;
+  const { server } = redisAddress(redisUrl);
+  if (server.kind === 'socket') return LOOPBACK;
+  const nodes = server.kind === 'single' ? [server.node] : server.nodes;
+  for (const { host, port } of nodes) {
+    for (const family of ['udp4', 'udp6'] as const) {
+      const address = await localAddress(family, host, port);
+      if (address !== null) return address;
+    }
   }
   throw new ZerofleetError(
     'invalid_configuration',

@@ -35,7 +35,8 @@ export class CommandRunner {
   }
 
   private async callFunction(name: CommandName, argument: string): Promise<unknown> {
-    const call = () => this.redis.fcall(`${this.library.name}_${name}`, 1, this.prefix, argument);
+    const fcall = this.library.readOnly.has(name) ? 'fcall_ro' : 'fcall';
+    const call = () => this.redis[fcall](`${this.library.name}_${name}`, 1, this.prefix, argument);
     try {
       return await call().catch(async (error: Error) => {
         // The server is new, was flushed, or failed over to a replica without this library.

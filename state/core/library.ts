@@ -93,26 +93,46 @@ export interface CommandLibrary {
   /** The function of a command is `<name>_<command>`. */
   name: string;
   text: string;
+  /** Commands that write nothing. */
+  readOnly: ReadonlySet<CommandName>;
 }
 
 export function commandLibrary(): CommandLibrary {
   const commands = Object.entries(COMMANDS_OF).flatMap(([subject, names]) =>
-    names.map((name) => registration(name, source(subject, name))),
+    names.map((name) => {
+      const text = source(subject, name);
+      return { name, text, flags: flagsOf(text) };
+    }),
   );
-  const body = [...SHARED.map((file) => source('core', file)), ...commands].join('\n');
+  const body = [...SHARED.map((file) => source('core', file)), ...commands.map(registration)].join('\n');
   const name = FAMILY + createHash('sha256').update(body).digest('hex').slice(0, 16);
-  return { name, text: `#!lua name=${name}\nlocal library = '${name}'\n${body}` };
+  const readOnly = commands.filter(({ flags }) => flags.includes('no-writes'));
+  return {
+    name,
+    text: `#!lua name=${name}\nlocal library = '${name}'\n${body}`,
+    readOnly: new Set(readOnly.map((command) => command.name)),
+  };
 }
 
-/** Makes a file the function of a command. A line `--- @flags` in its header has the flags of the function. */
-function registration(name: CommandName, source: string): string {
-  const flags = /^--- @flags (.+)$/m.exec(source)?.[1]?.split(' ') ?? [];
+interface CommandSource {
+  name: CommandName;
+  text: string;
+  flags: string[];
+}
+
+/** Flags of a function: a line `--- @flags` in the header of its file. */
+function flagsOf(text: string): string[] {
+  return /^--- @flags (.+)$/m.exec(text)?.[1]?.split(' ') ?? [];
+}
+
+/** Makes a file the function of a command. */
+function registration({ name, text, flags }: CommandSource): string {
   return `redis.register_function({
   function_name = library .. '_${name}',
   flags = { ${flags.map((flag) => `'${flag}'`).join(', ')} },
   callback = function(keys, arguments)
 prefix, call = keys[1], cjson.decode(arguments[1])
-${source}
+${text}
 end })`;
 }
 

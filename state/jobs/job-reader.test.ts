@@ -74,7 +74,7 @@ t.test('concurrent reads share one command and get separate results', async (t) 
   const reader = new JobReader(commands);
   const asked = async () => {
     const stats = await redis.info('commandstats');
-    return Number(/cmdstat_fcall:calls=(\d+)/.exec(stats)?.[1]);
+    return Number(/cmdstat_fcall_ro:calls=(\d+)/.exec(stats)?.[1]);
   };
   const before = await asked();
   const ids = [...jobs.map(({ id }) => id), 'job_none'];

@@ -97,8 +97,8 @@ export class FaultInjector {
     return `agent-${this.random.between(0, this.agents - 1)}`;
   }
 
-  private disturbProcess(kind: ProcessKind): boolean {
-    const pid = this.victimOf(kind);
+  private async disturbProcess(kind: ProcessKind): Promise<boolean> {
+    const pid = await this.victimOf(kind);
     if (pid === undefined) return false;
     const signal = SIGNALS[verbOf(kind)];
     if (!signalTo(pid, signal)) return false;
@@ -107,7 +107,7 @@ export class FaultInjector {
     return true;
   }
 
-  private victimOf(kind: ProcessKind): number | undefined {
+  private async victimOf(kind: ProcessKind): Promise<number | undefined> {
     switch (kind) {
       case 'kill_rank':
       case 'stop_rank':
@@ -121,7 +121,7 @@ export class FaultInjector {
         return this.fleet.pidOf('api');
       case 'kill_redis':
       case 'stop_redis':
-        return this.fleet.pidOf('redis');
+        return this.fleet.redis.victim();
     }
   }
 

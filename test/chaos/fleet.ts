@@ -6,17 +6,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Zerofleet } from '../../client/index.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { type EmbeddedRedis, startEmbeddedRedis } from '../../platform/redis/embedded.js';
 import { freePort } from '../../platform/testing/free-port.js';
 import { untilDone } from '../../platform/testing/waiting.js';
 import { openJobStore } from '../../state/index.js';
 import { cleanEnvironment } from '../support/stack.js';
 import { MARK, type MarkedProcess, markedProcesses } from './marked-processes.js';
+import { type ChaosRedis, type RedisKind, startChaosRedis } from './redis.js';
 
 export interface FleetOptions {
   dir: string;
   agents: number;
   slots: number;
+  redis: RedisKind;
   /** Object store settings of every process. */
   store: Record<string, string>;
 }
@@ -34,7 +35,6 @@ export class ChaosFleet {
   readonly client: Zerofleet;
   private readonly programs = new Map<string, ChildProcess>();
   private readonly restarters: Promise<void>[] = [];
-  private redis: EmbeddedRedis | null = null;
   private ending = false;
   starts = 0;
 
@@ -42,6 +42,7 @@ export class ChaosFleet {
     private readonly options: FleetOptions,
     readonly mark: string,
     private readonly port: number,
+    readonly redis: ChaosRedis,
   ) {
     const baseUrl = `http://127.0.0.1:${port}`;
     // The tests retry their own requests.
@@ -49,11 +50,10 @@ export class ChaosFleet {
   }
 
   static async start(options: FleetOptions, mark: string): Promise<ChaosFleet> {
-    const fleet = new ChaosFleet(options, mark, await freePort());
     // This process starts Redis, which inherits its environment.
     process.env[MARK] = mark;
-    await fleet.startRedis();
-    fleet.restarters.push(fleet.keepRedis());
+    const redis = await startChaosRedis(options.redis, options.dir);
+    const fleet = new ChaosFleet(options, mark, await freePort(), redis);
     fleet.restarters.push(fleet.keep('api', join(projectRoot(), 'dist', 'api', 'main.js')));
     const agent = fileURLToPath(new URL('agent-main.js', import.meta.url));
     for (let i = 0; i < options.agents; i++) fleet.restarters.push(fleet.keep(`agent-${i}`, agent));
@@ -61,15 +61,15 @@ export class ChaosFleet {
     return fleet;
   }
 
-  /** Process id of `redis`, `api` or `agent-N`; undefined while it is not running. */
+  /** Process id of `api` or `agent-N`; undefined while it is not running. */
   pidOf(name: string): number | undefined {
-    return name === 'redis' ? this.redis?.pid : this.programs.get(name)?.pid;
+    return this.programs.get(name)?.pid;
   }
 
   /** Moves the jobs of an agent to others. @returns false if they do not fit there */
   async vacate(agent: string): Promise<boolean> {
     const pid = this.pidOf(agent);
-    const store = await openJobStore({ url: this.redis?.url ?? '' });
+    const store = await openJobStore({ url: this.redis.url });
     try {
       const worker = (await store.listWorkers()).find((other) => other.pid === pid);
       return worker !== undefined && (await store.vacateWorkers(worker.pool, [worker.id]));
@@ -98,26 +98,10 @@ export class ChaosFleet {
     const force = setTimeout(() => {
       for (const child of running) child.kill('SIGKILL');
     }, STOP_TIMEOUT_MS);
-    await Promise.all(this.restarters.slice(1));
+    await Promise.all(this.restarters);
     clearTimeout(force);
-    await this.redis?.stop();
-    await this.restarters[0];
+    await this.redis.stop();
     delete process.env[MARK];
-  }
-
-  private async startRedis(): Promise<void> {
-    const dir = join(this.options.dir, 'redis');
-    // The machine itself never crashes here, so writes need no sync to survive.
-    this.redis = await startEmbeddedRedis({ dir, fsync: 'no' });
-  }
-
-  private async keepRedis(): Promise<void> {
-    for (;;) {
-      await this.redis?.exited;
-      if (this.ending) return;
-      await sleep(RESTART_MS);
-      await this.startRedis();
-    }
   }
 
   private async keep(name: string, program: string): Promise<void> {
@@ -130,7 +114,7 @@ export class ChaosFleet {
           ...cleanEnvironment(),
           [MARK]: this.mark,
           ZEROFLEET_DATA_DIR: dataDir,
-          ZEROFLEET_REDIS_URL: this.redis?.url ?? '',
+          ZEROFLEET_REDIS_URL: this.redis.url,
           ZEROFLEET_LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'silent',
           ...this.options.store,
           ...(name === 'api'

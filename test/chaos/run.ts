@@ -12,16 +12,20 @@ import { FaultInjector } from './fault-injector.js';
 import { FaultyS3, NO_FAULTS } from './faulty-s3.js';
 import { ChaosFleet } from './fleet.js';
 import { Random } from './random.js';
+import type { RedisKind } from './redis.js';
 import { Workload } from './workload.js';
 
 export interface ChaosOptions {
   /** Duration of fault injection; running jobs are awaited afterwards. */
   seconds: number;
   seed: number;
+  redis: RedisKind;
 }
 
 export interface ChaosReport {
   seed: number;
+  redis: RedisKind;
+  failovers: number;
   seconds: number;
   store: string;
   /** Acknowledged jobs, without the references. */
@@ -57,13 +61,14 @@ interface Store {
 }
 
 /** Runs jobs on a fleet with random kills, stops and disconnections, then audits the results. */
-export async function runChaos({ seconds, seed }: ChaosOptions): Promise<ChaosReport> {
+export async function runChaos({ seconds, seed, redis }: ChaosOptions): Promise<ChaosReport> {
   const random = new Random(seed);
   const dir = await mkdtemp(join(tmpdir(), 'zf-chaos-'));
   const store = (await whyNoRadosgw()) === null ? await s3Store(random) : await directoryStore(dir);
   const mark = randomUUID();
   try {
-    const fleet = await ChaosFleet.start({ dir, agents: AGENTS, slots: SLOTS, store: store.env }, mark);
+    const options = { dir, agents: AGENTS, slots: SLOTS, redis, store: store.env };
+    const fleet = await ChaosFleet.start(options, mark);
     const faultInjector = new FaultInjector(fleet, AGENTS, store.faulty, random);
     const workload = await Workload.prepare(fleet.client, sampleText(), random);
     const over = AbortSignal.timeout(seconds * 1000);
@@ -77,6 +82,8 @@ export async function runChaos({ seconds, seed }: ChaosOptions): Promise<ChaosRe
     await fleet.stop();
     return {
       seed,
+      redis,
+      failovers: fleet.redis.failovers,
       seconds,
       store: store.name,
       jobs: workload.submitted.length - workload.references,

@@ -36,6 +36,9 @@ const POOLS = [
   },
 ];
 
+/** Slurm itself takes five minutes: it ends allocations by the minute. */
+t.setTimeout(1_800_000);
+
 t.test('on a real Slurm', { skip }, async (t) => {
   const stack = await SlurmStack.start(t, { nodes: NODES, grace_seconds: 20, pools: POOLS });
   const { cluster, slurm } = stack;
@@ -73,7 +76,9 @@ t.test('on a real Slurm', { skip }, async (t) => {
     t.equal(lost_work_seconds, 0);
     t.same(await cluster.events(id, 'checkpoint.skipped'), []);
     t.same(await cluster.events(id, 'node.lost'), []);
-    t.same([...new Set(await backsOf(id))], ['preempted']);
+    // A worker may be gone when its ranks are to be placed.
+    const backs = (await backsOf(id)).filter((reason) => reason !== 'waiting_for_capacity');
+    t.same([...new Set(backs)], ['preempted']);
   }
 
   await t.test('from no node to four and back', async (t) => {
@@ -117,7 +122,7 @@ t.test('on a real Slurm', { skip }, async (t) => {
     const urgent = ['--partition=urgent', `--nodes=${NODES}`, '--exclusive', '--output=/dev/null'];
     await slurm.run('sbatch', ...urgent, '--wrap=sleep 5');
     await expectHandedOver(t, await expectEqual(t, id));
-    t.ok((await backsOf(id)).length >= 2);
+    t.ok((await backsOf(id)).filter((reason) => reason === 'preempted').length >= 2);
     await untilEmpty();
   });
 

@@ -2,17 +2,15 @@
  * Redis with the settings of Terraform's MemoryDB: cluster mode with one shard, and a user with the rights of modules/queue. A
  * job is trained, paused and resumed there; no command may be refused or redirected.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import { projectRoot } from '../../platform/process/root.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
-import { findRedisServer } from '../../platform/redis/server-program.js';
 import { freePort } from '../../platform/testing/free-port.js';
+import { RedisProcess } from '../../platform/testing/redis-process.js';
 import { untilDone } from '../../platform/testing/waiting.js';
 import { smallJob } from '../support/specs.js';
 import { sampleText, startStack } from '../support/stack.js';
@@ -24,33 +22,18 @@ const access = /access_string = "([^"]+)"/.exec(source)?.[1] ?? '';
 
 /** A server with all slots; resolves with the URL of the programs' user and an unrestricted connection. */
 async function startCluster(t: Test): Promise<{ url: string; operator: Redis }> {
-  const dir = mkdtempSync(join(tmpdir(), 'zf-redis-cluster-'));
-  const port = await freePort();
-  const config = {
-    port,
-    'cluster-port': await freePort(),
-    bind: '127.0.0.1',
-    dir,
+  const root = mkdtempSync(join(tmpdir(), 'zf-redis-cluster-'));
+  const server = await RedisProcess.server(root, {
     'cluster-enabled': 'yes',
-    'maxmemory-policy': 'noeviction',
-    save: '""',
-  };
-  const users = [`default off`, `operator on >${PASSWORD} ~* &* +@all`, `app >${PASSWORD} ${access}`];
-  const lines = [
-    ...Object.entries(config).map(([name, value]) => `${name} ${value}`),
-    ...users.map((user) => `user ${user}`),
-  ];
-  writeFileSync(join(dir, 'redis.conf'), `${lines.join('\n')}\n`);
-  const program = findRedisServer();
-  const child = spawn(program.path, [join(dir, 'redis.conf')], { argv0: program.argv0, stdio: 'ignore' });
-  const exited = once(child, 'exit');
+    'cluster-port': await freePort(),
+    user: ['default off', `operator on >${PASSWORD} ~* &* +@all`, `app >${PASSWORD} ${access}`],
+  });
   t.teardown(async () => {
-    child.kill('SIGKILL');
-    await exited;
-    rmSync(dir, { recursive: true, force: true });
+    await server.kill();
+    rmSync(root, { recursive: true, force: true });
   });
   const operator = await untilDone(() =>
-    connectRedis(`redis://operator:${PASSWORD}@127.0.0.1:${port}`, 'queue'),
+    connectRedis(`redis://operator:${PASSWORD}@127.0.0.1:${server.port}`, 'queue'),
   );
   t.teardown(() => disconnectRedis(operator));
   await operator.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
@@ -58,7 +41,7 @@ async function startCluster(t: Test): Promise<{ url: string; operator: Redis }> 
     const info = String(await operator.call('CLUSTER', 'INFO'));
     if (!info.includes('cluster_state:ok')) throw new Error(info);
   });
-  return { url: `redis://app:${PASSWORD}@127.0.0.1:${port}`, operator };
+  return { url: `redis+cluster://app:${PASSWORD}@127.0.0.1:${server.port}?replicas=0`, operator };
 }
 
 t.test('jobs run on a Redis in cluster mode with only the rights that Terraform grants', async (t) => {

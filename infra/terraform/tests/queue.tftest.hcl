@@ -34,10 +34,10 @@ run "memorydb_is_the_default_with_tls_and_acl" {
     error_message = "Access without a password is possible."
   }
 
-  # All keys have the same hash tag, so there is nothing to share between shards, and no client that would look for a second one.
+  # All keys have the same hash tag, so there is nothing to share between shards.
   assert {
-    condition     = aws_memorydb_cluster.this[0].num_shards == 1 && aws_memorydb_cluster.this[0].num_replicas_per_shard == 0
-    error_message = "More nodes than the programs can talk to."
+    condition     = aws_memorydb_cluster.this[0].num_shards == 1 && aws_memorydb_cluster.this[0].num_replicas_per_shard == 1
+    error_message = "A shard without keys, or none that takes over."
   }
 
   assert {
@@ -60,7 +60,7 @@ run "the_address_is_a_secret_and_speaks_tls" {
   }
 
   assert {
-    condition     = can(regex("^rediss://zf-test-app:[0-9a-f]{64}@clustercfg.mock.memorydb.eu-central-1.amazonaws.com:6379$", nonsensitive(aws_secretsmanager_secret_version.url.secret_string)))
+    condition     = can(regex("^rediss\\+cluster://zf-test-app:[0-9a-f]{64}@clustercfg.mock.memorydb.eu-central-1.amazonaws.com:6379\\?replicas=0$", nonsensitive(aws_secretsmanager_secret_version.url.secret_string)))
     error_message = "The secret is not the address of Redis with TLS, a user and a random password."
   }
 
@@ -157,7 +157,25 @@ run "elasticache_has_tls_acl_and_a_replica_in_another_zone" {
   }
 }
 
-run "replicas_of_memorydb_are_refused" {
+run "with_two_replicas_of_elasticache_a_write_needs_one" {
+  command   = apply
+  providers = { aws = aws.applied }
+
+  module {
+    source = "./modules/queue"
+  }
+
+  variables {
+    redis = { engine = "elasticache", replicas = 2 }
+  }
+
+  assert {
+    condition     = aws_elasticache_replication_group.this[0].num_cache_clusters == 3 && can(regex("^rediss://.*:6379\\?replicas=1$", nonsensitive(aws_secretsmanager_secret_version.url.secret_string)))
+    error_message = "A failover loses acknowledged writes."
+  }
+}
+
+run "a_fraction_of_a_replica_is_refused" {
   command = plan
 
   module {
@@ -165,7 +183,7 @@ run "replicas_of_memorydb_are_refused" {
   }
 
   variables {
-    redis = { engine = "memorydb", replicas = 1 }
+    redis = { replicas = 0.5 }
   }
 
   expect_failures = [var.redis]

@@ -37,6 +37,7 @@ module "zerofleet" {
 
   queue = {
     engine    = "memorydb"
+    replicas  = 1
     node_type = "db.r7g.large"
   }
 

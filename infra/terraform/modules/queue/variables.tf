@@ -12,12 +12,12 @@ variable "redis" {
   description = <<-EOT
     The server that keeps jobs, queues and streams.
       engine:                  "memorydb" acknowledges a write when a log in several zones has it: no acknowledged job is lost with a
-                               machine. "elasticache" keeps it in memory and on replicas that lag by moments; a failover loses the writes
-                               of those moments (README.md says which). Jobs and checkpoints can be made again from the object store
-                               (docs/faults.md), and it costs less.
+                               machine. "elasticache" keeps it in memory, and costs less. With two replicas a write is acknowledged once
+                               one of them has it; with one, a failover loses the writes of its last moments (README.md says which).
+                               Jobs and checkpoints can be made again from the object store (docs/faults.md).
       node_type:               with the prefix "db." for MemoryDB, "cache." for ElastiCache.
-      replicas:                copies in other zones that take over. For ElastiCache; with MemoryDB the log makes a new node, which
-                               takes minutes in which the API answers 503 and training goes on.
+      replicas:                nodes in other zones of which one takes over, within seconds with MemoryDB; 1 by default. Without them a
+                               new node has to be made, which takes minutes in which the API answers 503 and training goes on.
       snapshot_retention_days: daily snapshots, 0 for none.
       maintenance_window:      UTC.
       final_snapshot:          take one when the server is destroyed.
@@ -25,7 +25,7 @@ variable "redis" {
   type = object({
     engine                  = optional(string, "memorydb")
     node_type               = optional(string)
-    replicas                = optional(number)
+    replicas                = optional(number, 1)
     snapshot_retention_days = optional(number, 7)
     maintenance_window      = optional(string, "sun:03:00-sun:04:00")
     final_snapshot          = optional(bool, true)
@@ -44,13 +44,8 @@ variable "redis" {
   }
 
   validation {
-    condition     = var.redis.engine != "memorydb" || coalesce(var.redis.replicas, 0) == 0
-    error_message = "redis.replicas: zerofleet talks to MemoryDB's one endpoint as to a single server, which a replica behind it would answer with MOVED. MemoryDB keeps its data without replicas; leave it unset, or use the engine \"elasticache\"."
-  }
-
-  validation {
-    condition     = coalesce(var.redis.replicas, 0) >= 0 && coalesce(var.redis.replicas, 0) <= 5
-    error_message = "redis.replicas: 0 to 5."
+    condition     = contains(range(6), var.redis.replicas)
+    error_message = "redis.replicas: a whole number from 0 to 5."
   }
 
   validation {
@@ -106,5 +101,5 @@ variable "tags" {
 locals {
   memorydb  = var.redis.engine == "memorydb"
   node_type = coalesce(var.redis.node_type, local.memorydb ? "db.t4g.small" : "cache.t4g.small")
-  replicas  = coalesce(var.redis.replicas, local.memorydb ? 0 : 1)
+  replicas  = var.redis.replicas
 }

@@ -1,0 +1,40 @@
+/** Redis with replicas: real servers under sentinels, and in a cluster. failover.deep.test.ts loses primaries under load. */
+import t, { type Test } from 'tap';
+import { REDIS_PREFIX } from '../../contracts/index.js';
+import { FailoverRedis } from '../testing/failover-redis.js';
+import { untilDone } from '../testing/waiting.js';
+import { connectRedis, disconnectRedis, redisError } from './connect.js';
+
+const key = (n: number) => `${REDIS_PREFIX}:test:${n}`;
+
+async function started(t: Test, servers: Promise<FailoverRedis>): Promise<FailoverRedis> {
+  t.teardown(async () => (await servers).stop());
+  return servers;
+}
+
+t.test('a write that no replica gets is not acknowledged', async (t) => {
+  const servers = await started(t, FailoverRedis.sentinel());
+  const redis = await connectRedis(servers.url, 'commands');
+  const single = await connectRedis(servers.url.replace('/zf', '/zf?replicas=0'), 'commands');
+  t.teardown(() => Promise.all([redis, single].map(disconnectRedis)));
+  const primary = await servers.primary();
+  for (const server of servers.servers) if (server !== primary) await server.kill();
+  const failure = await redis.set(key(0), '1').catch(redisError);
+  t.match(failure, { code: 'job_store_unavailable', message: /0 of 1 replicas have the change/ });
+  t.equal(await redis.get(key(0)), '1', 'reads do not wait');
+  t.equal(await single.set(key(1), '1'), 'OK', 'by choice none is needed');
+});
+
+t.test('a node that is not in the URL is found', async (t) => {
+  const servers = await started(t, FailoverRedis.cluster());
+  const redis = await connectRedis(servers.url, 'commands');
+  t.teardown(() => disconnectRedis(redis));
+  const seeds = servers.url.slice(servers.url.indexOf('127'));
+  const first = await servers.primary();
+  t.ok(seeds.includes(`:${first.port}`));
+  await first.kill();
+  let primary = first;
+  while (primary === first) primary = await servers.primary();
+  t.notOk(seeds.includes(`:${primary.port}`));
+  t.equal(await untilDone(() => redis.set(key(0), '1')), 'OK');
+});

@@ -1,0 +1,60 @@
+import { exists, hasFlag } from '@ioredis/commands';
+import { type Command, Redis, type RedisOptions } from 'ioredis';
+
+/** Limit for the replicas; until then the connection processes no other command. */
+const WAIT_MS = 1_000;
+/** Commands that run a program, which may write. */
+const PROGRAMS = ['eval', 'evalsha', 'fcall'];
+
+/**
+ * Connection whose writes resolve once a number of replicas have them: a failover to one of these loses no write that was acknowledged
+ * (`WAIT`, https://redis.io/docs/latest/commands/wait). A write that they did not get in time is rejected; it may take effect, like one
+ * whose reply was lost.
+ *
+ * Writes whose replies arrive together share one WAIT. Pipelines and transactions do not wait.
+ */
+export class ReplicatedRedis extends Redis {
+  private readonly seen = new WeakSet<Command>();
+  private confirming: Promise<void> | undefined;
+  /** Number of connections that were lost. */
+  private losses = 0;
+
+  constructor(
+    options: RedisOptions,
+    private readonly replicas: number,
+  ) {
+    super({ ...options, replyMapping: 'legacy' });
+    this.on('close', () => {
+      this.losses += 1;
+    });
+  }
+
+  override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
+    const reply = super.sendCommand(command, stream) as Promise<unknown>;
+    // A command that had to wait for the connection passes a second time.
+    if (stream || !mayWrite(command.name) || this.seen.has(command)) return reply;
+    this.seen.add(command);
+    return reply.then(async (value) => {
+      // The reply has just arrived, so this is still its connection.
+      const { losses } = this;
+      await this.confirm();
+      // Otherwise another server has answered, perhaps one without this write.
+      if (this.losses !== losses) throw new Error('the connection was lost before a replica had the change');
+      return value;
+    });
+  }
+
+  private confirm(): Promise<void> {
+    this.confirming ??= Promise.resolve().then(async () => {
+      this.confirming = undefined;
+      const reached = await this.wait(this.replicas, WAIT_MS);
+      if (reached < this.replicas)
+        throw new Error(`${reached} of ${this.replicas} replicas have the change after ${WAIT_MS} ms`);
+    });
+    return this.confirming;
+  }
+}
+
+function mayWrite(name: string): boolean {
+  return PROGRAMS.includes(name) || (exists(name) && hasFlag(name, 'write'));
+}
