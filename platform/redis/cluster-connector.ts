@@ -43,7 +43,8 @@ export function clusterConnector(
         try {
           const [primary, ...others] = await nodesOfSlot(node, login);
           if (!primary) throw new Error(`no node of the cluster serves the keys ${REDIS_PREFIX}*`);
-          this.nodes = distinct([primary, ...others, ...seeds]);
+          // Whoever connects again has probably lost the primary: the others are asked before it.
+          this.nodes = distinct([...others, primary, ...seeds]);
           return primary;
         } catch (error) {
           failure = error;

@@ -1,4 +1,5 @@
 /** Primaries are lost under load: under sentinels, and in a cluster. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { REDIS_PREFIX } from '../../contracts/index.js';
 import { FailoverRedis } from '../testing/failover-redis.js';
@@ -74,5 +75,53 @@ for (const kind of Object.keys(KINDS) as (keyof typeof KINDS)[]) {
       acknowledged.length,
       `${acknowledged.length} of ${next} writes were acknowledged`,
     );
+  });
+}
+
+/** 4 KiB each: more than the buffers of a connection hold before a replica that does not read. */
+const VALUE = 'x'.repeat(4_096);
+const CUT_OFF_MS = 600;
+
+/** Writes while the replicas are cut off and the primary is then killed. @returns the number of acknowledged writes, and of lost ones */
+async function loseLaggingReplicas(servers: FailoverRedis, replicas: number) {
+  const redis = await connectRedis(`${servers.url}?replicas=${replicas}`, 'commands');
+  const acknowledged: number[] = [];
+  let next = 0;
+  let writing = true;
+  const lanes = Array.from({ length: 32 }, async () => {
+    while (writing) {
+      const n = next++;
+      await redis.set(key(n), VALUE).then(
+        () => acknowledged.push(n),
+        () => sleep(20),
+      );
+    }
+  });
+  const primary = await servers.primary();
+  const others = servers.servers.filter((server) => server !== primary);
+  const signal = (name: NodeJS.Signals) => {
+    for (const { pid } of others) process.kill(pid ?? 0, name);
+  };
+  await until(() => acknowledged.length > 1_000);
+  signal('SIGSTOP');
+  await sleep(CUT_OFF_MS);
+  await primary.kill();
+  signal('SIGCONT');
+  const before = acknowledged.length;
+  await until(() => acknowledged.length > before + 1_000);
+  writing = false;
+  await Promise.all(lanes);
+  let lost = 0;
+  for (const n of acknowledged) lost += 1 - (await redis.exists(key(n)));
+  await disconnectRedis(redis);
+  return { acknowledged: acknowledged.length, lost };
+}
+
+for (const kind of Object.keys(KINDS) as (keyof typeof KINDS)[]) {
+  t.test(`${kind}: the replicas lag when the primary is lost`, async (t) => {
+    const unconfirmed = await loseLaggingReplicas(await start(t, kind), 0);
+    t.ok(unconfirmed.lost > 0, `without ?replicas writes are lost: ${JSON.stringify(unconfirmed)}`);
+    const confirmed = await loseLaggingReplicas(await start(t, kind), 1);
+    t.equal(confirmed.lost, 0, `with ?replicas=1 none is: ${JSON.stringify(confirmed)}`);
   });
 }
