@@ -27,8 +27,11 @@ export const onOff = (): Option<boolean> => ({
   isSwitch: true,
 });
 
+/** A text, or null without the option. */
+export const text = (): Option<string | null> => ({ default: '', parse: (given) => given || null });
+
 /** A path, or null without the option. */
-export const path = (): Option<string | null> => ({ default: '', parse: (text) => text || null });
+export const path = text;
 
 /** A positive whole number, or null without the option. */
 export const optionalCount = (): Option<number | null> => ({

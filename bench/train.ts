@@ -5,11 +5,13 @@
  * same run: `gemm_peak_share` = 6 · N · tokens/s ÷ the GEMM rate of all threads, where N are the parameters of matrix products:
  * an input embedding is looked up, and norms only scale.
  *
+ * `--frozen 'model.layers.*'` does not train the parameters that match; the share then counts the work of a training of all.
+ *
  * With `--peer PYTHON`, a Python with torch, the same training also runs with PyTorch. The peak resident set is that of the
  * process, Node.js included, of which `start_rss_bytes` existed before the trainer.
  */
 import { measureGemm } from '../native/js/index.js';
-import { benchOptions, count, oneOf, onOff, optionalCount, path } from './options.js';
+import { benchOptions, count, oneOf, onOff, optionalCount, path, text } from './options.js';
 import { runPytorch } from './peer.js';
 import { median, report } from './report.js';
 import { type RankReport, runRanks } from './train-ranks.js';
@@ -38,6 +40,7 @@ const { config, precision, ranks, threads, steps, peer, ...options } = benchOpti
   micro_batch: optionalCount(),
   bucket_bytes: optionalCount(),
   activation_checkpointing: onOff(),
+  frozen: text(),
   peer: path(),
 });
 const training: Training = {
@@ -49,6 +52,7 @@ const training: Training = {
   activation_checkpointing: options.activation_checkpointing,
   ...(options.micro_batch && { micro_batch_size: options.micro_batch }),
   ...(options.bucket_bytes && { zero: { bucket_bytes: options.bucket_bytes } }),
+  ...(options.frozen && { frozen: options.frozen }),
 };
 
 function speedOf(reports: RankReport[]) {
@@ -84,6 +88,7 @@ await withRandomTokens(config, async (tokenFile) => {
     activation_checkpointing: options.activation_checkpointing,
     bucket_bytes: options.bucket_bytes ?? 'default',
     tokens_per_step: tokensPerStep(training),
+    frozen: options.frozen,
     steps,
     tokens_per_s: Math.round(tokensPerSecond),
     gemm_gflops: Math.round(gemmFlops / 1e9),

@@ -35,6 +35,8 @@ export interface Training {
   activation_checkpointing?: boolean;
   /** Overrides the configuration's. */
   micro_batch_size?: number;
+  /** Pattern of the parameters that are not trained. */
+  frozen?: string;
 }
 
 export function numParams(config: PresetName): number {
@@ -80,6 +82,9 @@ export function rankConfigs(training: Training, tokenPath: string): TrainerConfi
     precision,
     ...plain,
     zero: { ...plain.zero, ...training.zero },
+    param_groups: training.frozen
+      ? [{ match: training.frozen, lr_scale: 1, weight_decay: null, frozen: true }]
+      : [],
     sequence_length: shapeOf(config).sequence_length,
     micro_batch_size,
     global_batch_size: LEAVES_PER_STEP * micro_batch_size,

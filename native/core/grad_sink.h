@@ -7,7 +7,7 @@
 
 namespace zerofleet {
 
-/// Destination of the gradients of a leaf. Every parameter's comes once, as soon as it is final.
+/// Destination of the gradients of a leaf. Every trained parameter's comes once, as soon as it is final.
 class GradSink {
  public:
   virtual ~GradSink() = default;

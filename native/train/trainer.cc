@@ -54,20 +54,22 @@ DType weight_gradients(const TrainerConfig& config) {
   return in_place ? config.precision : DType::kF32;
 }
 
-/// Gives the gradients of a leaf to the optimizer, without those of frozen parameters.
-class TrainedGradients final : public GradSink {
- public:
-  TrainedGradients(ZeroOptimizer& optimizer, const std::vector<bool>& is_frozen)
-      : optimizer_(optimizer), is_frozen_(is_frozen) {}
+std::vector<bool> frozen_params(const TrainerConfig& config) {
+  std::vector<bool> frozen;
+  for (const ParamSettings& settings : zero_options(config).param_groups.settings) frozen.push_back(settings.frozen);
+  return frozen;
+}
 
-  void take(std::size_t param, const GradView& grad) override {
-    if (!is_frozen_[param]) optimizer_.add_grad(param, grad);
-  }
+/// Gives the gradients of a leaf to the optimizer.
+class LeafGradients final : public GradSink {
+ public:
+  explicit LeafGradients(ZeroOptimizer& optimizer) : optimizer_(optimizer) {}
+
+  void take(std::size_t param, const GradView& grad) override { optimizer_.add_grad(param, grad); }
   std::byte* room_for(std::size_t param, DType dtype) override { return optimizer_.room_for(param, dtype); }
 
  private:
   ZeroOptimizer& optimizer_;
-  const std::vector<bool>& is_frozen_;
 };
 
 ZeroComms zero_comms(Communicator& world, Communicator* same_experts) {
@@ -91,13 +93,12 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
       batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed),
       model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length,
              {config.activation_checkpointing, WeightUse::kInPlace, expert_rows_ ? &*expert_rows_ : nullptr,
-              weight_gradients(config)}),
+              weight_gradients(config), frozen_params(config)}),
       optimizer_(context_, zero_comms(*communicator_, same_experts_.get()), specs_, zero_options(config)),
       overrides_(config.overrides) {
   if (!config.validation_file.empty()) {
     validation_.emplace(config.validation_file, config.batch.sequence_length, config.model.vocab_size);
   }
-  for (const ParamSettings& settings : zero_options(config).param_groups.settings) is_frozen_.push_back(settings.frozen);
   model_.bind_params(optimizer_.params());
   // Exchanges of two NCCL communicators must not be in progress on one device at the same time: each may wait for a
   // place that the other has, on different ranks.
@@ -155,7 +156,7 @@ void Trainer::run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& s
   batches_.load(steps_done_, leaf, batch_);
   seconds.data += seconds_since(start);
   optimizer_.begin_leaf(leaf);
-  TrainedGradients gradients(optimizer_, is_frozen_);
+  LeafGradients gradients(optimizer_);
   const LeafResult result = model_.forward_backward(
       {batch_.tokens,
        batch_.targets,

@@ -139,7 +139,6 @@ class Trainer {
   ZeroOptimizer optimizer_;
   LeafBatch batch_;
   Overrides overrides_;
-  std::vector<bool> is_frozen_;  // by parameter
   std::int64_t steps_done_ = 0;
 };
 

@@ -4,6 +4,7 @@
  * loss_head.cc, transformer.cc).
  */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
+import { splitParams } from '../resolve/param-groups.js';
 import { kernelMemory } from './kernel-memory.js';
 import { layerMemory, normKept } from './layer-memory.js';
 import { logitRows } from './logit-rows.js';
@@ -53,13 +54,19 @@ function lossHead(sizes: Sizes): number {
   const vocab = sizes.model.vocab_size;
   const { logits, gradients } = logitRows(sizes);
   const rest = rows % gradients;
+  const operands = sizes.packed(gradients, hidden) + (rest === 0 ? 0 : sizes.packed(rest, hidden));
   return (
     logits * sizes.row(vocab, 4) +
     gradients * sizes.row(vocab) +
     4 * rows +
-    sizes.packed(gradients, hidden) +
-    (rest === 0 ? 0 : sizes.packed(rest, hidden))
+    (isHeadFrozen(sizes) ? 0 : operands)
   );
+}
+
+/** Returns whether the gradient of the output projection's matrix is not computed. */
+function isHeadFrozen({ spec, model }: Sizes): boolean {
+  const kinds = splitParams(spec);
+  return (model.tie_word_embeddings ? kinds.at(0) : kinds.at(-1))?.numFrozen === 1;
 }
 
 /** Returns the tensors before and after the layers, positions, and the gradients of the embeddings. */

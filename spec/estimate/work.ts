@@ -1,26 +1,35 @@
 import type { Dataset, ResolvedJobSpec } from '../../contracts/index.js';
 import { architectureOf } from '../model/families/families.js';
-import { countOf, paramKinds } from '../model/params.js';
+import { countOf } from '../model/params.js';
 import { sequencesOf } from '../resolve/data.js';
+import { type SplitKind, splitParams } from '../resolve/param-groups.js';
 
-/** Forward pass, plus the backward pass for the gradients of inputs and of weights at the same cost each. */
-const PASSES = 3;
+/** Forward pass, plus the backward pass: for scores and weighted values twice the same. */
+const ATTENTION_PASSES = 3;
+/** Products with a weight: forward pass and gradient of the input. The gradient of the weight costs the same, unless it is frozen. */
+const PRODUCTS = 2;
 
 /** Returns the FLOPs of training for each token. */
-export function flopsPerToken({ model, train }: ResolvedJobSpec): number {
+export function flopsPerToken(spec: ResolvedJobSpec): number {
+  const { model, train } = spec;
   const architecture = architectureOf(model.config);
-  const { hidden_size, num_attention_heads, head_dim, vocab_size, layer_windows } = architecture;
+  const { num_attention_heads, head_dim, layer_windows } = architecture;
   const { num_experts, experts_per_token, tie_word_embeddings } = architecture;
-  const met = paramKinds(architecture).reduce((sum, kind) => {
-    const all = countOf(kind) * kind.numel;
-    return sum + (kind.experts === null ? all : (all * experts_per_token) / num_experts);
-  }, 0);
-  // Input embeddings are looked up, not multiplied.
-  const multiplied = met - (tie_word_embeddings ? 0 : vocab_size * hidden_size);
+  const kinds = splitParams(spec).filter(
+    // Input embeddings are looked up, not multiplied.
+    (_, index) => index > 0 || tie_word_embeddings,
+  );
+  const met = (count: (split: SplitKind) => number) =>
+    kinds.reduce((sum, split) => {
+      const all = count(split) * split.kind.numel;
+      return sum + (split.kind.experts === null ? all : (all * experts_per_token) / num_experts);
+    }, 0);
+  const multiplied = met(({ kind }) => countOf(kind));
+  const trained = met(({ kind, numFrozen }) => countOf(kind) - numFrozen);
   const seen = layer_windows.map((window) => Math.min(window || Infinity, train.sequence_length / 2));
   // Scores, and the weighted values.
   const attention = seen.reduce((sum, tokens) => sum + 4 * num_attention_heads * head_dim * tokens, 0);
-  return PASSES * (2 * multiplied + attention);
+  return 2 * (PRODUCTS * multiplied + trained) + ATTENTION_PASSES * attention;
 }
 
 /**

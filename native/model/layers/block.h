@@ -42,6 +42,13 @@ struct ModelContext {
   RowExchange* row_exchange = nullptr;  // to experts that other ranks hold; null: all are here
   WeightUse weights = WeightUse::kPackedCopies;  // of the blocks that all tokens pass through
   DType weight_gradients = DType::kF32;          // that products make in one go: fp32 or `dtype`
+  std::vector<bool> frozen = {};                 // by parameter: it has no gradient; empty: none is frozen
+
+  bool trains(std::size_t param) const { return frozen.empty() || !frozen[param]; }
+  /// Gives a gradient to the sink, unless the parameter is frozen.
+  void emit(std::size_t param, std::span<const float> grad, GradSink& sink) const {
+    if (trains(param)) sink.take(param, grad);
+  }
 
   /// A tensor of the compute dtype.
   Tensor tensor(std::int64_t rows, std::int64_t cols) const { return Tensor(ctx, dtype, rows, cols); }

@@ -49,8 +49,8 @@ class LayerNorm final : public Norm {
     args.dweight = work.dweight.span();
     args.dbias = work.dbias.span();
     layernorm_backward(model.ctx, args);
-    sink.take(place_.bias.value(), work.dbias.span());
-    sink.take(place_.weight, work.dweight.span());
+    model.emit(place_.bias.value(), work.dbias.span(), sink);
+    model.emit(place_.weight, work.dweight.span(), sink);
   }
 
  private:

@@ -107,8 +107,9 @@ void Linear::forward(const ModelContext& model, const Matrix& x, std::span<const
 }
 
 // In the order in which the gradients will be taken.
-void Linear::find_room(LinearGradients& grads, GradSink& sink) const {
+void Linear::find_room(const ModelContext& model, LinearGradients& grads, GradSink& sink) const {
   for (std::size_t part = places_.size(); part-- > 0;) {
+    if (!model.trains(places_[part].weight)) continue;
     Matrix& target = grads.targets[part];
     target = grads.weights[part].view();
     if (std::byte* room = sink.room_for(places_[part].weight, target.dtype)) target.data = room;
@@ -117,16 +118,20 @@ void Linear::find_room(LinearGradients& grads, GradSink& sink) const {
 
 void Linear::add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
                                   GradSink& sink, std::vector<GemmProblem>& problems) const {
-  find_room(grads, sink);
+  const auto is_trained = [&](const LinearPlace& place) { return model.trains(place.weight); };
+  if (std::ranges::none_of(places_, is_trained)) return;
+  find_room(model, grads, sink);
   const bool in_first = layout_ == WeightLayout::kInOut;
   const PackRequest request[] = {{in_first ? dy : x, SourceRows::kAlongK, grads.operand.get()}};
   pack(model.ctx, request);
-  std::int64_t begin = 0;
+  std::int64_t end = 0;
   for (std::size_t part = 0; part < places_.size(); ++part) {
+    const std::int64_t begin = end;
+    end += places_[part].out;
+    if (!is_trained(places_[part])) continue;
     const ConstMatrix a = in_first ? x : dy.columns(begin, places_[part].out);
     problems.push_back({a, grads.operand.get(), grads.targets[part], true});
     problems.back().varies = rows_ == RowCount::kVaries;
-    begin += places_[part].out;
   }
 }
 
@@ -134,8 +139,10 @@ void Linear::emit_all(const ModelContext& model, const Matrix& dy, LinearGradien
   std::int64_t end = out_;
   for (std::size_t part = places_.size(); part-- > 0;) {
     end -= places_[part].out;
-    if (places_[part].bias) bias_gradient(model.ctx, dy.columns(end, places_[part].out), grads.biases[part].span());
-    emit_part(part, grads, sink);
+    const LinearPlace& place = places_[part];
+    if (place.bias && model.trains(*place.bias))
+      bias_gradient(model.ctx, dy.columns(end, place.out), grads.biases[part].span());
+    emit_part(model, part, grads, sink);
   }
 }
 
@@ -157,7 +164,7 @@ void Linear::weight_gradients(const ModelContext& model, const Matrix& x, const 
   std::vector<GemmProblem> problems;
   add_weight_gradients(model, x, dy, grads, sink, problems);
   for (GemmProblem& problem : problems) problem.row_range = row_range;
-  gemm(model.ctx, *model.scratch, problems);
+  if (!problems.empty()) gemm(model.ctx, *model.scratch, problems);
   emit_all(model, dy, grads, sink);
 }
 
@@ -166,12 +173,13 @@ void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, Grad
     fill_zero(model.ctx, grads.biases[part].bytes());
     fill_zero(model.ctx, grads.weights[part].bytes());
     grads.targets[part] = grads.weights[part].view();
-    emit_part(part, grads, sink);
+    emit_part(model, part, grads, sink);
   }
 }
 
-void Linear::emit_part(std::size_t part, LinearGradients& grads, GradSink& sink) const {
-  if (places_[part].bias) sink.take(*places_[part].bias, grads.biases[part].span());
+void Linear::emit_part(const ModelContext& model, std::size_t part, LinearGradients& grads, GradSink& sink) const {
+  if (places_[part].bias) model.emit(*places_[part].bias, grads.biases[part].span(), sink);
+  if (!model.trains(places_[part].weight)) return;
   const Matrix& weight = grads.targets[part];
   const auto numel = static_cast<std::size_t>(weight.rows * weight.cols);
   sink.take(places_[part].weight, GradView{static_cast<const std::byte*>(weight.data), weight.dtype, numel});

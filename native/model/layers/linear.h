@@ -50,7 +50,8 @@ class Linear {
   /// Computes the outputs separately: (M, out of each matrix).
   void forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const;
 
-  /// dx: (M, in), overwritten; the epilogue is of its product. Emits the gradients from the last matrix to the first.
+  /// dx: (M, in), overwritten; the epilogue is of its product. Emits the gradients from the last matrix to the first;
+  /// those of frozen parameters are not computed.
   void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
                 GradSink& sink, const GemmEpilogue& epilogue = {}) const;
 
@@ -68,11 +69,11 @@ class Linear {
 
  private:
   friend struct LinearGradients;
-  void emit_part(std::size_t part, LinearGradients& grads, GradSink& sink) const;
+  void emit_part(const ModelContext& model, std::size_t part, LinearGradients& grads, GradSink& sink) const;
   GemmProblem output(std::size_t part, const Matrix& x, const Matrix& y) const;
   void add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
                             GradSink& sink, std::vector<GemmProblem>& problems) const;
-  void find_room(LinearGradients& grads, GradSink& sink) const;
+  void find_room(const ModelContext& model, LinearGradients& grads, GradSink& sink) const;
   void emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, GradSink& sink) const;
   ConstMatrix parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place) const;
 

@@ -65,9 +65,9 @@ void QkNorm::backward(const ModelContext& model, const Kept& kept, const Matrix&
     head_norm_backward(model.ctx, args);
   };
   run(c.query_size(), c.key_value_size(), key_weight_, kept.key_rstd, work.dkey);
-  sink.take(place_.key, work.dkey.span());
+  model.emit(place_.key, work.dkey.span(), sink);
   run(0, c.query_size(), query_weight_, kept.query_rstd, work.dquery);
-  sink.take(place_.query, work.dquery.span());
+  model.emit(place_.query, work.dquery.span(), sink);
 }
 
 }  // namespace zerofleet

@@ -40,7 +40,7 @@ class RmsNorm final : public Norm {
     args.dx = pass.dx;
     args.dweight = work.dweight.span();
     rmsnorm_backward(model.ctx, args);
-    sink.take(place_.weight, work.dweight.span());
+    model.emit(place_.weight, work.dweight.span(), sink);
   }
 
  private:

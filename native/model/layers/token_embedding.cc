@@ -36,12 +36,15 @@ Residual TokenEmbedding::forward(const ModelContext& model, const Pass& pass, co
 
 void TokenEmbedding::backward(const ModelContext& model, const Pass& pass, const Indices& tokens,
                               const Matrix& dstream, Work& work, GradSink& sink) const {
+  const bool trains_positions = positions_ && model.trains(*positions_);
+  if (!trains_positions && !model.trains(tokens_)) return;
   dropout_.forward(model, pass, dstream);
-  if (positions_) {
+  if (trains_positions) {
     const PositionGroups groups = work.same_positions.upload(model.ctx, pass.positions);
     embedding_backward(model.ctx, pass.positions, groups, dstream, work.dpositions.view(), false);
     sink.take(*positions_, work.dpositions.floats());
   }
+  if (!model.trains(tokens_)) return;
   const PositionGroups groups = work.same_tokens.upload(model.ctx, tokens);
   embedding_backward(model.ctx, tokens, groups, dstream, work.dtokens.view(), model.config.tie_word_embeddings);
   sink.take(tokens_, work.dtokens.floats());

@@ -1,10 +1,26 @@
 #include "model/transformer/layer_stack.h"
 
 namespace zerofleet {
+namespace {
+
+/// Returns the lowest layer with a trained parameter, 0 if the embeddings have one, or the number of layers. A layer's
+/// parameters begin with its first norm's.
+std::size_t lowest_trained_layer(const ModelContext& model, const ParamTable& table) {
+  if (model.trains(table.embed) || (table.positions && model.trains(*table.positions))) return 0;
+  for (std::size_t layer = 0; layer < table.layers.size(); ++layer) {
+    const bool is_last = layer + 1 == table.layers.size();
+    const std::size_t end = is_last ? table.norm.weight : table.layers[layer + 1].input_norm.weight;
+    for (std::size_t param = table.layers[layer].input_norm.weight; param < end; ++param)
+      if (model.trains(param)) return layer;
+  }
+  return table.layers.size();
+}
+
+}  // namespace
 
 LayerStack::LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table,
                        bool checkpoint_activations)
-    : shape_(shape) {
+    : lowest_trained_(lowest_trained_layer(model, table)), shape_(shape) {
   for (const LayerPlace& place : table.layers) {
     layers_.emplace_back(model, place, layers_.size());
     inputs_.push_back(model.tensor(shape.rows(), model.config.hidden_size));
@@ -59,7 +75,7 @@ Residual LayerStack::forward(const ModelContext& model, const Pass& pass, Residu
 }
 
 void LayerStack::backward(const ModelContext& model, const Pass& pass, const Matrix& added, GradSink& sink) {
-  for (std::size_t layer = layers_.size(); layer-- > 0;) {
+  for (std::size_t layer = layers_.size(); layer-- > lowest_trained_;) {
     const Matrix input = inputs_[layer].view();
     Layer::Kept& kept = kept_of(layer);
     const bool is_overwritten = kept_.size() < layers_.size() && layer + 1 < layers_.size();

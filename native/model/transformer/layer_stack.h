@@ -33,12 +33,14 @@ class LayerStack {
   Layer::Work& work() { return *work_; }
 
   /// After forward() of a whole micro-batch. On entry work().stream is the gradient of the last layer's output, on return
-  /// that of input(). `added` (M, D) is overwritten.
+  /// that of input(), unless all that comes before some layer is frozen: the backward ends there. `added` (M, D) is
+  /// overwritten.
   void backward(const ModelContext& model, const Pass& pass, const Matrix& added, GradSink& sink);
 
  private:
   Layer::Kept& kept_of(std::size_t layer) { return kept_[kept_.size() == 1 ? 0 : layer]; }
 
+  std::size_t lowest_trained_;  // layer; the backward ends there
   PassShape shape_;
   ParamPointers params_;
   std::vector<Layer> layers_;

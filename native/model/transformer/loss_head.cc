@@ -97,19 +97,21 @@ void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, co
 
 void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
                               const Gradients& gradients, std::int64_t first_row) {
-  PackedMatrix& packed = normed.rows == chunk_rows_ ? packed_full_ : packed_rest_;
-  if (packed.k() != normed.rows) packed = PackedMatrix(model.ctx, model.dtype, normed.rows, normed.cols);
-  const PackRequest request[] = {{normed, SourceRows::kAlongK, &packed}};
-  zerofleet::pack(model.ctx, request);
   const Matrix dnormed = rows_of(gradients.normed, first_row, normed.rows);
-  const GemmProblem products[] = {{dlogits, nullptr, dnormed, false, false, nullptr, &backward_},
-                                  {dlogits, &packed, gradients.weight, true, first_row > 0}};
+  std::vector<GemmProblem> products = {{dlogits, nullptr, dnormed, false, false, nullptr, &backward_}};
+  if (gradients.weight.data != nullptr) {
+    PackedMatrix& packed = normed.rows == chunk_rows_ ? packed_full_ : packed_rest_;
+    if (packed.k() != normed.rows) packed = PackedMatrix(model.ctx, model.dtype, normed.rows, normed.cols);
+    const PackRequest request[] = {{normed, SourceRows::kAlongK, &packed}};
+    zerofleet::pack(model.ctx, request);
+    products.push_back({dlogits, &packed, gradients.weight, true, first_row > 0});
+  }
   gemm(model.ctx, *model.scratch, products);
 }
 
 // M is the largest number of rows, L and R those of logits and of gradients (see logit_rows), V vocab_size;
 // packed() and row() as in block.h: L · row(V) of fp32 + 4·M, and from the first backward on R · row(V), packed(R, D)
-// where M ≥ R, plus packed(M mod R, D) where that is not 0. The packed weight is packed(D, V). It is for the forward,
+// where M ≥ R, plus packed(M mod R, D) where that is not 0, both for the gradient of the weight. The packed weight is packed(D, V). It is for the forward,
 // which takes few rows at a time; the backward takes so many that it packs as it goes.
 std::size_t LossHead::activation_bytes() const {
   return logits_.num_bytes() + dlogits_.num_bytes() + losses_.num_bytes() + packed_full_.num_bytes() +

@@ -36,7 +36,7 @@ class LossHead {
   /// Destination of the gradient of grad_scale · loss_sum.
   struct Gradients {
     Matrix normed;  // (M, D) compute dtype
-    Matrix weight;  // (V, D) fp32, overwritten
+    Matrix weight;  // (V, D) fp32, overwritten; without data it is not computed
     float grad_scale = 0;
   };
 

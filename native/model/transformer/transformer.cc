@@ -102,7 +102,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       rotations(rotations_of(context, config, pass_shape.length)),
       row_exchange(make_row_exchange(context, config, options)),
       model{context, config, dtype, &scratch, pointer_to(rotations), table.layout, pointer_to(row_exchange), options.weights,
-            options.weight_gradients},
+            options.weight_gradients, options.frozen},
       shape(pass_shape),
       head(model, shape.rows()),
       embedding(model, table),
@@ -187,7 +187,7 @@ void Transformer::State::prepare_backward() {
 // On entry work().normed is the gradient of last_normed and embedding_work->dtokens that of the head's matrix.
 void Transformer::State::run_backward(const Pass& pass, const Indices& tokens, GradSink& sink) {
   Layer::Work& work = layers.work();
-  if (!model.config.tie_word_embeddings) sink.take(table.head, embedding_work->dtokens.floats());
+  if (!model.config.tie_word_embeddings) model.emit(table.head, embedding_work->dtokens.floats(), sink);
   norm->backward(model, {work.normed.view(), last.view(), {}, work.stream.view()}, norm_kept, work.norm, sink);
   layers.backward(model, pass, added.view(), sink);
   embedding.backward(model, pass, tokens, work.stream.view(), *embedding_work, sink);
@@ -231,7 +231,8 @@ LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale&
   const double layers_seconds = seconds_since(start);
   s.prepare_backward();
   const auto head_start = Clock::now();
-  const LossHead::Gradients to{s.layers.work().normed.view(), s.embedding_work->dtokens.view(), scale.loss};
+  const Matrix dhead = s.model.trains(s.table.head) ? s.embedding_work->dtokens.view() : Matrix{};
+  const LossHead::Gradients to{s.layers.work().normed.view(), dhead, scale.loss};
   s.head.run(s.model, s.last_normed.view(), targets, &to);
   s.forward_seconds = layers_seconds + seconds_since(head_start) - s.head.backward_seconds();
   const double aux_scale = s.model.config.router_aux_loss_coef * static_cast<double>(scale.aux_loss);

@@ -48,6 +48,8 @@ struct TransformerOptions {
   /// Type of the gradients of weights that one product computes: fp32, or the compute dtype for a sink that would only
   /// round them to it. Those of embeddings, heads, norms and biases are in fp32.
   DType weight_gradients = DType::kF32;
+  /// By parameter: it has no gradient. The backward ends at the lowest layer that has one. Empty: none is frozen.
+  std::vector<bool> frozen = {};
 };
 
 /// A decoder-only transformer with explicit forward and backward for micro-batches of one shape (B, T).
@@ -76,7 +78,8 @@ class Transformer {
   /// Loss and gradients of scale.loss · loss_sum + scale.aux_loss · aux_loss. The scales, a loss scale included, are in
   /// the gradient of the logits before that is rounded to the compute dtype; the losses themselves are without them.
   /// Dropout draws its masks from the leaf's key.
-  /// The sink takes a gradient exactly once per parameter that is here, as soon as it is final, on the calling thread.
+  /// The sink takes a gradient exactly once per parameter that is here and not frozen, as soon as it is final, on the
+  /// calling thread.
   /// Throws Error{"token_out_of_vocab"}, Error{"invalid_argument"}; an exception of the sink passes through.
   LeafResult forward_backward(const LeafInput& leaf, const GradScale& scale, GradSink& sink);
   /// The same for gradients in fp32.

@@ -167,7 +167,7 @@ DEVICE_TEST_CASE("activation checkpointing, and weights that stay in place: the 
       return grads;
     };
     const auto expected = gradients_of(fixture.model);
-    for (const TransformerOptions options : {TransformerOptions{true, WeightUse::kPackedCopies},
+    for (const TransformerOptions& options : {TransformerOptions{true, WeightUse::kPackedCopies},
                                              {false, WeightUse::kInPlace},
                                              {true, WeightUse::kInPlace}}) {
       Transformer thrifty(fixture.machine.ctx, config, DType::kBF16, 2, 9, options);
