@@ -37,6 +37,12 @@ export function clusterConnector(
       return this.stream;
     }
 
+    /** ioredis calls this for each command that was refused (MOVED), and each call would add a listener. */
+    override disconnect(): void {
+      if (this.stream?.writableEnded) this.connecting = false;
+      else super.disconnect();
+    }
+
     private async findPrimary(): Promise<RedisNode> {
       let failure: unknown;
       for (const node of this.nodes) {
