@@ -1923,7 +1923,7 @@ export interface components {
             /** @description Weight decay of the whole group; by default (`null`) the same as without the group. */
             weight_decay?: number | null;
             /**
-             * @description The parameters are not trained. They have no gradient, which is not computed either, and no optimizer state. The backward pass ends at the lowest layer that is trained.
+             * @description The parameters are not trained. They keep their values, rounded to `train.precision`. They have no gradient, which is not computed either, no master weights and no optimizer state. The backward pass ends at the lowest layer that is trained.
              * @default false
              */
             frozen?: boolean;

@@ -218,7 +218,7 @@ std::vector<MemoryPart> Trainer::memory() const {
   const ZeroMemory zero = optimizer_.memory();
   std::vector<MemoryPart> parts{{"params", zero.params},
                                 {"grad_shard", zero.grad_shard},
-                                {"master", zero.master + zero.frozen},
+                                {"master", zero.master},
                                 {"moments", zero.moments},
                                 {"lane_accumulator", zero.lane_accumulator},
                                 {"staging", zero.send_staging + zero.receive_staging},
@@ -228,7 +228,7 @@ std::vector<MemoryPart> Trainer::memory() const {
     std::size_t known = zero.params + zero.lane_accumulator + model_.activation_bytes() + model_.packed_bytes();
     // Offload keeps the rest in host memory, except for some that is in transit.
     if (config_.zero.offload == Offload::kNone) {
-      known += zero.grad_shard + zero.master + zero.frozen + zero.moments + zero.send_staging + zero.receive_staging;
+      known += zero.grad_shard + zero.master + zero.moments + zero.send_staging + zero.receive_staging;
     }
     const std::size_t peak = cuda::memory_of(config_.device).peak;
     parts.push_back({"workspace", peak - std::min(peak, known)});

@@ -19,6 +19,11 @@ export interface ModelMemory {
   packed_weights: number;
 }
 
+/** Names of parameters outside of the layers. */
+const TOKENS = /\.(embed_tokens|wte)\./;
+const POSITIONS = /\.wpe\./;
+const HEAD = /^lm_head\./;
+
 /** Query rows of an attention block, and blocks that one thread processes at once. */
 const QUERY_ROWS = 64;
 const STEP_BLOCKS = 2;
@@ -59,14 +64,13 @@ function lossHead(sizes: Sizes): number {
     logits * sizes.row(vocab, 4) +
     gradients * sizes.row(vocab) +
     4 * rows +
-    (isHeadFrozen(sizes) ? 0 : operands)
+    (isTrained(sizes, sizes.model.tie_word_embeddings ? TOKENS : HEAD) ? operands : 0)
   );
 }
 
-/** Returns whether the gradient of the output projection's matrix is not computed. */
-function isHeadFrozen({ spec, model }: Sizes): boolean {
-  const kinds = splitParams(spec);
-  return (model.tie_word_embeddings ? kinds.at(0) : kinds.at(-1))?.numFrozen === 1;
+/** Returns whether one of the parameters outside of the layers that match is trained. */
+function isTrained({ spec }: Sizes, name: RegExp): boolean {
+  return splitParams(spec).some(({ kind, numFrozen }) => name.test(kind.name) && numFrozen === 0);
 }
 
 /** Returns the tensors before and after the layers, positions, and the gradients of the embeddings. */
@@ -76,11 +80,12 @@ function aroundLayers(sizes: Sizes): number {
   const positions =
     model.positions === 'rope'
       ? 4 * spec.train.sequence_length * head_dim
-      : 4 * rows + 4 * max_position_embeddings * hidden;
+      : 4 * rows + (isTrained(sizes, POSITIONS) ? 4 * max_position_embeddings * hidden : 0);
+  const tokens = isTrained(sizes, TOKENS) || isTrained(sizes, HEAD) ? 4 * vocab_size * hidden : 0;
   // Rows sent to experts on other ranks, and the rows of the rank's own experts.
   const counts = sizes.onGpu ? 8 * model.num_experts : 0;
   const routed = sizes.expertSets === 1 ? 0 : 2 * sizes.expertRows * sizes.row(hidden) + counts;
-  return 3 * sizes.tensor(hidden) + normKept(sizes) + positions + 4 * vocab_size * hidden + routed;
+  return 3 * sizes.tensor(hidden) + normKept(sizes) + positions + tokens + routed;
 }
 
 /**

@@ -20,7 +20,7 @@ export interface ZeroMemory {
   params: number;
   /** Gradient sums of owned, trained parameters. */
   grad_shard: number;
-  /** Master weights of owned parameters, including frozen ones. */
+  /** Master weights of owned, trained parameters; that of a frozen one is the parameter itself. */
   master: number;
   /** Other optimizer states of owned, trained parameters. */
   moments: number;
@@ -70,7 +70,7 @@ export function zeroMemory(
   return {
     params: blocks(parts, held) * BYTES_OF_ELEMENT[train.precision],
     grad_shard: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.grad_accum_dtype],
-    master: blocks(parts, owned) * BYTES_OF_ELEMENT[zero.master_dtype],
+    master: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.master_dtype],
     moments: blocks(trained, owned) * 4 * momentsOf(train.optimizer).length,
     lane_accumulator: addsLeaves(spec) ? blocks(trained, held) * BYTES_OF_ELEMENT[zero.grad_accum_dtype] : 0,
     staging: staging(spec, trained) + (isElsewhere ? sumsInTransit(spec, trained) : 0),

@@ -42,6 +42,21 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
     model: { config: { ...GPT2, n_inner: 288, resid_pdrop: 0, tie_word_embeddings: false } },
     train: { precision: 'fp32' },
   },
+  'GPT-2, all but its layers frozen': {
+    model: { config: GPT2 },
+    train: {
+      optimizer: {
+        param_groups: ['*.wte.*', '*.wpe.*', '*.ln_f.*'].map((match) => ({ match, frozen: true })),
+      },
+    },
+  },
+  'Llama in fp16, embedding and head frozen': {
+    model: { config: { ...SIZES, model_type: 'llama' } },
+    train: {
+      precision: 'fp16',
+      optimizer: { param_groups: ['*embed_tokens*', 'lm_head*'].map((match) => ({ match, frozen: true })) },
+    },
+  },
   'Llama with biases and scaled positions': {
     model: {
       config: {

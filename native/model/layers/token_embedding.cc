@@ -7,15 +7,14 @@ namespace zerofleet {
 TokenEmbedding::TokenEmbedding(const ModelContext& model, const ParamTable& table)
     : tokens_(table.embed), positions_(table.positions), dropout_(model.config.embedding_dropout, 0) {}
 
-// 4·V·D, and with learned positions 4·max_position_embeddings·D
+// 4·V·D, and with learned positions 4·max_position_embeddings·D, where they are trained
 TokenEmbedding::Work::Work(const ModelContext& model, const ParamTable& table, std::int64_t rows)
-    : dtokens(model.ctx, DType::kF32, model.config.vocab_size, model.config.hidden_size, Tensor::Rows::kContiguous),
-      same_tokens(model.ctx, rows),
-      same_positions(model.ctx, table.positions ? rows : 0) {
-  if (table.positions) {
-    dpositions = Tensor(model.ctx, DType::kF32, model.config.max_position_embeddings, model.config.hidden_size,
-                        Tensor::Rows::kContiguous);
-  }
+    : same_tokens(model.ctx, rows), same_positions(model.ctx, table.positions ? rows : 0) {
+  const auto gradients = [&](std::int64_t count) {
+    return Tensor(model.ctx, DType::kF32, count, model.config.hidden_size, Tensor::Rows::kContiguous);
+  };
+  if (model.trains(table.embed) || model.trains(table.head)) dtokens = gradients(model.config.vocab_size);
+  if (table.positions && model.trains(*table.positions)) dpositions = gradients(model.config.max_position_embeddings);
 }
 
 ConstMatrix TokenEmbedding::matrix(const ModelContext& model, std::size_t param, std::int64_t rows) const {

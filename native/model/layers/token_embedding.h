@@ -28,8 +28,8 @@ class TokenEmbedding {
     Work(const ModelContext& model, const ParamTable& table, std::int64_t rows);
     std::size_t num_bytes() const { return bytes_of(dtokens, dpositions); }
 
-    Tensor dtokens;     // (V, D) fp32
-    Tensor dpositions;  // (max_position_embeddings, D) fp32, with learned positions
+    Tensor dtokens;     // (V, D) fp32, unless the tokens' table and the output projection are frozen
+    Tensor dpositions;  // (max_position_embeddings, D) fp32, with learned positions that are trained
     GroupUpload same_tokens, same_positions;
   };
 

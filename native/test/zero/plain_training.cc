@@ -57,7 +57,7 @@ PlainTraining::PlainTraining(std::vector<PlainParam> params, const PlainOptions&
     PlainTensor& tensor = tensors_.emplace_back();
     tensor.master.resize(static_cast<std::size_t>(params_[param].spec.numel()));
     init_param(params_[param].spec, seed, param, 0, tensor.master);
-    round_all(tensor.master, options.master_dtype);
+    round_all(tensor.master, params_[param].frozen ? options.param_dtype : options.master_dtype);
     if (params_[param].frozen) continue;
     tensor.grad.resize(tensor.master.size());
     if (num_states >= 1) tensor.first.assign(tensor.master.size(), initial);

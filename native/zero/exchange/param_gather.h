@@ -41,6 +41,11 @@ class ParamGather {
   /// A parameter in the flat array.
   const std::byte* data(std::size_t param) const { return params_.data() + offset_of(layout_.param_blocks(param).begin); }
 
+  /// Posts the gathering of all parameters, when the owned blocks are in the flat array.
+  void gather_all() {
+    for (const Range& group : groups_) gather(group);
+  }
+
   /// Calls write(buckets, window) for all owned blocks, some buckets at a time, and posts the gathering of each group that
   /// has been written. All parameters are in place once the queue is drained.
   template <class Write>

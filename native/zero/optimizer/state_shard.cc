@@ -25,9 +25,9 @@ void for_each_chunk(std::int64_t numel, std::int64_t chunk, Body&& body) {
 
 StateShard::StateShard(StatePlacement& placement, HostWindows& windows, const ShardLayout& layout, int rank,
                        const ParamSubset& subset, std::span<const StateId> ids, DType master_dtype)
-    : placement_(placement),
+    : context_(placement.context()),
       windows_(windows),
-      host_{Device{}, placement.context().pool, placement.context().cpu_isa},
+      host_{Device{}, context_.pool, context_.cpu_isa},
       subset_(subset),
       ids_(ids.begin(), ids.end()),
       master_dtype_(master_dtype),
@@ -38,25 +38,42 @@ StateShard::StateShard(StatePlacement& placement, HostWindows& windows, const Sh
   }
 }
 
+StateShard::StateShard(const Context& context, HostWindows& windows, const ShardLayout& layout, int rank,
+                       const ParamSubset& subset, ParamGather& params)
+    : context_(context),
+      windows_(windows),
+      host_{Device{}, context.pool, context.cpu_isa},
+      subset_(subset),
+      ids_{StateId::kMaster},
+      master_dtype_(params.dtype()),
+      slices_(layout.shard_slices(rank)),
+      frozen_(&params) {}
+
 std::byte* StateShard::data(StateId id, std::int64_t shard_offset) {
   Buffer& state = buffer(id);
   return state.empty() ? nullptr : state.data() + static_cast<std::size_t>(shard_offset) * size_of(dtype_of(id));
 }
 
-void StateShard::fetch(StateId id, std::int64_t shard_offset, std::span<float> values) const {
+const std::byte* StateShard::at(StateId id, const ShardSlice& slice, std::int64_t element) const {
   const std::size_t width = size_of(dtype_of(id));
-  const std::byte* source = buffer(id).data() + static_cast<std::size_t>(shard_offset) * width;
-  windows_.read(placement_.context(), {source, values.size() * width}, [&](std::size_t offset, auto bytes) {
+  if (frozen_ != nullptr) return frozen_->data(slice.param) + static_cast<std::size_t>(element) * width;
+  return buffer(id).data() + static_cast<std::size_t>(slice.shard_offset + element - slice.elements.begin) * width;
+}
+
+void StateShard::fetch(StateId id, const ShardSlice& slice, std::int64_t begin, std::span<float> values) const {
+  const std::size_t width = size_of(dtype_of(id));
+  windows_.read(context_, {at(id, slice, begin), values.size() * width}, [&](std::size_t offset, auto bytes) {
     cast_to_f32(host_, bytes, dtype_of(id), values.subspan(offset / width, bytes.size() / width));
   });
 }
 
-void StateShard::store(StateId id, std::int64_t shard_offset, std::span<const float> values) {
+void StateShard::store(StateId id, const ShardSlice& slice, std::int64_t begin, std::span<const float> values) {
   const std::size_t width = size_of(dtype_of(id));
-  windows_.write(placement_.context(), {data(id, shard_offset), values.size() * width},
-                 [&](std::size_t offset, std::span<std::byte> bytes) {
-                   cast_from_f32(host_, values.subspan(offset / width, bytes.size() / width), dtype_of(id), bytes);
-                 });
+  // The memory is this object's, or that of the parameters, which it may change.
+  std::byte* target = const_cast<std::byte*>(at(id, slice, begin));
+  windows_.write(context_, {target, values.size() * width}, [&](std::size_t offset, std::span<std::byte> bytes) {
+    cast_from_f32(host_, values.subspan(offset / width, bytes.size() / width), dtype_of(id), bytes);
+  });
 }
 
 template <class Fill>
@@ -70,7 +87,7 @@ void StateShard::store_all(StateId id, Fill&& fill) {
         fill(slice, slice.elements.begin + begin + first,
              std::span(values).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(size)));
       });
-      store(id, slice.shard_offset + begin, values);
+      store(id, slice, slice.elements.begin + begin, values);
     });
   }
 }
@@ -89,15 +106,13 @@ void StateShard::reset_moments(const InitialValue& initial_value) {
   }
 }
 
-std::int64_t StateShard::offset_of(StateId id, std::size_t param, const Range& elements) const {
+const ShardSlice& StateShard::slice_of(StateId id, std::size_t param, const Range& elements) const {
   const auto after = std::ranges::upper_bound(slices_, std::pair(param, elements.begin), {}, [](const ShardSlice& slice) {
     return std::pair(slice.param, slice.elements.begin);
   });
-  if (!buffer(id).empty() && after != slices_.begin()) {
+  if (is_kept(id) && after != slices_.begin()) {
     const ShardSlice& slice = *std::prev(after);
-    if (slice.param == param && elements.end <= slice.elements.end) {
-      return slice.shard_offset + elements.begin - slice.elements.begin;
-    }
+    if (slice.param == param && elements.end <= slice.elements.end) return slice;
   }
   throw Error("slice_not_owned", std::string(name_of(id)) + ": elements " + std::to_string(elements.begin) + " to " +
                                      std::to_string(elements.end) + " of '" + subset_.specs[param].name +
@@ -105,11 +120,11 @@ std::int64_t StateShard::offset_of(StateId id, std::size_t param, const Range& e
 }
 
 void StateShard::copy(StateId id, std::size_t param, std::int64_t begin, std::span<float> values) const {
-  fetch(id, offset_of(id, param, {begin, begin + static_cast<std::int64_t>(values.size())}), values);
+  fetch(id, slice_of(id, param, {begin, begin + static_cast<std::int64_t>(values.size())}), begin, values);
 }
 
 void StateShard::load(StateId id, std::size_t param, std::int64_t begin, std::span<const float> values) {
-  store(id, offset_of(id, param, {begin, begin + static_cast<std::int64_t>(values.size())}), values);
+  store(id, slice_of(id, param, {begin, begin + static_cast<std::int64_t>(values.size())}), begin, values);
 }
 
 Digest128 StateShard::digest() const {
@@ -123,15 +138,15 @@ Digest128 StateShard::digest() const {
       const std::int64_t padded = num_blocks_of(slice.elements.size()) * kBlockNumel;
       for_each_chunk(padded, direct ? padded : kChunkNumel, [&](std::int64_t begin, std::int64_t count) {
         std::span<const float> values;
+        const std::int64_t element = slice.elements.begin + begin;
         if (direct) {
-          values = buffer(id).as<float>().subspan(static_cast<std::size_t>(slice.shard_offset),
-                                                  static_cast<std::size_t>(count));
+          values = {reinterpret_cast<const float*>(at(id, slice, element)), static_cast<std::size_t>(count)};
         } else {
           copied.resize(static_cast<std::size_t>(count));
-          fetch(id, slice.shard_offset + begin, copied);
+          fetch(id, slice, element, copied);
           values = copied;
         }
-        const Context& context = direct ? placement_.context() : host_;
+        const Context& context = direct ? context_ : host_;
         sum += digest_blocks(context, static_cast<std::uint8_t>(id), first_block + begin / kBlockNumel, values);
       });
     }

@@ -1,7 +1,6 @@
 #include "zero/step/model_part.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "core/device/transfer.h"
@@ -10,10 +9,9 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::array kMasterOnly{StateId::kMaster};
-
-std::span<const StateId> states_of(const ParamSubset& subset, const OptimizerRule& rule) {
-  return subset.frozen ? std::span<const StateId>(kMasterOnly) : rule.states();
+StateShard states_of(const PlannedPart& plan, int rank, const PartTools& tools, ParamGather& params) {
+  if (plan.subset.frozen) return {tools.context, tools.windows, plan.layout, rank, plan.subset, params};
+  return {tools.placement, tools.windows, plan.layout, rank, plan.subset, tools.rule.states(), tools.options.master_dtype};
 }
 
 }  // namespace
@@ -22,11 +20,11 @@ ModelPart::ModelPart(const PlannedPart& plan, Communicator& communicator, const 
     : plan_(plan),
       communicator_(communicator),
       tools_(tools),
-      states_(tools.placement, tools.windows, plan.layout, communicator.rank(), plan.subset, states_of(plan.subset, tools.rule),
-              tools.options.master_dtype),
-      params_(tools.context, plan.layout, communicator, tools.queue, tools.placement, tools.options.param_dtype) {}
+      params_(tools.context, plan.layout, communicator, tools.queue, tools.placement, tools.options.param_dtype),
+      states_(states_of(plan, communicator.rank(), tools, params_)) {}
 
 void ModelPart::write_params() {
+  if (subset().frozen) return params_.gather_all();
   params_.write([this](const Range& buckets, const ParamWindow& window) {
     // Owned blocks follow one another in the shard as they do in the window.
     const std::byte* master = states_.data(StateId::kMaster, layout().shard_offset(buckets.end - 1, shard()));
@@ -41,6 +39,7 @@ void ModelPart::write_params() {
 }
 
 void ModelPart::refresh_master() {
+  if (subset().frozen) return;
   constexpr std::int64_t kChunkNumel = 64 * kBlockNumel;
   const Context host{Device{}, tools_.context.pool, tools_.context.cpu_isa};
   const std::size_t width = size_of(params_.dtype());

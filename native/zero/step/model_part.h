@@ -44,15 +44,15 @@ class ModelPart {
 
   /// All parameters anew from the master; in place once the queue is drained.
   void write_params();
-  /// The owned master anew from the parameters.
+  /// The owned master anew from the parameters, which a frozen one is anyway.
   void refresh_master();
 
  private:
   const PlannedPart& plan_;
   Communicator& communicator_;
   PartTools tools_;
-  StateShard states_;
   ParamGather params_;
+  StateShard states_;
 };
 
 }  // namespace zerofleet

@@ -163,7 +163,7 @@ ZeroMemory RankParts::memory() const {
   ZeroMemory memory;
   for (const auto& part : parts_) {
     memory.params += part->params().num_bytes();
-    (part->subset().frozen ? memory.frozen : memory.master) += part->states().master_bytes();
+    memory.master += part->states().master_bytes();
     memory.moments += part->states().moment_bytes();
   }
   memory.send_staging = staging_.allocated_bytes();

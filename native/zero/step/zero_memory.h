@@ -13,7 +13,6 @@ struct ZeroMemory {
   std::size_t lane_accumulator = 0;  // all trained parameters, grad_accum_dtype; nothing where lanes are single leaves
   std::size_t send_staging = 0;      // buckets that are filled or in transit
   std::size_t receive_staging = 0;   // pieces that arrive, and what offload keeps for transfers
-  std::size_t frozen = 0;            // owned master of frozen parameters, master_dtype
 };
 
 }  // namespace zerofleet
