@@ -109,14 +109,19 @@ function created(url: string, purpose: RedisPurpose, more: RedisOptions, log: Lo
   const { replicas } = redisAddress(url);
   const confirms = purpose === 'commands' && replicas > 0;
   const redis = confirms ? new ReplicatedRedis(options, replicas) : new Redis(options);
-  if (purpose === 'subscriber') {
-    // An error is that of the connection, which is opened again.
-    const ping = setInterval(() => void redis.ping().catch(() => undefined), PING_INTERVAL_MS);
-    redis.once('end', () => clearInterval(ping));
-  }
+  if (purpose === 'subscriber') pingWhileConnected(redis);
   // Without a listener ioredis prints to the console; commands report their own failure to their callers.
   redis.on('error', (error: Error) => log?.warn({ err: error }, 'redis connection'));
   return redis;
+}
+
+function pingWhileConnected(redis: Redis): void {
+  let timer: NodeJS.Timeout | undefined;
+  redis.on('ready', () => {
+    // A failure is that of the connection, which is opened again.
+    timer = setInterval(() => void redis.ping().catch(() => undefined), PING_INTERVAL_MS);
+  });
+  redis.on('close', () => clearInterval(timer));
 }
 
 /** Closes a connection, gracefully while it is up. Idempotent. */
