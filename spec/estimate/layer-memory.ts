@@ -24,13 +24,14 @@ export function normKept({ rows, model }: Sizes): number {
 }
 
 /** GPT-2 has queries, keys and values in one matrix. */
-function qkvOf({ hidden, query, keyValue, qkv, inFirst, model }: Sizes): Linear {
-  return { from: hidden, to: inFirst ? [qkv] : [query, keyValue, keyValue], bias: model.qkv_bias };
+function qkvOf({ hidden, query, keyValue, qkv, inFirst }: Sizes): Linear {
+  if (inFirst) return { from: hidden, to: [qkv], names: ['attn.c_attn'] };
+  return { from: hidden, to: [query, keyValue, keyValue], names: ['q_proj', 'k_proj', 'v_proj'] };
 }
 
 function attentionMemory(sizes: Sizes, qkv: Linear): Omit<PartMemory, 'weights'> {
   const { hidden, query, rows, model } = sizes;
-  const output = { from: query, to: [hidden], bias: model.output_bias };
+  const output = { from: query, to: [hidden], names: [sizes.inFirst ? 'attn.c_proj' : 'o_proj'] };
   const tensors = sizes.tensor(sizes.qkv) + sizes.tensor(query);
   return {
     kept: tensors + 4 * rows * model.num_attention_heads + keptByQkNorm(sizes),

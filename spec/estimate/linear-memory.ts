@@ -6,7 +6,8 @@ export interface Linear {
   from: number;
   /** Output columns of each. */
   to: readonly number[];
-  bias: boolean;
+  /** Ends of the names of their parameters, without `.weight` and `.bias`. */
+  names: readonly string[];
 }
 
 /** Memory of a part of a layer. */
@@ -24,20 +25,30 @@ export function packedWeights(sizes: Sizes, { from, to }: Linear): number {
   return forward + sizes.packed(columnsOut(to), from);
 }
 
-export function weightGradients(sizes: Sizes, { from, to, bias }: Linear): number {
-  return columnsOut(to) * (sizes.gradientElement * from + (bias ? 4 : 0));
+/** Returns the gradients of what is trained in any layer. */
+export function weightGradients(sizes: Sizes, { from, to, names }: Linear): number {
+  return to.reduce((sum, columns, part) => {
+    const weight = sizes.trains(`${names[part]}.weight`) ? sizes.gradientElement * from : 0;
+    const bias = sizes.trains(`${names[part]}.bias`) ? 4 : 0;
+    return sum + columns * (weight + bias);
+  }, 0);
 }
 
 /**
- * Returns the packed operand of the weight gradient: the input, or for (in, out) weights the output gradient.
+ * Returns the packed operand of the weight gradient: the input, or for (in, out) weights the output gradient; 0 if all are frozen.
  */
 export function gradientOperand(sizes: Sizes, linear: Linear, rows = sizes.rows): number {
-  return sizes.packed(rows, operandColumns(sizes, linear));
+  return trainsWeights(sizes, linear) ? sizes.packed(rows, operandColumns(sizes, linear)) : 0;
+}
+
+function trainsWeights(sizes: Sizes, { names }: Linear): boolean {
+  return names.some((name) => sizes.trains(`${name}.weight`));
 }
 
 /** Returns the same, or 0 if it can reuse the operand of an earlier product of the same size. */
 export function sharedOperand(sizes: Sizes, linear: Linear, earlier: Linear): number {
-  const isShared = operandColumns(sizes, linear) === operandColumns(sizes, earlier);
+  const isShared =
+    trainsWeights(sizes, earlier) && operandColumns(sizes, linear) === operandColumns(sizes, earlier);
   return isShared ? 0 : gradientOperand(sizes, linear);
 }
 

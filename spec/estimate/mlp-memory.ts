@@ -1,4 +1,6 @@
 /** MLPs: the formulas of native/model/mlp/dense_mlp.cc, moe_mlp.cc and held_experts.cc. */
+
+import type { Architecture } from '../model/architecture.js';
 import {
   gradientOperand,
   type Linear,
@@ -14,11 +16,18 @@ export function mlpMemory(sizes: Sizes, earlier: Linear): PartMemory {
   return sizes.model.num_experts > 0 ? expertsMemory(sizes, earlier) : denseMemory(sizes, earlier);
 }
 
-function linearsOf({ hidden, inner, widened, model }: Sizes): { to: Linear; back: Linear } {
-  const columns = widened === inner ? [inner] : [inner, inner];
+/** Names of the matrices to the inner columns, and of the one back. */
+const NAMES: Readonly<Record<Architecture['naming'], { to: readonly string[]; back: string }>> = {
+  gpt2: { to: ['mlp.c_fc'], back: 'mlp.c_proj' },
+  llama: { to: ['gate_proj', 'up_proj'], back: 'down_proj' },
+  mixtral: { to: ['w1', 'w3'], back: 'w2' },
+};
+
+function linearsOf({ hidden, inner, model }: Sizes): { to: Linear; back: Linear } {
+  const { to, back } = NAMES[model.naming];
   return {
-    to: { from: hidden, to: columns, bias: model.mlp_bias },
-    back: { from: inner, to: [hidden], bias: model.mlp_bias },
+    to: { from: hidden, to: to.map(() => inner), names: to },
+    back: { from: inner, to: [hidden], names: [back] },
   };
 }
 
@@ -48,7 +57,7 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const { hidden, rows, expertRows, model, expertSets } = sizes;
   const { num_experts: experts, experts_per_token: chosen } = model;
   const { to, back } = linearsOf(sizes);
-  const router = { from: hidden, to: [experts], bias: false };
+  const router = { from: hidden, to: [experts], names: ['gate'] };
   const inner = expertRows * (sizes.row(sizes.widened) + sizes.row(sizes.inner));
   const logits = sizes.tensor(experts);
   const held = experts / expertSets;

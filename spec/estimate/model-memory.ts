@@ -4,7 +4,6 @@
  * loss_head.cc, transformer.cc).
  */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
-import { splitParams } from '../resolve/param-groups.js';
 import { kernelMemory } from './kernel-memory.js';
 import { layerMemory, normKept } from './layer-memory.js';
 import { logitRows } from './logit-rows.js';
@@ -18,11 +17,6 @@ export interface ModelMemory {
    */
   packed_weights: number;
 }
-
-/** Names of parameters outside of the layers. */
-const TOKENS = /\.(embed_tokens|wte)\./;
-const POSITIONS = /\.wpe\./;
-const HEAD = /^lm_head\./;
 
 /** Query rows of an attention block, and blocks that one thread processes at once. */
 const QUERY_ROWS = 64;
@@ -64,14 +58,13 @@ function lossHead(sizes: Sizes): number {
     logits * sizes.row(vocab, 4) +
     gradients * sizes.row(vocab) +
     4 * rows +
-    (isTrained(sizes, sizes.model.tie_word_embeddings ? TOKENS : HEAD) ? operands : 0)
+    (trainsHead(sizes) ? operands : 0)
   );
 }
 
-/** Returns whether one of the parameters outside of the layers that match is trained. */
-function isTrained({ spec }: Sizes, name: RegExp): boolean {
-  return splitParams(spec).some(({ kind, numFrozen }) => name.test(kind.name) && numFrozen === 0);
-}
+const trainsTokens = (sizes: Sizes) => sizes.trains(sizes.inFirst ? 'wte.weight' : 'embed_tokens.weight');
+const trainsHead = (sizes: Sizes) =>
+  sizes.model.tie_word_embeddings ? trainsTokens(sizes) : sizes.trains('lm_head.weight');
 
 /** Returns the tensors before and after the layers, positions, and the gradients of the embeddings. */
 function aroundLayers(sizes: Sizes): number {
@@ -80,8 +73,8 @@ function aroundLayers(sizes: Sizes): number {
   const positions =
     model.positions === 'rope'
       ? 4 * spec.train.sequence_length * head_dim
-      : 4 * rows + (isTrained(sizes, POSITIONS) ? 4 * max_position_embeddings * hidden : 0);
-  const tokens = isTrained(sizes, TOKENS) || isTrained(sizes, HEAD) ? 4 * vocab_size * hidden : 0;
+      : 4 * rows + (sizes.trains('wpe.weight') ? 4 * max_position_embeddings * hidden : 0);
+  const tokens = trainsTokens(sizes) || trainsHead(sizes) ? 4 * vocab_size * hidden : 0;
   // Rows sent to experts on other ranks, and the rows of the rank's own experts.
   const counts = sizes.onGpu ? 8 * model.num_experts : 0;
   const routed = sizes.expertSets === 1 ? 0 : 2 * sizes.expertRows * sizes.row(hidden) + counts;

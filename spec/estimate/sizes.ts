@@ -2,6 +2,8 @@ import type { InstructionSet, ResolvedJobSpec } from '../../contracts/index.js';
 import type { Architecture } from '../model/architecture.js';
 import { architectureOf } from '../model/families/families.js';
 import { addsLeaves } from '../model/leaves.js';
+import { countOf } from '../model/params.js';
+import { splitParams } from '../resolve/param-groups.js';
 
 /** Device of a rank. */
 export type EstimateDevice = 'cpu' | 'cuda';
@@ -86,6 +88,13 @@ export class Sizes {
     const share = this.rows * model.experts_per_token;
     this.gradientElement = this.onGpu && gradientsAreOnlyRounded(spec) ? this.element : 4;
     this.expertRows = this.onGpu && this.expertSets > 1 ? share + Math.floor(share / 8) : share;
+  }
+
+  /** Returns whether a parameter is trained, in one layer or one expert at least. @param name the end of its name, behind a dot */
+  trains(name: string): boolean {
+    return splitParams(this.spec).some(
+      ({ kind, numFrozen }) => `.${kind.name}`.endsWith(`.${name}`) && numFrozen < countOf(kind),
+    );
   }
 
   /** Returns the bytes of a tensor in the training precision for a micro-batch. */

@@ -50,6 +50,21 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       },
     },
   },
+  'Qwen3, only attention trained, in one layer': {
+    model: { config: { ...SIZES, model_type: 'qwen3', head_dim: 32, attention_bias: true } },
+    train: {
+      optimizer: {
+        param_groups: [
+          { match: 'model.layers.1.self_attn.*', lr: 1e-3 },
+          { match: '*', frozen: true },
+        ],
+      },
+    },
+  },
+  'Mixtral, experts frozen': {
+    model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 3 } },
+    train: { optimizer: { param_groups: [{ match: '*.experts.*', frozen: true }] } },
+  },
   'Llama in fp16, embedding and head frozen': {
     model: { config: { ...SIZES, model_type: 'llama' } },
     train: {

@@ -12,6 +12,7 @@
 #include "kernels/common/scratch.h"
 #include "kernels/elementwise/dropout.h"
 #include "model/config/model_config.h"
+#include "model/config/frozen_params.h"
 #include "model/config/param_table.h"
 #include "model/layers/leaf_input.h"
 #include "model/layers/tensor.h"
@@ -42,9 +43,9 @@ struct ModelContext {
   RowExchange* row_exchange = nullptr;  // to experts that other ranks hold; null: all are here
   WeightUse weights = WeightUse::kPackedCopies;  // of the blocks that all tokens pass through
   DType weight_gradients = DType::kF32;          // that products make in one go: fp32 or `dtype`
-  std::vector<bool> frozen = {};                 // by parameter: it has no gradient; empty: none is frozen
+  FrozenParams frozen = {};
 
-  bool trains(std::size_t param) const { return frozen.empty() || !frozen[param]; }
+  bool trains(std::size_t param) const { return !frozen.has(param); }
   /// Gives a gradient to the sink, unless the parameter is frozen.
   void emit(std::size_t param, std::span<const float> grad, GradSink& sink) const {
     if (trains(param)) sink.take(param, grad);

@@ -170,8 +170,8 @@ void Linear::weight_gradients(const ModelContext& model, const Matrix& x, const 
 
 void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, GradSink& sink) const {
   for (std::size_t part = places_.size(); part-- > 0;) {
-    fill_zero(model.ctx, grads.biases[part].bytes());
-    fill_zero(model.ctx, grads.weights[part].bytes());
+    if (grads.biases[part].num_bytes() > 0) fill_zero(model.ctx, grads.biases[part].bytes());
+    if (grads.weights[part].num_bytes() > 0) fill_zero(model.ctx, grads.weights[part].bytes());
     grads.targets[part] = grads.weights[part].view();
     emit_part(model, part, grads, sink);
   }
@@ -190,21 +190,30 @@ LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear
   const bool in_first = linear.layout_ == WeightLayout::kInOut;
   for (const LinearPlace& place : linear.places_) {
     const std::int64_t height = in_first ? linear.in() : place.out, width = in_first ? place.out : linear.in();
-    weights.emplace_back(model.ctx, model.weight_gradients, height, width, Tensor::Rows::kContiguous);
-    biases.emplace_back(model.ctx, place.bias ? place.out : 0);
+    const bool has_weight = !model.frozen.has_all_like(place.weight);
+    const bool has_bias = place.bias && !model.frozen.has_all_like(*place.bias);
+    weights.push_back(has_weight ? Tensor(model.ctx, model.weight_gradients, height, width, Tensor::Rows::kContiguous) : Tensor());
+    biases.emplace_back(model.ctx, has_bias ? place.out : 0);
+    any_weight = any_weight || has_weight;
   }
   targets.resize(weights.size());
+  operand = std::make_shared<PackedMatrix>();
+  if (!any_weight) return;
   const std::int64_t columns = in_first ? linear.out() : linear.in();
   is_spare = spare && spare->k() == rows && spare->n() == columns;
-  operand = is_spare ? std::move(spare) : std::make_shared<PackedMatrix>(model.ctx, model.dtype, rows, columns);
+  if (is_spare) {
+    operand = std::move(spare);
+  } else {
+    *operand = PackedMatrix(model.ctx, model.dtype, rows, columns);
+  }
 }
 
 void LinearGradients::resize(const ModelContext& model, std::int64_t rows) {
-  if (operand->k() != rows) *operand = PackedMatrix(model.ctx, model.dtype, rows, operand->n());
+  if (any_weight && operand->k() != rows) *operand = PackedMatrix(model.ctx, model.dtype, rows, operand->n());
 }
 
-// g · in · out for gradients of g bytes, 4 · out where there is a bias, and unless a spare operand serves packed(M, in) or,
-// for weights that are stored as (in, out), packed(M, out).
+// g · in · out for gradients of g bytes, 4 · out where there is a bias, each unless it is frozen in all layers; and unless
+// all weights are or a spare operand serves packed(M, in) or, for weights that are stored as (in, out), packed(M, out).
 std::size_t LinearGradients::num_bytes() const {
   std::size_t num_bytes = is_spare ? 0 : operand->num_bytes();
   for (const Tensor& weight : weights) num_bytes += weight.num_bytes();

@@ -13,7 +13,8 @@ namespace zerofleet {
 
 class Linear;
 
-/// The gradients of one Linear's parameters and the operand that they are computed with; shared by all layers.
+/// The gradients of one Linear's parameters and the operand that they are computed with; shared by all layers. What is
+/// frozen in all of them has no room.
 struct LinearGradients {
   /// `spare`: an operand that is free while this one is used; it serves where its shape fits. May be null.
   LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
@@ -22,6 +23,7 @@ struct LinearGradients {
   /// Makes the operand one of another number of rows. Not with a spare.
   void resize(const ModelContext& model, std::int64_t rows);
 
+  bool any_weight = false;                 // that is trained
   std::vector<Tensor> weights;             // shapes of the parameters, for gradients without room in the sink
   std::vector<Matrix> targets;             // of the current pass: room in the sink, or `weights`
   std::vector<Values<float>> biases;       // (out) of each matrix that has one

@@ -102,7 +102,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       rotations(rotations_of(context, config, pass_shape.length)),
       row_exchange(make_row_exchange(context, config, options)),
       model{context, config, dtype, &scratch, pointer_to(rotations), table.layout, pointer_to(row_exchange), options.weights,
-            options.weight_gradients, options.frozen},
+            options.weight_gradients, FrozenParams(table.specs, options.frozen)},
       shape(pass_shape),
       head(model, shape.rows()),
       embedding(model, table),
