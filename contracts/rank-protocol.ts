@@ -8,6 +8,7 @@
  */
 import type { Execution } from './execution.js';
 import type {
+  EvaluationRecord,
   ParamRecord,
   RangeChecksum,
   Sharding,
@@ -220,7 +221,7 @@ export interface Evaluation {
 }
 
 /** Save that a report belongs to; equal on all ranks. */
-export interface SaveRef extends TrainingPosition {
+export interface SaveRef extends TrainingPosition, EvaluationRecord {
   /** Name of the checkpoint's directory. */
   directory: string;
 }

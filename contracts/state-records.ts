@@ -61,6 +61,12 @@ export interface LossScalerState {
   skipped_in_a_row: number;
 }
 
+/** Evaluations as a checkpoint records them; equal on all ranks. */
+export interface EvaluationRecord {
+  /** Loss of the evaluation after the checkpoint's step; null without one, or when it is not finite. */
+  eval_loss: number | null;
+}
+
 /** Position of a training besides its tensors; equal on all ranks. */
 export interface TrainingPosition {
   /** Completed steps: those that changed the parameters and those that were skipped. */

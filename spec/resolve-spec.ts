@@ -105,7 +105,7 @@ function resolveTranslated(
     ...checkEvaluation(train, resolved),
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
-    ...checkCheckpoint(spec.checkpoint),
+    ...checkCheckpoint(spec.checkpoint, resolved),
     ...checkFormat(spec.data),
     ...checkTokenizer(spec.data, resolved.data, sources),
     ...(dataset === null ? [] : checkData(resolved, dataset)),

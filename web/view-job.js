@@ -208,7 +208,7 @@ function showCheckpoints(element, checkpoints) {
     replace(element, h('p', { class: 'muted' }, 'None is committed yet.'));
     return;
   }
-  const head = ['Step', 'Ranks', 'Size', 'Digest', 'Committed'];
+  const head = ['Step', 'Ranks', 'Size', 'Digest', 'Eval loss', 'Committed'];
   const row = (checkpoint) =>
     h(
       'tr',
@@ -221,6 +221,7 @@ function showCheckpoints(element, checkpoints) {
         { class: 'mono small', title: checkpoint.state_digest },
         `${checkpoint.state_digest.slice(0, 12)}…`,
       ),
+      h('td', {}, checkpoint.eval_loss?.toFixed(4) ?? ''),
       h('td', { class: 'muted' }, ago(checkpoint.committed_at)),
     );
   replace(

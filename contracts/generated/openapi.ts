@@ -2245,6 +2245,21 @@ export interface components {
         ResolvedResources: WithRequired<components["schemas"]["ResourcesSpec"], "pool" | "ranks"> & {
             ranks: components["schemas"]["ResolvedRanks"];
         };
+        /** @description Number of checkpoints to keep. A checkpoint that either rule keeps stays. */
+        KeepSpec: {
+            /**
+             * @description Number of newest checkpoints to keep.
+             * @default 3
+             */
+            last?: number;
+            /**
+             * @description Number of checkpoints with the lowest `eval_loss` to keep. A checkpoint has the loss of the evaluation after its
+             *     own step; one at a step without an evaluation does not compete. Needs `data.validation_fraction`, and
+             *     `every_steps` and `train.eval_every_steps` of which one is a multiple of the other.
+             * @default 0
+             */
+            best?: number;
+        };
         /** @description Interval and retention of checkpoints. */
         CheckpointSpec: {
             /** @description Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is set; 100 steps without any. */
@@ -2262,16 +2277,16 @@ export interface components {
              * @enum {string}
              */
             on_busy?: "skip" | "wait";
-            /**
-             * @description Number of newest checkpoints to keep.
-             * @default 3
-             */
-            keep_last?: number;
-            /** @description Checkpoints at multiples of this number of steps are kept permanently, besides the newest. */
+            keep?: components["schemas"]["KeepSpec"];
+            /** @description Checkpoints at multiples of this number of steps are kept permanently, besides those of `keep`. */
             keep_every?: number;
         };
+        /** @description Number of checkpoints to keep, with every field. */
+        ResolvedKeep: WithRequired<components["schemas"]["KeepSpec"], "last" | "best">;
         /** @description Checkpoint interval and retention, with every field; exactly one of the three intervals. */
-        ResolvedCheckpoint: WithRequired<components["schemas"]["CheckpointSpec"], "on_busy" | "keep_last">;
+        ResolvedCheckpoint: WithRequired<components["schemas"]["CheckpointSpec"], "on_busy" | "keep"> & {
+            keep: components["schemas"]["ResolvedKeep"];
+        };
         /**
          * @description Limits of the job. A reached limit stops the job with the reason `budget_reached`. `resume` grants the whole limits
          *     again.
@@ -2579,7 +2594,10 @@ export interface components {
          *         "checkpoint": {
          *           "every_steps": 50,
          *           "on_busy": "skip",
-         *           "keep_last": 3
+         *           "keep": {
+         *             "last": 3,
+         *             "best": 0
+         *           }
          *         },
          *         "limits": {
          *           "on_limit": "pause"
@@ -2933,7 +2951,10 @@ export interface components {
          *       },
          *       "checkpoint": {
          *         "on_busy": "skip",
-         *         "keep_last": 3,
+         *         "keep": {
+         *           "last": 3,
+         *           "best": 0
+         *         },
          *         "every_steps": 50
          *       },
          *       "limits": {
@@ -3486,6 +3507,7 @@ export interface components {
          *       "step": 50,
          *       "world_size": 2,
          *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
+         *       "eval_loss": 2.71,
          *       "bytes": 40135680,
          *       "committed_at": "2026-11-21T09:01:02.000Z",
          *       "pinned": false,
@@ -3501,6 +3523,8 @@ export interface components {
             /** @description Number of ranks that wrote it. */
             world_size: number;
             state_digest: components["schemas"]["StateDigest"];
+            /** @description Loss of the evaluation after this step, in nats per token; present only for steps with an evaluation whose loss is finite. */
+            eval_loss?: number;
             /** @description Size of all its shards. */
             bytes: number;
             committed_at: components["schemas"]["Time"];

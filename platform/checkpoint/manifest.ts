@@ -65,7 +65,7 @@ const Shard = Type.Object(
   strict,
 );
 
-export const FORMAT_VERSION = 5;
+export const FORMAT_VERSION = 6;
 
 const LossScaler = Type.Object(
   {
@@ -124,6 +124,8 @@ export const Manifest = Type.Object(
     /** By rank. */
     shards: Type.Array(Shard, { minItems: 1 }),
     state_digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+    /** Loss of the evaluation after this step; null without one, or when it is not finite. */
+    eval_loss: nullable(Type.Number()),
     seed: Type.Integer(),
     data_seed: Type.Integer(),
     data_digest: Name,

@@ -42,6 +42,7 @@ export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy)
     sharding: by.connected.sharding,
     shards: save.shards,
     state_digest: sumDigests(save.digest_parts),
+    eval_loss: save.eval_loss,
     seed: train.seed,
     data_seed: data.seed,
     data_digest: by.data_digest,

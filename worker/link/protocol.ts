@@ -66,6 +66,7 @@ const SaveRef = Type.Object(
       },
       strict,
     ),
+    eval_loss: nullable(Type.Number()),
   },
   strict,
 );

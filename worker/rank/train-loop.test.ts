@@ -3,7 +3,7 @@ import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { type RankMessage, STEP_FLAGS } from '../../contracts/rank-protocol.js';
 import type { RankTrainer, StepResult } from '../native/adapter.js';
 import { startMessage, testSpec } from '../testing/start-message.js';
-import type { SnapshotWriter } from './snapshot-writer.js';
+import type { SaveNote, SnapshotWriter } from './snapshot-writer.js';
 import { trainLoop } from './train-loop.js';
 
 interface Script {
@@ -46,6 +46,7 @@ async function run({
   const saved: string[] = [];
   const evaluated: number[] = [];
   const answered: string[] = [];
+  const losses: Record<number, number> = {};
   const sent: RankMessage[] = [];
   let step = first_step;
   let flags = 0;
@@ -88,7 +89,12 @@ async function run({
     memory: () => ({ master: 8 }) as ReturnType<RankTrainer['memory']>,
   } as RankTrainer;
   const spec = testSpec({ steps });
-  spec.checkpoint = { keep_last: 3, on_busy: 'skip', ...(every_steps ? { every_steps } : {}), ...checkpoint };
+  spec.checkpoint = {
+    keep: { last: 3, best: 0 },
+    on_busy: 'skip',
+    ...(every_steps ? { every_steps } : {}),
+    ...checkpoint,
+  };
   if (eval_every_steps !== undefined) spec.train.eval_every_steps = eval_every_steps;
   const validation_file = eval_every_steps === undefined ? null : '/validation';
   const start = startMessage({ rank, spec, validation_file, failures_per_second });
@@ -96,9 +102,10 @@ async function run({
     get busy() {
       return busy.includes(step + 1);
     },
-    async save(_: RankTrainer, policy: unknown, request = 0) {
+    async save(_: RankTrainer, policy: unknown, { save_request, eval_loss }: SaveNote) {
       saved.push(`${step} ${policy === start.save.final ? 'final' : 'periodic'}`);
-      if (request > 0) answered.push(`${request} at ${step}`);
+      if (save_request > 0) answered.push(`${save_request} at ${step}`);
+      if (eval_loss !== null) losses[step] = eval_loss;
       return 0;
     },
   } as SnapshotWriter;
@@ -121,7 +128,7 @@ async function run({
     send: async (message) => void sent.push(message),
     onStep: () => undefined,
   });
-  return { end, passed, saved, sent, evaluated, answered };
+  return { end, passed, saved, sent, evaluated, answered, losses };
 }
 
 t.test('it saves every k steps and the last one with the final retry policy', async (t) => {
@@ -162,6 +169,13 @@ t.test('it evaluates every k steps and after the last, on every rank; rank 0 rep
   t.strictSame((await run({ ...options, rank: 1 })).evaluated, [3, 6, 7]);
   t.strictSame((await run({ ...options, first_step: 4 })).evaluated, [6, 7], 'the same steps after a resume');
   t.strictSame((await run({ steps: 3, every_steps: 100 })).evaluated, []);
+});
+
+t.test('a save after an evaluated step has its loss, on every rank', async (t) => {
+  for (const rank of [0, 1]) {
+    const { losses } = await run({ steps: 7, every_steps: 2, eval_every_steps: 3, rank });
+    t.strictSame(losses, { 6: 2 / 6, 7: 2 / 7 }, 'none of steps 2 and 4');
+  }
 });
 
 t.test('a step is evaluated before a pause, and not before a cancellation', async (t) => {

@@ -1,5 +1,6 @@
 import {
   type Evaluation,
+  type EvaluationRecord,
   type RankMessage,
   type RetryPolicy,
   STEP_FLAGS,
@@ -53,14 +54,15 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
     const stop = result.stop & (STEP_FLAGS.pause | STEP_FLAGS.cancel);
     const evaluated = isEvaluated(step, start) && !(stop & STEP_FLAGS.cancel);
     const evaluation = evaluated ? await evaluate(trainer) : null;
+    const record = { eval_loss: finiteOrNull(evaluation?.loss) };
     if (start.rank === 0) await options.send(steppedMessage(result, evaluation, start));
 
     if (stop & STEP_FLAGS.cancel) return { step, flags: stop };
     if (stop || step === total) {
-      await saves.take(start.save.final);
+      await saves.take(start.save.final, record);
       return { step, flags: stop };
     }
-    if (saves.isDue(result)) await saves.take(start.save.periodic);
+    if (saves.isDue(result)) await saves.take(start.save.periodic, record);
   }
   return { step, flags: 0 };
 }
@@ -95,11 +97,11 @@ class Saves {
     return (every_steps !== undefined && step % every_steps === 0) || (stop & STEP_FLAGS.checkpoint) !== 0;
   }
 
-  async take(policy: RetryPolicy): Promise<void> {
+  async take(policy: RetryPolicy, record: EvaluationRecord): Promise<void> {
     const { writer, trainer } = this.options;
-    const request = this.carried > this.answered ? this.carried : 0;
+    const save_request = this.carried > this.answered ? this.carried : 0;
     this.answered = this.carried;
-    this.pace.saved(await writer.save(trainer, policy, request));
+    this.pace.saved(await writer.save(trainer, policy, { save_request, ...record }));
   }
 }
 
@@ -146,6 +148,11 @@ function steppedMessage(
     },
     evaluation,
   };
+}
+
+/** Returns null for no value and for NaN and infinity, which JSON does not have. */
+function finiteOrNull(value: number | undefined): number | null {
+  return value !== undefined && Number.isFinite(value) ? value : null;
 }
 
 /** Rounds to microseconds, because every metric stores these values. */
