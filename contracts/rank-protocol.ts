@@ -8,6 +8,7 @@
  */
 import type { Execution } from './execution.js';
 import type {
+  EarlyStoppingState,
   EvaluationRecord,
   ParamRecord,
   RangeChecksum,
@@ -104,7 +105,7 @@ export interface StartMessage {
   agent_silence_ms: number;
   /** Measured failure rate of the job, used by `checkpoint.auto`. */
   failures_per_second: number;
-  /** Retries of periodic saves, and of the final save before the rank stops, on which the job's progress depends. */
+  /** Retries of periodic saves, and of those that the job needs: the final one before the rank stops, and that of an improved evaluation. */
   save: { periodic: RetryPolicy; final: RetryPolicy };
 }
 
@@ -209,6 +210,8 @@ export interface SteppedMessage {
   seconds: StepSeconds;
   /** Evaluation on the validation data with the parameters after this step; null after steps without one. */
   evaluation: Evaluation | null;
+  /** State of early stopping after this step; null without it. */
+  early_stopping: EarlyStoppingState | null;
 }
 
 export interface Evaluation {

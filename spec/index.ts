@@ -2,6 +2,7 @@
  * Domain of the job document: its rules, resolution and resource needs. Pure: no I/O, imports contracts/
  * only.
  */
+export * from './early-stopping.js';
 export * from './estimate/gpu-fit.js';
 export * from './estimate/rank-memory.js';
 export type { EstimateDevice, Machine } from './estimate/sizes.js';

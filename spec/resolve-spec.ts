@@ -24,6 +24,7 @@ import {
   resolveData,
   resolveEvaluation,
 } from './resolve/data.js';
+import { checkEarlyStopping, resolveEarlyStopping } from './resolve/early-stopping.js';
 import { initFromOf } from './resolve/given-init.js';
 import { checkInitFrom, type InitSource, resolveInitFrom } from './resolve/init-from.js';
 import { checkGiven } from './resolve/init-model.js';
@@ -103,6 +104,7 @@ function resolveTranslated(
     ...checkLossScale(train?.loss_scale, resolved),
     ...checkOverrides(resolved),
     ...checkEvaluation(train, resolved),
+    ...checkEarlyStopping(resolved),
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
     ...checkCheckpoint(spec.checkpoint, resolved),
@@ -135,7 +137,7 @@ function fillDefaults(
   config: ResolvedModelConfig,
   sources: DataSources,
 ): ResolvedJobSpec {
-  const { train = {} } = spec;
+  const { early_stopping, ...train } = spec.train ?? {};
   const precision = train.precision ?? 'bf16';
   // The document is refused without it; one step stands in so that the other rules can still be checked.
   const steps = train.steps ?? 1;
@@ -168,13 +170,19 @@ function fillDefaults(
       overrides: train.overrides ?? [],
       activation_checkpointing: train.activation_checkpointing ?? false,
       ...resolveEvaluation(train, data),
+      ...resolveEarlyStopping(early_stopping),
     },
     zero: resolveZero(spec.zero, { config, precision, maxRanks: resources.ranks.max }),
     resources,
     checkpoint: resolveCheckpoint(spec.checkpoint),
     limits: { on_limit: 'pause', ...spec.limits },
     retry: { max_errors: 3, preemptions: null, ...spec.retry },
-    export: { format: 'safetensors', dtype: 'bf16', ...spec.export },
+    export: {
+      format: 'safetensors',
+      dtype: 'bf16',
+      checkpoint: early_stopping === undefined ? 'last' : 'best',
+      ...spec.export,
+    },
     notify: { webhooks: [], ...spec.notify },
   };
 }

@@ -179,7 +179,9 @@ function proof(job) {
   const digest = job.export?.state_digest ?? job.latest_checkpoint?.state_digest;
   if (digest === undefined) return null;
   const what =
-    job.export === null ? `State digest at step ${count(job.latest_checkpoint.step)}` : 'Final state digest';
+    job.export === null
+      ? `State digest at step ${count(job.latest_checkpoint.step)}`
+      : `Digest of the exported step ${count(job.export.step)}`;
   return h(
     'section',
     { class: 'card proof' },

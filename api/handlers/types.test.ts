@@ -44,7 +44,7 @@ type Equal<A, B> = [A, B] extends [B, A] ? true : false;
 /** Fields that a resolved document has only if other settings make them meaningful. In the data, the dataset replaces the object. */
 interface Conditional {
   data: 'uri' | 'format';
-  train: 'eval_every_steps';
+  train: 'eval_every_steps' | 'early_stopping';
   zero: 'lanes';
   checkpoint: 'every_steps' | 'every_seconds' | 'auto' | 'keep_every';
   limits: 'max_runtime' | 'max_wait' | 'max_cost';

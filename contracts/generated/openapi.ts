@@ -2068,6 +2068,26 @@ export interface components {
         };
         /** @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`. */
         Overrides: components["schemas"]["OverrideSpec"][];
+        /**
+         * @description Ends the training after the evaluation at which `metric` has not improved for `patience` evaluations; the job has
+         *     succeeded then, with the reason `early_stopping`. Needs `data.validation_fraction`. Each evaluation that improves is
+         *     saved as a checkpoint at its step, and the newest of these is kept.
+         */
+        EarlyStoppingSpec: {
+            /**
+             * @description Metric of the evaluations; lower is better.
+             * @default eval_loss
+             * @enum {string}
+             */
+            metric?: "eval_loss";
+            /** @description Number of consecutive evaluations without an improvement that end the training; below the number of evaluations of the job. */
+            patience: number;
+            /**
+             * @description An evaluation improves if it is below the best value, and by at least this difference. The first finite value is an improvement.
+             * @default 0
+             */
+            min_delta?: number;
+        };
         /** @description The training loop. */
         TrainSpec: {
             /** @description Number of optimizer steps. Required, unless the scheduler of a `deepspeed_config` defines it. */
@@ -2127,6 +2147,7 @@ export interface components {
              *     follows the last step.
              */
             eval_every_steps?: number;
+            early_stopping?: components["schemas"]["EarlyStoppingSpec"];
         };
         /** @description Settings of some parameters, with every field. */
         ResolvedParamGroup: WithRequired<components["schemas"]["ParamGroupSpec"], "match" | "lr" | "weight_decay" | "frozen">;
@@ -2138,11 +2159,14 @@ export interface components {
         ResolvedLrSchedule: WithRequired<components["schemas"]["LrScheduleSpec"], "type" | "warmup_steps" | "warmup_type" | "warmup_start_lr" | "min_lr">;
         /** @description The loss scale, with every field of its type. */
         ResolvedLossScale: WithRequired<components["schemas"]["LossScaleSpec"], "type" | "max_skipped_steps">;
-        /** @description The training loop, with every field; `eval_every_steps` only with a validation split. */
+        /** @description Early stopping, with every field. */
+        ResolvedEarlyStopping: WithRequired<components["schemas"]["EarlyStoppingSpec"], "metric" | "patience" | "min_delta">;
+        /** @description The training loop, with every field; `eval_every_steps` only with a validation split, `early_stopping` only if it is set. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];
+            early_stopping?: components["schemas"]["ResolvedEarlyStopping"];
         };
         /**
          * @description Sharding of the optimizer over the ranks. The dtypes, `lanes`, `lane_group` and `gradient_predivide_factor` change
@@ -2255,7 +2279,8 @@ export interface components {
             /**
              * @description Number of checkpoints with the lowest `eval_loss` to keep. A checkpoint has the loss of the evaluation after its
              *     own step; one at a step without an evaluation does not compete. Needs `data.validation_fraction`, and
-             *     `every_steps` and `train.eval_every_steps` of which one is a multiple of the other.
+             *     without `train.early_stopping` also `every_steps` and `train.eval_every_steps` of which one is a multiple of the
+             *     other.
              * @default 0
              */
             best?: number;
@@ -2337,9 +2362,15 @@ export interface components {
              * @enum {string}
              */
             dtype?: "bf16" | "fp16" | "fp32";
+            /**
+             * @description Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused without it: that of the
+             *     newest evaluation that improved. `last`, the default otherwise: that of the last trained step.
+             * @enum {string}
+             */
+            checkpoint?: "best" | "last";
         };
         /** @description The exported weights, with every field. */
-        ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype">;
+        ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype" | "checkpoint">;
         /**
          * @description Identifier of a webhook.
          * @example wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F
@@ -2373,6 +2404,15 @@ export interface components {
             export: components["schemas"]["ResolvedExport"];
             notify: components["schemas"]["ResolvedNotify"];
         };
+        /** @description Evaluations so far; present only with `train.early_stopping`. */
+        EarlyStoppingProgress: {
+            /** @description Loss of the newest evaluation that improved, in nats per token; `null` before the first. */
+            best_eval_loss: number | null;
+            /** @description Step of that evaluation. */
+            best_step: number | null;
+            /** @description Number of evaluations since then; at `patience` the training ends. */
+            evaluations_without_improvement: number;
+        };
         /** @description Progress of the training. */
         Progress: {
             /** @description Number of completed steps. */
@@ -2393,6 +2433,7 @@ export interface components {
             tokens_per_second: number | null;
             /** @description Estimated time until the last step. */
             eta_seconds: number | null;
+            early_stopping?: components["schemas"]["EarlyStoppingProgress"];
         };
         /**
          * @description 128-bit digest of the whole training state (master parameters and moments). It does not depend on the number of
@@ -2427,6 +2468,9 @@ export interface components {
         };
         /** @description The exported model. */
         ExportResult: {
+            checkpoint_id: components["schemas"]["CheckpointId"];
+            /** @description Completed steps at the time of the checkpoint. */
+            step: number;
             /** @description Prefix of its objects in the object store. */
             prefix: string;
             state_digest: components["schemas"]["StateDigest"];
@@ -2608,7 +2652,8 @@ export interface components {
          *         },
          *         "export": {
          *           "format": "safetensors",
-         *           "dtype": "bf16"
+         *           "dtype": "bf16",
+         *           "checkpoint": "last"
          *         },
          *         "notify": {
          *           "webhooks": []
@@ -2966,7 +3011,8 @@ export interface components {
          *       },
          *       "export": {
          *         "format": "safetensors",
-         *         "dtype": "bf16"
+         *         "dtype": "bf16",
+         *         "checkpoint": "last"
          *       },
          *       "notify": {
          *         "webhooks": []
@@ -3525,6 +3571,8 @@ export interface components {
             state_digest: components["schemas"]["StateDigest"];
             /** @description Loss of the evaluation after this step, in nats per token; present only for steps with an evaluation whose loss is finite. */
             eval_loss?: number;
+            /** @description Step of the newest evaluation until then that improved; present only with `train.early_stopping`. The checkpoint of that step is kept. */
+            best_step?: number;
             /** @description Size of all its shards. */
             bytes: number;
             committed_at: components["schemas"]["Time"];

@@ -109,6 +109,7 @@ t.test('desired states and results are restored', async (t) => {
     retryable: false,
   } as const;
   const end = {
+    reason: 'diverged',
     step: 0,
     total_steps: 100,
     state_digest: null,

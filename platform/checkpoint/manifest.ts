@@ -93,6 +93,17 @@ const LrSchedule = Type.Object(
   strict,
 );
 
+/** State of `train.early_stopping` after the step. */
+const EarlyStopping = Type.Object(
+  {
+    /** Loss and step of the newest evaluation that improved; null before the first. */
+    best_eval_loss: nullable(Type.Number()),
+    best_step: nullable(Positive),
+    evaluations_without_improvement: Count,
+  },
+  strict,
+);
+
 const Override = Type.Object(
   {
     step: Count,
@@ -126,6 +137,8 @@ export const Manifest = Type.Object(
     state_digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
     /** Loss of the evaluation after this step; null without one, or when it is not finite. */
     eval_loss: nullable(Type.Number()),
+    /** Null without early stopping. */
+    early_stopping: nullable(EarlyStopping),
     seed: Type.Integer(),
     data_seed: Type.Integer(),
     data_digest: Name,

@@ -30,6 +30,8 @@ function checkBest({ checkpoint, train }: ResolvedJobSpec): FieldError[] {
       'keep.best compares losses of evaluations, and there is no validation data: set data.validation_fraction, e.g. 0.05';
     return [fieldError(BEST, 'evaluation_missing', message, '0')];
   }
+  // Early stopping saves each evaluation that improves.
+  if (train.early_stopping !== undefined) return [];
   const isAligned =
     every_steps !== undefined &&
     (every_steps % eval_every_steps === 0 || eval_every_steps % every_steps === 0);

@@ -144,3 +144,9 @@ export interface ResumePoint {
   /** Key of its directory. */
   prefix: string;
 }
+
+/** Newest checkpoint of a job. */
+export interface NewestPoint extends ResumePoint {
+  /** Checkpoint of the best evaluation of early stopping; the newest one itself without any. */
+  best: ResumePoint;
+}

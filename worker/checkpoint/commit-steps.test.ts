@@ -27,6 +27,7 @@ function saveOf(step: number, changes: Partial<CompleteSave> = {}): CompleteSave
     optimizer_steps: step,
     skipped_steps: 0,
     eval_loss: null,
+    early_stopping: null,
     loss_scaler: {
       scale: 1,
       iteration: step,

@@ -81,6 +81,13 @@ t.test('the checkpoints with the lowest losses stay in addition to the newest', 
   t.strictSame(ids(superseded(damaged, { keep: { last: 1, best: 1 } })), ['c50', 'c30', 'c25', 'c10', 'c20']);
 });
 
+t.test('the best checkpoint of early stopping stays as long as the newest one refers to it', async (t) => {
+  const rule = { keep: { last: 1, best: 0 } };
+  const [old, best] = [checkpoint(10, { best_step: 10 }), checkpoint(20, { best_step: 20 })];
+  t.strictSame(ids(superseded([old, best, checkpoint(30, { best_step: 20 })], rule)), ['c10']);
+  t.strictSame(ids(superseded([old, best, checkpoint(30, { best_step: 30 })], rule)), ['c20', 'c10']);
+});
+
 t.test('every n-th step stays in addition to the newest', async (t) => {
   const all = [10, 15, 20, 25, 30].map((step) => checkpoint(step));
   t.strictSame(ids(superseded(all, { keep: { last: 1, best: 0 }, keep_every: 10 })), ['c25', 'c15']);

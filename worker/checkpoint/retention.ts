@@ -29,19 +29,21 @@ export interface RetentionContext extends RecordsContext {
 export type RetentionRule = Pick<ResolvedJobSpec['checkpoint'], 'keep' | 'keep_every'>;
 
 /**
- * Returns the checkpoints that the rule removes: all but the newest `keep.last`, the `keep.best` with the lowest losses, every
- * `keep_every`th step and pinned ones. Damaged ones do not count, and are removed as soon as there is an undamaged one.
+ * Returns the checkpoints that the rule removes: all but the newest `keep.last`, the `keep.best` with the lowest losses, the best one of
+ * early stopping, every `keep_every`th step and pinned ones. Damaged ones do not count, and are removed as soon as there is an undamaged one.
  */
 export function superseded(
   checkpoints: readonly Checkpoint[],
   { keep, keep_every }: RetentionRule,
 ): Checkpoint[] {
-  const isPermanent = (step: number) => keep_every !== undefined && step % keep_every === 0;
   const whole = checkpoints
     .filter(({ damaged }) => !damaged)
     .sort((a, b) => b.step - a.step || Date.parse(b.committed_at) - Date.parse(a.committed_at));
+  const best_step = whole[0]?.best_step;
+  const isKept = (step: number) =>
+    step === best_step || (keep_every !== undefined && step % keep_every === 0);
   const kept = new Set([...whole.slice(0, keep.last), ...bestFirst(whole).slice(0, keep.best)]);
-  const older = whole.filter((checkpoint) => !kept.has(checkpoint) && !isPermanent(checkpoint.step));
+  const older = whole.filter((checkpoint) => !kept.has(checkpoint) && !isKept(checkpoint.step));
   const damaged = whole.length > 0 ? checkpoints.filter((checkpoint) => checkpoint.damaged) : [];
   return [...older, ...damaged].filter(({ pinned }) => !pinned);
 }

@@ -1,6 +1,7 @@
 import t from 'tap';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
-import { type RankMessage, STEP_FLAGS } from '../../contracts/rank-protocol.js';
+import { type EarlyStoppingState, type RankMessage, STEP_FLAGS } from '../../contracts/rank-protocol.js';
+import { NOT_EVALUATED } from '../../spec/index.js';
 import type { RankTrainer, StepResult } from '../native/adapter.js';
 import { startMessage, testSpec } from '../testing/start-message.js';
 import type { SaveNote, SnapshotWriter } from './snapshot-writer.js';
@@ -25,6 +26,12 @@ interface Script {
   skipped?: number[];
   /** Steps between evaluations; without it there is no validation data. */
   eval_every_steps?: number;
+  /** Loss of the validation data by step. */
+  losses?: Record<number, number>;
+  /** Settings of early stopping; null without it. */
+  stopping?: { patience: number; min_delta?: number } | null;
+  /** State of early stopping at the first step. */
+  early_stopping?: EarlyStoppingState;
   failures_per_second?: number;
 }
 
@@ -40,13 +47,17 @@ async function run({
   busy = [],
   skipped = [],
   eval_every_steps,
+  losses = {},
+  stopping = null,
+  early_stopping = NOT_EVALUATED,
   failures_per_second = 1,
 }: Script) {
   const passed: number[] = [];
   const saved: string[] = [];
   const evaluated: number[] = [];
   const answered: string[] = [];
-  const losses: Record<number, number> = {};
+  const recorded: Record<number, number> = {};
+  const states: Record<number, EarlyStoppingState | null> = {};
   const sent: RankMessage[] = [];
   let step = first_step;
   let flags = 0;
@@ -84,7 +95,7 @@ async function run({
     },
     async evaluate() {
       evaluated.push(step);
-      return { loss: 2 / step, tokens: 7, sequences: 3 };
+      return { loss: losses[step] ?? 2 / step, tokens: 7, sequences: 3 };
     },
     memory: () => ({ master: 8 }) as ReturnType<RankTrainer['memory']>,
   } as RankTrainer;
@@ -96,16 +107,18 @@ async function run({
     ...checkpoint,
   };
   if (eval_every_steps !== undefined) spec.train.eval_every_steps = eval_every_steps;
+  if (stopping) spec.train.early_stopping = { metric: 'eval_loss', min_delta: 0, ...stopping };
   const validation_file = eval_every_steps === undefined ? null : '/validation';
   const start = startMessage({ rank, spec, validation_file, failures_per_second });
   const writer = {
     get busy() {
       return busy.includes(step + 1);
     },
-    async save(_: RankTrainer, policy: unknown, { save_request, eval_loss }: SaveNote) {
+    async save(_: RankTrainer, policy: unknown, { save_request, eval_loss, early_stopping }: SaveNote) {
       saved.push(`${step} ${policy === start.save.final ? 'final' : 'periodic'}`);
       if (save_request > 0) answered.push(`${save_request} at ${step}`);
-      if (eval_loss !== null) losses[step] = eval_loss;
+      if (eval_loss !== null) recorded[step] = eval_loss;
+      states[step] = early_stopping;
       return 0;
     },
   } as SnapshotWriter;
@@ -115,6 +128,7 @@ async function run({
     writer,
     start,
     first_step,
+    early_stopping: stopping && early_stopping,
     flags: () => {
       flags = agent_flags[step + 1] ?? flags;
       return flags;
@@ -128,7 +142,7 @@ async function run({
     send: async (message) => void sent.push(message),
     onStep: () => undefined,
   });
-  return { end, passed, saved, sent, evaluated, answered, losses };
+  return { end, passed, saved, sent, evaluated, answered, recorded, states };
 }
 
 t.test('it saves every k steps and the last one with the final retry policy', async (t) => {
@@ -173,9 +187,53 @@ t.test('it evaluates every k steps and after the last, on every rank; rank 0 rep
 
 t.test('a save after an evaluated step has its loss, on every rank', async (t) => {
   for (const rank of [0, 1]) {
-    const { losses } = await run({ steps: 7, every_steps: 2, eval_every_steps: 3, rank });
-    t.strictSame(losses, { 6: 2 / 6, 7: 2 / 7 }, 'none of steps 2 and 4');
+    const { recorded } = await run({ steps: 7, every_steps: 2, eval_every_steps: 3, rank });
+    t.strictSame(recorded, { 6: 2 / 6, 7: 2 / 7 }, 'none of steps 2 and 4');
   }
+});
+
+const STOPPING: Script = {
+  steps: 20,
+  every_steps: 100,
+  eval_every_steps: 2,
+  losses: { 2: 4, 4: 3, 6: 2.5, 8: 3, 10: 2.5, 12: 2.75, 14: 1 },
+  stopping: { patience: 3 },
+};
+
+t.test('early stopping saves improvements, and ends after the same step on every rank', async (t) => {
+  for (const rank of [0, 1]) {
+    const { end, saved, states, sent } = await run({ ...STOPPING, rank });
+    t.strictSame(end, { step: 12, flags: 0 });
+    t.strictSame(saved, ['2 final', '4 final', '6 final', '12 final']);
+    const best = { best_eval_loss: 2.5, best_step: 6 };
+    t.strictSame(states[6], { ...best, evaluations_without_improvement: 0 });
+    t.strictSame(states[12], { ...best, evaluations_without_improvement: 3 });
+    const last = sent.at(-1);
+    if (rank === 0) t.match(last, { kind: 'stepped', step: 12, early_stopping: states[12] });
+  }
+});
+
+t.test('early stopping continues with the state of a checkpoint', async (t) => {
+  for (const first_step of [6, 7, 9, 10, 11]) {
+    const evaluations_without_improvement = Math.floor(first_step / 2) - 3;
+    const early_stopping = { best_eval_loss: 2.5, best_step: 6, evaluations_without_improvement };
+    const { end, saved } = await run({ ...STOPPING, first_step, early_stopping });
+    t.strictSame({ end, saved }, { end: { step: 12, flags: 0 }, saved: ['12 final'] }, `from ${first_step}`);
+  }
+});
+
+t.test('a step that ends the training is complete although a pause was requested', async (t) => {
+  const { end, saved } = await run({ ...STOPPING, others: { 12: STEP_FLAGS.pause } });
+  t.strictSame(end, { step: 12, flags: 0 });
+  t.equal(saved.at(-1), '12 final');
+  const cancelled = await run({ ...STOPPING, others: { 12: STEP_FLAGS.cancel } });
+  t.strictSame(cancelled.end, { step: 12, flags: STEP_FLAGS.cancel });
+});
+
+t.test('the save of an improvement is not skipped, and answers a request', async (t) => {
+  const { saved, answered } = await run({ ...STOPPING, busy: [4], requests: { 4: 1 } });
+  t.strictSame(saved, ['2 final', '4 final', '6 final', '12 final']);
+  t.strictSame(answered, ['1 at 4']);
 });
 
 t.test('a step is evaluated before a pause, and not before a cancellation', async (t) => {

@@ -36,6 +36,8 @@ export interface TestSpec {
   config?: ModelConfig;
   overrides?: ResolvedJobSpec['train']['overrides'];
   export_dtype?: ResolvedJobSpec['export']['dtype'];
+  /** `export` section of the spec. */
+  export?: JobSpec['export'];
 }
 
 /** Returns the resolved spec of a tiny job with four leaves, with the given fields. */
@@ -52,6 +54,7 @@ export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
         keep: given.keep ?? {},
       },
       limits: given.limits ?? {},
+      export: given.export ?? {},
       retry: { max_errors: given.max_errors ?? 3, preemptions: given.preemptions ?? null },
     },
     null,
