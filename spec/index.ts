@@ -16,6 +16,7 @@ export * from './model/params.js';
 export type { FieldFact } from './model/reader.js';
 export * from './overrides.js';
 export * from './presets.js';
+export { sequencesPerEpoch } from './resolve/data.js';
 export { checkMultiple } from './resolve/expert-sets.js';
 export { type InitFrom, initFromOf } from './resolve/given-init.js';
 export type { CheckpointSource, InitSource } from './resolve/init-from.js';

@@ -2090,8 +2090,17 @@ export interface components {
         };
         /** @description The training loop. */
         TrainSpec: {
-            /** @description Number of optimizer steps. Required, unless the scheduler of a `deepspeed_config` defines it. */
+            /**
+             * @description Number of optimizer steps. Exactly one of `steps` and `epochs` is required, unless the scheduler of a
+             *     `deepspeed_config` defines the steps.
+             */
             steps?: number;
+            /**
+             * @description Number of passes through the training sequences, instead of `steps`; the last step may begin another pass. The
+             *     resolved document has the `steps` instead. Refused unless the dataset's record determines the number of
+             *     sequences: a dataset of `format=text` under the `bytes` tokenizer.
+             */
+            epochs?: number;
             /**
              * @description Number of tokens of one sample.
              * @default 128
@@ -2161,7 +2170,7 @@ export interface components {
         ResolvedLossScale: WithRequired<components["schemas"]["LossScaleSpec"], "type" | "max_skipped_steps">;
         /** @description Early stopping, with every field. */
         ResolvedEarlyStopping: WithRequired<components["schemas"]["EarlyStoppingSpec"], "metric" | "patience" | "min_delta">;
-        /** @description The training loop, with every field; `eval_every_steps` only with a validation split, `early_stopping` only if it is set. */
+        /** @description The training loop, with every field; `eval_every_steps` only with a validation split, `early_stopping` only if it is set; `steps` instead of `epochs`. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
@@ -2857,7 +2866,7 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description Document of a training job. Every field but `model`, `data` and `train.steps` has a default. With a
+         * @description Document of a training job. Every field but `model`, `data` and `train.steps` or `train.epochs` has a default. With a
          *     `deepspeed_config` its scheduler may define the number of steps.
          */
         JobSpec: {

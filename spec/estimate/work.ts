@@ -1,7 +1,6 @@
-import type { Dataset, ResolvedJobSpec } from '../../contracts/index.js';
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { architectureOf } from '../model/families/families.js';
 import { countOf, paramKinds } from '../model/params.js';
-import { sequencesOf } from '../resolve/data.js';
 
 /** Forward pass, plus the backward pass for the gradients of inputs and of weights at the same cost each. */
 const PASSES = 3;
@@ -21,14 +20,4 @@ export function flopsPerToken({ model, train }: ResolvedJobSpec): number {
   // Scores, and the weighted values.
   const attention = seen.reduce((sum, tokens) => sum + 4 * num_attention_heads * head_dim * tokens, 0);
   return PASSES * (2 * multiplied + attention);
-}
-
-/**
- * Returns the sequences of an epoch if the document and the size of the dataset determine them; null if they
- * depend on the tokens.
- */
-export function sequencesPerEpoch(dataset: Dataset | null, { data, train }: ResolvedJobSpec): number | null {
-  const all = dataset === null ? null : sequencesOf(dataset, data, train.sequence_length);
-  if (all === null || data.validation_fraction === 0) return all;
-  return all - Math.min(all - 1, Math.max(1, Math.round(all * data.validation_fraction)));
 }
