@@ -76,7 +76,9 @@ export class Generation implements WorldListener {
         // Alarms match this line (infra/terraform/modules/observability).
         ctx.log.warn({ err: error, step: save.step, code }, 'checkpoint not saved');
         this.inBackground(emit(ctx, 'checkpoint.failed', { step: save.step, code, message }));
-        if (save.early_stopping?.best_step === save.step) this.abandon(this.save_error);
+        // The last step is judged when the ranks have stopped.
+        const isLast = save.step === ctx.job.spec.train.steps;
+        if (save.early_stopping?.best_step === save.step && !isLast) this.abandon(this.save_error);
       },
     });
   }
