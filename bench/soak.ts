@@ -66,7 +66,7 @@ class Soak {
       model: { preset: 'llama-tiny' },
       data: { dataset: dataset.id, tokenizer: 'bytes' },
       train: { steps: 20, sequence_length: 16, global_batch_size: 1, micro_batch_size: 1 },
-      checkpoint: { every_steps: 10, keep_last: 1 },
+      checkpoint: { every_steps: 10, keep: { last: 1 } },
       resources: { ranks: { min: 1, max: 1 } },
     };
     return new Soak(stack, redis, empty_bytes, JSON.stringify(spec));

@@ -80,14 +80,23 @@ export function jobDetails(job: Job): string {
     ['created', `${job.created_at}, ${age(job.created_at)}`],
     ['progress', `step ${progress.step} of ${progress.total_steps}, ${Math.floor(progress.percent)} %${eta}`],
     ['loss', lossOf(job)],
+    ...bestRow(job),
     ['tokens/s', rateOf(job)],
     ['ranks', String(ranksOf(job))],
   ];
   if (checkpoint) rows.push(['checkpoint', `${checkpoint.id}, step ${checkpoint.step}`]);
   if (checkpoint) rows.push(['digest', checkpoint.state_digest]);
-  if (job.export) rows.push(['export', `${job.export.prefix}, digest ${job.export.state_digest}`]);
+  if (job.export)
+    rows.push(['export', `${job.export.prefix}, step ${job.export.step}, digest ${job.export.state_digest}`]);
   if (failure) rows.push(['failure', `${failure.code}: ${failure.message}`]);
   return labelled(rows);
+}
+
+function bestRow({ progress: { early_stopping } }: Job): [string, string][] {
+  if (early_stopping?.best_eval_loss == null) return [];
+  const { best_eval_loss, best_step, evaluations_without_improvement: since } = early_stopping;
+  const text = `${best_eval_loss.toFixed(4)} after step ${best_step}, ${since} evaluations without improvement since`;
+  return [['best', text]];
 }
 
 /** Estimated data and duration of a job. */

@@ -56,7 +56,11 @@ export const ERROR_CATALOGUE = {
   attempt_superseded: kind(409, 'internal', 'A newer attempt of the job exists'),
   job_paused: kind(409, 'internal', 'The job is paused'),
   insufficient_memory: kind(422, 'user', 'The job does not fit into the memory of the GPUs'),
-  checkpoint_in_use: kind(409, 'user', 'The checkpoint is the newest of a job that has not ended'),
+  checkpoint_in_use: kind(
+    409,
+    'user',
+    'The checkpoint is the newest, or the best of early stopping, of a job that has not ended',
+  ),
   checkpoint_held: kind(409, 'user', 'A job or an export is reading the checkpoint'),
   checkpoint_pinned: kind(409, 'user', 'The checkpoint is pinned'),
 

@@ -41,6 +41,11 @@ export const FIELD_ERROR_CATALOGUE = {
   dataset_too_small: 'The dataset is too small for a validation split.',
   vocab_too_small: "The tokenizer or the dataset has tokens that are not in the model's vocabulary.",
   tokenizer_missing: 'The model has no tokenizer.',
+  evaluation_missing: 'The field needs evaluations, and there is no validation data.',
+  sequences_unknown: 'The number of training sequences is known only after a worker has prepared the data.',
+  early_stopping_missing: 'The field needs early stopping.',
+  patience_longer_than_training: 'The job has no more evaluations than patience.',
+  checkpoints_not_evaluated: 'The steps of checkpoints and of evaluations do not coincide.',
   chat_template_invalid: 'The chat template cannot be read.',
   chat_template_missing: 'The dataset has chats, but there is no chat template.',
   model_field_unsupported:

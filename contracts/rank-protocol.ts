@@ -8,6 +8,8 @@
  */
 import type { Execution } from './execution.js';
 import type {
+  EarlyStoppingState,
+  EvaluationRecord,
   ParamRecord,
   RangeChecksum,
   Sharding,
@@ -103,7 +105,7 @@ export interface StartMessage {
   agent_silence_ms: number;
   /** Measured failure rate of the job, used by `checkpoint.auto`. */
   failures_per_second: number;
-  /** Retries of periodic saves, and of the final save before the rank stops, on which the job's progress depends. */
+  /** Retries of periodic saves, and of those that the job needs: the final one before the rank stops, and that of an improved evaluation. */
   save: { periodic: RetryPolicy; final: RetryPolicy };
 }
 
@@ -208,6 +210,8 @@ export interface SteppedMessage {
   seconds: StepSeconds;
   /** Evaluation on the validation data with the parameters after this step; null after steps without one. */
   evaluation: Evaluation | null;
+  /** State of early stopping after this step; null without it. */
+  early_stopping: EarlyStoppingState | null;
 }
 
 export interface Evaluation {
@@ -220,7 +224,7 @@ export interface Evaluation {
 }
 
 /** Save that a report belongs to; equal on all ranks. */
-export interface SaveRef extends TrainingPosition {
+export interface SaveRef extends TrainingPosition, EvaluationRecord {
   /** Name of the checkpoint's directory. */
   directory: string;
 }

@@ -61,6 +61,22 @@ export interface LossScalerState {
   skipped_in_a_row: number;
 }
 
+/** Evaluations as a checkpoint records them; equal on all ranks. */
+export interface EvaluationRecord {
+  /** Loss of the evaluation after the checkpoint's step; null without one, or when it is not finite. */
+  eval_loss: number | null;
+  /** State of `train.early_stopping`; null without it. */
+  early_stopping: EarlyStoppingState | null;
+}
+
+/** Everything on which the decision of `train.early_stopping` depends. */
+export interface EarlyStoppingState {
+  /** Loss of the newest evaluation that improved, and its step; null before the first. */
+  best_eval_loss: number | null;
+  best_step: number | null;
+  evaluations_without_improvement: number;
+}
+
 /** Position of a training besides its tensors; equal on all ranks. */
 export interface TrainingPosition {
   /** Completed steps: those that changed the parameters and those that were skipped. */

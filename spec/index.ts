@@ -2,6 +2,7 @@
  * Domain of the job document: its rules, resolution and resource needs. Pure: no I/O, imports contracts/
  * only.
  */
+export * from './early-stopping.js';
 export * from './estimate/gpu-fit.js';
 export * from './estimate/rank-memory.js';
 export type { EstimateDevice, Machine } from './estimate/sizes.js';
@@ -15,6 +16,7 @@ export * from './model/params.js';
 export type { FieldFact } from './model/reader.js';
 export * from './overrides.js';
 export * from './presets.js';
+export { sequencesPerEpoch } from './resolve/data.js';
 export { checkMultiple } from './resolve/expert-sets.js';
 export { type InitFrom, initFromOf } from './resolve/given-init.js';
 export type { CheckpointSource, InitSource } from './resolve/init-from.js';

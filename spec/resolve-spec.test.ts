@@ -64,11 +64,11 @@ t.test('every default is filled in', async (t) => {
       expert_parallel_size: 1,
     },
     resources: { pool: 'default', ranks: { min: 1, max: 1, preferred: 1 } },
-    checkpoint: { every_steps: 100, on_busy: 'skip', keep_last: 3 },
+    checkpoint: { every_steps: 100, on_busy: 'skip', keep: { last: 3, best: 0 } },
     limits: { on_limit: 'pause' },
     retry: { max_errors: 3, preemptions: null },
     notify: { webhooks: [] },
-    export: { format: 'safetensors', dtype: 'bf16' },
+    export: { format: 'safetensors', dtype: 'bf16', checkpoint: 'last' },
   });
 });
 

@@ -23,7 +23,9 @@ import {
   type NamedData,
   resolveData,
   resolveEvaluation,
+  sequencesPerEpoch,
 } from './resolve/data.js';
+import { checkEarlyStopping, resolveEarlyStopping } from './resolve/early-stopping.js';
 import { initFromOf } from './resolve/given-init.js';
 import { checkInitFrom, type InitSource, resolveInitFrom } from './resolve/init-from.js';
 import { checkGiven } from './resolve/init-model.js';
@@ -33,6 +35,7 @@ import { checkModel, resolveConfig } from './resolve/model.js';
 import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
 import { checkBatch, checkRanks, resolveResources } from './resolve/resources.js';
+import { resolveSteps } from './resolve/steps.js';
 import { checkTokenizer, checkVocabulary, type DataSources } from './resolve/tokenizer.js';
 import { checkZero, resolveZero } from './resolve/zero.js';
 
@@ -69,7 +72,7 @@ export function resolveSpec(
 ): ResolvedSpec {
   if (spec.deepspeed_config === undefined) return resolveTranslated(spec, dataset, options);
   const { spec: translated, errors, origin } = importDeepspeed(spec);
-  if (translated.train?.steps === undefined)
+  if (translated.train?.steps === undefined && translated.train?.epochs === undefined)
     errors.push(
       fieldError('/train/steps', 'missing_field', 'neither train nor the scheduler says the number of steps'),
     );
@@ -90,22 +93,24 @@ function resolveTranslated(
 ): ResolvedSpec {
   const sources = { dataset, source, tokenizer, today };
   const model = resolveConfig(spec.model, source);
-  const resolved = fillDefaults(spec, model.config ?? STAND_IN, sources);
+  const { resolved, error } = fillDefaults(spec, model.config ?? STAND_IN, sources);
   const { train } = spec;
   const errors = [
     ...checkGiven(spec.model),
     ...model.errors,
     // Rules about the model are skipped for an unreadable configuration.
     ...(model.config === null ? [] : checkAgainstModel(resolved, sources)),
+    ...(error === null ? [] : [error]),
     ...checkBatch(resolved),
     ...checkOptimizer(train?.optimizer, resolved.train.optimizer),
     ...checkLrSchedule(train?.lr_schedule, resolved.train),
     ...checkLossScale(train?.loss_scale, resolved),
     ...checkOverrides(resolved),
     ...checkEvaluation(train, resolved),
+    ...checkEarlyStopping(resolved),
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
-    ...checkCheckpoint(spec.checkpoint),
+    ...checkCheckpoint(spec.checkpoint, resolved),
     ...checkFormat(spec.data),
     ...checkTokenizer(spec.data, resolved.data, sources),
     ...(dataset === null ? [] : checkData(resolved, dataset)),
@@ -134,14 +139,15 @@ function fillDefaults(
   spec: Omit<JobSpec, 'model'> & { model: Pick<JobSpec['model'], 'preset' | 'init_from'> },
   config: ResolvedModelConfig,
   sources: DataSources,
-): ResolvedJobSpec {
-  const { train = {} } = spec;
+): { resolved: ResolvedJobSpec; error: FieldError | null } {
+  const { early_stopping, epochs, ...train } = { sequence_length: 128, global_batch_size: 16, ...spec.train };
   const precision = train.precision ?? 'bf16';
-  // The document is refused without it; one step stands in so that the other rules can still be checked.
-  const steps = train.steps ?? 1;
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
   const data = resolveData(named(spec.data), sources);
-  return {
+  const { sequence_length, global_batch_size } = train;
+  const sequences = sequencesPerEpoch(sources.dataset, data, sequence_length);
+  const { steps, error } = resolveSteps({ steps: train.steps, epochs }, sequences, global_batch_size);
+  const resolved: ResolvedJobSpec = {
     name: spec.name ?? '',
     project: spec.project ?? DEFAULT_PROJECT,
     labels: spec.labels ?? {},
@@ -153,8 +159,6 @@ function fillDefaults(
     },
     data,
     train: {
-      sequence_length: 128,
-      global_batch_size: 16,
       micro_batch_size: 4,
       seed: 1,
       gradient_clipping: 1,
@@ -168,13 +172,20 @@ function fillDefaults(
       overrides: train.overrides ?? [],
       activation_checkpointing: train.activation_checkpointing ?? false,
       ...resolveEvaluation(train, data),
+      ...resolveEarlyStopping(early_stopping),
     },
     zero: resolveZero(spec.zero, { config, precision, maxRanks: resources.ranks.max }),
     resources,
     checkpoint: resolveCheckpoint(spec.checkpoint),
     limits: { on_limit: 'pause', ...spec.limits },
     retry: { max_errors: 3, preemptions: null, ...spec.retry },
-    export: { format: 'safetensors', dtype: 'bf16', ...spec.export },
+    export: {
+      format: 'safetensors',
+      dtype: 'bf16',
+      checkpoint: early_stopping === undefined ? 'last' : 'best',
+      ...spec.export,
+    },
     notify: { webhooks: [], ...spec.notify },
   };
+  return { resolved, error };
 }

@@ -179,7 +179,9 @@ function proof(job) {
   const digest = job.export?.state_digest ?? job.latest_checkpoint?.state_digest;
   if (digest === undefined) return null;
   const what =
-    job.export === null ? `State digest at step ${count(job.latest_checkpoint.step)}` : 'Final state digest';
+    job.export === null
+      ? `State digest at step ${count(job.latest_checkpoint.step)}`
+      : `Digest of the exported step ${count(job.export.step)}`;
   return h(
     'section',
     { class: 'card proof' },
@@ -208,7 +210,7 @@ function showCheckpoints(element, checkpoints) {
     replace(element, h('p', { class: 'muted' }, 'None is committed yet.'));
     return;
   }
-  const head = ['Step', 'Ranks', 'Size', 'Digest', 'Committed'];
+  const head = ['Step', 'Ranks', 'Size', 'Digest', 'Eval loss', 'Committed'];
   const row = (checkpoint) =>
     h(
       'tr',
@@ -221,6 +223,7 @@ function showCheckpoints(element, checkpoints) {
         { class: 'mono small', title: checkpoint.state_digest },
         `${checkpoint.state_digest.slice(0, 12)}…`,
       ),
+      h('td', {}, checkpoint.eval_loss?.toFixed(4) ?? ''),
       h('td', { class: 'muted' }, ago(checkpoint.committed_at)),
     );
   replace(

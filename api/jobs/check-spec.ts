@@ -114,8 +114,8 @@ function missingSteps(body: unknown): FieldError[] {
   if (!isObject(body) || Array.isArray(body) || body.deepspeed_config !== undefined) return [];
   if (body.train === undefined)
     return [{ pointer: '/train', code: 'missing_field', message: 'train is required' }];
-  if (!isObject(body.train) || body.train.steps !== undefined) return [];
-  return [{ pointer: '/train/steps', code: 'missing_field', message: 'steps is required' }];
+  if (!isObject(body.train) || body.train.steps !== undefined || body.train.epochs !== undefined) return [];
+  return [{ pointer: '/train/steps', code: 'missing_field', message: 'steps or epochs is required' }];
 }
 
 /** A document may name its project, but the key determines it. */

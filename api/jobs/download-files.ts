@@ -78,8 +78,8 @@ async function findExport(
   if (record) return { kind, ...record };
   // The final export of a job is in the job's own record.
   const { format, dtype } = job.spec.export;
-  const is_last = job.latest_checkpoint?.id === id.checkpoint && format === id.format && dtype === id.dtype;
-  if (is_last && job.export) return { kind, ...job.export };
+  const isFinal = job.export?.checkpoint_id === id.checkpoint && format === id.format && dtype === id.dtype;
+  if (isFinal && job.export) return { kind, ...job.export };
   throw new ZerofleetError(
     'export_not_found',
     `${id.checkpoint} has no ${id.format} export of ${id.dtype}; POST /v1/checkpoints/${id.checkpoint}/export writes one`,

@@ -21,7 +21,7 @@ export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Wor
   const tokens = sequences * sequence_length;
   const sequences_per_epoch =
     (await preparedSequences(spec, jobs, deps)) ??
-    sequencesPerEpoch(await deps.records.getDataset(spec.data.dataset), spec);
+    sequencesPerEpoch(await deps.records.getDataset(spec.data.dataset), spec.data, sequence_length);
   return {
     sequences,
     tokens,

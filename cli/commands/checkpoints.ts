@@ -78,10 +78,11 @@ async function listCheckpoints(context: Context, job?: string): Promise<void> {
     String(checkpoint.world_size),
     bytes(checkpoint.bytes),
     checkpoint.state_digest,
+    checkpoint.eval_loss?.toFixed(4) ?? '',
     checkpoint.pinned ? 'yes' : '',
     age(checkpoint.committed_at),
   ]);
-  const head = ['STEP', 'RANKS', 'SIZE', 'DIGEST', 'PINNED', 'COMMITTED'];
+  const head = ['STEP', 'RANKS', 'SIZE', 'DIGEST', 'EVAL LOSS', 'PINNED', 'COMMITTED'];
   const columns = ['CHECKPOINT', ...(job === undefined ? ['JOB'] : []), ...head];
   context.show(found, () => table(columns, rows, 'no checkpoints'));
 }

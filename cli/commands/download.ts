@@ -85,7 +85,11 @@ async function sourceOf(context: Context, id: string, { format, dtype }: Downloa
   const kind = { ...(format && { format }), ...(dtype && { dtype }) };
   if (id.startsWith('ckpt_')) return { checkpoint: id, ...kind };
   const { latest_checkpoint: last, export: exported, spec, state } = await context.client.jobs.get(id);
-  if (last && (exported || format)) return { checkpoint: last.id, ...(exported && spec.export), ...kind };
+  if (exported) {
+    const { format, dtype } = spec.export;
+    return { checkpoint: exported.checkpoint_id, format, dtype, ...kind };
+  }
+  if (last && format) return { checkpoint: last.id, ...kind };
   const instead = last
     ? `its newest checkpoint can be exported: zerofleet export ${last.id}`
     : 'it has no checkpoint yet';

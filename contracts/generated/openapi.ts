@@ -2068,10 +2068,39 @@ export interface components {
         };
         /** @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`. */
         Overrides: components["schemas"]["OverrideSpec"][];
+        /**
+         * @description Ends the training after the evaluation at which `metric` has not improved for `patience` evaluations; the job has
+         *     succeeded then, with the reason `early_stopping`. Needs `data.validation_fraction`. Each evaluation that improves is
+         *     saved as a checkpoint at its step, and the newest of these is kept.
+         */
+        EarlyStoppingSpec: {
+            /**
+             * @description Metric of the evaluations; lower is better.
+             * @default eval_loss
+             * @enum {string}
+             */
+            metric?: "eval_loss";
+            /** @description Number of consecutive evaluations without an improvement that end the training; below the number of evaluations of the job. */
+            patience: number;
+            /**
+             * @description An evaluation improves if it is below the best value, and by at least this difference. The first finite value is an improvement.
+             * @default 0
+             */
+            min_delta?: number;
+        };
         /** @description The training loop. */
         TrainSpec: {
-            /** @description Number of optimizer steps. Required, unless the scheduler of a `deepspeed_config` defines it. */
+            /**
+             * @description Number of optimizer steps. Exactly one of `steps` and `epochs` is required, unless the scheduler of a
+             *     `deepspeed_config` defines the steps.
+             */
             steps?: number;
+            /**
+             * @description Number of passes through the training sequences, instead of `steps`; the last step may begin another pass. The
+             *     resolved document has the `steps` instead. Refused unless the dataset's record determines the number of
+             *     sequences: a dataset of `format=text` under the `bytes` tokenizer.
+             */
+            epochs?: number;
             /**
              * @description Number of tokens of one sample.
              * @default 128
@@ -2127,6 +2156,7 @@ export interface components {
              *     follows the last step.
              */
             eval_every_steps?: number;
+            early_stopping?: components["schemas"]["EarlyStoppingSpec"];
         };
         /** @description Settings of some parameters, with every field. */
         ResolvedParamGroup: WithRequired<components["schemas"]["ParamGroupSpec"], "match" | "lr" | "weight_decay" | "frozen">;
@@ -2138,11 +2168,14 @@ export interface components {
         ResolvedLrSchedule: WithRequired<components["schemas"]["LrScheduleSpec"], "type" | "warmup_steps" | "warmup_type" | "warmup_start_lr" | "min_lr">;
         /** @description The loss scale, with every field of its type. */
         ResolvedLossScale: WithRequired<components["schemas"]["LossScaleSpec"], "type" | "max_skipped_steps">;
-        /** @description The training loop, with every field; `eval_every_steps` only with a validation split. */
+        /** @description Early stopping, with every field. */
+        ResolvedEarlyStopping: WithRequired<components["schemas"]["EarlyStoppingSpec"], "metric" | "patience" | "min_delta">;
+        /** @description The training loop, with every field; `eval_every_steps` only with a validation split, `early_stopping` only if it is set; `steps` instead of `epochs`. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];
+            early_stopping?: components["schemas"]["ResolvedEarlyStopping"];
         };
         /**
          * @description Sharding of the optimizer over the ranks. The dtypes, `lanes`, `lane_group` and `gradient_predivide_factor` change
@@ -2245,6 +2278,22 @@ export interface components {
         ResolvedResources: WithRequired<components["schemas"]["ResourcesSpec"], "pool" | "ranks"> & {
             ranks: components["schemas"]["ResolvedRanks"];
         };
+        /** @description Number of checkpoints to keep. A checkpoint that either rule keeps stays. */
+        KeepSpec: {
+            /**
+             * @description Number of newest checkpoints to keep.
+             * @default 3
+             */
+            last?: number;
+            /**
+             * @description Number of checkpoints with the lowest `eval_loss` to keep. A checkpoint has the loss of the evaluation after its
+             *     own step; one at a step without an evaluation does not compete. Needs `data.validation_fraction`, and
+             *     without `train.early_stopping` also `every_steps` and `train.eval_every_steps` of which one is a multiple of the
+             *     other.
+             * @default 0
+             */
+            best?: number;
+        };
         /** @description Interval and retention of checkpoints. */
         CheckpointSpec: {
             /** @description Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is set; 100 steps without any. */
@@ -2262,16 +2311,16 @@ export interface components {
              * @enum {string}
              */
             on_busy?: "skip" | "wait";
-            /**
-             * @description Number of newest checkpoints to keep.
-             * @default 3
-             */
-            keep_last?: number;
-            /** @description Checkpoints at multiples of this number of steps are kept permanently, besides the newest. */
+            keep?: components["schemas"]["KeepSpec"];
+            /** @description Checkpoints at multiples of this number of steps are kept permanently, besides those of `keep`. */
             keep_every?: number;
         };
+        /** @description Number of checkpoints to keep, with every field. */
+        ResolvedKeep: WithRequired<components["schemas"]["KeepSpec"], "last" | "best">;
         /** @description Checkpoint interval and retention, with every field; exactly one of the three intervals. */
-        ResolvedCheckpoint: WithRequired<components["schemas"]["CheckpointSpec"], "on_busy" | "keep_last">;
+        ResolvedCheckpoint: WithRequired<components["schemas"]["CheckpointSpec"], "on_busy" | "keep"> & {
+            keep: components["schemas"]["ResolvedKeep"];
+        };
         /**
          * @description Limits of the job. A reached limit stops the job with the reason `budget_reached`. `resume` grants the whole limits
          *     again.
@@ -2322,9 +2371,15 @@ export interface components {
              * @enum {string}
              */
             dtype?: "bf16" | "fp16" | "fp32";
+            /**
+             * @description Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused without it: that of the
+             *     newest evaluation that improved. `last`, the default otherwise: that of the last trained step.
+             * @enum {string}
+             */
+            checkpoint?: "best" | "last";
         };
         /** @description The exported weights, with every field. */
-        ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype">;
+        ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype" | "checkpoint">;
         /**
          * @description Identifier of a webhook.
          * @example wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F
@@ -2358,6 +2413,15 @@ export interface components {
             export: components["schemas"]["ResolvedExport"];
             notify: components["schemas"]["ResolvedNotify"];
         };
+        /** @description Evaluations so far; present only with `train.early_stopping`. */
+        EarlyStoppingProgress: {
+            /** @description Loss of the newest evaluation that improved, in nats per token; `null` before the first. */
+            best_eval_loss: number | null;
+            /** @description Step of that evaluation. */
+            best_step: number | null;
+            /** @description Number of evaluations since then; at `patience` the training ends. */
+            evaluations_without_improvement: number;
+        };
         /** @description Progress of the training. */
         Progress: {
             /** @description Number of completed steps. */
@@ -2378,6 +2442,7 @@ export interface components {
             tokens_per_second: number | null;
             /** @description Estimated time until the last step. */
             eta_seconds: number | null;
+            early_stopping?: components["schemas"]["EarlyStoppingProgress"];
         };
         /**
          * @description 128-bit digest of the whole training state (master parameters and moments). It does not depend on the number of
@@ -2412,6 +2477,9 @@ export interface components {
         };
         /** @description The exported model. */
         ExportResult: {
+            checkpoint_id: components["schemas"]["CheckpointId"];
+            /** @description Completed steps at the time of the checkpoint. */
+            step: number;
             /** @description Prefix of its objects in the object store. */
             prefix: string;
             state_digest: components["schemas"]["StateDigest"];
@@ -2579,7 +2647,10 @@ export interface components {
          *         "checkpoint": {
          *           "every_steps": 50,
          *           "on_busy": "skip",
-         *           "keep_last": 3
+         *           "keep": {
+         *             "last": 3,
+         *             "best": 0
+         *           }
          *         },
          *         "limits": {
          *           "on_limit": "pause"
@@ -2590,7 +2661,8 @@ export interface components {
          *         },
          *         "export": {
          *           "format": "safetensors",
-         *           "dtype": "bf16"
+         *           "dtype": "bf16",
+         *           "checkpoint": "last"
          *         },
          *         "notify": {
          *           "webhooks": []
@@ -2794,7 +2866,7 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description Document of a training job. Every field but `model`, `data` and `train.steps` has a default. With a
+         * @description Document of a training job. Every field but `model`, `data` and `train.steps` or `train.epochs` has a default. With a
          *     `deepspeed_config` its scheduler may define the number of steps.
          */
         JobSpec: {
@@ -2933,7 +3005,10 @@ export interface components {
          *       },
          *       "checkpoint": {
          *         "on_busy": "skip",
-         *         "keep_last": 3,
+         *         "keep": {
+         *           "last": 3,
+         *           "best": 0
+         *         },
          *         "every_steps": 50
          *       },
          *       "limits": {
@@ -2945,7 +3020,8 @@ export interface components {
          *       },
          *       "export": {
          *         "format": "safetensors",
-         *         "dtype": "bf16"
+         *         "dtype": "bf16",
+         *         "checkpoint": "last"
          *       },
          *       "notify": {
          *         "webhooks": []
@@ -3486,6 +3562,7 @@ export interface components {
          *       "step": 50,
          *       "world_size": 2,
          *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
+         *       "eval_loss": 2.71,
          *       "bytes": 40135680,
          *       "committed_at": "2026-11-21T09:01:02.000Z",
          *       "pinned": false,
@@ -3501,6 +3578,10 @@ export interface components {
             /** @description Number of ranks that wrote it. */
             world_size: number;
             state_digest: components["schemas"]["StateDigest"];
+            /** @description Loss of the evaluation after this step, in nats per token; present only for steps with an evaluation whose loss is finite. */
+            eval_loss?: number;
+            /** @description Step of the newest evaluation until then that improved; present only with `train.early_stopping`. The checkpoint of that step is kept. */
+            best_step?: number;
             /** @description Size of all its shards. */
             bytes: number;
             committed_at: components["schemas"]["Time"];

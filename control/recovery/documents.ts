@@ -67,6 +67,8 @@ export type DesiredDocument = Static<typeof DesiredDocument>;
 export const ResultDocument = Type.Object({
   job_id: Text,
   state: oneOf<Exclude<FinalJobState, 'cancelled'>>(['succeeded', 'failed']),
+  /** Reason of the state, as in the job's record. */
+  reason: Text,
   /** Epoch of the worker that wrote it. */
   epoch: Count,
   step: Count,

@@ -43,8 +43,7 @@ function stateOf({ result, desired, checkpoints, epoch }: StoredJob, now: string
   // A worker that lost its lease while failing the job may have left a result that never counted.
   const outlived = result?.state === 'failed' && result.epoch < epoch;
   if (result && !outlived) {
-    const reason = result.state === 'failed' ? (result.failure?.code ?? null) : 'completed';
-    return change(result.state, reason, result.finished_at);
+    return change(result.state, result.reason, result.finished_at);
   }
   switch (desired?.desired) {
     case 'cancel':

@@ -68,6 +68,7 @@ export class Refusal {
       job_id: id,
       epoch: job.epoch,
       state: 'failed',
+      reason: code,
       step: 0,
       total_steps: job.spec.train.steps,
       state_digest: null,

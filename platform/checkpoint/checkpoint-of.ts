@@ -3,8 +3,23 @@ import type { Manifest } from './manifest.js';
 
 /** Returns the job store's record of a checkpoint. */
 export function checkpointOf(manifest: Manifest, prefix: string, pinned = false): Checkpoint {
-  const { id, job_id, step, world_size, state_digest, shards, committed_at } = manifest;
+  const { id, job_id, step, world_size, state_digest, eval_loss, early_stopping, shards, committed_at } =
+    manifest;
   const bytes = shards.reduce((sum, shard) => sum + shard.bytes, 0);
   const damaged = false;
-  return { id, job_id, step, world_size, state_digest, bytes, committed_at, pinned, damaged, prefix };
+  const best_step = early_stopping?.best_step ?? null;
+  return {
+    id,
+    job_id,
+    step,
+    world_size,
+    state_digest,
+    ...(eval_loss !== null && { eval_loss }),
+    ...(best_step !== null && { best_step }),
+    bytes,
+    committed_at,
+    pinned,
+    damaged,
+    prefix,
+  };
 }

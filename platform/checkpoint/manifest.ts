@@ -65,7 +65,7 @@ const Shard = Type.Object(
   strict,
 );
 
-export const FORMAT_VERSION = 5;
+export const FORMAT_VERSION = 6;
 
 const LossScaler = Type.Object(
   {
@@ -89,6 +89,17 @@ const LrSchedule = Type.Object(
     min_lr: Type.Number({ minimum: 0 }),
     /** Null for a schedule without it. */
     decay_steps: nullable(Positive),
+  },
+  strict,
+);
+
+/** State of `train.early_stopping` after the step. */
+const EarlyStopping = Type.Object(
+  {
+    /** Loss and step of the newest evaluation that improved; null before the first. */
+    best_eval_loss: nullable(Type.Number()),
+    best_step: nullable(Positive),
+    evaluations_without_improvement: Count,
   },
   strict,
 );
@@ -124,6 +135,10 @@ export const Manifest = Type.Object(
     /** By rank. */
     shards: Type.Array(Shard, { minItems: 1 }),
     state_digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+    /** Loss of the evaluation after this step; null without one, or when it is not finite. */
+    eval_loss: nullable(Type.Number()),
+    /** Null without early stopping. */
+    early_stopping: nullable(EarlyStopping),
     seed: Type.Integer(),
     data_seed: Type.Integer(),
     data_digest: Name,

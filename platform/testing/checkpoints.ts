@@ -71,6 +71,8 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     sharding: shape.sharding ?? SHARDING,
     shards,
     state_digest: '0'.repeat(32),
+    eval_loss: null,
+    early_stopping: null,
     seed: 1,
     data_seed: 1,
     data_digest: 'sha256:0',

@@ -1,7 +1,6 @@
-import type { Dataset, ResolvedJobSpec } from '../../contracts/index.js';
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { architectureOf } from '../model/families/families.js';
 import { countOf } from '../model/params.js';
-import { sequencesOf } from '../resolve/data.js';
 import { type SplitKind, splitParams } from '../resolve/param-groups.js';
 
 /** Forward pass, plus the backward pass: for scores and weighted values twice the same. */
@@ -30,14 +29,4 @@ export function flopsPerToken(spec: ResolvedJobSpec): number {
   // Scores, and the weighted values.
   const attention = seen.reduce((sum, tokens) => sum + 4 * num_attention_heads * head_dim * tokens, 0);
   return 2 * (PRODUCTS * multiplied + trained) + ATTENTION_PASSES * attention;
-}
-
-/**
- * Returns the sequences of an epoch if the document and the size of the dataset determine them; null if they
- * depend on the tokens.
- */
-export function sequencesPerEpoch(dataset: Dataset | null, { data, train }: ResolvedJobSpec): number | null {
-  const all = dataset === null ? null : sequencesOf(dataset, data, train.sequence_length);
-  if (all === null || data.validation_fraction === 0) return all;
-  return all - Math.min(all - 1, Math.max(1, Math.round(all * data.validation_fraction)));
 }

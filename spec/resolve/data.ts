@@ -79,10 +79,24 @@ export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): F
 }
 
 /** Returns null if the number depends on the tokens. */
-export function sequencesOf({ num_tokens }: Dataset, data: ResolvedData, length: number): number | null {
+function sequencesOf({ num_tokens }: Dataset, data: ResolvedData, length: number): number | null {
   if (num_tokens === null || data.tokenizer !== 'bytes') return null;
   // A sample is `length` inputs and as many targets, shifted by one. A remainder is padded, or dropped when
   // texts are split.
   const sequences = (num_tokens - 1) / length;
   return data.packing === 'split' ? Math.floor(sequences) : Math.ceil(sequences);
+}
+
+/**
+ * Returns the sequences of an epoch if the document and the size of the dataset determine them; null if they
+ * depend on the tokens.
+ */
+export function sequencesPerEpoch(
+  dataset: Dataset | null,
+  data: ResolvedData,
+  sequence_length: number,
+): number | null {
+  const all = dataset === null ? null : sequencesOf(dataset, data, sequence_length);
+  if (all === null || data.validation_fraction === 0) return all;
+  return all - Math.min(all - 1, Math.max(1, Math.round(all * data.validation_fraction)));
 }

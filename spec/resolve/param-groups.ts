@@ -6,8 +6,8 @@ import type {
 } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import { architectureOf } from '../model/families/families.js';
+import { NamePattern } from '../model/name-pattern.js';
 import { countOf, type ParamKind, paramKinds, paramName } from '../model/params.js';
-import { NamePattern } from './name-pattern.js';
 import { ParamSet } from './param-set.js';
 
 /**

@@ -151,7 +151,13 @@ t.test('a final state never changes', async (t) => {
     await store.transition(id, executionAt(id, 1), 'starting');
     await store.transition(id, executionAt(id, 1), 'running');
     if (state === 'cancelled') await store.requestCancel(id);
-    const exported = { prefix: 'jobs/x/exports/1', state_digest: '0'.repeat(32), files: [] };
+    const exported = {
+      checkpoint_id: 'ckpt_x',
+      step: 1,
+      prefix: 'jobs/x/exports/1',
+      state_digest: '0'.repeat(32),
+      files: [],
+    };
     const options = state === 'failed' ? { failure: FAILURE } : { export: exported };
     const done = await store.finishJob(id, executionAt(id, 1), state, { reason: 'because', ...options });
     t.match(done, {

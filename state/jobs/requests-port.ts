@@ -93,7 +93,7 @@ export interface JobRequests {
   /**
    * Deletes the record of a checkpoint. The caller deletes its objects; until `forgetDeletedCheckpoint`, `listDeletedCheckpoints`
    * includes it. Returns null when the checkpoint does not exist.
-   * @throws `checkpoint_pinned`; `checkpoint_held`; `checkpoint_in_use` while it is the newest of a job that has not ended
+   * @throws `checkpoint_pinned`; `checkpoint_held`; `checkpoint_in_use` while it is the newest or the best of a job that has not ended
    */
   deleteCheckpoint(checkpointId: string): Promise<Checkpoint | null>;
   /**

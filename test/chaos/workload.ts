@@ -155,7 +155,14 @@ export class Workload {
   }
 
   private spec(name: string, variant: number, { ranks, least }: InitialRanks): JobSpec {
-    const spec = smallJob({ name, dataset: this.dataset, steps: STEPS, ranks, every_steps: 5, keep_last: 2 });
+    const spec = smallJob({
+      name,
+      dataset: this.dataset,
+      steps: STEPS,
+      ranks,
+      every_steps: 5,
+      keep: { last: 2 },
+    });
     return {
       ...spec,
       data: { ...spec.data, seed: variant },

@@ -19,7 +19,7 @@ async function digestsByStep(t: Test, threads: number): Promise<Digests[]> {
   const runs: Digests[] = [];
   for (const ranks of RANKS) {
     const name = `${ranks} ranks, ${threads} threads`;
-    const spec = smallJob({ name, dataset, steps: STEPS, ranks, every_steps: 1, keep_last: STEPS });
+    const spec = smallJob({ name, dataset, steps: STEPS, ranks, every_steps: 1, keep: { last: STEPS } });
     const { id } = await stack.client.jobs.create(spec);
     const job = await stack.client.jobs.until(id, () => false);
     t.equal(job.state, 'succeeded', `${name}: ${JSON.stringify(job.failure)}`);

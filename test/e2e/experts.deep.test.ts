@@ -28,7 +28,7 @@ function expertJob(ranks: number, changes: Partial<JobSpec> = {}): JobSpec {
     },
     zero: { expert_parallel_size: 2 },
     resources: { ranks: { preferred: ranks, max: 4 } },
-    checkpoint: { every_steps: 2, keep_last: 2 },
+    checkpoint: { every_steps: 2, keep: { last: 2 } },
     export: { dtype: 'fp32' },
     ...changes,
   };

@@ -7,7 +7,7 @@ export interface SmallJobOptions {
   steps: number;
   ranks: number;
   every_steps?: number;
-  keep_last?: number;
+  keep?: NonNullable<JobSpec['checkpoint']>['keep'];
 }
 
 /** A small Llama: every parameter ends inside a block, and buckets are of the smallest size. */
@@ -17,7 +17,7 @@ export function smallJob({
   steps,
   ranks,
   every_steps = 100,
-  keep_last = 3,
+  keep = {},
 }: SmallJobOptions): JobSpec {
   return {
     name,
@@ -44,7 +44,7 @@ export function smallJob({
     },
     zero: { bucket_bytes: 16384 * 4 },
     resources: { ranks: { min: 1, max: 4, preferred: ranks } },
-    checkpoint: { every_steps, keep_last },
+    checkpoint: { every_steps, keep },
   };
 }
 

@@ -50,7 +50,7 @@ export function tinyJob({
     },
     zero: { bucket_bytes: 16_384 * 4, ...given.zero },
     resources: { ranks: { min: 1, max: 4, preferred: ranks } },
-    checkpoint: { every_steps: 1000, keep_last: 2 },
+    checkpoint: { every_steps: 1000, keep: { last: 2 } },
   };
 }
 

@@ -102,7 +102,7 @@ function removedCheckpoint(error: unknown, { checkpoint, job_id }: ExportPayload
   if (codeOf(error) !== 'object_not_found') return error;
   const message =
     `checkpoint ${checkpoint.id} of job ${job_id} was removed before it was exported; export one that the job keeps, ` +
-    'or let it keep more (checkpoint.keep_last)';
+    'or let it keep more (checkpoint.keep)';
   return new ZerofleetError('checkpoint_not_found', message);
 }
 

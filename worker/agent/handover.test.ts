@@ -84,7 +84,7 @@ t.test('an agent that is killed is replaced by another one, and its ranks end', 
 t.test('an agent that was stopped and resumes writes nothing more, and its ranks end', async (t) => {
   const f = await fleet(t, { ranks: { slow: { from: 11, ms: 200 } } });
   const first = await f.agentProcess(4, SHORT_SILENCES);
-  const id = await f.submit({ steps: 150, every_steps: 5, keep_last: 100, ranks: 2, max_errors: 0 });
+  const id = await f.submit({ steps: 150, every_steps: 5, keep: { last: 100 }, ranks: 2, max_errors: 0 });
   await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
   first.kill('SIGSTOP');
   const resumed = await f.agent().then(() => f.until(id, (job) => job.epoch > 1 && job.progress.step > 20));

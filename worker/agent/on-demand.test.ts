@@ -57,7 +57,7 @@ t.test('every_seconds and auto save different checkpoints with the same digest',
   const f = await fleet(t, { ranks: { step_ms: 40 } });
   await f.agent();
   for (const checkpoint of [{ every_seconds: 1 }, { auto: true as const, on_busy: 'wait' as const }]) {
-    const id = await f.submit({ steps: 60, ranks: 2, checkpoint: { ...checkpoint, keep_last: 100 } });
+    const id = await f.submit({ steps: 60, ranks: 2, checkpoint: { ...checkpoint, keep: { last: 100 } } });
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
     const { data } = await f.store.listCheckpoints(id);
@@ -85,7 +85,7 @@ t.test('a cancelled job leaves only complete checkpoints', async (t) => {
 t.test('a fork continues from its checkpoint, with the same document to the same digest', async (t) => {
   const f = await fleet(t);
   await f.agent();
-  const id = await f.submit({ steps: 40, every_steps: 10, keep_last: 100, ranks: 2 });
+  const id = await f.submit({ steps: 40, every_steps: 10, keep: { last: 100 }, ranks: 2 });
   const job = await f.untilState(id, 'succeeded');
   const middle = (await f.store.listCheckpoints(id)).data.find(({ step }) => step < 40)!;
   const init_from = { checkpoint: middle.id, job: id, prefix: middle.prefix, restore: 'continue' as const };

@@ -15,16 +15,16 @@ import { isLeaseLoss } from '../lease/lease.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
 import { currentJob } from './current-job.js';
 import { type AttemptError, describeError, rootCauseOf } from './failure.js';
-import { cancel, exportWeights, fail, type Handover, release, succeed } from './finish.js';
+import { cancel, exportWeights, fail, type Handover, isComplete, release, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { JobCheckpoints } from './job-checkpoints.js';
 import {
   checkTokens,
   initialError,
   type LoadPoint,
+  type NewestPoint,
   openInitial,
   ownLoad,
-  type ResumePoint,
 } from './load-point.js';
 import { type PreparedData, prepareData } from './prepare-data.js';
 import type { EndReason } from './stop-requests.js';
@@ -95,7 +95,7 @@ export class Attempt {
       const data = await prepareData(ctx, this.interrupt.signal, this.data);
       this.data = data;
       const resume = await this.checkpoints.newest();
-      if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(ctx, resume);
+      if (resume && isComplete(ctx.job.spec, resume)) return await this.succeed(ctx, resume);
       if (resume) checkTokens(resume, data.tokens_digest);
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
       const present = { ...ctx, job: await currentJob(this.ctx, resume) };
@@ -259,7 +259,7 @@ export class Attempt {
     return 'over';
   }
 
-  private async succeed(ctx: GenerationContext, resume: ResumePoint): Promise<Verdict> {
+  private async succeed(ctx: GenerationContext, resume: NewestPoint): Promise<Verdict> {
     const { signal } = this.interrupt;
     await this.reachRunning();
     const exported = await exportWeights(ctx, this.checkpoints, resume, signal);

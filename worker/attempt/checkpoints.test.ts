@@ -69,7 +69,7 @@ const DAMAGES: [what: string, object: RegExp, damage: Damage, code: string][] = 
 t.test('any damaged checkpoint is skipped for the one before, with an event', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 5 } });
   await f.agent();
-  const id = await f.submit({ steps: 100_000, every_steps: 5, keep_last: 4, ranks: 2, max_errors: 0 });
+  const id = await f.submit({ steps: 100_000, every_steps: 5, keep: { last: 4 }, ranks: 2, max_errors: 0 });
   await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
   let number = 0;
   for (const [what, object, damage, code] of DAMAGES) {
@@ -110,7 +110,7 @@ t.test('a job whose tokens differ from those of its checkpoint fails', async (t)
 
 t.test('retention keeps the newest checkpoints, and leftovers are removed', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 5 } });
-  const id = await f.submit({ steps: 30, every_steps: 4, keep_last: 2, ranks: 2 });
+  const id = await f.submit({ steps: 30, every_steps: 4, keep: { last: 2 }, ranks: 2 });
   const leftover = `jobs/${id}/checkpoints/000000004-0-a-dead/shard-00000-of-00002.safetensors`;
   await f.objects.put(leftover, Buffer.from('half a save'));
   await f.agent();
@@ -126,6 +126,33 @@ t.test('retention keeps the newest checkpoints, and leftovers are removed', asyn
   t.equal(keys.length, 6);
 });
 
+t.test('the best checkpoints are kept, also by a worker that did not evaluate them', async (t) => {
+  const eval_losses = { 5: 3, 10: 1.25, 15: 2, 20: 4, 25: 5, 30: 4, 35: 5, 40: 3 };
+  const f = await fleet(t, { ranks: { slow: { from: 22, ms: 300 }, eval_losses } });
+  const first = await f.agent();
+  const id = await f.submit({
+    steps: 40,
+    checkpoint: { every_steps: 5, on_busy: 'wait', keep: { last: 1, best: 2 } },
+    train: { eval_every_steps: 5 },
+    data: { validation_fraction: 0.1 },
+    ranks: 2,
+  });
+  await f.until(id, ({ latest_checkpoint }) => latest_checkpoint?.step === 20);
+  await first.close();
+  await f.speedUp();
+  await f.agent();
+  await f.untilState(id, 'succeeded');
+  const { data } = await f.store.listCheckpoints(id);
+  t.strictSame(
+    data.map(({ step, eval_loss }) => [step, eval_loss]),
+    [
+      [40, 3],
+      [15, 2],
+      [10, 1.25],
+    ],
+  );
+});
+
 /** Changes to the weights of a last checkpoint, which is exported and not loaded, and the code in the event. */
 const LAST_DAMAGES: [damage: Damage, code: string][] = [
   [flipped(headerEnd), 'shard_corrupt'],
@@ -137,7 +164,7 @@ t.test('a damaged last checkpoint is skipped, and its steps are trained again', 
   const f = await fleet(t);
   const ids: string[] = [];
   for (const [damage] of LAST_DAMAGES) {
-    const id = await f.submit({ steps: 6, every_steps: 100, keep_last: 2, ranks: 2 });
+    const id = await f.submit({ steps: 6, every_steps: 100, keep: { last: 2 }, ranks: 2 });
     ids.push(id);
     await trainAndSave(f, id, 2, 2, await tokensDigest(f, id, join(f.dir, 'tokens')));
     const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
@@ -193,7 +220,7 @@ t.test('a job that ends removes what an interrupted retention left', async (t) =
   const f = await fleet(t);
   const ids: string[] = [];
   for (const [point, stores] of LAST_SAVES) {
-    const id = await f.submit({ steps: 6, keep_last: 1, ranks: 2 });
+    const id = await f.submit({ steps: 6, keep: { last: 1 }, ranks: 2 });
     ids.push(id);
     await trainAndSave(stores(f), id, 2, 2).catch(() => undefined);
     const manifests = (await f.keys(`jobs/${id}/checkpoints/`)).filter((key) =>

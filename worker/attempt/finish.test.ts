@@ -25,8 +25,9 @@ t.test('a worker that lost the lease of the job writes no result', async (t) => 
     await store.close();
     await redis.stop();
   });
-  const last = { checkpoint: testCheckpoint(job_id, 100) } as ResumePoint;
-  const exported: JobExport = { prefix: 'x', state_digest: '', files: [] };
+  const manifest = { early_stopping: null };
+  const last = { checkpoint: testCheckpoint(job_id, 100), manifest } as ResumePoint;
+  const exported: JobExport = { checkpoint_id: 'x', step: 1, prefix: 'x', state_digest: '', files: [] };
   await t.rejects(succeed(lost.ctx, last, exported), { code: 'stale_epoch' });
   t.equal(await objects.head(resultKey(job_id)), null);
   for (const state of ['starting', 'running'] as const)

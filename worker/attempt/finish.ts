@@ -1,46 +1,71 @@
 import { epochOf } from '../../contracts/execution.js';
-import type { Job, JobExport } from '../../contracts/index.js';
+import type { Job, JobExport, ResolvedJobSpec } from '../../contracts/index.js';
 import { keepDesired, putResult, type ResultDocument } from '../../control/recovery/documents.js';
 import { exportPrefix } from '../../platform/checkpoint/layout.js';
+import type { Manifest } from '../../platform/checkpoint/manifest.js';
+import { hasStoppedEarly } from '../../spec/index.js';
 import type { ReleaseOptions } from '../../state/index.js';
 import { retryTransient } from '../common/errors.js';
 import { runTask } from '../tasks/task-runner.js';
-import { type AttemptContext, flushReports, type GenerationContext, retryStorage } from './context.js';
+import { type AttemptContext, emit, flushReports, type GenerationContext, retryStorage } from './context.js';
 import { type AttemptError, describeError } from './failure.js';
 import type { JobCheckpoints } from './job-checkpoints.js';
-import type { ResumePoint } from './load-point.js';
+import type { NewestPoint, ResumePoint } from './load-point.js';
 
-/** Exports the weights of the last checkpoint. Returns null when it is damaged: the job continues from the one before. Safe to repeat. */
+/** Returns whether no step is left to train after a checkpoint. */
+export function isComplete(spec: ResolvedJobSpec, { manifest }: ResumePoint): boolean {
+  return manifest.step === spec.train.steps || isEarly(spec, manifest);
+}
+
+function isEarly(spec: ResolvedJobSpec, { step, early_stopping }: Manifest): boolean {
+  return step < spec.train.steps && hasStoppedEarly(early_stopping, spec);
+}
+
+/**
+ * Exports the weights of the last or the best checkpoint. Returns null when it is damaged: the job continues from an earlier one. Safe to
+ * repeat.
+ */
 export async function exportWeights(
   ctx: GenerationContext,
   checkpoints: JobCheckpoints,
-  last: ResumePoint,
+  last: NewestPoint,
   signal: AbortSignal,
 ): Promise<JobExport | null> {
+  const { spec } = ctx.job;
+  if (isEarly(spec, last.manifest)) {
+    const { step, early_stopping } = last.manifest;
+    const { metric } = spec.train.early_stopping ?? {};
+    await emit(ctx, 'training.stopped_early', { step, metric, ...early_stopping });
+  }
+  const exported = spec.export.checkpoint === 'best' ? last.best : last;
   try {
-    return await runExport(ctx, last, signal);
+    return await runExport(ctx, exported, signal);
   } catch (error) {
-    if (!(await checkpoints.isDamaged(last, error))) throw error;
-    await checkpoints.reject(last, describeError(error));
+    if (!(await checkpoints.isDamaged(exported, error))) throw error;
+    await checkpoints.reject(exported, describeError(error));
     return null;
   }
 }
 
-async function runExport(ctx: GenerationContext, last: ResumePoint, signal: AbortSignal): Promise<JobExport> {
+async function runExport(
+  ctx: GenerationContext,
+  { checkpoint, prefix }: ResumePoint,
+  signal: AbortSignal,
+): Promise<JobExport> {
   const { deps, job, log, logs, session } = ctx;
   await flushReports(ctx);
   const { format, dtype } = job.spec.export;
-  logs.message(`all steps are done; exporting ${format}, ${dtype}`);
+  logs.message(`training is complete; exporting step ${checkpoint.step} as ${format}, ${dtype}`);
   const exported = await runTask(
     deps.processes,
     {
       kind: 'export',
       object_store: deps.object_store,
       spec: job.spec,
-      checkpoint: last.prefix,
+      checkpoint: prefix,
       format: job.spec.export.format,
       dtype: job.spec.export.dtype,
-      prefix: exportPrefix(job.id, last.checkpoint.step),
+      prefix: exportPrefix(job.id, checkpoint.step),
       retry: deps.timing.storage,
     },
     { signal, session, log },
@@ -51,10 +76,12 @@ async function runExport(ctx: GenerationContext, last: ResumePoint, signal: Abor
 
 /** Writes the result and finishes the job. Safe to repeat. */
 export async function succeed(ctx: AttemptContext, last: ResumePoint, exported: JobExport): Promise<void> {
-  const { deps, lease, logs } = ctx;
+  const { deps, job, lease, logs } = ctx;
+  const reason = isEarly(job.spec, last.manifest) ? 'early_stopping' : 'completed';
   const result: ResultDocument = {
     ...(await resultBase(ctx)),
     state: 'succeeded',
+    reason,
     step: last.checkpoint.step,
     state_digest: last.checkpoint.state_digest,
     checkpoint: last.checkpoint.id,
@@ -64,7 +91,7 @@ export async function succeed(ctx: AttemptContext, last: ResumePoint, exported: 
   await retryStorage(ctx, () => putResult(deps.objects, result));
   await logs.flush();
   await lease.call((id, execution) =>
-    deps.store.finishJob(id, execution, 'succeeded', { reason: 'completed', export: exported }),
+    deps.store.finishJob(id, execution, 'succeeded', { reason, export: exported }),
   );
 }
 
@@ -115,6 +142,7 @@ export async function fail(
   const result: ResultDocument = {
     ...(await resultBase(ctx)),
     state: 'failed',
+    reason: failure.code,
     step: latest?.step ?? 0,
     state_digest: latest?.state_digest ?? null,
     checkpoint: latest?.id ?? null,

@@ -26,14 +26,14 @@ import { assembleWorld } from './world-links.js';
 
 /** End of a generation of ranks, as input to the attempt's next move. */
 export type GenerationEnd =
-  /** The last step is trained and saved. */
+  /** The training is complete, and its last step is saved. */
   | { kind: 'complete' }
   /** All ranks stopped at one step, as requested. `saved`: that step is the newest checkpoint. */
   | { kind: 'stopped'; cancelled: boolean; saved: boolean }
   /** Killed before training, because of a stop request or a lost lease. */
   | { kind: 'interrupted' }
   | { kind: 'bad_checkpoint'; error: AttemptError }
-  /** The last step is trained, but no retry saved it. */
+  /** The training is complete, but no retry saved its last step. */
   | { kind: 'unsaved'; error: AttemptError }
   | { kind: 'failed'; error: AttemptError };
 
@@ -76,6 +76,9 @@ export class Generation implements WorldListener {
         // Alarms match this line (infra/terraform/modules/observability).
         ctx.log.warn({ err: error, step: save.step, code }, 'checkpoint not saved');
         this.inBackground(emit(ctx, 'checkpoint.failed', { step: save.step, code, message }));
+        // The last step is judged when the ranks have stopped.
+        const isLast = save.step === ctx.job.spec.train.steps;
+        if (save.early_stopping?.best_step === save.step && !isLast) this.abandon(this.save_error);
       },
     });
   }
@@ -114,6 +117,12 @@ export class Generation implements WorldListener {
     await this.saves.settled();
     await Promise.all(this.background);
     return end;
+  }
+
+  /** Ends the generation with an error: the job cannot continue without a best checkpoint. The next one repeats its step. */
+  private abandon(error: AttemptError): void {
+    this.error ??= error;
+    this.kill();
   }
 
   private kill(): void {
@@ -248,7 +257,7 @@ export class Generation implements WorldListener {
   private judgeStop(step: number, flags: number): GenerationEnd {
     if (flags & STEP_FLAGS.cancel) return { kind: 'stopped', cancelled: true, saved: false };
     const saved = this.options.checkpoints.latest_step === step;
-    if (step < this.ctx.job.spec.train.steps) return { kind: 'stopped', cancelled: false, saved };
+    if (flags !== 0) return { kind: 'stopped', cancelled: false, saved };
     if (saved) return { kind: 'complete' };
     return {
       kind: 'unsaved',

@@ -18,7 +18,7 @@ async function training(t: { teardown(end: () => Promise<void>): void }) {
   const fleet = await Fleet.start({ ranks: { step_ms: 10 } });
   t.teardown(() => fleet.close());
   await fleet.agent(1);
-  const id = await fleet.submit({ steps: 100_000, every_steps: 5, keep_last: 1 });
+  const id = await fleet.submit({ steps: 100_000, every_steps: 5, keep: { last: 1 } });
   await fleet.until(id, ({ latest_checkpoint }) => latest_checkpoint !== null);
   /** Holds the newest checkpoint before retention removes it. */
   const hold = async (holder: string): Promise<Checkpoint> => {

@@ -5,7 +5,7 @@ import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import { checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import { checkShards } from '../../platform/checkpoint/shard-contents.js';
 import { buildManifest, putManifest, type WrittenBy } from '../checkpoint/commit.js';
-import { listSaves, mayRemove, removeSave, type StoredSave } from '../checkpoint/leftovers.js';
+import { listSaves, mayRemove, removeSave, type StoredSave, saveIdOf } from '../checkpoint/leftovers.js';
 import { outsideLineage } from '../checkpoint/lineage.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { allCheckpoints, applyRetention } from '../checkpoint/retention.js';
@@ -15,7 +15,7 @@ import { codeOf, retryTransient, toRankError } from '../common/errors.js';
 import { isLeaseLoss } from '../lease/lease.js';
 import { type AttemptContext, emit, retryStorage } from './context.js';
 import { type AttemptError, isBadCheckpoint } from './failure.js';
-import type { LoadPoint, ResumePoint } from './load-point.js';
+import type { LoadPoint, NewestPoint, ResumePoint } from './load-point.js';
 
 /** Checkpoints of one job, as seen by the agent that holds its lease. */
 export class JobCheckpoints {
@@ -59,9 +59,9 @@ export class JobCheckpoints {
   /**
    * Returns the newest usable checkpoint, or null. The object store is the source of truth: a manifest whose agent died before it could
    * record the checkpoint is recorded now. Leftovers of saves without a manifest are removed, and so are manifests of agents that had lost
-   * the lease. Call it only while no rank runs.
+   * the lease. A checkpoint whose best one is missing is not usable, because the job could not export that. Call it only while no rank runs.
    */
-  async newest(): Promise<ResumePoint | null> {
+  async newest(): Promise<NewestPoint | null> {
     const saves = await this.sweep();
     const recorded = await this.ctx.lease.call(() => allCheckpoints(this.ctx));
     const outside = outsideLineage(saves, recorded);
@@ -76,7 +76,8 @@ export class JobCheckpoints {
     );
     for (const { prefix } of usable.reverse()) {
       const resume = await this.open(prefix, known.get(prefix) ?? null);
-      if (!resume) continue;
+      const best = resume && (await this.openBest(resume, usable, known));
+      if (!best) continue;
       try {
         await this.record(resume.checkpoint);
       } catch (error) {
@@ -85,7 +86,7 @@ export class JobCheckpoints {
         continue;
       }
       this.latest = resume.checkpoint;
-      return resume;
+      return { ...resume, best };
     }
     this.latest = null;
     return null;
@@ -218,6 +219,24 @@ export class JobCheckpoints {
     const { id = null, step = null } = checkpoint ?? {};
     const { code, message } = error;
     await emit(this.ctx, 'checkpoint.fallback', { checkpoint: id, step, prefix, code, message });
+  }
+
+  /** Opens the best checkpoint at the time of another one. Returns null after an event when it is missing or damaged. */
+  private async openBest(
+    resume: ResumePoint,
+    usable: readonly StoredSave[],
+    known: ReadonlyMap<string, Checkpoint>,
+  ): Promise<ResumePoint | null> {
+    const { id, step, best_step = step } = resume.checkpoint;
+    if (best_step === step) return resume;
+    for (const { prefix } of usable.filter((save) => saveIdOf(save.prefix).step === best_step)) {
+      const best = this.unreadable.has(prefix) ? null : await this.open(prefix, known.get(prefix) ?? null);
+      if (best) return best;
+    }
+    const message = `the checkpoint of step ${best_step}, the best one of ${id}, does not exist any more or is damaged`;
+    const { prefix } = resume;
+    await this.markDamaged(prefix, known.get(prefix) ?? null, { code: 'checkpoint_not_found', message });
+    return null;
   }
 
   /** Reads a checkpoint. Returns null after an event when it is damaged. */

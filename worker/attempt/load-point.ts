@@ -118,7 +118,7 @@ function missingCheckpoint(id: string, owner: string): ZerofleetError {
   return new ZerofleetError(
     'checkpoint_not_found',
     `checkpoint ${id} of job ${owner}, the initial checkpoint of the job, does not exist any more; name one that the job still keeps ` +
-      '(GET /v1/jobs/{job_id}/checkpoints), or let it keep more (checkpoint.keep_last)',
+      '(GET /v1/jobs/{job_id}/checkpoints), or let it keep more (checkpoint.keep)',
   );
 }
 
@@ -143,4 +143,10 @@ export interface ResumePoint {
   manifest: Manifest;
   /** Key of its directory. */
   prefix: string;
+}
+
+/** Newest checkpoint of a job. */
+export interface NewestPoint extends ResumePoint {
+  /** Checkpoint of the best evaluation of early stopping; the newest one itself without any. */
+  best: ResumePoint;
 }

@@ -26,6 +26,8 @@ function saveOf(step: number, changes: Partial<CompleteSave> = {}): CompleteSave
     step,
     optimizer_steps: step,
     skipped_steps: 0,
+    eval_loss: null,
+    early_stopping: null,
     loss_scaler: {
       scale: 1,
       iteration: step,

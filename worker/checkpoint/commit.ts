@@ -42,6 +42,8 @@ export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy)
     sharding: by.connected.sharding,
     shards: save.shards,
     state_digest: sumDigests(save.digest_parts),
+    eval_loss: save.eval_loss,
+    early_stopping: save.early_stopping,
     seed: train.seed,
     data_seed: data.seed,
     data_digest: by.data_digest,

@@ -27,40 +27,71 @@ const ids = (checkpoints: Checkpoint[]) => checkpoints.map(({ id }) => id);
 
 t.test('all but the newest k are superseded, in any order', async (t) => {
   const all = [10, 40, 20, 30].map((step) => checkpoint(step));
-  t.strictSame(ids(superseded(all, { keep_last: 2 })), ['c20', 'c10']);
-  t.strictSame(ids(superseded(all, { keep_last: 4 })), []);
-  t.strictSame(ids(superseded(all, { keep_last: 9 })), []);
+  t.strictSame(ids(superseded(all, { keep: { last: 2, best: 0 } })), ['c20', 'c10']);
+  t.strictSame(ids(superseded(all, { keep: { last: 4, best: 0 } })), []);
+  t.strictSame(ids(superseded(all, { keep: { last: 9, best: 0 } })), []);
 });
 
-t.test('a pinned checkpoint stays and does not count towards keep_last', async (t) => {
+t.test('a pinned checkpoint stays and does not count towards keep.last', async (t) => {
   const all = [checkpoint(10, { pinned: true }), checkpoint(20), checkpoint(30)];
-  t.strictSame(ids(superseded(all, { keep_last: 1 })), ['c20']);
+  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 0 } })), ['c20']);
 });
 
 t.test('of two checkpoints at one step the later one is newer', async (t) => {
   const first = checkpoint(10, { id: 'first', committed_at: '2026-01-01T00:00:00Z' });
   const second = checkpoint(10, { id: 'second', committed_at: '2026-01-02T00:00:00Z' });
-  t.strictSame(ids(superseded([first, second], { keep_last: 1 })), ['first']);
+  t.strictSame(ids(superseded([first, second], { keep: { last: 1, best: 0 } })), ['first']);
 });
 
 t.test(
-  'a damaged checkpoint does not count towards keep_last, and goes when there is an undamaged one',
+  'a damaged checkpoint does not count towards keep.last, and goes when there is an undamaged one',
   async (t) => {
     const damaged = [checkpoint(90, { damaged: true }), checkpoint(80, { damaged: true, pinned: true })];
     const all = [...damaged, checkpoint(20), checkpoint(10)];
     t.strictSame(
-      ids(superseded(all, { keep_last: 1 })),
+      ids(superseded(all, { keep: { last: 1, best: 0 } })),
       ['c10', 'c90'],
       'the checkpoint that was just committed stays',
     );
-    t.strictSame(ids(superseded(damaged, { keep_last: 1, keep_every: 10 })), []);
+    t.strictSame(ids(superseded(damaged, { keep: { last: 1, best: 0 }, keep_every: 10 })), []);
   },
 );
 
+t.test('the checkpoints with the lowest losses stay in addition to the newest', async (t) => {
+  const losses: [step: number, eval_loss?: number][] = [
+    [10, 4],
+    [20, 1.5],
+    [25],
+    [30, 2],
+    [40, 1.5],
+    [50, 3],
+    [55],
+  ];
+  const all = losses.map(([step, eval_loss]) =>
+    checkpoint(step, eval_loss === undefined ? {} : { eval_loss }),
+  );
+  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 1 } })), ['c50', 'c40', 'c30', 'c25', 'c10']);
+  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 3 } })), ['c50', 'c25', 'c10']);
+  t.strictSame(
+    ids(superseded(all, { keep: { last: 2, best: 9 } })),
+    ['c25'],
+    'one without a loss does not compete',
+  );
+  const damaged = all.map((one) => (one.step === 20 ? { ...one, damaged: true } : one));
+  t.strictSame(ids(superseded(damaged, { keep: { last: 1, best: 1 } })), ['c50', 'c30', 'c25', 'c10', 'c20']);
+});
+
+t.test('the best checkpoint of early stopping stays as long as the newest one refers to it', async (t) => {
+  const rule = { keep: { last: 1, best: 0 } };
+  const [old, best] = [checkpoint(10, { best_step: 10 }), checkpoint(20, { best_step: 20 })];
+  t.strictSame(ids(superseded([old, best, checkpoint(30, { best_step: 20 })], rule)), ['c10']);
+  t.strictSame(ids(superseded([old, best, checkpoint(30, { best_step: 30 })], rule)), ['c20', 'c10']);
+});
+
 t.test('every n-th step stays in addition to the newest', async (t) => {
   const all = [10, 15, 20, 25, 30].map((step) => checkpoint(step));
-  t.strictSame(ids(superseded(all, { keep_last: 1, keep_every: 10 })), ['c25', 'c15']);
-  t.strictSame(ids(superseded(all, { keep_last: 2, keep_every: 15 })), ['c20', 'c10']);
+  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 0 }, keep_every: 10 })), ['c25', 'c15']);
+  t.strictSame(ids(superseded(all, { keep: { last: 2, best: 0 }, keep_every: 15 })), ['c20', 'c10']);
 });
 
 t.test(
@@ -97,7 +128,7 @@ t.test(
           removeCheckpoint: async (_job, _execution, id) => removed.push(id) > 0,
         },
       },
-      job: { id: 'job_1', spec: { checkpoint: { keep_last: 1 } } },
+      job: { id: 'job_1', spec: { checkpoint: { keep: { last: 1, best: 0 } } } },
       lease: { execution: '1-a', call: (work) => work('job_1', '1-a') },
     };
     await applyRetention(context, '000000010-1-a-aaaaaaaa');
@@ -139,7 +170,7 @@ function setupOf(pages: Checkpoint[][], saves: string[], refuse?: (id: string) =
         },
       },
     },
-    job: { id: 'job', spec: { checkpoint: { keep_last: 1 } } },
+    job: { id: 'job', spec: { checkpoint: { keep: { last: 1, best: 0 } } } },
     lease: { execution: '2-a', call: (work) => work('job', '2-a') },
   };
   return { context, events, requests };

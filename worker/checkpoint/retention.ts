@@ -26,23 +26,37 @@ export interface RetentionContext extends RecordsContext {
 }
 
 /** Rule for the checkpoints that a job keeps. */
-export type RetentionRule = Pick<ResolvedJobSpec['checkpoint'], 'keep_last' | 'keep_every'>;
+export type RetentionRule = Pick<ResolvedJobSpec['checkpoint'], 'keep' | 'keep_every'>;
 
 /**
- * Returns the checkpoints that the rule removes: all but the newest `keep_last`, every `keep_every`th step and pinned ones. Damaged ones do
- * not count towards `keep_last`, and are removed as soon as there is an undamaged one.
+ * Returns the checkpoints that the rule removes: all but the newest `keep.last`, the `keep.best` with the lowest losses, the best one of
+ * early stopping, every `keep_every`th step and pinned ones. Damaged ones do not count, and are removed as soon as there is an undamaged one.
  */
 export function superseded(
   checkpoints: readonly Checkpoint[],
-  { keep_last, keep_every }: RetentionRule,
+  { keep, keep_every }: RetentionRule,
 ): Checkpoint[] {
-  const isKept = (step: number) => keep_every !== undefined && step % keep_every === 0;
   const whole = checkpoints
     .filter(({ damaged }) => !damaged)
     .sort((a, b) => b.step - a.step || Date.parse(b.committed_at) - Date.parse(a.committed_at));
-  const older = whole.slice(keep_last).filter(({ step }) => !isKept(step));
+  const best_step = whole[0]?.best_step;
+  const isKept = (step: number) =>
+    step === best_step || (keep_every !== undefined && step % keep_every === 0);
+  const kept = new Set([...whole.slice(0, keep.last), ...bestFirst(whole).slice(0, keep.best)]);
+  const older = whole.filter((checkpoint) => !kept.has(checkpoint) && !isKept(checkpoint.step));
   const damaged = whole.length > 0 ? checkpoints.filter((checkpoint) => checkpoint.damaged) : [];
   return [...older, ...damaged].filter(({ pinned }) => !pinned);
+}
+
+/** Returns the checkpoints with an evaluation, by loss; the earlier step comes first among equal losses. */
+function bestFirst(checkpoints: readonly Checkpoint[]): Checkpoint[] {
+  const losses = checkpoints.flatMap((checkpoint) => {
+    const { eval_loss } = checkpoint;
+    return eval_loss === undefined ? [] : [{ checkpoint, eval_loss }];
+  });
+  return losses
+    .sort((a, b) => a.eval_loss - b.eval_loss || a.checkpoint.step - b.checkpoint.step)
+    .map(({ checkpoint }) => checkpoint);
 }
 
 /**

@@ -9,6 +9,8 @@ function ref(step: number, directory = `step-${step}`): SaveRef {
     step,
     optimizer_steps: step,
     skipped_steps: 0,
+    eval_loss: null,
+    early_stopping: null,
     loss_scaler: {
       scale: 2,
       iteration: step,

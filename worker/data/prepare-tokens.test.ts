@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { sequencesPerEpoch } from '../../spec/index.js';
 import { prepared, readTokenFile } from '../testing/prepared.js';
 import { prepareTokens } from './prepare-tokens.js';
 
@@ -50,6 +51,19 @@ t.test('the validation split copies its share of the sequences and removes them 
   t.notSame((await read(other.token_file)).sequences, training.sequences, 'the seed decides');
   const plain = await prepareTokens(objects, { ...request, data: { ...request.data, seed: 2 } });
   t.same(plain, await prepareTokens(objects, request), 'without a validation split the seed has no effect');
+});
+
+t.test('the number of sequences is the one from which epochs are resolved', async (t) => {
+  const { objects, request } = await setup(t);
+  for (const packing of ['split', 'whole'] as const) {
+    for (const validation_fraction of [0, 0.001, 0.1]) {
+      const data = { ...request.data, packing, validation_fraction };
+      const { token_file } = await prepareTokens(objects, { ...request, data });
+      const { sequences } = await read(token_file);
+      const expected = sequencesPerEpoch(request.dataset, data, request.sequence_length);
+      t.equal(sequences.length, expected, `${packing}, ${validation_fraction} for validation`);
+    }
+  }
 });
 
 t.test('data that is too small is refused and leaves no file', async (t) => {

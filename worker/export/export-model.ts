@@ -49,5 +49,6 @@ export async function exportModel(
   await folder.putConfig(spec, format);
   await folder.put('model.safetensors', weights, { bytes: at });
   await folder.putCompanions(spec);
-  return { prefix, state_digest: manifest.state_digest, files: folder.files };
+  const { id: checkpoint_id, step, state_digest } = manifest;
+  return { checkpoint_id, step, prefix, state_digest, files: folder.files };
 }

@@ -62,7 +62,8 @@ export async function exportUniversal(
   await put('mp_rank_00_model_states.pt', module, modelStates(manifest, spec, new Map(weights)));
   // Written last: the folder that it names is complete.
   await folder.put('latest_universal', inMemory(Buffer.from(tag)));
-  return { prefix, state_digest: manifest.state_digest, files: folder.files };
+  const { id: checkpoint_id, step, state_digest } = manifest;
+  return { checkpoint_id, step, prefix, state_digest, files: folder.files };
 }
 
 type Put = (name: string, writer: TorchFileWriter, value: TorchValue) => Promise<void>;

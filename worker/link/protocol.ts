@@ -66,6 +66,17 @@ const SaveRef = Type.Object(
       },
       strict,
     ),
+    eval_loss: nullable(Type.Number()),
+    early_stopping: nullable(
+      Type.Object(
+        {
+          best_eval_loss: nullable(Type.Number()),
+          best_step: nullable(Count),
+          evaluations_without_improvement: Count,
+        },
+        strict,
+      ),
+    ),
   },
   strict,
 );

@@ -1,4 +1,5 @@
 import type {
+  EarlyStoppingState,
   LoadSource,
   RangeChecksum,
   Restore,
@@ -6,6 +7,7 @@ import type {
   TrainingPosition,
 } from '../../contracts/rank-protocol.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { NOT_EVALUATED } from '../../spec/index.js';
 import type { TrainedState } from '../checkpoint/fit.js';
 import { toRankError } from '../common/errors.js';
 import type { NativeCore, RankTrainer } from '../native/adapter.js';
@@ -125,7 +127,8 @@ async function trainWith(
     numerics_fingerprint: core.fingerprint(start.device),
   });
 
-  position.step = await begin(ctx, trainer, state);
+  const { step, early_stopping } = await begin(ctx, trainer, state);
+  position.step = step;
   await channel.send({ kind: 'running', step: position.step });
 
   trainer.prepareSnapshot();
@@ -135,7 +138,8 @@ async function trainWith(
     trainer,
     writer,
     start,
-    first_step: position.step,
+    first_step: step,
+    early_stopping,
     flags: () => inbox.flags,
     saveRequest: () => inbox.save_request,
     now: () => performance.now() / 1000,
@@ -148,20 +152,27 @@ async function trainWith(
   await channel.send({ kind: 'stopped', step: end.step, flags: end.flags });
 }
 
-/** Initializes or loads the state. Returns the steps done. */
-async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState): Promise<number> {
+interface Begun {
+  /** Steps done. */
+  step: number;
+  early_stopping: EarlyStoppingState | null;
+}
+
+/** Initializes or loads the state. */
+async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState): Promise<Begun> {
   const { channel, inbox, start } = ctx;
   const source = start.load;
+  const fresh = start.spec.train.early_stopping === undefined ? null : NOT_EVALUATED;
   if (source === null) {
     await trainer.initialize();
-    return 0;
+    return { step: 0, early_stopping: fresh };
   }
-  const { ranges, at, restore } = await load(ctx, source, trainer, state);
+  const { ranges, at, restore, early_stopping } = await load(ctx, source, trainer, state);
   await channel.send({ kind: 'loaded', ranges });
   // A checksum covers bytes of several ranks, so only the agent can verify it.
   await inbox.proceed;
   await trainer.finishLoad({ ...at, restore });
-  return at.step;
+  return { step: at.step, early_stopping: early_stopping ?? fresh };
 }
 
 interface Loaded {
@@ -169,6 +180,8 @@ interface Loaded {
   ranges: RangeChecksum[];
   at: TrainingPosition;
   restore: Restore;
+  /** State of early stopping in the job's own checkpoint; null for another source. */
+  early_stopping: EarlyStoppingState | null;
 }
 
 async function load(
@@ -183,8 +196,12 @@ async function load(
     const { params, states } = state;
     const model = await loadModel({ objects, source, trainer, params, states, retry });
     const { ranges, optimizer_steps } = model;
-    return { ranges, at: { ...firstPosition(loss_scale), optimizer_steps }, restore: source.restore };
+    const at = { ...firstPosition(loss_scale), optimizer_steps };
+    return { ranges, at, restore: source.restore, early_stopping: null };
   }
   const { manifest, ranges } = await loadCheckpoint({ objects, source, trainer, state, retry });
-  return { ranges, at: positionAfterLoad(manifest, source, loss_scale), restore: source.restore };
+  const at = positionAfterLoad(manifest, source, loss_scale);
+  // A fork saves and exports its own best checkpoint, so it does not continue with the evaluations of the other job.
+  const early_stopping = manifest.job_id === start.job_id ? manifest.early_stopping : null;
+  return { ranges, at, restore: source.restore, early_stopping };
 }

@@ -6,7 +6,7 @@ const DAY = 86_400;
 function paced(checkpoint: { every_seconds?: number; auto?: true; every_steps?: number }, rate = 1 / DAY) {
   let seconds = 100;
   const pace = savePace({
-    checkpoint: { on_busy: 'skip', keep_last: 3, ...checkpoint },
+    checkpoint: { on_busy: 'skip', keep: { last: 3, best: 0 }, ...checkpoint },
     failures_per_second: rate,
     now: () => seconds,
   });

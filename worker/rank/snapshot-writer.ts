@@ -1,4 +1,5 @@
 import type {
+  EvaluationRecord,
   RankMessage,
   RetryPolicy,
   SaveRef,
@@ -19,6 +20,12 @@ export interface SnapshotWriterOptions {
   /** State that is trained. */
   state: Omit<ShardedState, 'world_size'>;
   send(message: RankMessage): Promise<void>;
+}
+
+/** What a save records besides the state. */
+export interface SaveNote extends EvaluationRecord {
+  /** Number of the request that the save answers; 0 for none. */
+  save_request: number;
 }
 
 /** Maximum number of snapshots in the core: one being written, and one taken meanwhile. */
@@ -43,10 +50,9 @@ export class SnapshotWriter {
 
   /**
    * Saves a snapshot; resolves when training may continue. If all buffers are in use it waits for the older one first.
-   * @param save_request number of the request that this save answers; 0 for none
    * @returns the seconds for which the training stalled
    */
-  async save(trainer: RankTrainer, policy: RetryPolicy, save_request = 0): Promise<number> {
+  async save(trainer: RankTrainer, policy: RetryPolicy, note: SaveNote): Promise<number> {
     const started = performance.now();
     if (this.busy) await this.oldest;
     const snapshot = await trainer.snapshot();
@@ -56,7 +62,7 @@ export class SnapshotWriter {
     this.oldest = before;
     this.tail = before.then(async () => {
       try {
-        await this.options.send(await this.store(snapshot, policy, { save_request, stall_seconds }));
+        await this.options.send(await this.store(snapshot, policy, { ...note, stall_seconds }));
       } finally {
         snapshot.release();
         this.held--;
@@ -76,16 +82,15 @@ export class SnapshotWriter {
   private async store(
     snapshot: Snapshot,
     policy: RetryPolicy,
-    about: { save_request: number; stall_seconds: number },
+    { save_request, stall_seconds, ...evaluations }: SaveNote & { stall_seconds: number },
   ): Promise<RankMessage> {
     const started = performance.now();
     const { job_id, execution, nonce } = this.options.start;
     const { digest_part } = snapshot;
     const directory = checkpointDirectory({ step: snapshot.step, execution, nonce });
-    const save: SaveRef = { directory, ...positionOf(snapshot) };
+    const save: SaveRef = { directory, ...positionOf(snapshot), ...evaluations };
     try {
       const shard = await this.put(snapshot, checkpointKey(job_id, save.directory), policy);
-      const { save_request, stall_seconds } = about;
       const cost = { stall_seconds, write_seconds: secondsSince(started) };
       return { kind: 'shard', save, shard, digest_part, save_request, cost };
     } catch (error) {

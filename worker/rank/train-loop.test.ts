@@ -1,128 +1,6 @@
 import t from 'tap';
-import type { ResolvedJobSpec } from '../../contracts/index.js';
-import { type RankMessage, STEP_FLAGS } from '../../contracts/rank-protocol.js';
-import type { RankTrainer, StepResult } from '../native/adapter.js';
-import { startMessage, testSpec } from '../testing/start-message.js';
-import type { SnapshotWriter } from './snapshot-writer.js';
-import { trainLoop } from './train-loop.js';
-
-interface Script {
-  steps: number;
-  every_steps?: number;
-  /** Other fields of `checkpoint`. */
-  checkpoint?: Partial<ResolvedJobSpec['checkpoint']>;
-  /** Save requests, by the step before which they arrive. */
-  requests?: Record<number, number>;
-  rank?: number;
-  first_step?: number;
-  /** Flags of the agent, by the step from which they apply. */
-  agent_flags?: Record<number, number>;
-  /** Flags of other ranks, by step. */
-  others?: Record<number, number>;
-  /** Steps before which all snapshot buffers of this rank are in use. */
-  busy?: number[];
-  /** Steps with non-finite gradients; at the last one the core fails. */
-  skipped?: number[];
-  /** Steps between evaluations; without it there is no validation data. */
-  eval_every_steps?: number;
-  failures_per_second?: number;
-}
-
-async function run({
-  steps,
-  every_steps,
-  rank = 0,
-  first_step = 0,
-  checkpoint = {},
-  requests = {},
-  agent_flags = {},
-  others = {},
-  busy = [],
-  skipped = [],
-  eval_every_steps,
-  failures_per_second = 1,
-}: Script) {
-  const passed: number[] = [];
-  const saved: string[] = [];
-  const evaluated: number[] = [];
-  const answered: string[] = [];
-  const sent: RankMessage[] = [];
-  let step = first_step;
-  let flags = 0;
-  let request = 0;
-  const seconds = {
-    data: 0,
-    total: 1,
-    forward: 0.123456789,
-    backward: 0.8,
-    exchange: 0,
-    exchange_busy: 0,
-    optimizer: 0,
-    gather: 0,
-  };
-  const trainer = {
-    async step(mine: number): Promise<StepResult> {
-      step++;
-      passed.push(mine);
-      const stop = mine | (others[step] ?? 0);
-      if (step === skipped.at(-1)) throw Object.assign(new Error('no further step'), { code: 'diverged' });
-      const update = { finite: !skipped.includes(step), skipped_steps: 0, loss_scale: 64 / step };
-      return {
-        step,
-        loss: 1,
-        aux_loss: null,
-        grad_norm: 1,
-        lr: 1,
-        trust_ratios: [],
-        tokens: 1,
-        ...update,
-        stop,
-        seconds,
-        sent: { reduced: 0, gathered: 0, routed: 0 },
-      };
-    },
-    async evaluate() {
-      evaluated.push(step);
-      return { loss: 2 / step, tokens: 7, sequences: 3 };
-    },
-    memory: () => ({ master: 8 }) as ReturnType<RankTrainer['memory']>,
-  } as RankTrainer;
-  const spec = testSpec({ steps });
-  spec.checkpoint = { keep_last: 3, on_busy: 'skip', ...(every_steps ? { every_steps } : {}), ...checkpoint };
-  if (eval_every_steps !== undefined) spec.train.eval_every_steps = eval_every_steps;
-  const validation_file = eval_every_steps === undefined ? null : '/validation';
-  const start = startMessage({ rank, spec, validation_file, failures_per_second });
-  const writer = {
-    get busy() {
-      return busy.includes(step + 1);
-    },
-    async save(_: RankTrainer, policy: unknown, request = 0) {
-      saved.push(`${step} ${policy === start.save.final ? 'final' : 'periodic'}`);
-      if (request > 0) answered.push(`${request} at ${step}`);
-      return 0;
-    },
-  } as SnapshotWriter;
-  start.save.final = { ...start.save.final };
-  const end = await trainLoop({
-    trainer,
-    writer,
-    start,
-    first_step,
-    flags: () => {
-      flags = agent_flags[step + 1] ?? flags;
-      return flags;
-    },
-    saveRequest: () => {
-      request = requests[step + 1] ?? request;
-      return request;
-    },
-    // A step takes a second.
-    now: () => step,
-    send: async (message) => void sent.push(message),
-    onStep: () => undefined,
-  });
-  return { end, passed, saved, sent, evaluated, answered };
-}
+import { STEP_FLAGS } from '../../contracts/rank-protocol.js';
+import { runScript as run, type Script } from '../testing/train-script.js';
 
 t.test('it saves every k steps and the last one with the final retry policy', async (t) => {
   const { end, saved, sent } = await run({ steps: 7, every_steps: 3 });
@@ -162,6 +40,57 @@ t.test('it evaluates every k steps and after the last, on every rank; rank 0 rep
   t.strictSame((await run({ ...options, rank: 1 })).evaluated, [3, 6, 7]);
   t.strictSame((await run({ ...options, first_step: 4 })).evaluated, [6, 7], 'the same steps after a resume');
   t.strictSame((await run({ steps: 3, every_steps: 100 })).evaluated, []);
+});
+
+t.test('a save after an evaluated step has its loss, on every rank', async (t) => {
+  for (const rank of [0, 1]) {
+    const { recorded } = await run({ steps: 7, every_steps: 2, eval_every_steps: 3, rank });
+    t.strictSame(recorded, { 6: 2 / 6, 7: 2 / 7 }, 'none of steps 2 and 4');
+  }
+});
+
+const STOPPING: Script = {
+  steps: 20,
+  every_steps: 100,
+  eval_every_steps: 2,
+  losses: { 2: 4, 4: 3, 6: 2.5, 8: 3, 10: 2.5, 12: 2.75, 14: 1 },
+  stopping: { patience: 3 },
+};
+
+t.test('early stopping saves improvements, and ends after the same step on every rank', async (t) => {
+  for (const rank of [0, 1]) {
+    const { end, saved, states, sent } = await run({ ...STOPPING, rank });
+    t.strictSame(end, { step: 12, flags: 0 });
+    t.strictSame(saved, ['2 final', '4 final', '6 final', '12 final']);
+    const best = { best_eval_loss: 2.5, best_step: 6 };
+    t.strictSame(states[6], { ...best, evaluations_without_improvement: 0 });
+    t.strictSame(states[12], { ...best, evaluations_without_improvement: 3 });
+    const last = sent.at(-1);
+    if (rank === 0) t.match(last, { kind: 'stepped', step: 12, early_stopping: states[12] });
+  }
+});
+
+t.test('early stopping continues with the state of a checkpoint', async (t) => {
+  for (const first_step of [6, 7, 9, 10, 11]) {
+    const evaluations_without_improvement = Math.floor(first_step / 2) - 3;
+    const early_stopping = { best_eval_loss: 2.5, best_step: 6, evaluations_without_improvement };
+    const { end, saved } = await run({ ...STOPPING, first_step, early_stopping });
+    t.strictSame({ end, saved }, { end: { step: 12, flags: 0 }, saved: ['12 final'] }, `from ${first_step}`);
+  }
+});
+
+t.test('a step that ends the training is complete although a pause was requested', async (t) => {
+  const { end, saved } = await run({ ...STOPPING, others: { 12: STEP_FLAGS.pause } });
+  t.strictSame(end, { step: 12, flags: 0 });
+  t.equal(saved.at(-1), '12 final');
+  const cancelled = await run({ ...STOPPING, others: { 12: STEP_FLAGS.cancel } });
+  t.strictSame(cancelled.end, { step: 12, flags: STEP_FLAGS.cancel });
+});
+
+t.test('the save of an improvement is not skipped, and answers a request', async (t) => {
+  const { saved, answered } = await run({ ...STOPPING, busy: [4], requests: { 4: 1 } });
+  t.strictSame(saved, ['2 final', '4 final', '6 final', '12 final']);
+  t.strictSame(answered, ['1 at 4']);
 });
 
 t.test('a step is evaluated before a pause, and not before a cancellation', async (t) => {

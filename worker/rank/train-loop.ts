@@ -1,10 +1,14 @@
 import {
+  type EarlyStoppingState,
   type Evaluation,
+  type EvaluationRecord,
   type RankMessage,
   type RetryPolicy,
   STEP_FLAGS,
   type StartMessage,
+  type SteppedMessage,
 } from '../../contracts/rank-protocol.js';
+import { afterEvaluation, hasStoppedEarly } from '../../spec/index.js';
 import type { RankTrainer, StepResult } from '../native/adapter.js';
 import { type SavePace, savePace } from './save-pace.js';
 import { SkippedRun } from './skipped-run.js';
@@ -16,6 +20,8 @@ export interface TrainLoopOptions {
   start: StartMessage;
   /** Steps already done. */
   first_step: number;
+  /** State of early stopping after these steps; null without it. */
+  early_stopping: EarlyStoppingState | null;
   /** Flags that the agent wants passed to the next step. */
   flags(): number;
   /** Number of the newest save request. */
@@ -28,18 +34,20 @@ export interface TrainLoopOptions {
 
 export interface TrainLoopEnd {
   step: number;
-  /** Agreed flags that stopped the training; 0 after the last step. */
+  /** Agreed flags that stopped the training; 0 when it is complete. */
   flags: number;
 }
 
 /**
- * Trains until the last step or until the ranks agree to stop. Every decision uses only values that are equal on all ranks, the step number
- * and the OR-ed flags, so all ranks save the same steps and stop after the same one.
+ * Trains until the last step, until evaluations no longer improve, or until the ranks agree to stop. Every decision uses only values that
+ * are equal on all ranks, the step number, the losses of evaluations and the OR-ed flags, so all ranks save the same steps and stop after
+ * the same one.
  */
 export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd> {
   const { trainer, start } = options;
   const total = start.spec.train.steps;
   let step = options.first_step;
+  let { early_stopping } = options;
   const saves = new Saves(options);
   const skips = new SkippedRun();
   while (step < total) {
@@ -51,16 +59,20 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
     options.onStep(step);
     if (step === options.first_step + 1) await options.send({ kind: 'memory', parts: trainer.memory() });
     const stop = result.stop & (STEP_FLAGS.pause | STEP_FLAGS.cancel);
-    const evaluated = isEvaluated(step, start) && !(stop & STEP_FLAGS.cancel);
-    const evaluation = evaluated ? await evaluate(trainer) : null;
-    if (start.rank === 0) await options.send(steppedMessage(result, evaluation, start));
+    const evaluation = isEvaluated(step, stop, start) ? await evaluate(trainer) : null;
+    early_stopping = stateAfter(early_stopping, step, evaluation, start);
+    const record = { eval_loss: finiteOrNull(evaluation?.loss), early_stopping };
+    if (start.rank === 0) await options.send(steppedMessage(result, { evaluation, early_stopping }, start));
 
     if (stop & STEP_FLAGS.cancel) return { step, flags: stop };
-    if (stop || step === total) {
-      await saves.take(start.save.final);
-      return { step, flags: stop };
+    const isComplete = step === total || hasStoppedEarly(early_stopping, start.spec);
+    if (stop || isComplete) {
+      await saves.take(start.save.final, record);
+      return { step, flags: isComplete ? 0 : stop };
     }
-    if (saves.isDue(result)) await saves.take(start.save.periodic);
+    // The best state is exported, so its save is never skipped.
+    if (early_stopping?.best_step === step) await saves.take(start.save.final, record);
+    else if (saves.isDue(result)) await saves.take(start.save.periodic, record);
   }
   return { step, flags: 0 };
 }
@@ -95,18 +107,18 @@ class Saves {
     return (every_steps !== undefined && step % every_steps === 0) || (stop & STEP_FLAGS.checkpoint) !== 0;
   }
 
-  async take(policy: RetryPolicy): Promise<void> {
+  async take(policy: RetryPolicy, record: EvaluationRecord): Promise<void> {
     const { writer, trainer } = this.options;
-    const request = this.carried > this.answered ? this.carried : 0;
+    const save_request = this.carried > this.answered ? this.carried : 0;
     this.answered = this.carried;
-    this.pace.saved(await writer.save(trainer, policy, request));
+    this.pace.saved(await writer.save(trainer, policy, { save_request, ...record }));
   }
 }
 
-/** Depends only on the step, so that an interrupted job is evaluated after the same steps. */
-function isEvaluated(step: number, { validation_file, spec }: StartMessage): boolean {
+/** Depends only on the step, unless the job is cancelled, so that an interrupted job is evaluated after the same steps. */
+function isEvaluated(step: number, stop: number, { validation_file, spec }: StartMessage): boolean {
   const { eval_every_steps, steps } = spec.train;
-  if (validation_file === null || eval_every_steps === undefined) return false;
+  if (validation_file === null || eval_every_steps === undefined || stop & STEP_FLAGS.cancel) return false;
   return step % eval_every_steps === 0 || step === steps;
 }
 
@@ -116,9 +128,20 @@ async function evaluate(trainer: RankTrainer): Promise<Evaluation> {
   return { loss, tokens, sequences, seconds: (performance.now() - started) / 1000 };
 }
 
+function stateAfter(
+  before: EarlyStoppingState | null,
+  step: number,
+  evaluation: Evaluation | null,
+  { spec }: StartMessage,
+): EarlyStoppingState | null {
+  const { early_stopping } = spec.train;
+  if (before === null || evaluation === null || early_stopping === undefined) return before;
+  return afterEvaluation(before, { step, loss: evaluation.loss }, early_stopping);
+}
+
 function steppedMessage(
   result: StepResult,
-  evaluation: Evaluation | null,
+  evaluated: Pick<SteppedMessage, 'evaluation' | 'early_stopping'>,
   { spec: { train } }: StartMessage,
 ): RankMessage {
   const { step, loss, aux_loss, grad_norm, lr, trust_ratios, finite, skipped_steps, loss_scale } = result;
@@ -144,8 +167,13 @@ function steppedMessage(
       optimizer: rounded(optimizer),
       gather: rounded(gather),
     },
-    evaluation,
+    ...evaluated,
   };
+}
+
+/** Returns null for no value and for NaN and infinity, which JSON does not have. */
+function finiteOrNull(value: number | undefined): number | null {
+  return value !== undefined && Number.isFinite(value) ? value : null;
 }
 
 /** Rounds to microseconds, because every metric stores these values. */

@@ -95,6 +95,7 @@ export class ProgressReporter {
       loss_scale: message.loss_scale,
       skipped_steps: message.skipped_steps,
       tokens_per_second: speed,
+      ...(message.early_stopping && { early_stopping: message.early_stopping }),
       eta_seconds: finiteOrNull(((total_steps - message.step) * message.tokens) / (speed ?? 0)),
     };
   }

@@ -32,6 +32,8 @@ import {
 export interface FakeBehaviour {
   /** Called before each step; may delay it, or end or stop the process. */
   beforeStep?(step: number, config: TrainerConfig): Promise<void>;
+  /** Loss of the validation data after a step; 6 / step by default. */
+  evalLoss?(step: number): number | undefined;
   /** Called when the trainer is closed; its promise delays the close. */
   onClose?(): Promise<void>;
 }
@@ -215,7 +217,7 @@ class FakeTrainer implements RankTrainer {
   async evaluate() {
     const { step } = this.position;
     await this.exchange(`evaluation-${step}`, 0);
-    return { loss: 6 / step, tokens: 100, sequences: 10 };
+    return { loss: this.behaviour.evalLoss?.(step) ?? 6 / step, tokens: 100, sequences: 10 };
   }
 
   prepareSnapshot(): void {}

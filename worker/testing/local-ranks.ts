@@ -23,6 +23,9 @@ import { startMessage } from './start-message.js';
 /** No retries, because the faults of a test are intended. */
 const ONCE = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 
+/** Saves that answer no request, at steps without an evaluation. */
+const NOTE = { save_request: 0, eval_loss: null, early_stopping: null };
+
 export interface LocalWorldOptions {
   core: NativeCore;
   spec: ResolvedJobSpec;
@@ -115,7 +118,7 @@ export class LocalWorld {
       const sent: RankMessage[] = [];
       const send = async (message: RankMessage) => void sent.push(message);
       const writer = new SnapshotWriter({ objects, start, state: this.state, send });
-      await writer.save(trainer, start.save.final);
+      await writer.save(trainer, start.save.final, NOTE);
       await writer.idle();
       return sent.at(-1);
     });
@@ -147,7 +150,7 @@ export class LocalWorld {
       if (message.kind === 'shard_failed') throw new Error(message.error.message);
     };
     const writer = new SnapshotWriter({ objects, start, state: this.state, send });
-    const stalled = await writer.save(trainer, start.save.periodic);
+    const stalled = await writer.save(trainer, start.save.periodic, NOTE);
     return { stalled, stored: writer.idle() };
   }
 

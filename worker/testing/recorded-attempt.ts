@@ -111,7 +111,7 @@ export async function recordedAttempt(
   const stops = new StopRequests();
   const ctx = {
     deps: { objects, store: jobStore, timing: { storage: once } },
-    job: { id: 'job', spec: testSpec({ keep_last: 2 }) },
+    job: { id: 'job', spec: testSpec({ keep: { last: 2 } }) },
     lease,
     stops,
     log,

@@ -18,7 +18,7 @@ import { testSpec } from './start-message.js';
 
 const core = fakeCore();
 /** Spec of every job here. */
-export const spec = testSpec({ steps: 20, keep_last: 1 });
+export const spec = testSpec({ steps: 20, keep: { last: 1 } });
 /** Steps of one process. */
 const STEPS = 3;
 

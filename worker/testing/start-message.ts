@@ -17,7 +17,7 @@ const TINY_MODEL: ModelConfig = {
 export interface TestSpec {
   steps?: number;
   every_steps?: number;
-  keep_last?: number;
+  keep?: NonNullable<JobSpec['checkpoint']>['keep'];
   /** Replaces the two fields above. */
   checkpoint?: JobSpec['checkpoint'];
   ranks?: number;
@@ -26,6 +26,8 @@ export interface TestSpec {
   preemptions?: number | null;
   limits?: Partial<ResolvedJobSpec['limits']>;
   dataset?: string;
+  /** Fields of `train`, besides those of a tiny job. */
+  train?: JobSpec['train'];
   /** `data` section of the spec; split bytes by default. */
   data?: Partial<ResolvedJobSpec['data']>;
   /** Initial checkpoint or model of the job. */
@@ -34,6 +36,8 @@ export interface TestSpec {
   config?: ModelConfig;
   overrides?: ResolvedJobSpec['train']['overrides'];
   export_dtype?: ResolvedJobSpec['export']['dtype'];
+  /** `export` section of the spec. */
+  export?: JobSpec['export'];
 }
 
 /** Returns the resolved spec of a tiny job with four leaves, with the given fields. */
@@ -42,14 +46,15 @@ export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
     {
       priority: given.priority ?? 0,
       model: { config: given.config ?? TINY_MODEL },
-      data: { dataset: given.dataset ?? 'ds_01J00000000000000000000000' },
-      train: { steps: given.steps ?? 20, sequence_length: 16 },
+      data: { dataset: given.dataset ?? 'ds_01J00000000000000000000000', ...given.data },
+      train: { steps: given.steps ?? 20, sequence_length: 16, ...given.train },
       resources: { ranks: { min: 1, preferred: given.ranks ?? 1, max: 4 } },
       checkpoint: given.checkpoint ?? {
         every_steps: given.every_steps ?? 5,
-        keep_last: given.keep_last ?? 3,
+        keep: given.keep ?? {},
       },
       limits: given.limits ?? {},
+      export: given.export ?? {},
       retry: { max_errors: given.max_errors ?? 3, preemptions: given.preemptions ?? null },
     },
     null,

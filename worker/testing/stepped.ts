@@ -24,6 +24,7 @@ export function stepped(step: number, fields: Partial<SteppedMessage> = {}): Ste
     trust_ratios: [],
     tokens: 1000,
     evaluation: null,
+    early_stopping: null,
     finite: true,
     skipped_steps: 0,
     loss_scale: 1,

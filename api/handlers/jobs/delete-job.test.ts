@@ -27,6 +27,7 @@ async function endedJob({ store, objects, createJob }: TestStack): Promise<Job> 
   await putResult(objects, {
     job_id: job.id,
     state: 'failed',
+    reason: 'internal_error',
     epoch: 1,
     step: 2,
     total_steps: 10,

@@ -82,7 +82,7 @@ t.test('a withdrawn failure stays withdrawn, whatever was requested since', asyn
     if (!claim.granted) throw new Error(claim.code);
     await stack.store.finishJob(job.id, claim.execution, 'failed');
     await putResult(stack.objects, {
-      ...{ job_id: job.id, state: 'failed', epoch: claim.job.epoch, step: 0, total_steps: 10 },
+      ...{ job_id: job.id, state: 'failed', reason: 'x', epoch: claim.job.epoch, step: 0, total_steps: 10 },
       ...{ state_digest: null, checkpoint: null, metrics: null, export: null, failure: null },
       finished_at: new Date().toISOString(),
     });

@@ -29,6 +29,17 @@ t.test('sequences, tokens and epochs of the steps', async (t) => {
   t.equal(aside.sequences_per_epoch, sequences_per_epoch - Math.round(sequences_per_epoch / 10));
 });
 
+t.test('epochs instead of steps', async (t) => {
+  const { id } = await stack.upload(TEXT);
+  const sequences = Math.floor((TEXT.length - 1) / 128);
+  const steps = Math.ceil((3 * sequences) / 16);
+  const work = await workOf({ ...smallSpec(id), train: { epochs: 3 } });
+  t.match(work, { sequences: 16 * steps, epochs: (16 * steps) / sequences });
+  const job = await stack.createJob({ data: { dataset: id }, train: { epochs: 3 } });
+  t.match(job, { spec: { train: { steps } }, progress: { total_steps: steps } });
+  t.notOk('epochs' in job.spec.train);
+});
+
 t.test('duration from the speed of another job of the pool', async (t) => {
   const model = (num_hidden_layers: number): JobSpec['model'] => ({
     config: {

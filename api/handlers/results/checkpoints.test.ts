@@ -164,6 +164,7 @@ t.test('checkpoints', async (t) => {
         .errors?.map(({ pointer, code }) => `${pointer} ${code}`)
         .join();
     t.equal(await errors({ overrides: { train: { steps: 5 } } }), '/train/steps steps_not_beyond_checkpoint');
+    t.equal(await errors({ overrides: { train: { epochs: 2 } } }), '/train/epochs exactly_one_of');
     t.match(await errors({ overrides: { train: { optimizer: { type: 'sgd' } } } }), /optimizer/);
     t.equal(await errors({ overrides: { train: { stepz: 5 } } }), '/train/stepz unknown_field');
     t.equal((await fork({ from_checkpoint: UNKNOWN })).json<Problem>().code, 'checkpoint_not_found');

@@ -158,7 +158,13 @@ t.test('files in a directory come through the API', async (t) => {
     const prefix = `jobs/${filled.job_id}/exports/9`;
     await stack.objects.put(`${prefix}/config.json`, Buffer.from('{}'));
     const listed = { name: 'config.json', bytes: 2, sha256: sha256(Buffer.from('{}')) };
-    const exported = { prefix, state_digest: checkpoint.state_digest, files: [listed] };
+    const exported = {
+      checkpoint_id: last,
+      step: 9,
+      prefix,
+      state_digest: checkpoint.state_digest,
+      files: [listed],
+    };
     await store.finishJob(filled.job_id, filled.execution, 'succeeded', { export: exported });
     const list = (await urls({ format: 'safetensors' }, last)).json<Download>();
     t.match(list, { dtype: 'bf16', files: [listed] });

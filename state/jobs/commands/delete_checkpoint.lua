@@ -14,9 +14,15 @@ end
 if cjson.decode(text).pinned then
   return failure('checkpoint_pinned', call.checkpoint_id .. ' is pinned; unpin it first')
 end
-local latest = job.latest_checkpoint
-if job.final ~= '1' and latest ~= '' and cjson.decode(latest).id == call.checkpoint_id then
-  return failure('checkpoint_in_use', 'the job would resume from ' .. call.checkpoint_id .. '; it is ' .. job.state)
+if job.final ~= '1' and job.latest_checkpoint ~= '' then
+  local latest = cjson.decode(job.latest_checkpoint).id
+  if latest == call.checkpoint_id then
+    return failure('checkpoint_in_use', 'the job would resume from ' .. call.checkpoint_id .. '; it is ' .. job.state)
+  end
+  local best_step = cjson.decode(redis.call('HGET', job_key(job_id) .. ':checkpoints', latest)).best_step
+  if best_step == cjson.decode(text).step then
+    return failure('checkpoint_in_use', call.checkpoint_id .. ' is the best checkpoint of the job, which is ' .. job.state)
+  end
 end
 local held = held_error(call.checkpoint_id, true)
 if held then

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import t from 'tap';
-import { LIMITS } from '../model/families/limits.js';
-import { type ParamKind, paramName } from '../model/params.js';
+import { LIMITS } from './families/limits.js';
 import { MAX_CHARACTERS, NamePattern } from './name-pattern.js';
+import { type ParamKind, paramName } from './params.js';
 
 const kind = (name: string, layers: number, experts: number | null): ParamKind => ({
   name,

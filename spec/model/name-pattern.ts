@@ -1,5 +1,5 @@
-import { LIMITS } from '../model/families/limits.js';
-import type { ParamKind } from '../model/params.js';
+import { LIMITS } from './families/limits.js';
+import type { ParamKind } from './params.js';
 
 /** Positions in a pattern: a bit for each, in two words. */
 type Positions = readonly [low: number, high: number];

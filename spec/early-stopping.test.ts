@@ -1,0 +1,44 @@
+import t from 'tap';
+import { afterEvaluation, hasStoppedEarly, NOT_EVALUATED } from './early-stopping.js';
+import { resolveSpec } from './resolve-spec.js';
+import { SMALLEST } from './testing/documents.js';
+
+/** Returns the state after evaluations at steps 10, 20, … with these losses. */
+const after = (min_delta: number, ...losses: number[]) =>
+  losses.reduce(
+    (state, loss, i) => afterEvaluation(state, { step: 10 * (i + 1), loss }, { min_delta }),
+    NOT_EVALUATED,
+  );
+
+t.test('an improvement is below the best value by at least min_delta', async (t) => {
+  const best = (best_step: number, best_eval_loss: number, evaluations_without_improvement: number) => ({
+    best_eval_loss,
+    best_step,
+    evaluations_without_improvement,
+  });
+  t.strictSame(after(0, 3), best(10, 3, 0));
+  t.strictSame(after(0, 3, 3), best(10, 3, 1), 'an equal value is none');
+  t.strictSame(after(0, 3, 4, 2.5, 2.75), best(30, 2.5, 1));
+  t.strictSame(after(0.5, 3, 2.75, 2.625), best(10, 3, 2), 'small differences add up only to the best value');
+  t.strictSame(after(0.5, 3, 2.75, 2.5), best(30, 2.5, 0));
+});
+
+t.test('a loss that is not finite is no improvement', async (t) => {
+  t.strictSame(after(0, Number.NaN, Number.POSITIVE_INFINITY), {
+    best_eval_loss: null,
+    best_step: null,
+    evaluations_without_improvement: 2,
+  });
+  t.match(after(0, 3, Number.NaN, Number.NEGATIVE_INFINITY), {
+    best_step: 10,
+    evaluations_without_improvement: 2,
+  });
+});
+
+t.test('the training ends when patience is used up', async (t) => {
+  const { spec } = resolveSpec({ ...SMALLEST, train: { steps: 99, early_stopping: { patience: 2 } } }, null);
+  t.notOk(hasStoppedEarly(null, spec));
+  t.notOk(hasStoppedEarly(after(0, 3, 4), spec));
+  t.ok(hasStoppedEarly(after(0, 3, 4, 4), spec));
+  t.notOk(hasStoppedEarly(after(0, 3, 4, 4), resolveSpec(SMALLEST, null).spec));
+});

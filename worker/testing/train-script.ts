@@ -1,0 +1,147 @@
+import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type { EarlyStoppingState, RankMessage } from '../../contracts/rank-protocol.js';
+import { NOT_EVALUATED } from '../../spec/index.js';
+import type { RankTrainer, StepResult } from '../native/adapter.js';
+import type { SaveNote, SnapshotWriter } from '../rank/snapshot-writer.js';
+import { trainLoop } from '../rank/train-loop.js';
+import { startMessage, testSpec } from './start-message.js';
+
+/** Run of the training loop, with everything that happens to it. */
+export interface Script {
+  steps: number;
+  every_steps?: number;
+  /** Other fields of `checkpoint`. */
+  checkpoint?: Partial<ResolvedJobSpec['checkpoint']>;
+  /** Save requests, by the step before which they arrive. */
+  requests?: Record<number, number>;
+  rank?: number;
+  first_step?: number;
+  /** Flags of the agent, by the step from which they apply. */
+  agent_flags?: Record<number, number>;
+  /** Flags of other ranks, by step. */
+  others?: Record<number, number>;
+  /** Steps before which all snapshot buffers of this rank are in use. */
+  busy?: number[];
+  /** Steps with non-finite gradients; at the last one the core fails. */
+  skipped?: number[];
+  /** Steps between evaluations; without it there is no validation data. */
+  eval_every_steps?: number;
+  /** Loss of the validation data by step. */
+  losses?: Record<number, number>;
+  /** Settings of early stopping; null without it. */
+  stopping?: { patience: number; min_delta?: number } | null;
+  /** State of early stopping at the first step. */
+  early_stopping?: EarlyStoppingState;
+  failures_per_second?: number;
+}
+
+/** Runs the training loop of one rank with a scripted core. Returns what it did. */
+export async function runScript({
+  steps,
+  every_steps,
+  rank = 0,
+  first_step = 0,
+  checkpoint = {},
+  requests = {},
+  agent_flags = {},
+  others = {},
+  busy = [],
+  skipped = [],
+  eval_every_steps,
+  losses = {},
+  stopping = null,
+  early_stopping = NOT_EVALUATED,
+  failures_per_second = 1,
+}: Script) {
+  const passed: number[] = [];
+  const saved: string[] = [];
+  const evaluated: number[] = [];
+  const answered: string[] = [];
+  const recorded: Record<number, number> = {};
+  const states: Record<number, EarlyStoppingState | null> = {};
+  const sent: RankMessage[] = [];
+  let step = first_step;
+  let flags = 0;
+  let request = 0;
+  const seconds = {
+    data: 0,
+    total: 1,
+    forward: 0.123456789,
+    backward: 0.8,
+    exchange: 0,
+    exchange_busy: 0,
+    optimizer: 0,
+    gather: 0,
+  };
+  const trainer = {
+    async step(mine: number): Promise<StepResult> {
+      step++;
+      passed.push(mine);
+      const stop = mine | (others[step] ?? 0);
+      if (step === skipped.at(-1)) throw Object.assign(new Error('no further step'), { code: 'diverged' });
+      const update = { finite: !skipped.includes(step), skipped_steps: 0, loss_scale: 64 / step };
+      return {
+        step,
+        loss: 1,
+        aux_loss: null,
+        grad_norm: 1,
+        lr: 1,
+        trust_ratios: [],
+        tokens: 1,
+        ...update,
+        stop,
+        seconds,
+        sent: { reduced: 0, gathered: 0, routed: 0 },
+      };
+    },
+    async evaluate() {
+      evaluated.push(step);
+      return { loss: losses[step] ?? 2 / step, tokens: 7, sequences: 3 };
+    },
+    memory: () => ({ master: 8 }) as ReturnType<RankTrainer['memory']>,
+  } as RankTrainer;
+  const spec = testSpec({ steps });
+  spec.checkpoint = {
+    keep: { last: 3, best: 0 },
+    on_busy: 'skip',
+    ...(every_steps ? { every_steps } : {}),
+    ...checkpoint,
+  };
+  if (eval_every_steps !== undefined) spec.train.eval_every_steps = eval_every_steps;
+  if (stopping) spec.train.early_stopping = { metric: 'eval_loss', min_delta: 0, ...stopping };
+  const validation_file = eval_every_steps === undefined ? null : '/validation';
+  const start = startMessage({ rank, spec, validation_file, failures_per_second });
+  const writer = {
+    get busy() {
+      return busy.includes(step + 1);
+    },
+    async save(_: RankTrainer, policy: unknown, { save_request, eval_loss, early_stopping }: SaveNote) {
+      saved.push(`${step} ${policy === start.save.final ? 'final' : 'periodic'}`);
+      if (save_request > 0) answered.push(`${save_request} at ${step}`);
+      if (eval_loss !== null) recorded[step] = eval_loss;
+      states[step] = early_stopping;
+      return 0;
+    },
+  } as SnapshotWriter;
+  start.save.final = { ...start.save.final };
+  const end = await trainLoop({
+    trainer,
+    writer,
+    start,
+    first_step,
+    early_stopping: stopping && early_stopping,
+    flags: () => {
+      flags = agent_flags[step + 1] ?? flags;
+      return flags;
+    },
+    saveRequest: () => {
+      request = requests[step + 1] ?? request;
+      return request;
+    },
+    // A step takes a second.
+    now: () => step,
+    send: async (message) => void sent.push(message),
+    onStep: () => undefined,
+  });
+  return { end, passed, saved, sent, evaluated, answered, recorded, states };
+}
