@@ -71,7 +71,7 @@ async function runExport(
     { signal, session, log },
   );
   logs.message(`exported ${exported.files.map(({ name }) => name).join(', ')} to ${exported.prefix}`);
-  return exported;
+  return { checkpoint_id: checkpoint.id, step: checkpoint.step, ...exported };
 }
 
 /** Writes the result and finishes the job. Safe to repeat. */

@@ -1,10 +1,9 @@
-import type { JobExport } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
-import type { TaskRequest } from '../tasks/protocol.js';
+import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
 import { TensorReader } from './tensor-reader.js';
 
@@ -25,7 +24,7 @@ export async function exportModel(
   objects: ObjectStore,
   core: Pick<NativeCore, 'castTo16Bit'>,
   request: ExportRequest,
-): Promise<JobExport> {
+): Promise<TaskResults['export']> {
   const { spec, checkpoint, prefix, dtype: format, retry: policy } = request;
   const again = <T>(work: () => Promise<T>) => retryTransient(work, policy);
   const manifest = await again(() => readManifest(objects, checkpoint));
@@ -49,6 +48,5 @@ export async function exportModel(
   await folder.putConfig(spec, format);
   await folder.put('model.safetensors', weights, { bytes: at });
   await folder.putCompanions(spec);
-  const { id: checkpoint_id, step, state_digest } = manifest;
-  return { checkpoint_id, step, prefix, state_digest, files: folder.files };
+  return { prefix, state_digest: manifest.state_digest, files: folder.files };
 }

@@ -9,7 +9,6 @@
  *     global_step<n>_universal/zero/optimizer_state.pt      settings of the optimizer's groups
  *     global_step<n>_universal/mp_rank_00_model_states.pt   weights in the module's dtype, and counters
  */
-import type { JobExport } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { statesOf } from '../../platform/checkpoint/shard-contents.js';
@@ -19,7 +18,7 @@ import { inMemory, TorchFileWriter } from '../../platform/torch-file/write.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
-import type { TaskRequest } from '../tasks/protocol.js';
+import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
 import { TensorReader } from './tensor-reader.js';
 import { modelStates, optimizerState } from './universal-documents.js';
@@ -35,7 +34,7 @@ export async function exportUniversal(
   objects: ObjectStore,
   core: Pick<NativeCore, 'castTo16Bit'>,
   request: ExportRequest,
-): Promise<JobExport> {
+): Promise<TaskResults['export']> {
   const { spec, checkpoint, prefix, retry: policy } = request;
   const manifest = await retryTransient(() => readManifest(objects, checkpoint), policy);
   const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
@@ -62,8 +61,7 @@ export async function exportUniversal(
   await put('mp_rank_00_model_states.pt', module, modelStates(manifest, spec, new Map(weights)));
   // Written last: the folder that it names is complete.
   await folder.put('latest_universal', inMemory(Buffer.from(tag)));
-  const { id: checkpoint_id, step, state_digest } = manifest;
-  return { checkpoint_id, step, prefix, state_digest, files: folder.files };
+  return { prefix, state_digest: manifest.state_digest, files: folder.files };
 }
 
 type Put = (name: string, writer: TorchFileWriter, value: TorchValue) => Promise<void>;

@@ -47,7 +47,8 @@ export type TaskInput = TaskRequest | CredentialsMessage;
 export interface TaskResults {
   inspect_machine: MachineReport;
   prepare_data: PreparedTokens;
-  export: JobExport;
+  /** The written folder. */
+  export: Omit<JobExport, 'checkpoint_id' | 'step'>;
   sample: GeneratedText;
 }
 
