@@ -1,4 +1,5 @@
 import { connect as connectTcp } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Redis, type RedisOptions } from 'ioredis';
 import { REDIS_PREFIX } from '../../contracts/index.js';
@@ -7,6 +8,9 @@ import type { RedisNode } from '../config/redis-address.js';
 /** Limit for each step of asking a node. */
 const ASK_MS = 1_000;
 const DISCONNECT_MS = 2_000;
+const [RETRY_MS, MAX_RETRY_MS] = [50, 1_000];
+
+type ErrorEmitter = Parameters<AbstractConnector['connect']>[0];
 
 /**
  * Makes ioredis connect to the primary of one slot of a Redis Cluster, anew after each loss of the connection. All keys of the programs have
@@ -25,11 +29,19 @@ export function clusterConnector(
       super(DISCONNECT_MS);
     }
 
-    override async connect() {
+    /** Tries until there is a primary: ioredis gives up a connection whose connector fails. */
+    override async connect(emit: ErrorEmitter) {
       this.connecting = true;
-      const primary = await this.findPrimary();
-      // disconnect() was called meanwhile.
-      if (!this.connecting) throw new Error('Connection is closed.');
+      let primary: RedisNode | null = null;
+      for (let tries = 1; primary === null; tries += 1) {
+        primary = await this.findPrimary().catch((error: Error) => {
+          if (this.connecting) emit('error', error);
+          return null;
+        });
+        if (primary === null) await sleep(Math.min(RETRY_MS * tries, MAX_RETRY_MS));
+        // disconnect() was called meanwhile.
+        if (!this.connecting) throw new Error('Connection is closed.');
+      }
       this.stream = login.tls ? connectTls({ ...primary, ...login.tls }) : connectTcp(primary);
       this.stream.once('error', (error: Error) => {
         this.firstError = error;

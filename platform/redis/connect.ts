@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { ZerofleetError } from '../../contracts/index.js';
 import { type RedisAddress, redisAddress } from '../config/redis-address.js';
@@ -95,12 +96,20 @@ export function openRedis(url: string, purpose: RedisPurpose, log?: Logger): Red
  */
 export async function connectRedis(url: string, purpose: RedisPurpose, log?: Logger): Promise<Redis> {
   const redis = created(url, purpose, { lazyConnect: true }, log);
+  const ending = new AbortController();
+  // Sentinels and nodes of a cluster are asked until one knows a primary.
+  const late = sleep(CONNECT_TIMEOUT_MS, undefined, { signal: ending.signal }).then(() => {
+    throw new Error(`no primary was found in ${CONNECT_TIMEOUT_MS / 1000} s`);
+  });
   try {
-    await redis.connect();
+    await Promise.race([redis.connect(), late]);
     return redis;
   } catch (error) {
     redis.disconnect();
     throw redisError(error);
+  } finally {
+    ending.abort();
+    await late.catch(() => undefined);
   }
 }
 

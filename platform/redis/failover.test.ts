@@ -38,3 +38,22 @@ t.test('a node that is not in the URL is found', async (t) => {
   t.notOk(seeds.includes(`:${primary.port}`));
   t.equal(await untilDone(() => redis.set(key(0), '1')), 'OK');
 });
+
+for (const kind of ['sentinel', 'cluster'] as const) {
+  t.test(`${kind}: when all servers were away, connections go on`, async (t) => {
+    const servers = await started(t, FailoverRedis[kind]());
+    const redis = await connectRedis(servers.url, 'commands');
+    const subscriber = await connectRedis(servers.url, 'subscriber');
+    t.teardown(() => Promise.all([redis, subscriber].map(disconnectRedis)));
+    await redis.set(key(0), '1');
+    const start = await servers.killAll();
+    const unavailable = { code: 'job_store_unavailable' };
+    t.match(await redis.get(key(0)).catch(redisError), unavailable);
+    t.match(await connectRedis(servers.url, 'commands').catch(redisError), unavailable);
+    t.match(await redis.get(key(0)).catch(redisError), unavailable, 'also later');
+    start();
+    t.equal(await untilDone(() => redis.get(key(0))), '1');
+    await untilDone(() => redis.set(key(1), '1'));
+    await untilDone(() => subscriber.subscribe(`${REDIS_PREFIX}:news`));
+  });
+}

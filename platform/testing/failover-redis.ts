@@ -102,8 +102,17 @@ export class FailoverRedis {
     }
   }
 
+  /** Kills everything, sentinels and other shards as well. @returns a function that starts it again */
+  async killAll(): Promise<() => void> {
+    const all = [...this.others, ...this.servers];
+    await Promise.all(all.map((process) => process.kill()));
+    return () => {
+      for (const process of all) process.start();
+    };
+  }
+
   async stop(): Promise<void> {
-    await Promise.all([...this.others, ...this.servers].map((process) => process.kill()));
+    await this.killAll();
     await rm(this.root, { recursive: true, force: true });
   }
 }
