@@ -59,6 +59,8 @@ t.test('any other form is refused with a reason, and without the password', asyn
     'redis://u:hunter2@a,b': /several hosts need/,
     'redis://u:hunter2@a:b': /each host is/,
     'redis://u:hunter%@a': /percent-encoded/,
+    'redis+sentinel://u:hunter2@a/%': /percent-encoded/,
+    'unix:///%': /percent-encoded/,
     'redis://u:hunter2@a?replicas=-1': /replicas is a whole number from 0 to 5/,
     'redis://u:hunter2@a?replicas=6': /replicas is/,
     'redis://u:hunter2@a?sentinel_password=hunter2': /no parameter sentinel_password/,

@@ -64,7 +64,7 @@ interface UrlParts {
 const SERVERS = {
   socket({ hosts, path }: UrlParts) {
     if (hosts || !path) throw invalid('unix:// takes an absolute path: unix:///path/to/socket');
-    return { server: { kind: 'socket', path: decodeURIComponent(path) } };
+    return { server: { kind: 'socket', path: decoded(path) } };
   },
   single({ hosts, path }: UrlParts) {
     if (hosts.includes(',')) throw invalid('several hosts need redis+sentinel:// or redis+cluster://');
@@ -76,7 +76,7 @@ const SERVERS = {
     const password = query.get('sentinel_password') ?? undefined;
     const nodes = nodesOf(hosts, SENTINEL_PORT);
     return {
-      server: { kind: 'sentinel', nodes, primary: decodeURIComponent(primary), password },
+      server: { kind: 'sentinel', nodes, primary: decoded(primary), password },
       db: dbOf(db),
     };
   },
@@ -97,13 +97,17 @@ function nodeOf(text: string, port: number): RedisNode {
 function loginOf(text: string): RedisAddress['login'] {
   const [username = '', ...rest] = text.split(':');
   const password = rest.join(':');
+  return {
+    ...(username && { username: decoded(username) }),
+    ...(password && { password: decoded(password) }),
+  };
+}
+
+function decoded(text: string): string {
   try {
-    return {
-      ...(username && { username: decodeURIComponent(username) }),
-      ...(password && { password: decodeURIComponent(password) }),
-    };
+    return decodeURIComponent(text);
   } catch {
-    throw invalid('user and password are percent-encoded');
+    throw invalid('user, password and path are percent-encoded');
   }
 }
 

@@ -61,7 +61,7 @@ export function clusterConnector(
         try {
           const [primary, ...others] = await nodesOfSlot(node, login);
           if (!primary) throw new Error(`no node of the cluster serves the keys ${REDIS_PREFIX}*`);
-          // Whoever connects again has probably lost the primary: the others are asked before it.
+          // A connection is opened again when its primary is lost, so the other nodes are asked first.
           this.nodes = distinct([...others, primary, ...seeds]);
           return primary;
         } catch (error) {

@@ -1,4 +1,5 @@
 /** Redis with replicas: real servers under sentinels, and in a cluster. failover.deep.test.ts loses primaries under load. */
+import { type ConnectionOptions, Queue } from 'bullmq';
 import t, { type Test } from 'tap';
 import { REDIS_PREFIX } from '../../contracts/index.js';
 import { FailoverRedis } from '../testing/failover-redis.js';
@@ -21,6 +22,11 @@ t.test('a write that no replica gets is not acknowledged', async (t) => {
   for (const server of servers.servers) if (server !== primary) await server.kill();
   const failure = await redis.set(key(0), '1').catch(redisError);
   t.match(failure, { code: 'job_store_unavailable', message: /0 of 1 replicas have the change/ });
+  // BullMQ writes by scripts.
+  const queue = new Queue('test', { connection: redis as ConnectionOptions, prefix: REDIS_PREFIX });
+  queue.on('error', () => undefined);
+  await t.rejects(queue.add('entry', {}), { message: /0 of 1 replicas have the change/ });
+  await queue.close();
   t.equal(await redis.get(key(0)), '1', 'reads do not wait');
   t.equal(await single.set(key(1), '1'), 'OK', 'by choice none is needed');
 });

@@ -1,5 +1,4 @@
 /** MLPs: the formulas of native/model/mlp/dense_mlp.cc, moe_mlp.cc and held_experts.cc. */
-
 import type { Architecture } from '../model/architecture.js';
 import {
   gradientOperand,

@@ -86,17 +86,20 @@ class ReplicatedRedis implements ChaosRedis {
   /** With both replicas there, one of them has every acknowledged write: the loss of one server at a time is what they are for. */
   async victim(): Promise<number | undefined> {
     const primary = await this.servers.wholePrimary();
-    if (!primary) return undefined;
-    if (this.primary !== undefined && this.primary !== primary) this.failovers += 1;
-    this.primary = primary;
-    return primary.pid;
+    if (primary) this.note(primary);
+    return primary?.pid;
   }
 
   async stop(): Promise<void> {
-    await this.victim();
+    this.note(await this.servers.primary());
     this.ending.abort();
     await this.servers.stop();
     await Promise.all(this.restarting);
+  }
+
+  private note(primary: RedisProcess): void {
+    if (this.primary !== undefined && this.primary !== primary) this.failovers += 1;
+    this.primary = primary;
   }
 
   private async keep(server: RedisProcess): Promise<void> {

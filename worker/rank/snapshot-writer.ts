@@ -22,7 +22,7 @@ export interface SnapshotWriterOptions {
   send(message: RankMessage): Promise<void>;
 }
 
-/** What a save records besides the state. */
+/** Evaluation results and the number of the save request, which a save records with the state. */
 export interface SaveNote extends EvaluationRecord {
   /** Number of the request that the save answers; 0 for none. */
   save_request: number;

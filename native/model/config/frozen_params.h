@@ -16,7 +16,7 @@ class FrozenParams {
   FrozenParams(std::span<const ParamSpec> specs, std::vector<bool> frozen);
 
   bool has(std::size_t param) const { return !frozen_.empty() && frozen_[param]; }
-  /// Whether this parameter is frozen in all layers and experts, so that nothing that they share is needed for it.
+  /// Returns true if the parameter is frozen in every layer and expert: buffers that they share have no room for it.
   bool has_all_like(std::size_t param) const { return !frozen_.empty() && all_like_[param]; }
 
  private:

@@ -31,7 +31,7 @@ class StateShard {
   /// All referenced objects must outlive this one. `ids` begins with the master.
   StateShard(StatePlacement& placement, HostWindows& windows, const ShardLayout& layout, int rank,
              const ParamSubset& subset, std::span<const StateId> ids, DType master_dtype);
-  /// Of frozen parameters. `context`: of the device where they lie.
+  /// A shard of frozen parameters, whose memory is that of the device of `context`.
   StateShard(const Context& context, HostWindows& windows, const ShardLayout& layout, int rank, const ParamSubset& subset,
              ParamGather& params);
 

@@ -17,7 +17,7 @@ using zerofleet::test::RandomModel;
 
 namespace {
 
-/// What is trained, by a parameter's name.
+/// A set of trained parameters, selected by name.
 struct Choice {
   std::string what;
   std::function<bool(const std::string&)> trains;
