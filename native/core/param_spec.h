@@ -8,17 +8,19 @@ namespace zerofleet {
 
 enum class ParamGroup : std::uint8_t { kDecay, kNoDecay };  // weight decay is for matrices, not for norms and biases
 
-enum class ParamInit : std::uint8_t { kNormal, kOnes, kZeros };
+enum class ParamInit : std::uint8_t { kNormal, kUniform, kOnes, kZeros };
 
-/// A trainable parameter as the model declares it. Parameter order is canonical: it is the order of the list that the
+/// A parameter as the model declares it. Parameter order is canonical: it is the order of the list that the
 /// model returns, and it is the same on every rank.
 struct ParamSpec {
   std::string name;                 // Hugging Face name, e.g. "model.norm.weight"
   std::vector<std::int64_t> shape;  // row-major
   ParamGroup group = ParamGroup::kDecay;
   ParamInit init = ParamInit::kNormal;
-  float init_std = 0.02F;  // for kNormal
-  int expert = -1;         // number of the expert that it belongs to, counted over all experts; -1: shared by all tokens
+  float init_scale = 0.02F;  // kNormal: standard deviation; kUniform: the numbers are in (−scale, scale)
+  int expert = -1;           // number of the expert that it belongs to, counted over all experts; -1: shared by all tokens
+  int layer = -1;            // number of the layer that it belongs to; -1: none
+  bool frozen = false;       // part of the base under an adapter
 
   std::int64_t numel() const {
     std::int64_t product = 1;

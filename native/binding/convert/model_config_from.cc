@@ -1,5 +1,8 @@
 #include "binding/convert/model_config_from.h"
 
+#include <string>
+#include <vector>
+
 #include "binding/convert/choice.h"
 #include "binding/convert/convert.h"
 
@@ -60,6 +63,25 @@ void read_mlp(const Napi::Object& object, ModelConfig& config) {
   config.router_aux_loss_coef = number_field(object, "router_aux_loss_coef");
 }
 
+std::vector<std::string> names_field(const Napi::Object& object, const char* name) {
+  const Napi::Array array = array_field(object, name);
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < array.Length(); ++i) names.push_back(array.Get(i).ToString().Utf8Value());
+  return names;
+}
+
+AdapterConfig adapter_from(const Napi::Object& object) {
+  AdapterConfig adapter;
+  adapter.rank = int_field(object, "rank");
+  adapter.scale = number_field(object, "scale");
+  adapter.dropout = number_field(object, "dropout");
+  adapter.init = choice<AdapterInit>(
+      object, "init", {{"kaiming_uniform", AdapterInit::kKaimingUniform}, {"gaussian", AdapterInit::kGaussian}});
+  adapter.target_modules = names_field(object, "target_modules");
+  adapter.modules_to_save = names_field(object, "modules_to_save");
+  return adapter;
+}
+
 }  // namespace
 
 ModelConfig model_config_from(const Napi::Object& object) {
@@ -77,6 +99,7 @@ ModelConfig model_config_from(const Napi::Object& object) {
   config.residual_dropout = number_field(object, "residual_dropout");
   config.initializer_range = number_field(object, "initializer_range");
   config.residual_initializer_range = number_field(object, "residual_initializer_range");
+  if (!object.Get("adapter").IsNull()) config.adapter = adapter_from(object_field(object, "adapter"));
   return config;
 }
 

@@ -26,12 +26,19 @@ DropoutRule dropout_rule(const DropoutKey& key, double p) {
   const std::array leaf = philox(key.seed, {low(key.step), high(key.step), low(key.leaf), high(key.leaf)});
   const std::array site = philox(joined(leaf[0], leaf[1]), {key.site, leaf[2], leaf[3], kDropout});
   const double dropped_below = std::min(p * 0x1p32 + 0.5, 0x1p32 - 1);
-  return {joined(site[0], site[1]), static_cast<std::uint32_t>(dropped_below), static_cast<float>(1 / (1 - p))};
+  return {joined(site[0], site[1]), static_cast<std::uint32_t>(dropped_below), static_cast<float>(1 / (1 - p)), false};
 }
 
 void dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMatrix& x, const Matrix& y) {
   require(same_shape(x, y), "invalid_argument", "dropout: x and y must have one shape and dtype");
   const DropoutRule rule = dropout_rule(key, p);
+  backend_of(ctx).dropout(ctx, rule, x, y);
+}
+
+void add_dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMatrix& x, const Matrix& y) {
+  require(same_shape(x, y), "invalid_argument", "dropout: x and y must have one shape and dtype");
+  DropoutRule rule = dropout_rule(key, p);
+  rule.adds = true;
   backend_of(ctx).dropout(ctx, rule, x, y);
 }
 

@@ -22,6 +22,7 @@ struct DropoutRule {
   std::uint64_t stream = 0;
   std::uint32_t dropped_below = 0;
   float scale = 1;  // 1 / (1 − p)
+  bool adds = false;  // y += instead of y =
 };
 
 /// The rule of a key and the probability p in [0, 1) of being dropped. The stream is itself drawn by Philox from all of
@@ -33,5 +34,7 @@ DropoutRule dropout_rule(const DropoutKey& key, double p);
 /// A value that is not finite stays so where it is kept, and is NaN where it is dropped.
 /// Throws Error{"invalid_argument"} for p outside [0, 1) and where shapes or types do not fit.
 void dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMatrix& x, const Matrix& y);
+/// y += x · mask / (1 − p), rounded once.
+void add_dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMatrix& x, const Matrix& y);
 
 }  // namespace zerofleet

@@ -10,6 +10,8 @@
 namespace zerofleet {
 namespace {
 
+using Epilogue = GemmEpilogue::Kind;
+
 void check_source(const SourceOperand& source, DType dtype) {
   require(!source.parts.empty(), "invalid_argument", "gemm: B has no part");
   for (const ConstMatrix& part : source.parts) {
@@ -36,11 +38,12 @@ void check(const GemmProblem& problem) {
               std::to_string(b_n) + ") into (" + std::to_string(problem.c.rows) + ", " + std::to_string(problem.c.cols) +
               ")");
   require(!problem.b || problem.a.dtype == problem.b->dtype(), "invalid_argument", "gemm: A and B differ in dtype");
-  require(!problem.accumulate || problem.c.dtype == DType::kF32, "invalid_argument",
-          "gemm: only an fp32 C can accumulate");
+  const bool is_one_part = problem.source == nullptr || problem.source->parts.size() == 1;
+  require(!problem.accumulate || problem.c.dtype == DType::kF32 || (k <= kMaxAddedDepth && is_one_part), "invalid_argument",
+          "gemm: a C of 16 bits accumulates k up to " + std::to_string(kMaxAddedDepth) + ", of one part");
+  require(problem.alpha == 1 || (!problem.accumulate && problem.bias == nullptr && problem.epilogue.kind == Epilogue::kNone),
+          "invalid_argument", "gemm: only a product alone has a factor");
 }
-
-using Epilogue = GemmEpilogue::Kind;
 
 bool has_epilogue(const GemmProblem& problem) { return problem.epilogue.kind != Epilogue::kNone; }
 
@@ -68,16 +71,15 @@ GemmProblem without_epilogue(const GemmProblem& problem) {
   return product;
 }
 
-void run_epilogue(const Context& ctx, const GemmProblem& problem) {
-  const GemmEpilogue& epilogue = problem.epilogue;
+}  // namespace
+
+void apply_epilogue(const Context& ctx, const GemmEpilogue& epilogue, const Matrix& c) {
   switch (epilogue.kind) {
     case Epilogue::kNone: return;
-    case Epilogue::kGelu: return gelu(ctx, epilogue.gelu, epilogue.inner, problem.c);
-    case Epilogue::kGeluBackward: return gelu_backward(ctx, epilogue.gelu, epilogue.inner, problem.c, problem.c);
+    case Epilogue::kGelu: return gelu(ctx, epilogue.gelu, epilogue.inner, c);
+    case Epilogue::kGeluBackward: return gelu_backward(ctx, epilogue.gelu, epilogue.inner, c, c);
   }
 }
-
-}  // namespace
 
 std::int64_t SourceOperand::k() const {
   std::int64_t k = 0;
@@ -105,7 +107,7 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
     products.push_back(without_epilogue(problem));
   }
   if (!products.empty()) backend_of(ctx).gemm(ctx, scratch, products);
-  for (const GemmProblem& problem : unfinished) run_epilogue(ctx, problem);
+  for (const GemmProblem& problem : unfinished) apply_epilogue(ctx, problem.epilogue, problem.c);
 }
 
 }  // namespace zerofleet

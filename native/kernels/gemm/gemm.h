@@ -37,15 +37,19 @@ struct GemmEpilogue {
   Matrix inner = {};  // (m, n) of C's dtype, apart from C
 };
 
-/// C (m, n) = A · B + bias, plus C's old contents with `accumulate`.
+/// The largest k of a product that is added to a C of 16 bits.
+inline constexpr std::int64_t kMaxAddedDepth = 1024;
+
+/// C (m, n) = alpha · A · B + bias, plus C's old contents with `accumulate`.
 struct GemmProblem {
   ConstMatrix a;          // (m, k), or with a_transposed its transpose (k, m); dtype of b
   const PackedMatrix* b;  // (k, n), or null: `source` is B
   Matrix c;               // (m, n)
   bool a_transposed = false;
-  bool accumulate = false;     // fp32 C only
+  bool accumulate = false;     // where C is not fp32: of k up to kMaxAddedDepth, and B in one part
   const void* bias = nullptr;  // (n) of c's dtype, or null: added to each row in fp32, after the sum over k
   const SourceOperand* source = nullptr;  // not with a_transposed
+  float alpha = 1;             // another one only without bias, `accumulate` and epilogue
   bool varies = false;  // its rows or k differ from call to call: nothing is worth to be prepared for the shape
   /// CUDA devices only: two numbers in the device's memory, the first and the end of those rows of A and C, or with
   /// a_transposed of A and B, that take part; the others are as if they were not there. Null: all. Ranges of one call that
@@ -53,6 +57,9 @@ struct GemmProblem {
   const std::int32_t* row_range = nullptr;
   GemmEpilogue epilogue = {};  // not with `accumulate` or a row_range
 };
+
+/// Applies the epilogue to v in C, or for kGelu in `inner`, apart from the product.
+void apply_epilogue(const Context& ctx, const GemmEpilogue& epilogue, const Matrix& c);
 
 /// Computes all problems, which must be independent of each other, as one parallel section. Products are summed in fp32
 /// in rising k, one chain per element of C, so a result depends on neither threads nor tiles; on CUDA devices in an order

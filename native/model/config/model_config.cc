@@ -90,6 +90,19 @@ void check_probability(const char* name, double value) {
   check(value >= 0 && value < 1, std::string(name) + " must be from 0 to below 1");
 }
 
+void check_adapter(const ModelConfig& config) {
+  if (!config.adapter) return;
+  const AdapterConfig& adapter = *config.adapter;
+  check(adapter.rank >= 1 && adapter.rank <= kMaxAdapterRank,
+        "adapter.rank must be from 1 to " + std::to_string(kMaxAdapterRank));
+  check(adapter.scale > 0 && adapter.scale < 1e6, "adapter.scale must be above 0 and below 1000000");
+  check(!adapter.target_modules.empty(), "adapter.target_modules must name a module");
+  check_probability("adapter.dropout", adapter.dropout);
+  // Rows of several leaves pass through an expert together.
+  const bool in_experts = config.num_experts > 0 && (adapter.targets("w1") || adapter.targets("w2") || adapter.targets("w3"));
+  check(adapter.dropout == 0 || !in_experts, "adapter.dropout must be 0 where an adapter is over experts");
+}
+
 }  // namespace
 
 void validate(const ModelConfig& config) {
@@ -100,6 +113,7 @@ void validate(const ModelConfig& config) {
   check_positions(config);
   check_experts(config);
   check_naming(config);
+  check_adapter(config);
   check(config.norm_eps > 0 && config.norm_eps < 1, "norm_eps must be above 0 and below 1");
   check_probability("embedding_dropout", config.embedding_dropout);
   check_probability("attention_dropout", config.attention_dropout);

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/attention/rope_frequencies.h"
+#include "model/config/adapter_config.h"
 
 namespace zerofleet {
 
@@ -45,6 +47,7 @@ struct ModelConfig {
   double residual_dropout = 0;   // of the outputs of attention and MLP that are added to the residual stream
   double initializer_range = 0.02;
   double residual_initializer_range = 0.02;  // of the matrices whose output is added to the residual stream
+  std::optional<AdapterConfig> adapter;      // over the model, whose own parameters are frozen then
 
   std::int64_t query_size() const { return num_attention_heads * head_dim; }
   std::int64_t key_value_size() const { return num_key_value_heads * head_dim; }

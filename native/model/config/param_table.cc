@@ -1,15 +1,21 @@
 #include "model/config/param_table.h"
 
+#include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace zerofleet {
 namespace {
 
+/// The last part of a module's name.
+std::string_view last_part(std::string_view module) { return module.substr(module.rfind('.') + 1); }
+
 /// Appends parameters to a table and returns their positions.
 class Builder {
  public:
-  Builder(const ModelConfig& config, std::vector<ParamSpec>& specs) : config_(config), specs_(specs) {}
+  Builder(const ModelConfig& config, std::vector<ParamSpec>& specs)
+      : config_(config), specs_(specs), first_adapter_(first_adapter_of(config)) {}
 
   std::size_t matrix(const std::string& name, std::int64_t rows, std::int64_t cols, double std) {
     return add({name, {rows, cols}, ParamGroup::kDecay, ParamInit::kNormal, static_cast<float>(std)});
@@ -27,7 +33,7 @@ class Builder {
   /// A matrix that is stored as (in, out).
   LinearPlace conv1d(const std::string& name, std::int64_t in, std::int64_t out, double std) {
     const std::size_t weight = matrix(name + ".weight", in, out, std);
-    return {weight, zeros(name + ".bias", out), out};
+    return adapted({weight, zeros(name + ".bias", out), out}, name, in);
   }
 
   /// Marks parameters added during its lifetime as belonging to one expert.
@@ -46,22 +52,58 @@ class Builder {
   LinearPlace linear(const std::string& name, std::int64_t in, std::int64_t out, bool has_bias, double std) {
     LinearPlace place{matrix(name + ".weight", out, in, std), std::nullopt, out};
     if (has_bias) place.bias = zeros(name + ".bias", out);
-    return place;
+    return adapted(place, name, in);
+  }
+
+  /// Parameters that follow belong to this layer; −1: to none.
+  void begin_layer(std::int64_t number) { layer_ = static_cast<int>(number); }
+
+  /// Appends the adapters. Nothing else can be added after.
+  void append_adapters() {
+    for (ParamSpec& spec : adapters_) specs_.push_back(std::move(spec));
   }
 
  private:
+  /// Number of the model's own parameters.
+  static std::size_t first_adapter_of(ModelConfig config) {
+    if (!config.adapter) return 0;
+    config.adapter.reset();
+    return ParamTable(config).specs.size();
+  }
+  LinearPlace adapted(LinearPlace place, const std::string& name, std::int64_t in) {
+    if (!config_.adapter || !config_.adapter->targets(last_part(name))) return place;
+    const AdapterConfig& adapter = *config_.adapter;
+    const bool is_normal = adapter.init == AdapterInit::kGaussian;
+    const double scale = is_normal ? 1.0 / static_cast<double>(adapter.rank) : 1.0 / std::sqrt(static_cast<double>(in));
+    const std::size_t down = first_adapter_ + adapters_.size();
+    place.adapter = {down, down + 1};
+    add_adapter({name + ".lora_A.weight", {adapter.rank, in}, ParamGroup::kDecay,
+                 is_normal ? ParamInit::kNormal : ParamInit::kUniform, static_cast<float>(scale)});
+    add_adapter({name + ".lora_B.weight", {place.out, adapter.rank}, ParamGroup::kDecay, ParamInit::kZeros, 0.0F});
+    return place;
+  }
+  void add_adapter(ParamSpec spec) {
+    spec.expert = expert_;
+    spec.layer = layer_;
+    adapters_.push_back(std::move(spec));
+  }
   std::size_t vector(const std::string& name, std::int64_t size, ParamInit init) {
     return add({name, {size}, ParamGroup::kNoDecay, init, 0.0F});
   }
   std::size_t add(ParamSpec spec) {
+    const std::string_view module = std::string_view(spec.name).substr(0, spec.name.rfind('.'));
     spec.expert = expert_;
+    spec.layer = layer_;
+    spec.frozen = config_.adapter && !config_.adapter->saves(last_part(module));
     specs_.push_back(std::move(spec));
     return specs_.size() - 1;
   }
 
   const ModelConfig& config_;
   std::vector<ParamSpec>& specs_;
-  int expert_ = -1;
+  std::vector<ParamSpec> adapters_;
+  std::size_t first_adapter_ = 0;
+  int expert_ = -1, layer_ = -1;
 };
 
 MlpPlace add_dense(Builder& add, const ModelConfig& c, const std::string& prefix) {
@@ -101,6 +143,7 @@ void add_llama(const ModelConfig& c, ParamTable& table) {
     const std::string prefix = "model.layers." + std::to_string(number) + ".";
     const std::string attention = prefix + "self_attn.";
     LayerPlace& layer = table.layers.emplace_back();
+    add.begin_layer(number);
     layer.input_norm = add.norm(prefix + "input_layernorm", hidden);
     layer.qkv.push_back(add.linear(attention + "q_proj", hidden, c.query_size(), c.qkv_bias, std));
     layer.qkv.push_back(add.linear(attention + "k_proj", hidden, c.key_value_size(), c.qkv_bias, std));
@@ -113,8 +156,10 @@ void add_llama(const ModelConfig& c, ParamTable& table) {
     layer.post_attention_norm = add.norm(prefix + "post_attention_layernorm", hidden);
     layer.mlp = c.num_experts > 0 ? add_experts(add, c, prefix) : add_dense(add, c, prefix);
   }
+  add.begin_layer(-1);
   table.norm = add.norm("model.norm", hidden);
   table.head = c.tie_word_embeddings ? table.embed : add.matrix("lm_head.weight", c.vocab_size, hidden, std);
+  add.append_adapters();
 }
 
 void add_gpt2(const ModelConfig& c, ParamTable& table) {
@@ -127,6 +172,7 @@ void add_gpt2(const ModelConfig& c, ParamTable& table) {
   for (std::int64_t number = 0; number < c.num_hidden_layers; ++number) {
     const std::string prefix = "transformer.h." + std::to_string(number) + ".";
     LayerPlace& layer = table.layers.emplace_back();
+    add.begin_layer(number);
     layer.input_norm = add.norm(prefix + "ln_1", hidden);
     layer.qkv = {add.conv1d(prefix + "attn.c_attn", hidden, c.qkv_size(), std)};
     layer.output = {add.conv1d(prefix + "attn.c_proj", c.query_size(), hidden, residual_std)};
@@ -134,8 +180,10 @@ void add_gpt2(const ModelConfig& c, ParamTable& table) {
     layer.mlp.dense.inner = {add.conv1d(prefix + "mlp.c_fc", hidden, inner, std)};
     layer.mlp.dense.outer = {add.conv1d(prefix + "mlp.c_proj", inner, hidden, residual_std)};
   }
+  add.begin_layer(-1);
   table.norm = add.norm("transformer.ln_f", hidden);
   table.head = c.tie_word_embeddings ? table.embed : add.matrix("lm_head.weight", c.vocab_size, hidden, std);
+  add.append_adapters();
 }
 
 }  // namespace

@@ -16,11 +16,17 @@ struct NormPlace {
   std::optional<std::size_t> bias;
 };
 
-/// A weight matrix from `in` to `out` features, and its bias where there is one.
+/// Positions of the factors of an adapter: (rank, in) and (out, rank).
+struct AdapterPlace {
+  std::size_t down = 0, up = 0;
+};
+
+/// A weight matrix from `in` to `out` features, and its bias and its adapter where there are.
 struct LinearPlace {
   std::size_t weight = 0;
   std::optional<std::size_t> bias;
   std::int64_t out = 0;
+  std::optional<AdapterPlace> adapter = {};
 };
 
 /// Matrices that are multiplied with the same input, their outputs side by side.
@@ -57,7 +63,7 @@ struct LayerPlace {
 enum class WeightLayout : std::uint8_t { kOutIn, kInOut };
 
 /// The parameters of a model, with Hugging Face names and shapes, in canonical order, which is about the order of the
-/// forward; a bias follows its weight. And where each part of the model finds its own.
+/// forward; a bias follows its weight. Adapters are behind all others, so that they change no number. And where each part of the model finds its own.
 struct ParamTable {
   /// Throws Error{"invalid_model_config"}.
   explicit ParamTable(const ModelConfig& config);

@@ -30,16 +30,18 @@ AttentionBlock::AttentionBlock(const ModelContext& model, const LayerPlace& plac
   if (place.qk_norm) qk_norm_.emplace(*place.qk_norm);
 }
 
-AttentionBlock::Kept::Kept(const ModelContext& model, const PassShape& shape)
+AttentionBlock::Kept::Kept(const ModelContext& model, const PassShape& shape, const AttentionBlock& block)
     : qkv(model.tensor(shape.rows(), model.config.qkv_size())),
       attended(model.tensor(shape.rows(), model.config.query_size())),
-      lse(model.ctx, shape.rows() * model.config.num_attention_heads) {
+      lse(model.ctx, shape.rows() * model.config.num_attention_heads),
+      qkv_low(block.qkv_.adapter().make_low(model, shape.rows())),
+      output_low(block.output_.adapter().make_low(model, shape.rows())) {
   if (model.config.qk_norm) qk_norm.emplace(model, shape.rows());
 }
 
-// M · (row(QKV) + row(Q)) + 4·M·H, plus the bytes of QK-norm
+// M · (row(QKV) + row(Q)) + 4·M·H, with adapters M · row(low_size()) of each Linear, plus the bytes of QK-norm
 std::size_t AttentionBlock::Kept::num_bytes() const {
-  return bytes_of(qkv, attended, lse) + (qk_norm ? qk_norm->num_bytes() : 0);
+  return bytes_of(qkv, attended, lse, qkv_low, output_low) + (qk_norm ? qk_norm->num_bytes() : 0);
 }
 
 AttentionBlock::Work::Work(const ModelContext& model, const PassShape& shape, const AttentionBlock& block)
@@ -69,13 +71,13 @@ void AttentionBlock::request_backward(const ModelContext& model, ParamPointers p
 }
 
 /// Queries, keys and values, normed but not rotated.
-void AttentionBlock::project(const ModelContext& model, const Matrix& x, const Matrix& qkv, Kept& kept) const {
-  if (!qk_norm_) return qkv_.forward(model, x, qkv);
+void AttentionBlock::project(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& qkv, Kept& kept) const {
+  if (!qk_norm_) return qkv_.forward(model, pass, x, qkv, kept.qkv_low);
   const std::int64_t query = model.config.query_size(), key_value = model.config.key_value_size();
   const Matrix raw = kept.qk_norm->raw.first_rows(x.rows);
   const Matrix parts[] = {raw.columns(0, query), raw.columns(query, key_value),
                           qkv.columns(query + key_value, key_value)};
-  qkv_.forward(model, x, parts);
+  qkv_.forward(model, pass, x, parts, kept.qkv_low);
   qk_norm_->forward(model, *kept.qk_norm, qkv);
 }
 
@@ -103,22 +105,22 @@ void AttentionBlock::forward(const ModelContext& model, const Pass& pass, const 
                              Kept& kept) const {
   const std::int64_t rows = pass.rows();
   const Matrix qkv = kept.qkv.first_rows(rows), attended = kept.attended.first_rows(rows);
-  project(model, x, qkv, kept);
+  project(model, pass, x, qkv, kept);
   rotate(model, pass, qkv, false);
   attend(model, pass, qkv, attended, kept);
-  output_.forward(model, attended, y);
+  output_.forward(model, pass, attended, y, kept.output_low);
 }
 
 void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept,
                               Work& work, GradSink& sink) const {
   const Matrix dattended = work.dattended.view(), dqkv = work.dqkv.view();
-  output_.backward(model, kept.attended.view(), args.dy, dattended, work.output, sink);
+  output_.backward(model, pass, {kept.attended.view(), args.dy, dattended}, kept.output_low, work.output, sink);
   attention_backward(model.ctx, *model.scratch,
                      {attention_shape(model.config, pass), kept.qkv.view(), kept.attended.view(), kept.lse.span(), dattended,
                       dqkv, options(pass, model.config.attention_dropout)});
   rotate(model, pass, dqkv, true);
   if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, *work.qk_norm, sink);
-  qkv_.backward(model, args.x, dqkv, args.dx, work.qkv, sink);
+  qkv_.backward(model, pass, {args.x, dqkv, args.dx}, kept.qkv_low, work.qkv, sink);
 }
 
 }  // namespace zerofleet

@@ -18,13 +18,14 @@ class AttentionBlock {
   AttentionBlock(const ModelContext& model, const LayerPlace& place, std::size_t number);
 
   struct Kept {
-    Kept(const ModelContext& model, const PassShape& shape);
+    Kept(const ModelContext& model, const PassShape& shape, const AttentionBlock& block);
     std::size_t num_bytes() const;
 
     Tensor qkv;              // (M, QKV) after rotation
     Tensor attended;         // (M, Q)
     Values<float> lse;       // (B, H, T)
     std::optional<QkNorm::Kept> qk_norm;
+    Tensor qkv_low, output_low;  // (M, low_size()) of adapters, or empty
   };
 
   struct Work {
@@ -53,7 +54,7 @@ class AttentionBlock {
                 GradSink& sink) const;
 
  private:
-  void project(const ModelContext& model, const Matrix& x, const Matrix& qkv, Kept& kept) const;
+  void project(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& qkv, Kept& kept) const;
   void attend(const ModelContext& model, const Pass& pass, const Matrix& qkv, const Matrix& out, Kept& kept) const;
   AttentionOptions options(const Pass& pass, double dropout) const;
 

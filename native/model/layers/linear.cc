@@ -12,7 +12,8 @@
 namespace zerofleet {
 
 Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use, RowCount rows)
-    : places_(std::move(places)), layout_(model.layout), in_(in), use_(use), rows_(rows), biases_(places_.size()) {
+    : places_(std::move(places)), layout_(model.layout), in_(in), use_(use), rows_(rows), adapter_(model, places_, in, rows == RowCount::kVaries),
+      biases_(places_.size()) {
   require(layout_ == WeightLayout::kOutIn || places_.size() == 1, "internal",
           "weights that are stored as (in, out) come as one matrix");
   for (const LinearPlace& place : places_) {
@@ -38,6 +39,7 @@ ConstMatrix Linear::parameter(const ModelContext& model, ParamPointers params, c
 }
 
 void Linear::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
+  adapter_.bind(params);
   for (std::size_t part = 0; part < places_.size(); ++part) {
     SourceOperand& source = source_forward_[part];
     source.parts.assign(1, parameter(model, params, places_[part]));
@@ -93,17 +95,49 @@ void Linear::add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<
   problems.push_back(problem);
 }
 
-void Linear::forward(const ModelContext& model, const Matrix& x, const Matrix& y, const GemmEpilogue& epilogue) const {
-  std::vector<GemmProblem> problems;
-  add_forward(x, y, problems);
-  problems.front().epilogue = epilogue;
-  gemm(model.ctx, *model.scratch, problems);
+// An adapter adds to the outputs, so that an epilogue comes after it, in a pass of its own.
+void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, const Tensor& low,
+                     const GemmEpilogue& epilogue) const {
+  std::vector<GemmProblem> products, added;
+  if (adapter_.empty()) {
+    add_forward(x, y, products);
+    products.front().epilogue = epilogue;
+    return gemm(model.ctx, *model.scratch, products);
+  }
+  const Matrix sums = epilogue.kind == GemmEpilogue::Kind::kGelu ? epilogue.inner : y, rows = low.first_rows(x.rows);
+  add_forward(x, sums, products);
+  adapter_.add_low(adapter_.dropped(model, pass, x), rows, products);
+  adapter_.add_outputs(rows, sums, added);
+  gemm(model.ctx, *model.scratch, products);
+  gemm(model.ctx, *model.scratch, added);
+  apply_epilogue(model.ctx, epilogue, y);
 }
 
-void Linear::forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const {
-  std::vector<GemmProblem> problems;
-  for (std::size_t part = 0; part < places_.size(); ++part) problems.push_back(output(part, x, ys[part]));
-  gemm(model.ctx, *model.scratch, problems);
+void Linear::forward_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Tensor& low) const {
+  if (adapter_.empty()) return;
+  std::vector<GemmProblem> products;
+  adapter_.add_low(adapter_.dropped(model, pass, x), low.first_rows(x.rows), products);
+  gemm(model.ctx, *model.scratch, products);
+}
+
+void Linear::forward_from_low(const ModelContext& model, const Matrix& x, const Matrix& y, const Tensor& low) const {
+  std::vector<GemmProblem> products, added;
+  add_forward(x, y, products);
+  gemm(model.ctx, *model.scratch, products);
+  adapter_.add_outputs(low.first_rows(x.rows), y, added);
+  if (!added.empty()) gemm(model.ctx, *model.scratch, added);
+}
+
+void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& x, std::span<const Matrix> ys,
+                     const Tensor& low) const {
+  std::vector<GemmProblem> products, added;
+  for (std::size_t part = 0; part < places_.size(); ++part) products.push_back(output(part, x, ys[part]));
+  if (!adapter_.empty()) {
+    adapter_.add_low(adapter_.dropped(model, pass, x), low.first_rows(x.rows), products);
+    adapter_.add_outputs(low.first_rows(x.rows), ys, added);
+  }
+  gemm(model.ctx, *model.scratch, products);
+  if (!added.empty()) gemm(model.ctx, *model.scratch, added);
 }
 
 // In the order in which the gradients will be taken.
@@ -146,29 +180,46 @@ void Linear::emit_all(const ModelContext& model, const Matrix& dy, LinearGradien
   }
 }
 
-void Linear::backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx,
-                      LinearGradients& grads, GradSink& sink, const GemmEpilogue& epilogue) const {
+void Linear::backward(const ModelContext& model, const Pass& pass, const Backward& args, const Tensor& low,
+                      LinearGradients& grads, GradSink& sink) const {
   std::vector<GemmProblem> problems;
-  add_input_gradient(dy, dx, problems);
-  problems.front().epilogue = epilogue;
-  add_weight_gradients(model, x, dy, grads, sink, problems);
-  gemm(model.ctx, *model.scratch, problems);
-  emit_all(model, dy, grads, sink);
+  const auto run = [&] {
+    gemm(model.ctx, *model.scratch, problems);
+    problems.clear();
+  };
+  add_input_gradient(args.dy, args.dx, problems);
+  if (adapter_.empty()) problems.front().epilogue = args.epilogue;
+  add_weight_gradients(model, args.x, args.dy, grads, sink, problems);
+  if (adapter_.empty()) {
+    run();
+    return emit_all(model, args.dy, grads, sink);
+  }
+  const Matrix dlow = grads.dlow.view();
+  adapter_.add_low_gradient(args.dy, dlow, problems);
+  run();
+  adapter_.add_weight_gradients(model, {adapter_.dropped(model, pass, args.x), low.view(), args.dy, dlow}, grads.adapter,
+                                sink, problems);
+  run();
+  adapter_.input_gradient(model, pass, dlow, args.dx);
+  apply_epilogue(model.ctx, args.epilogue, args.dx);
+  emit_all(model, args.dy, grads, sink);
 }
 
-void Linear::weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
+void Linear::weight_gradients(const ModelContext& model, const LinearAdapter::Backward& args, LinearGradients& grads,
                               GradSink& sink, const std::int32_t* row_range) const {
   const auto has_bias = [](const LinearPlace& place) { return place.bias.has_value(); };
   require(row_range == nullptr || std::ranges::none_of(places_, has_bias), "internal",
           "gradients of biases are over all rows");
   std::vector<GemmProblem> problems;
-  add_weight_gradients(model, x, dy, grads, sink, problems);
+  add_weight_gradients(model, args.x, args.dy, grads, sink, problems);
+  adapter_.add_weight_gradients(model, args, grads.adapter, sink, problems);
   for (GemmProblem& problem : problems) problem.row_range = row_range;
   if (!problems.empty()) gemm(model.ctx, *model.scratch, problems);
-  emit_all(model, dy, grads, sink);
+  emit_all(model, args.dy, grads, sink);
 }
 
 void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, GradSink& sink) const {
+  adapter_.no_gradient(model, grads.adapter);
   for (std::size_t part = places_.size(); part-- > 0;) {
     if (grads.biases[part].num_bytes() > 0) fill_zero(model.ctx, grads.biases[part].bytes());
     if (grads.weights[part].num_bytes() > 0) fill_zero(model.ctx, grads.weights[part].bytes());
@@ -178,6 +229,7 @@ void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, Grad
 }
 
 void Linear::emit_part(const ModelContext& model, std::size_t part, LinearGradients& grads, GradSink& sink) const {
+  adapter_.emit(part, grads.adapter, sink);
   if (places_[part].bias) model.emit(*places_[part].bias, grads.biases[part].span(), sink);
   if (!model.trains(places_[part].weight)) return;
   const Matrix& weight = grads.targets[part];
@@ -186,7 +238,8 @@ void Linear::emit_part(const ModelContext& model, std::size_t part, LinearGradie
 }
 
 LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
-                                 std::shared_ptr<PackedMatrix> spare) {
+                                 std::shared_ptr<PackedMatrix> spare)
+    : adapter(model, linear.adapter(), rows), dlow(linear.adapter().make_low(model, rows)) {
   const bool in_first = linear.layout_ == WeightLayout::kInOut;
   for (const LinearPlace& place : linear.places_) {
     const std::int64_t height = in_first ? linear.in() : place.out, width = in_first ? place.out : linear.in();
@@ -209,13 +262,15 @@ LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear
 }
 
 void LinearGradients::resize(const ModelContext& model, std::int64_t rows) {
+  adapter.resize(model, rows);
   if (any_weight && operand->k() != rows) *operand = PackedMatrix(model.ctx, model.dtype, rows, operand->n());
 }
 
 // g · in · out for gradients of g bytes, 4 · out where there is a bias, each unless it is frozen in all layers; and unless
-// all weights are or a spare operand serves packed(M, in) or, for weights that are stored as (in, out), packed(M, out).
+// all weights are or a spare operand serves packed(M, in) or, for weights that are stored as (in, out), packed(M, out). With
+// an adapter M · row(low_size()) and its gradients.
 std::size_t LinearGradients::num_bytes() const {
-  std::size_t num_bytes = is_spare ? 0 : operand->num_bytes();
+  std::size_t num_bytes = (is_spare ? 0 : operand->num_bytes()) + bytes_of(adapter, dlow);
   for (const Tensor& weight : weights) num_bytes += weight.num_bytes();
   for (const Values<float>& bias : biases) num_bytes += bias.num_bytes();
   return num_bytes;

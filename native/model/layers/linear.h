@@ -8,6 +8,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_matrix.h"
 #include "model/layers/block.h"
+#include "model/layers/linear_adapter.h"
 
 namespace zerofleet {
 
@@ -29,9 +30,12 @@ struct LinearGradients {
   std::vector<Values<float>> biases;       // (out) of each matrix that has one
   std::shared_ptr<PackedMatrix> operand;   // (M, in), or (M, out) for weights that are stored as (in, out)
   bool is_spare = false;                  // belongs to another object
+  AdapterGradients adapter;
+  Tensor dlow;                            // (M, low_size()) gradient of the adapter's low-rank rows
 };
 
-/// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side.
+/// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side, plus what their adapters
+/// add. `low`: an adapter's low-rank rows, from forward to backward; empty where there is none.
 class Linear {
  public:
   /// Number of rows of x: the same in every call, or varying.
@@ -41,6 +45,7 @@ class Linear {
 
   std::int64_t in() const { return in_; }
   std::int64_t out() const { return out_; }
+  const LinearAdapter& adapter() const { return adapter_; }
 
   /// The packed copies, where there are any: of the forward from the beginning, of the backward from the first request on.
   void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
@@ -48,23 +53,34 @@ class Linear {
   std::size_t packed_bytes() const;
 
   /// x: (M, in); y: (M, out). With an epilogue only for one matrix.
-  void forward(const ModelContext& model, const Matrix& x, const Matrix& y, const GemmEpilogue& epilogue = {}) const;
+  void forward(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, const Tensor& low,
+               const GemmEpilogue& epilogue = {}) const;
+  /// forward() in two steps: first what the backward reads, then y.
+  void forward_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Tensor& low) const;
+  void forward_from_low(const ModelContext& model, const Matrix& x, const Matrix& y, const Tensor& low) const;
   /// Computes the outputs separately: (M, out of each matrix).
-  void forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const;
+  void forward(const ModelContext& model, const Pass& pass, const Matrix& x, std::span<const Matrix> ys,
+               const Tensor& low) const;
 
-  /// dx: (M, in), overwritten; the epilogue is of its product. Emits the gradients from the last matrix to the first;
+  /// dx is overwritten; the epilogue is of its product. Emits the gradients from the last matrix to the first;
   /// those of frozen parameters are not computed.
-  void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
-                GradSink& sink, const GemmEpilogue& epilogue = {}) const;
+  struct Backward {
+    Matrix x;   // (M, in) of the forward
+    Matrix dy;  // (M, out)
+    Matrix dx;  // (M, in)
+    GemmEpilogue epilogue = {};
+  };
+  void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Tensor& low, LinearGradients& grads,
+                GradSink& sink) const;
 
-  /// Appends the products of forward() and backward(), so that one gemm() computes several of these. row_range: as in
-  /// GemmProblem, the rows of both matrices that take part.
+  /// Appends the products of forward() and backward(), without those of adapters, so that one gemm() computes several of
+  /// these. row_range: as in GemmProblem, the rows of both matrices that take part.
   void add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
                    const std::int32_t* row_range = nullptr) const;
   void add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems,
                           const std::int32_t* row_range = nullptr) const;
-  /// The rest of backward(). With a row_range not for those with a bias.
-  void weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
+  /// The rest of backward(), without dropout. With a row_range not for those with a bias.
+  void weight_gradients(const ModelContext& model, const LinearAdapter::Backward& args, LinearGradients& grads,
                         GradSink& sink, const std::int32_t* row_range = nullptr) const;
   /// The backward where there was no row: emits zeros.
   void no_gradient(const ModelContext& model, LinearGradients& grads, GradSink& sink) const;
@@ -84,6 +100,7 @@ class Linear {
   std::int64_t in_ = 0, out_ = 0;
   WeightUse use_;
   RowCount rows_;
+  LinearAdapter adapter_;
   std::vector<const void*> biases_;             // (out) of each matrix, or null
   std::vector<PackedMatrix> packed_forward_;    // (in, out) of each matrix
   PackedMatrix packed_backward_;                // (out, in), one after the other in k

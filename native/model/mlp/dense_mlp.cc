@@ -18,14 +18,17 @@ std::optional<GeluKind> gelu_of(MlpType type) {
 }
 
 struct DenseKept final : Mlp::Kept {
-  DenseKept(const ModelContext& model, std::int64_t rows, std::int64_t width)
+  DenseKept(const ModelContext& model, std::int64_t rows, std::int64_t width, const Linear& to_inner, const Linear& to_hidden)
       : inner(model.tensor(rows, width * model.config.intermediate_size)),
-        act(model.tensor(rows, model.config.intermediate_size)) {}
-  // M · (row(width·I) + row(I))
-  std::size_t num_bytes() const override { return bytes_of(inner, act); }
+        act(model.tensor(rows, model.config.intermediate_size)),
+        inner_low(to_inner.adapter().make_low(model, rows)),
+        outer_low(to_hidden.adapter().make_low(model, rows)) {}
+  // M · (row(width·I) + row(I)), with adapters M · row(low_size()) of each Linear
+  std::size_t num_bytes() const override { return bytes_of(inner, act, inner_low, outer_low); }
 
   Tensor inner;  // (M, width·I)
   Tensor act;    // (M, I)
+  Tensor inner_low, outer_low;  // (M, low_size()) of adapters, or empty
 };
 
 struct DenseWork final : Mlp::Work {
@@ -50,7 +53,7 @@ class DenseMlp final : public Mlp {
         outer_(model, place.outer, model.config.intermediate_size, model.weights) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
-    return std::make_unique<DenseKept>(model, shape.rows(), gelu_ ? 1 : 2);
+    return std::make_unique<DenseKept>(model, shape.rows(), gelu_ ? 1 : 2, inner_, outer_);
   }
   std::unique_ptr<Work> make_work(const ModelContext& model, const PassShape& shape,
                                   const std::shared_ptr<PackedMatrix>& spare) const override {
@@ -67,31 +70,36 @@ class DenseMlp final : public Mlp {
   }
   std::size_t packed_bytes() const override { return inner_.packed_bytes() + outer_.packed_bytes(); }
 
-  void activate(const ModelContext& model, const Pass&, const Matrix& x, Kept& kept) const override {
+  void activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const override {
     DenseKept& mine = static_cast<DenseKept&>(kept);
     const Matrix inner = mine.inner.first_rows(x.rows), act = mine.act.first_rows(x.rows);
-    if (gelu_) return inner_.forward(model, x, act, {GemmEpilogue::Kind::kGelu, *gelu_, inner});
-    inner_.forward(model, x, inner);
-    swiglu(model.ctx, inner, act);
+    if (gelu_) {
+      inner_.forward(model, pass, x, act, mine.inner_low, {GemmEpilogue::Kind::kGelu, *gelu_, inner});
+    } else {
+      inner_.forward(model, pass, x, inner, mine.inner_low);
+      swiglu(model.ctx, inner, act);
+    }
+    outer_.forward_low(model, pass, act, mine.outer_low);
   }
 
   void project(const ModelContext& model, const Kept& kept, const Matrix& y) const override {
-    outer_.forward(model, static_cast<const DenseKept&>(kept).act.first_rows(y.rows), y);
+    const DenseKept& mine = static_cast<const DenseKept&>(kept);
+    outer_.forward_from_low(model, mine.act.first_rows(y.rows), y, mine.outer_low);
   }
 
-  void backward(const ModelContext& model, const Pass&, const Backward& args, const Kept& kept, Work& work,
+  void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
                 GradSink& sink) const override {
     const DenseKept& mine = static_cast<const DenseKept&>(kept);
     DenseWork& to = static_cast<DenseWork&>(work);
     const Matrix inner = mine.inner.view(), dinner = to.dinner.view(), dact = to.dact.view();
     if (gelu_) {
       const GemmEpilogue gelu{GemmEpilogue::Kind::kGeluBackward, *gelu_, inner};
-      outer_.backward(model, mine.act.view(), args.dy, dinner, to.outer, sink, gelu);
+      outer_.backward(model, pass, {mine.act.view(), args.dy, dinner, gelu}, mine.outer_low, to.outer, sink);
     } else {
-      outer_.backward(model, mine.act.view(), args.dy, dact, to.outer, sink);
+      outer_.backward(model, pass, {mine.act.view(), args.dy, dact}, mine.outer_low, to.outer, sink);
       swiglu_backward(model.ctx, inner, dact, dinner);
     }
-    inner_.backward(model, args.x, dinner, args.dx, to.inner, sink);
+    inner_.backward(model, pass, {args.x, dinner, args.dx}, mine.inner_low, to.inner, sink);
   }
 
  private:

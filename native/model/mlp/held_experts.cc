@@ -42,31 +42,47 @@ HeldExperts::HeldExperts(const ModelContext& model, std::span<const DensePlace> 
   for (const DensePlace& place : places) experts_.emplace_back(model, place);
 }
 
-HeldExperts::Kept::Kept(const ModelContext& model, std::int64_t rows) { resize(model, rows); }
+HeldExperts::LowRows HeldExperts::low_rows() const {
+  const Expert& expert = experts_.front();
+  return {expert.inner.adapter().low_size(), expert.outer.adapter().low_size(), {}, {}};
+}
+
+void HeldExperts::LowRows::resize(const ModelContext& model, std::int64_t rows) {
+  if (inner_size > 0) grown(model.ctx, inner, model.dtype, rows, inner_size);
+  if (outer_size > 0) grown(model.ctx, outer, model.dtype, rows, outer_size);
+}
+
+HeldExperts::Kept::Kept(const ModelContext& model, std::int64_t rows, const HeldExperts& experts) : low(experts.low_rows()) {
+  resize(model, rows);
+}
 
 void HeldExperts::Kept::resize(const ModelContext& model, std::int64_t rows) {
   const ModelConfig& c = model.config;
   grown(model.ctx, gathered, model.dtype, rows, c.hidden_size);
   grown(model.ctx, inner, model.dtype, rows, 2 * c.intermediate_size);
   grown(model.ctx, act, model.dtype, rows, c.intermediate_size);
+  low.resize(model, rows);
 }
 
-// R · (row(D) + row(2·I) + row(I)) for the most rows so far
-std::size_t HeldExperts::Kept::num_bytes() const { return bytes_of(gathered, inner, act); }
+// R · (row(D) + row(2·I) + row(I)) for the most rows so far, with adapters R · row(low_size()) of each Linear
+std::size_t HeldExperts::Kept::num_bytes() const { return bytes_of(gathered, inner, act, low); }
 
 HeldExperts::Work::Work(const ModelContext& model, std::int64_t rows, const HeldExperts& experts)
-    : inner(model, experts.experts_.front().inner, 1), outer(model, experts.experts_.front().outer, 1) {
+    : dlow(experts.low_rows()),
+      inner(model, experts.experts_.front().inner, 1),
+      outer(model, experts.experts_.front().outer, 1) {
   resize(model, rows);
 }
 
 void HeldExperts::Work::resize(const ModelContext& model, std::int64_t rows) {
   grown(model.ctx, dinner, model.dtype, rows, 2 * model.config.intermediate_size);
   grown(model.ctx, dact, model.dtype, rows, model.config.intermediate_size);
+  dlow.resize(model, rows);
 }
 
-// R · (row(2·I) + row(I)), and the gradients of one expert, whose operands have as many rows as the expert that was last
+// R · (row(2·I) + row(I)), with adapters R · row(low_size()) of each Linear, and the gradients of one expert, whose operands have as many rows as the expert that was last
 // computed.
-std::size_t HeldExperts::Work::num_bytes() const { return bytes_of(dinner, dact, inner, outer); }
+std::size_t HeldExperts::Work::num_bytes() const { return bytes_of(dinner, dact, dlow, inner, outer); }
 
 void HeldExperts::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
   for (Expert& expert : experts_) {
@@ -102,37 +118,61 @@ void HeldExperts::on_all(const ModelContext& model, const ExpertRows& rows, cons
   gemm(model.ctx, *model.scratch, problems);
 }
 
+void HeldExperts::forward_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& x,
+                             const Matrix& y, const Tensor& low) const {
+  on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
+    const Matrix mine = rows_of(x, part.rows);
+    (expert.*linear).add_forward(mine, rows_of(y, part.rows), problems, part.row_range);
+    (expert.*linear).adapter().add_low(mine, rows_of(low.view(), part.rows), problems, part.row_range);
+  });
+  on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
+    (expert.*linear).adapter().add_outputs(rows_of(low.view(), part.rows), rows_of(y, part.rows), problems, part.row_range);
+  });
+}
+
+void HeldExperts::low_gradient_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& dy,
+                                  const Tensor& dlow) const {
+  on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
+    (expert.*linear).adapter().add_low_gradient(rows_of(dy, part.rows), rows_of(dlow.view(), part.rows), problems, part.row_range);
+  });
+}
+
+void HeldExperts::input_gradient_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& dy,
+                                    const Matrix& dx, const Tensor& dlow) const {
+  on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
+    const Matrix mine = rows_of(dy, part.rows);
+    (expert.*linear).add_input_gradient(mine, rows_of(dx, part.rows), problems, part.row_range);
+  });
+  for (std::size_t number = 0; number < (experts_.front().*linear).adapter().num_parts(); ++number) {
+    on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
+      (expert.*linear).adapter().add_input_gradient(number, rows_of(dlow.view(), part.rows), rows_of(dx, part.rows), problems,
+                                                    part.row_range);
+    });
+  }
+}
+
 void HeldExperts::forward(const ModelContext& model, const ExpertRows& rows, const Kept& kept, const Matrix& out) const {
   if (rows.count == 0) return;
-  on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
-    expert.inner.add_forward(rows_of(kept.gathered.view(), part.rows), rows_of(kept.inner.view(), part.rows), problems,
-                             part.row_range);
-  });
+  forward_of(model, rows, &Expert::inner, kept.gathered.view(), kept.inner.view(), kept.low.inner);
   swiglu(model.ctx, kept.inner.first_rows(rows.count), kept.act.first_rows(rows.count));
-  on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
-    expert.outer.add_forward(rows_of(kept.act.view(), part.rows), rows_of(out, part.rows), problems, part.row_range);
-  });
+  forward_of(model, rows, &Expert::outer, kept.act.view(), out, kept.low.outer);
 }
 
 // The gradients of rows come last, because they take the place of those that the parameters' gradients are made of.
 void HeldExperts::backward(const ModelContext& model, const ExpertRows& rows, const Kept& kept, const Matrix& drows,
                            Work& work, GradSink& sink) const {
   if (rows.count > 0) {
-    on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
-      expert.outer.add_input_gradient(rows_of(drows, part.rows), rows_of(work.dact.view(), part.rows), problems,
-                                      part.row_range);
-    });
+    low_gradient_of(model, rows, &Expert::outer, drows, work.dlow.outer);
+    input_gradient_of(model, rows, &Expert::outer, drows, work.dact.view(), work.dlow.outer);
     swiglu_backward(model.ctx, kept.inner.first_rows(rows.count), work.dact.first_rows(rows.count),
                     work.dinner.first_rows(rows.count));
+    low_gradient_of(model, rows, &Expert::inner, work.dinner.view(), work.dlow.inner);
   }
   for (std::size_t e = experts_.size(); e-- > 0;) {
     weight_gradients(model, experts_[e], Part(rows, e), kept, drows, work, sink);
   }
   if (rows.count == 0) return;
-  on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
-    expert.inner.add_input_gradient(rows_of(work.dinner.view(), part.rows), rows_of(drows, part.rows), problems,
-                                    part.row_range);
-  });
+  input_gradient_of(model, rows, &Expert::inner, work.dinner.view(), drows, work.dlow.inner);
 }
 
 // An expert that no token chose has a gradient of zeros; where only the device knows, they are sums over nothing.
@@ -143,8 +183,10 @@ void HeldExperts::weight_gradients(const ModelContext& model, const Expert& expe
   if (!part.rows.empty()) {
     work.outer.resize(model, part.rows.size());
     work.inner.resize(model, part.rows.size());
-    expert.outer.weight_gradients(model, mine(kept.act), rows_of(drows, part.rows), work.outer, held, part.row_range);
-    expert.inner.weight_gradients(model, mine(kept.gathered), mine(work.dinner), work.inner, held, part.row_range);
+    const LinearAdapter::Backward outer{mine(kept.act), mine(kept.low.outer), rows_of(drows, part.rows), mine(work.dlow.outer)};
+    const LinearAdapter::Backward inner{mine(kept.gathered), mine(kept.low.inner), mine(work.dinner), mine(work.dlow.inner)};
+    expert.outer.weight_gradients(model, outer, work.outer, held, part.row_range);
+    expert.inner.weight_gradients(model, inner, work.inner, held, part.row_range);
   } else {
     expert.outer.no_gradient(model, work.outer, held);
     expert.inner.no_gradient(model, work.inner, held);

@@ -22,9 +22,18 @@ class HeldExperts {
  public:
   HeldExperts(const ModelContext& model, std::span<const DensePlace> places);
 
+  /// Low-rank rows of the experts' adapters, or their gradients: (R, low_size()) of each Linear, empty without adapters.
+  struct LowRows {
+    void resize(const ModelContext& model, std::int64_t rows);
+    std::size_t num_bytes() const { return bytes_of(inner, outer); }
+
+    std::int64_t inner_size = 0, outer_size = 0;
+    Tensor inner, outer;
+  };
+
   /// State that the forward keeps for the backward. It grows with R.
   struct Kept {
-    Kept(const ModelContext& model, std::int64_t rows);
+    Kept(const ModelContext& model, std::int64_t rows, const HeldExperts& experts);
     /// Makes room for R = `rows`; previous contents are lost.
     void resize(const ModelContext& model, std::int64_t rows);
     std::size_t num_bytes() const;
@@ -32,6 +41,7 @@ class HeldExperts {
     Tensor gathered;  // (R, D) the experts' input
     Tensor inner;     // (R, 2·I)
     Tensor act;       // (R, I)
+    LowRows low;      // of adapters
   };
 
   /// Work space of the backward, shared by all layers.
@@ -42,6 +52,7 @@ class HeldExperts {
 
     Tensor dinner;                 // (R, 2·I)
     Tensor dact;                   // (R, I)
+    LowRows dlow;                  // of adapters
     LinearGradients inner, outer;  // of one expert at a time
   };
 
@@ -73,6 +84,15 @@ class HeldExperts {
   /// Adds the products of one expert, which has rows, or may have some.
   using AddProducts = std::function<void(const Expert& expert, const Part& part, std::vector<GemmProblem>& problems)>;
   void on_all(const ModelContext& model, const ExpertRows& rows, const AddProducts& add) const;
+  /// One matrix of every expert.
+  using LinearOf = Linear Expert::*;
+  void forward_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& x, const Matrix& y,
+                  const Tensor& low) const;
+  void input_gradient_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& dy, const Matrix& dx,
+                         const Tensor& dlow) const;
+  void low_gradient_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& dy,
+                       const Tensor& dlow) const;
+  LowRows low_rows() const;
   void weight_gradients(const ModelContext& model, const Expert& expert, const Part& part, const Kept& kept,
                         const Matrix& drows, Work& work, GradSink& sink) const;
 

@@ -16,10 +16,11 @@ namespace zerofleet {
 namespace {
 
 struct MoeKept final : Mlp::Kept {
-  MoeKept(const ModelContext& model, std::int64_t tokens);
+  MoeKept(const ModelContext& model, std::int64_t tokens, const Linear& router, const HeldExperts& experts);
   std::size_t num_bytes() const override;
 
   Tensor logits;                      // (M, E)
+  Tensor router_low;                  // (M, low_size()) of the router's adapter, or empty
   Values<float> probs, weights;       // (M, E), (M, k)
   Values<std::int32_t> experts;       // (M, k)
   ExpertGroups groups;
@@ -29,8 +30,8 @@ struct MoeKept final : Mlp::Kept {
   Tensor out;              // (M·k, D)
 };
 
-MoeKept::MoeKept(const ModelContext& model, std::int64_t tokens)
-    : held(model, tokens * model.config.experts_per_token) {
+MoeKept::MoeKept(const ModelContext& model, std::int64_t tokens, const Linear& router, const HeldExperts& experts_here)
+    : router_low(router.adapter().make_low(model, tokens)), held(model, tokens * model.config.experts_per_token, experts_here) {
   const ModelConfig& c = model.config;
   const std::int64_t rows = tokens * c.experts_per_token;
   logits = model.tensor(tokens, c.num_experts);
@@ -41,10 +42,10 @@ MoeKept::MoeKept(const ModelContext& model, std::int64_t tokens)
   out = model.tensor(rows, c.hidden_size);
 }
 
-// M·k·row(D) + M·row(E) + 4·M·(E + 2·k), what the experts keep, and from the first forward on 8·(2·M·k + E + 1) and the
+// M·k·row(D) + M·row(E) + 4·M·(E + 2·k), with an adapter M·row(low_size()), what the experts keep, and from the first forward on 8·(2·M·k + E + 1) and the
 // row plan; on a CUDA device 4·(2·M·k + E + 1) from the beginning, instead of the former
 std::size_t MoeKept::num_bytes() const {
-  return bytes_of(logits, held, out, plan, probs, weights, experts, of_groups) +
+  return bytes_of(logits, router_low, held, out, plan, probs, weights, experts, of_groups) +
          (groups.first.size() + groups.tokens.size() + groups.rows.size()) * sizeof(std::int64_t);
 }
 
@@ -106,7 +107,7 @@ class MoeMlp final : public Mlp {
       : router_(model, place.router, model.config.hidden_size, model.weights), experts_(model, held_here(model, place.experts)) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
-    return std::make_unique<MoeKept>(model, shape.rows());
+    return std::make_unique<MoeKept>(model, shape.rows(), router_, experts_);
   }
   std::unique_ptr<Work> make_work(const ModelContext& model, const PassShape& shape,
                                   const std::shared_ptr<PackedMatrix>& spare) const override {
@@ -143,7 +144,7 @@ class MoeMlp final : public Mlp {
 void MoeMlp::choose(const ModelContext& model, const Pass& pass, const Matrix& x, MoeKept& kept) const {
   const std::int64_t chosen = model.config.experts_per_token, num_experts = model.config.num_experts;
   const Matrix logits = kept.logits.first_rows(x.rows);
-  router_.forward(model, x, logits);
+  router_.forward(model, pass, x, logits, kept.router_low);
   const std::span<float> probs = kept.probs.first(x.rows * num_experts);
   const std::span<std::int32_t> experts = kept.experts.first(x.rows * chosen);
   route(model.ctx, {logits, chosen, probs, experts, kept.weights.first(x.rows * chosen)});
@@ -210,7 +211,7 @@ void MoeMlp::router_backward(const ModelContext& model, const Pass& pass, const 
                              dlogits, pass.lengths});
   const Matrix& drows = work.drows.view();
   const Matrix behind{drows.at(rows, 0), drows.dtype, args.x.rows, drows.cols, drows.stride};
-  router_.backward(model, args.x, dlogits, behind, work.router, sink);
+  router_.backward(model, pass, {args.x, dlogits, behind}, kept.router_low, work.router, sink);
 }
 
 void MoeMlp::backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,

@@ -16,7 +16,7 @@ Layer::Kept::Kept(const ModelContext& model, const PassShape& shape, const Layer
       middle_normed(model.tensor(shape.rows(), model.config.hidden_size)),
       input_norm(layer.input_norm_->make_kept(model, shape.rows())),
       middle_norm(layer.middle_norm_->make_kept(model, shape.rows())),
-      attention(model, shape),
+      attention(model, shape, layer.attention_),
       mlp(layer.mlp_->make_kept(model, shape)) {}
 
 // 3·M·row(D), plus the bytes of norms, attention and MLP

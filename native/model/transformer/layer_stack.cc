@@ -1,19 +1,19 @@
 #include "model/transformer/layer_stack.h"
 
+#include <algorithm>
+
 namespace zerofleet {
 namespace {
 
-/// Returns the lowest layer with a trained parameter, 0 if the embeddings have one, or the number of layers. A layer's
-/// parameters begin with its first norm's.
+/// Returns the lowest layer with a trained parameter, 0 if the embeddings have one, or the number of layers.
 std::size_t lowest_trained_layer(const ModelContext& model, const ParamTable& table) {
   if (model.trains(table.embed) || (table.positions && model.trains(*table.positions))) return 0;
-  for (std::size_t layer = 0; layer < table.layers.size(); ++layer) {
-    const bool is_last = layer + 1 == table.layers.size();
-    const std::size_t end = is_last ? table.norm.weight : table.layers[layer + 1].input_norm.weight;
-    for (std::size_t param = table.layers[layer].input_norm.weight; param < end; ++param)
-      if (model.trains(param)) return layer;
+  std::size_t lowest = table.layers.size();
+  for (std::size_t param = 0; param < table.specs.size(); ++param) {
+    const int layer = table.specs[param].layer;
+    if (layer >= 0 && model.trains(param)) lowest = std::min(lowest, static_cast<std::size_t>(layer));
   }
-  return table.layers.size();
+  return lowest;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "model/transformer/transformer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <optional>
@@ -49,6 +50,12 @@ T* pointer_to(std::optional<T>& part) {
   return part ? &*part : nullptr;
 }
 
+Tensor room_for_dropped(const ModelContext& model, std::int64_t rows) {
+  const ModelConfig& c = model.config;
+  if (!c.adapter || c.adapter->dropout == 0) return {};
+  return model.tensor(rows, std::max({c.hidden_size, c.intermediate_size, c.query_size()}));
+}
+
 std::optional<RowExchange> make_row_exchange(const Context& context, const ModelConfig& config,
                                              const TransformerOptions& options) {
   if (options.experts == nullptr) return std::nullopt;
@@ -77,6 +84,7 @@ struct Transformer::State {
   std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
   IndexUpload tokens_upload, targets_upload, positions_upload, documents_upload;  // (M)
   IndexUpload lengths_upload;           // (B)
+  Tensor dropped;                       // (M, widest input) as in ModelContext, or empty
   Tensor added;                         // (M, D) the next addend of the residual stream
   Tensor last, last_normed;             // (M, D) the residual stream after all layers
   std::optional<TokenEmbedding::Work> embedding_work;  // made by the first backward
@@ -102,7 +110,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       rotations(rotations_of(context, config, pass_shape.length)),
       row_exchange(make_row_exchange(context, config, options)),
       model{context, config, dtype, &scratch, pointer_to(rotations), table.layout, pointer_to(row_exchange), options.weights,
-            options.weight_gradients, FrozenParams(table.specs, options.frozen)},
+            options.weight_gradients, FrozenParams(table.specs, options.frozen), &dropped},
       shape(pass_shape),
       head(model, shape.rows()),
       embedding(model, table),
@@ -115,6 +123,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       positions_upload(context, shape.rows()),
       documents_upload(context, shape.rows()),
       lengths_upload(context, shape.batch),
+      dropped(room_for_dropped(model, shape.rows())),
       added(model.tensor(shape.rows(), config.hidden_size)),
       last(model.tensor(shape.rows(), config.hidden_size)),
       last_normed(model.tensor(shape.rows(), config.hidden_size)) {
@@ -267,11 +276,11 @@ std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes
 
 // Besides the layers and the head, with the names of block.h and T the sequence length: 3·M·row(D) and a norm for what
 // follows the layers, 4·T·head_dim for rotations, 4·M for learned positions or documents, from the first backward on the
-// embedding's work space, rows in transit to experts elsewhere, and scratch memory: per thread the larger of what
+// embedding's work space, with dropout before adapters M·row(max(D, I, Q)), rows in transit to experts elsewhere, and scratch memory: per thread the larger of what
 // attention_backward.cc and gemm.cc say.
 std::size_t Transformer::activation_bytes() const {
   const State& s = *state_;
-  return bytes_of(s.added, s.last, s.last_normed, s.norm_kept, s.scratch) + s.head.activation_bytes() +
+  return bytes_of(s.added, s.last, s.last_normed, s.dropped, s.norm_kept, s.scratch) + s.head.activation_bytes() +
          s.layers.activation_bytes() + s.positions.size() * sizeof(std::int32_t) +
          (s.rotations ? s.rotations->num_bytes() : 0) + (s.row_exchange ? s.row_exchange->num_bytes() : 0) +
          (s.embedding_work ? s.embedding_work->num_bytes() : 0);

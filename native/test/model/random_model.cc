@@ -1,5 +1,6 @@
 #include "test/model/random_model.h"
 
+#include <algorithm>
 #include <random>
 
 #include "test/devices_here.h"
@@ -41,6 +42,22 @@ RandomModel::Gradients RandomModel::gradients(LeafKey key) {
     gradients.order.push_back(param);
   });
   return gradients;
+}
+
+std::vector<std::vector<float>> RandomModel::values() const {
+  std::vector<std::vector<float>> values;
+  for (std::size_t param = 0; param < params_.size(); ++param) {
+    const auto* first = reinterpret_cast<const float*>(params_[param].data());
+    values.emplace_back(first, first + specs_[param].numel());
+  }
+  return values;
+}
+
+void RandomModel::set(const std::vector<std::vector<float>>& values) {
+  for (std::size_t param = 0; param < params_.size(); ++param) {
+    std::ranges::copy(values.at(param), reinterpret_cast<float*>(params_[param].data()));
+  }
+  model_.params_changed();
 }
 
 void RandomModel::move(const std::vector<std::vector<float>>& direction, double factor) {

@@ -27,6 +27,9 @@ class RandomModel {
     }
   };
   Gradients gradients(LeafKey key = {7, 3, 1});
+  /// The parameters; fp32 only.
+  std::vector<std::vector<float>> values() const;
+  void set(const std::vector<std::vector<float>>& values);
   /// p += factor · direction; fp32 only.
   void move(const std::vector<std::vector<float>>& direction, double factor);
 

@@ -58,11 +58,12 @@ ParamGroups resolve_param_groups(std::span<const ParamSpec> specs, std::span<con
     const double usual_decay = spec.group == ParamGroup::kDecay ? weight_decay : 0;
     GroupOptions group{1, usual_decay};
     ParamSettings settings;
+    settings.frozen = spec.frozen;
     const auto rule = std::ranges::find_if(rules, [&](const auto& r) { return glob_matches(r.match, spec.name); });
     if (rule != rules.end()) {
       counts[static_cast<std::size_t>(rule - rules.begin())] = true;
       group = {rule->lr_scale, rule->weight_decay.value_or(usual_decay)};
-      settings.frozen = rule->frozen;
+      settings.frozen = settings.frozen || rule->frozen;
     }
     settings.group = index_of(resolved.groups, group);
     resolved.settings.push_back(settings);

@@ -29,7 +29,7 @@ struct GroupOptions {
 
 struct ParamSettings {
   std::size_t group = 0;        // of ParamGroups::groups
-  bool frozen = false;          // keeps its value, rounded to the compute dtype; no gradient, no optimizer state
+  bool frozen = false;          // by a rule or as the base of an adapter: keeps its value, rounded to the compute dtype; no gradient, no optimizer state
   bool model_parallel = false;  // each model-parallel rank holds other elements; else all hold the same
 };
 

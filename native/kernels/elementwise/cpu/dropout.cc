@@ -14,6 +14,7 @@ void dropout(const Context& ctx, const DropoutRule& rule, const ConstMatrix& x, 
     chunk.stream = rule.stream;
     chunk.dropped_below = rule.dropped_below;
     chunk.scale = rule.scale;
+    chunk.adds = rule.adds;
     chunk.x = rows_from(x, row);
     chunk.y = rows_from(y, row);
     chunk.first_element = static_cast<std::uint64_t>(row * x.cols);

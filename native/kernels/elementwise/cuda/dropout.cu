@@ -55,14 +55,21 @@ __global__ void __launch_bounds__(kDropoutThreads) dropout_kernel(const DropoutA
       const ElementPlace place = place_of(begin, a.cols);
       const Columns<kNeighbours> at{place.col, kNeighbours, true};
       const Lanes<kNeighbours> x = load(a.x.row(place.row), at);
-      store(a.y.row(place.row), at, lanes<kNeighbours>([&](int k) { return x.v[k] * factor(word, k); }));
+      Lanes<kNeighbours> y{};
+      if (a.rule.adds) y = load(a.y.row(place.row), at);
+      store(a.y.row(place.row), at, lanes<kNeighbours>([&](int k) {
+              const float kept = x.v[k] * factor(word, k);
+              return a.rule.adds ? y.v[k] + kept : kept;
+            }));
       continue;
     }
 #pragma unroll
     for (int k = 0; k < kNeighbours; ++k) {
       if (begin + k >= a.numel) break;
       const ElementPlace place = place_of(begin + k, a.cols);
-      a.y.row(place.row)[place.col] = narrowed<T>(widened(a.x.row(place.row)[place.col]) * factor(word, k));
+      const float kept = widened(a.x.row(place.row)[place.col]) * factor(word, k);
+      T& y = a.y.row(place.row)[place.col];
+      y = narrowed<T>(a.rule.adds ? widened(y) + kept : kept);
     }
   }
 }

@@ -19,7 +19,7 @@ ZF_INLINE void group_factors(const DropoutArgs& args, uint64_t group, float* fac
   }
 }
 
-template <class T>
+template <class T, bool kAdds>
 void drop(const DropoutArgs& args) {
   alignas(64) float factors[kGroup];
   for (int64_t row = 0; row < args.rows; ++row) {
@@ -33,7 +33,9 @@ void drop(const DropoutArgs& args) {
       count = kGroup - offset < args.cols - col ? kGroup - offset : args.cols - col;
       group_factors(args, element / kGroup, factors);
       sweep(count, [&](int64_t i, auto part) {
-        store(y + col + i, load(x + col + i, part) * load(factors + offset + i, part), part);
+        vf kept = load(x + col + i, part) * load(factors + offset + i, part);
+        if constexpr (kAdds) kept = load(y + col + i, part) + kept;
+        store(y + col + i, kept, part);
       });
     }
   }
@@ -42,7 +44,7 @@ void drop(const DropoutArgs& args) {
 }  // namespace
 
 void dropout_rows(const DropoutArgs& args) {
-  with_model_element(args.dtype, [&]<class T>(T*) { drop<T>(args); });
+  with_model_element(args.dtype, [&]<class T>(T*) { args.adds ? drop<T, true>(args) : drop<T, false>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -100,13 +100,14 @@ struct Target {
   DType dtype;
   bool accumulate;
   const void* bias;  // of the problem's C, from the block's first column on; null: none in this pass
+  float alpha;       // 1 before the last pass
 };
 
 Target target_of(const Task& task) {
   const GemmProblem& problem = *task.problem;
   const ConstMatrix bias{problem.bias, problem.c.dtype, 1, problem.c.cols, problem.c.cols};
   return {problem.c.at(task.row, task.col), problem.c.stride, problem.c.dtype, problem.accumulate,
-          problem.bias == nullptr ? nullptr : bias.at(0, task.col)};
+          problem.bias == nullptr ? nullptr : bias.at(0, task.col), problem.alpha};
 }
 
 /// Computes a block of C over some words of k. `b`: the task's columns, in panels of just these words or of more.
@@ -127,7 +128,10 @@ void run_block(const Kernels& kernels, const Task& task, const OperandWords& wor
   block.bias_dtype = task.problem->c.dtype;
   for (std::int64_t step = 0; step < pass.count; step += kMaxSteps) {
     block.steps = std::min(kMaxSteps, pass.count - step);
-    if (step + block.steps == pass.count) block.bias = target.bias;
+    if (step + block.steps == pass.count) {
+      block.bias = target.bias;
+      block.alpha = target.alpha;
+    }
     place_a(kernels, task, pass.begin + step, words.k, areas.a, block);
     kernels.block(block);
     block.accumulate = true;
@@ -168,7 +172,7 @@ void run_source_task(const Kernels& kernels, const Task& task, const OperandWord
   const std::int64_t steps = words.steps(), stride = source_steps(steps);
   const bool through_sums = stride < steps && task.problem->c.dtype != DType::kF32;
   Target whole = target_of(task);
-  if (through_sums) whole = {areas.sums, task.cols, DType::kF32, false, whole.bias};
+  if (through_sums) whole = {areas.sums, task.cols, DType::kF32, false, whole.bias, whole.alpha};
   for (std::int64_t begin = 0; begin < steps; begin += stride) {
     const Steps pass{begin, std::min(stride, steps - begin)};
     const bool is_last = begin + pass.count == steps;
@@ -180,7 +184,10 @@ void run_source_task(const Kernels& kernels, const Task& task, const OperandWord
       const auto offset = static_cast<std::size_t>((block.row - task.row) * whole.stride) * size_of(whole.dtype);
       target.c = static_cast<std::byte*>(whole.c) + offset;
       target.accumulate = whole.accumulate || begin > 0;
-      if (!is_last) target.bias = nullptr;
+      if (!is_last) {
+        target.bias = nullptr;
+        target.alpha = 1;
+      }
       run_block(kernels, block, words, pass, {areas.source, pass.count * kPanel}, target, areas);
     }
   }

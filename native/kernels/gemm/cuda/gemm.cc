@@ -55,6 +55,7 @@ std::vector<Matmul> matmuls_of(const GemmProblem& problem, const RightOperand& r
     matmul.b_transposed = right.rows == SourceRows::kAlongN;
     matmul.c = c;
     matmul.accumulate = problem.accumulate || part > 0;
+    matmul.alpha = problem.alpha;
     matmuls.push_back(matmul);
     k += count;
   }

@@ -246,8 +246,8 @@ Status Matmuls::multiply(const Plan& plan, const Algorithm& algorithm, const Mat
   };
   if (p.bias != nullptr) set_pointer(kBiasPointer, p.bias);
   if (p.epilogue.kind != EpilogueKind::kNone) set_pointer(kAuxPointer, p.epilogue.inner.data);
-  const float one = 1, beta = p.accumulate ? 1 : 0;
-  return library_->matmul(handle_, plan.desc, &one, p.b.data, plan.left, p.a.data, plan.right, &beta, p.c.data, plan.result,
+  const float beta = p.accumulate ? 1 : 0;
+  return library_->matmul(handle_, plan.desc, &p.alpha, p.b.data, plan.left, p.a.data, plan.right, &beta, p.c.data, plan.result,
                           p.c.data, plan.result, &algorithm, workspace_.data(), workspace_.num_bytes(),
                           stream_of(ctx_).handle());
 }

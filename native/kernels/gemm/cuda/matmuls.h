@@ -18,7 +18,7 @@ namespace zerofleet::cuda {
 
 class OnesTrial;
 
-/// C (m, n) = op(A) · op(B) + bias, plus C with `accumulate` or put through an epilogue; all row-major.
+/// C (m, n) = alpha · op(A) · op(B) + bias, plus C with `accumulate` or put through an epilogue; all row-major.
 struct Matmul {
   ConstMatrix a;  // (m, k), or (k, m) with a_transposed
   bool a_transposed = false;
@@ -27,6 +27,7 @@ struct Matmul {
   Matrix c;
   const void* bias = nullptr;  // (n) of c's dtype
   bool accumulate = false;
+  float alpha = 1;
   GemmEpilogue epilogue = {};
 };
 

@@ -104,6 +104,7 @@ struct OnesTrial::Operands {
 
 OnesTrial::OnesTrial(const Context& ctx, const Matmul& given, std::int64_t k)
     : ctx_(ctx), product_(given), operands_(std::make_unique<Operands>(ctx, given)) {
+  product_.alpha = 1;
   auto& [a, b, c, bias, inner] = *operands_;
   const std::int64_t step = step_of(given.c.dtype, k);
   Fill ones_of_a = filled_with(1, a.view(), true);

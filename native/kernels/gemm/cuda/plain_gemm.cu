@@ -26,6 +26,7 @@ struct Product {
   DType c_dtype;
   const std::byte* bias;
   bool accumulate;
+  float alpha;
   std::int64_t m, n;
   const std::int32_t* row_range;  // as in GemmProblem
 };
@@ -93,7 +94,7 @@ __device__ void store_plain_sums(const Product<T>& p, const Part& mine, std::int
     for (int j = 0; j < 4; ++j) {
       if (row + i >= mine.m || col + j >= p.n) continue;
       const Place4 at{(mine.row_begin + row + i) * p.c_stride + col + j, 1, false};
-      float value = sums[i][j];
+      float value = p.alpha * sums[i][j];
       if (p.bias != nullptr) value = value + load4(p.bias, p.c_dtype, {col + j, 1, false}).v[0];
       store4(p.c, p.c_dtype, at, Vec4{{value, 0, 0, 0}});
     }
@@ -149,6 +150,7 @@ Product<T> product_of(const GemmProblem& problem, const RightOperand& right) {
   p.c_dtype = problem.c.dtype;
   p.bias = static_cast<const std::byte*>(problem.bias);
   p.accumulate = problem.accumulate;
+  p.alpha = problem.alpha;
   p.m = problem.c.rows;
   p.row_range = problem.row_range;
   p.n = problem.c.cols;

@@ -88,6 +88,8 @@ template <class C, class T>
 __device__ void store_two(const TileCall<T>& call, int row, int col, float first, float second) {
   C* to = reinterpret_cast<C*>(call.c) + static_cast<std::int64_t>(row) * call.c_stride + col;
   const bool both = col + 1 < call.n;
+  first = call.alpha * first;
+  second = call.alpha * second;
   if (call.bias != nullptr) {
     const C* bias = reinterpret_cast<const C*>(call.bias) + col;
     first = first + to_float(bias[0]);
@@ -174,6 +176,7 @@ TileCall<T> call_of(const TileProduct& product) {
   call.bias = static_cast<const std::byte*>(problem.bias);
   call.row_range = problem.row_range;
   call.accumulate = problem.accumulate;
+  call.alpha = problem.alpha;
   call.m = static_cast<int>(problem.c.rows);
   call.n = static_cast<int>(problem.c.cols);
   return call;

@@ -30,6 +30,7 @@ struct TileCall {
   int m, n, k_of[kMaxTileParts];
   DType c_dtype;
   bool accumulate;
+  float alpha;
 };
 
 /// A tile of an operand: kWide of its rows and columns of C, kTileDepth of k. kAlongK: k is the row in memory.

@@ -69,9 +69,9 @@ ZF_INLINE void for_sums(const Body& body) {
   });
 }
 
-template <int kRows>
-ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows>& sum) {
-  const float* c = static_cast<const float*>(block.c) + tile.row * block.c_stride + tile.col;
+template <int kRows, class T>
+ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, const T* all, Sums<kRows>& sum) {
+  const T* c = all + tile.row * block.c_stride + tile.col;
   const int64_t stride = block.c_stride, left = block.cols - tile.col;
   if (left >= kTileCols) {
     for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
@@ -111,7 +111,11 @@ ZF_INLINE void add_bias(const GemmBlock& block, const Tile& tile, const T* bias,
 template <class Dot, int kRows>
 void run_tile(const GemmBlock& block, const Tile& tile) {
   Sums<kRows> sum{};
-  if (block.accumulate) load_tile<kRows>(block, tile, sum);
+  if (block.accumulate) {
+    with_model_element(block.c_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
+      load_tile<kRows>(block, tile, static_cast<const T*>(block.c), sum);
+    });
+  }
   const uint32_t* a = tile.a;
   const uint32_t* b = tile.b;
   const int64_t row_stride = block.a_row_stride, step_stride = block.a_step_stride;
@@ -125,6 +129,9 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
     });
     a += step_stride;
     b += kPanel;
+  }
+  if (block.alpha != 1) {
+    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA { sum[r.value][v.value] *= set1(block.alpha); });
   }
   if (block.bias != nullptr) {
     with_model_element(block.bias_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {

@@ -39,7 +39,8 @@ struct GemmBlock {
   int64_t steps = 0;
   bool pairs = false;  // only on paths with bf16 products
   DType c_dtype = DType::kF32;
-  bool accumulate = false;     // start from C's contents; fp32 C only
+  bool accumulate = false;     // start from C's contents
+  float alpha = 1;             // factor of the sums after the last step, before the bias
   const void* bias = nullptr;  // (cols) added to each row after the last step, unless null
   DType bias_dtype = DType::kF32;
   Triangle left_out = Triangle::kNone;

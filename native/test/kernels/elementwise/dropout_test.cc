@@ -54,6 +54,18 @@ DEVICE_TEST_CASE("dropout scales what it keeps; an element's mask depends on its
       }
       CHECK(y == expected);
       CHECK(table_of(over) == table_of(y));
+      HostMatrix sums = x;
+      add_dropout(ctx, kKey, 0.25, x.view(), sums.view());
+      synchronize(ctx);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t j = 0; j < cols; ++j) {
+          const float factor = kept(rule, static_cast<std::uint64_t>(i * cols + j)) ? 1.0F / 0.75F : 0.0F;
+          HostMatrix sum(dtype, 1, 1);
+          const float value = static_cast<float>(x.at(i, j));
+          sum.set(0, 0, value + value * factor);
+          REQUIRE(sums.at(i, j) == sum.at(0, 0));
+        }
+      }
       if (ctx.device.kind != DeviceKind::kCpu) continue;
       for (const int threads : {1, 3}) {
         Machine machine(ctx.cpu_isa, threads);

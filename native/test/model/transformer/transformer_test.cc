@@ -149,7 +149,7 @@ TEST_CASE("matrices whose output is added to the residual stream begin with a sp
     if (spec.init == ParamInit::kOnes) continue;
     CAPTURE(spec.name);
     const bool is_added = spec.name.ends_with("o_proj.weight") || spec.name.ends_with("down_proj.weight");
-    CHECK(spec.init_std == (is_added ? 0.005F : 0.02F));
+    CHECK(spec.init_scale == (is_added ? 0.005F : 0.02F));
   }
 }
 

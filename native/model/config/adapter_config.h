@@ -1,0 +1,33 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zerofleet {
+
+inline constexpr std::int64_t kMaxAdapterRank = 512;
+
+/// First values of an adapter's A; those of B are zeros.
+enum class AdapterInit : std::uint8_t {
+  kKaimingUniform,  // uniform in ±1/√in
+  kGaussian,        // normal with the standard deviation 1/rank
+};
+
+/// Low-rank adapters (LoRA, Hu et al. 2021) of a model's matrices: y = x Wᵀ + scale · dropout(x) Aᵀ Bᵀ, with A (rank, in) and
+/// B (out, rank). Modules are named by the last part of their name, as `q_proj`.
+struct AdapterConfig {
+  std::int64_t rank = 0;
+  double scale = 1;
+  double dropout = 0;
+  AdapterInit init = AdapterInit::kKaimingUniform;
+  std::vector<std::string> target_modules;   // whose matrices have adapters
+  std::vector<std::string> modules_to_save;  // whose own parameters are trained as well
+
+  bool targets(std::string_view module) const { return std::ranges::find(target_modules, module) != target_modules.end(); }
+  bool saves(std::string_view module) const { return std::ranges::find(modules_to_save, module) != modules_to_save.end(); }
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,183 @@
+#include "model/layers/linear_adapter.h"
+
+#include "core/device/transfer.h"
+
+namespace zerofleet {
+namespace {
+
+constexpr std::uint32_t kFirstSite = std::uint32_t{1} << 31;  // sites of the dropouts of adapters; dropout_site() has the others
+
+/// Room in the sink for a gradient, or its own tensor.
+Matrix target_of(std::size_t param, const Tensor& own, GradSink& sink) {
+  Matrix target = own.view();
+  if (std::byte* room = sink.room_for(param, target.dtype)) target.data = room;
+  return target;
+}
+
+GradView view_of(const Matrix& gradient) {
+  return {static_cast<const std::byte*>(gradient.data), gradient.dtype, static_cast<std::size_t>(gradient.rows * gradient.cols)};
+}
+
+}  // namespace
+
+LinearAdapter::LinearAdapter(const ModelContext& model, const LinearPlaces& places, std::int64_t in, bool varies)
+    : dtype_(model.dtype), in_(in), varies_(varies) {
+  if (!model.config.adapter) return;
+  rank_ = model.config.adapter->rank;
+  scale_ = static_cast<float>(model.config.adapter->scale);
+  dropout_ = model.config.adapter->dropout;
+  std::int64_t begin = 0;
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    const LinearPlace& matrix = places[place];
+    if (matrix.adapter) parts_.push_back({place, begin, matrix.out, {matrix.adapter->down, {}, {}}, {matrix.adapter->up, {}, {}}});
+    begin += matrix.out;
+  }
+  if (!parts_.empty()) site_ = kFirstSite + static_cast<std::uint32_t>(parts_.front().down.param);
+}
+
+Matrix LinearAdapter::dropped(const ModelContext& model, const Pass& pass, const Matrix& x) const {
+  if (empty() || !pass.dropout || dropout_ == 0) return x;
+  const Matrix room = model.dropped->first_rows(x.rows).columns(0, in_);
+  dropout(model.ctx, pass.dropout_key(site_), dropout_, x, room);
+  return room;
+}
+
+void LinearAdapter::Factor::bind(const ConstMatrix& matrix) {
+  along_k = {{matrix}, SourceRows::kAlongK};
+  along_n = {{matrix}, SourceRows::kAlongN};
+}
+
+void LinearAdapter::bind(ParamPointers params) {
+  for (Part& part : parts_) {
+    part.down.bind({params[part.down.param], dtype_, rank_, in_, in_});
+    part.up.bind({params[part.up.param], dtype_, part.out, rank_, rank_});
+  }
+}
+
+GemmProblem LinearAdapter::product(const Matrix& a, const SourceOperand& source, const Matrix& c,
+                                   const std::int32_t* row_range) const {
+  GemmProblem problem{a, nullptr, c};
+  problem.source = &source;
+  problem.varies = varies_;
+  problem.row_range = row_range;
+  return problem;
+}
+
+void LinearAdapter::add_low(const Matrix& x, const Matrix& low, std::vector<GemmProblem>& problems,
+                              const std::int32_t* row_range) const {
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    problems.push_back(product(x, parts_[part].down.along_n, low_of(low, part), row_range));
+    problems.back().alpha = scale_;
+  }
+}
+
+void LinearAdapter::add_outputs(const Matrix& low, const Matrix& y, std::vector<GemmProblem>& problems,
+                                const std::int32_t* row_range) const {
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    const Part& mine = parts_[part];
+    problems.push_back(product(low_of(low, part), mine.up.along_n, y.columns(mine.begin, mine.out), row_range));
+    problems.back().accumulate = true;
+  }
+}
+
+void LinearAdapter::add_outputs(const Matrix& low, std::span<const Matrix> ys, std::vector<GemmProblem>& problems) const {
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    const Part& mine = parts_[part];
+    problems.push_back(product(low_of(low, part), mine.up.along_n, ys[mine.place], nullptr));
+    problems.back().accumulate = true;
+  }
+}
+
+void LinearAdapter::add_low_gradient(const Matrix& dy, const Matrix& dlow, std::vector<GemmProblem>& problems,
+                                       const std::int32_t* row_range) const {
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    const Part& mine = parts_[part];
+    problems.push_back(product(dy.columns(mine.begin, mine.out), mine.up.along_k, low_of(dlow, part), row_range));
+    problems.back().alpha = scale_;
+  }
+}
+
+void LinearAdapter::add_input_gradient(std::size_t part, const Matrix& dlow, const Matrix& dx,
+                                       std::vector<GemmProblem>& problems, const std::int32_t* row_range) const {
+  problems.push_back(product(low_of(dlow, part), parts_[part].down.along_k, dx, row_range));
+  problems.back().accumulate = true;
+}
+
+void LinearAdapter::input_gradient(const ModelContext& model, const Pass& pass, const Matrix& dlow, const Matrix& dx) const {
+  if (empty()) return;
+  const bool drops = pass.dropout && dropout_ > 0;
+  const Matrix target = drops ? model.dropped->first_rows(dx.rows).columns(0, in_) : dx;
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    std::vector<GemmProblem> problem;
+    add_input_gradient(part, dlow, target, problem);
+    problem.front().accumulate = !drops || part > 0;
+    gemm(model.ctx, *model.scratch, problem);
+  }
+  if (drops) add_dropout(model.ctx, pass.dropout_key(site_), dropout_, target, dx);
+}
+
+// dA = dlowᵀ x and dB = dyᵀ low: room in the sink is asked for in the order in which the gradients will be taken.
+void LinearAdapter::add_weight_gradients(const ModelContext& model, const Backward& args, AdapterGradients& grads,
+                                         GradSink& sink, std::vector<GemmProblem>& problems) const {
+  if (parts_.empty()) return;
+  std::vector<PackRequest> requests{{args.x, SourceRows::kAlongK, &grads.x}};
+  for (std::size_t part = parts_.size(); part-- > 0;) {
+    AdapterGradients::Factors& mine = grads.factors[part];
+    mine.up_target = target_of(parts_[part].up.param, mine.up, sink);
+    mine.down_target = target_of(parts_[part].down.param, mine.down, sink);
+    requests.push_back({low_of(args.low, part), SourceRows::kAlongK, &mine.low});
+  }
+  pack(model.ctx, requests);
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    AdapterGradients::Factors& mine = grads.factors[part];
+    const Matrix dy = args.dy.columns(parts_[part].begin, parts_[part].out);
+    problems.push_back({dy, &mine.low, mine.up_target, true});
+    problems.back().varies = varies_;
+    problems.push_back({low_of(args.dlow, part), &grads.x, mine.down_target, true});
+    problems.back().varies = varies_;
+  }
+}
+
+void LinearAdapter::emit(std::size_t place, AdapterGradients& grads, GradSink& sink) const {
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    if (parts_[part].place != place) continue;
+    sink.take(parts_[part].up.param, view_of(grads.factors[part].up_target));
+    sink.take(parts_[part].down.param, view_of(grads.factors[part].down_target));
+  }
+}
+
+void LinearAdapter::no_gradient(const ModelContext& model, AdapterGradients& grads) const {
+  for (AdapterGradients::Factors& factors : grads.factors) {
+    for (Tensor* gradient : {&factors.down, &factors.up}) fill_zero(model.ctx, gradient->bytes());
+    factors.down_target = factors.down.view();
+    factors.up_target = factors.up.view();
+  }
+}
+
+AdapterGradients::AdapterGradients(const ModelContext& model, const LinearAdapter& adapter, std::int64_t rows) {
+  constexpr auto kContiguous = Tensor::Rows::kContiguous;
+  const DType dtype = model.weight_gradients;
+  for (const LinearAdapter::Part& part : adapter.parts_) {
+    factors.push_back({Tensor(model.ctx, dtype, adapter.rank_, adapter.in_, kContiguous),
+                       Tensor(model.ctx, dtype, part.out, adapter.rank_, kContiguous),
+                       {},
+                       {},
+                       PackedMatrix(model.ctx, model.dtype, rows, adapter.rank_)});
+  }
+  if (!adapter.empty()) x = PackedMatrix(model.ctx, model.dtype, rows, adapter.in_);
+}
+
+void AdapterGradients::resize(const ModelContext& model, std::int64_t rows) {
+  if (x.n() == 0 || x.k() == rows) return;
+  x = PackedMatrix(model.ctx, model.dtype, rows, x.n());
+  for (Factors& mine : factors) mine.low = PackedMatrix(model.ctx, model.dtype, rows, mine.low.n());
+}
+
+// packed(M, in) and for each adapter g · rank · (in + out), for gradients of g bytes, and packed(M, rank)
+std::size_t AdapterGradients::num_bytes() const {
+  std::size_t num_bytes = x.num_bytes();
+  for (const Factors& mine : factors) num_bytes += bytes_of(mine.down, mine.up, mine.low);
+  return num_bytes;
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/packed_matrix.h"
+#include "model/layers/block.h"
+
+namespace zerofleet {
+
+class LinearAdapter;
+
+/// The gradients of one Linear's adapters, and what they are computed with; shared by all layers.
+struct AdapterGradients {
+  AdapterGradients(const ModelContext& model, const LinearAdapter& adapter, std::int64_t rows);
+  std::size_t num_bytes() const;
+  /// Makes the operands ones of another number of rows.
+  void resize(const ModelContext& model, std::int64_t rows);
+
+  /// Gradients of one matrix' factors: (rank, in) and (out, rank).
+  struct Factors {
+    Tensor down, up;                   // for gradients without room in the sink
+    Matrix down_target, up_target;     // of the current pass: room in the sink, or the above
+    PackedMatrix low;                // (M, rank)
+  };
+  std::vector<Factors> factors;  // of each matrix with an adapter
+  PackedMatrix x;                // (M, in), after dropout
+};
+
+/// The adapters of a Linear's matrices (AdapterConfig). Their rows pass through `low` = scale · dropout(x) Aᵀ, (M, rank) for
+/// each matrix that has one, side by side: the caller keeps it for the backward. Empty where no matrix has one.
+///
+/// scale is in `low` and in its gradient, so neither the outputs nor the gradients of the factors need it.
+class LinearAdapter {
+ public:
+  LinearAdapter(const ModelContext& model, const LinearPlaces& places, std::int64_t in, bool varies);
+
+  bool empty() const { return parts_.empty(); }
+  /// Room for `low`, or an empty tensor.
+  Tensor make_low(const ModelContext& model, std::int64_t rows) const {
+    return empty() ? Tensor() : model.tensor(rows, low_size());
+  }
+  std::int64_t in() const { return in_; }
+  /// Columns of `low`.
+  std::int64_t low_size() const { return static_cast<std::int64_t>(parts_.size()) * rank_; }
+  void bind(ParamPointers params);
+
+  /// x (M, in) after dropout: x itself, or model.dropped filled.
+  Matrix dropped(const ModelContext& model, const Pass& pass, const Matrix& x) const;
+  /// low (M, low_size()) from x (M, in), which is dropped already.
+  void add_low(const Matrix& x, const Matrix& low, std::vector<GemmProblem>& problems,
+                 const std::int32_t* row_range = nullptr) const;
+  /// y (M, out) += low Bᵀ.
+  void add_outputs(const Matrix& low, const Matrix& y, std::vector<GemmProblem>& problems,
+                   const std::int32_t* row_range = nullptr) const;
+  /// The same for outputs that lie apart, of all matrices of the Linear.
+  void add_outputs(const Matrix& low, std::span<const Matrix> ys, std::vector<GemmProblem>& problems) const;
+  /// dlow (M, low_size()) from dy (M, out).
+  void add_low_gradient(const Matrix& dy, const Matrix& dlow, std::vector<GemmProblem>& problems,
+                          const std::int32_t* row_range = nullptr) const;
+
+  /// dx (M, in) += dlow A of all parts, through the dropout.
+  void input_gradient(const ModelContext& model, const Pass& pass, const Matrix& dlow, const Matrix& dx) const;
+  std::size_t num_parts() const { return parts_.size(); }
+  /// dx (M, in) += dlow A of one part. Two of them must not be in one call of gemm().
+  void add_input_gradient(std::size_t part, const Matrix& dlow, const Matrix& dx, std::vector<GemmProblem>& problems,
+                          const std::int32_t* row_range = nullptr) const;
+
+  struct Backward {
+    Matrix x;       // (M, in), dropped
+    Matrix low;   // (M, low_size())
+    Matrix dy;      // (M, out)
+    Matrix dlow;  // (M, low_size())
+  };
+  void add_weight_gradients(const ModelContext& model, const Backward& args, AdapterGradients& grads, GradSink& sink,
+                            std::vector<GemmProblem>& problems) const;
+  /// Gives the gradients of the Linear's matrix `place` to the sink, if it has an adapter.
+  void emit(std::size_t place, AdapterGradients& grads, GradSink& sink) const;
+  /// Makes them zeros, for a backward without rows.
+  void no_gradient(const ModelContext& model, AdapterGradients& grads) const;
+
+ private:
+  friend struct AdapterGradients;
+  /// A factor as it lies in memory, and its use as the right operand of products.
+  struct Factor {
+    std::size_t param = 0;
+    SourceOperand along_k, along_n;
+    void bind(const ConstMatrix& matrix);
+  };
+  struct Part {
+    std::size_t place = 0;           // in the Linear
+    std::int64_t begin = 0, out = 0;  // columns of y
+    Factor down, up;                 // (rank, in), (out, rank)
+  };
+  Matrix low_of(const Matrix& low, std::size_t part) const {
+    return low.columns(static_cast<std::int64_t>(part) * rank_, rank_);
+  }
+  GemmProblem product(const Matrix& a, const SourceOperand& source, const Matrix& c, const std::int32_t* row_range) const;
+
+  DType dtype_;
+  std::int64_t in_ = 0, rank_ = 0;
+  float scale_ = 1;
+  double dropout_ = 0;
+  std::uint32_t site_ = 0;  // of the dropout
+  bool varies_ = false;
+  std::vector<Part> parts_;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,253 @@
+/// Adapters: against the same model with their product added to its matrices.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "test/devices_here.h"
+#include "test/error_code.h"
+#include "test/model/family_configs.h"
+#include "test/model/random_model.h"
+
+using namespace zerofleet;
+using zerofleet::test::code_of;
+using zerofleet::test::DeviceMachine;
+using zerofleet::test::devices_here;
+using zerofleet::test::family_configs;
+using zerofleet::test::RandomModel;
+
+namespace {
+
+using AllValues = std::vector<std::vector<float>>;  // of each parameter
+
+const std::vector<std::vector<std::string>> kTargets = {
+    {"q_proj", "v_proj", "c_attn", "w2"},
+    {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "gate", "w1", "w2", "w3", "c_attn", "c_proj", "c_fc"},
+    {"down_proj", "o_proj", "w1", "c_proj"},
+};
+
+ModelConfig with_adapter(ModelConfig config, const std::vector<std::string>& targets, std::int64_t rank = 3) {
+  config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
+  config.adapter = AdapterConfig{rank, 0.75, 0, AdapterInit::kKaimingUniform, targets, {}};
+  return config;
+}
+
+ModelConfig without_adapter(ModelConfig config) {
+  config.adapter.reset();
+  return config;
+}
+
+std::map<std::string, std::size_t> numbers_of(const std::vector<ParamSpec>& specs) {
+  std::map<std::string, std::size_t> numbers;
+  for (std::size_t param = 0; param < specs.size(); ++param) numbers[specs[param].name] = param;
+  return numbers;
+}
+
+/// One adapted matrix, all sums in float64.
+struct Adapted {
+  std::size_t weight, down, up;  // parameters
+  std::int64_t rank, in, out;
+  bool in_first;                 // the weight is stored as (in, out)
+
+  std::size_t at(std::int64_t o, std::int64_t i) const { return static_cast<std::size_t>(in_first ? i * out + o : o * in + i); }
+};
+
+std::vector<Adapted> adapted_of(const ModelConfig& config, const std::vector<ParamSpec>& specs) {
+  std::vector<Adapted> found;
+  const auto numbers = numbers_of(specs);
+  for (const auto& [name, down] : numbers) {
+    const std::size_t end = name.find(".lora_A.weight");
+    if (end == std::string::npos) continue;
+    const std::string module = name.substr(0, end);
+    const std::size_t up = numbers.at(module + ".lora_B.weight");
+    found.push_back({numbers.at(module + ".weight"), down, up, specs[down].shape[0], specs[down].shape[1], specs[up].shape[0],
+                     config.naming == ParamNaming::kGpt2});
+  }
+  return found;
+}
+
+/// W + scale · B A.
+void merge(const Adapted& one, double scale, AllValues& values) {
+  const std::vector<float>&a = values[one.down], &b = values[one.up];
+  for (std::int64_t o = 0; o < one.out; ++o) {
+    for (std::int64_t i = 0; i < one.in; ++i) {
+      double sum = 0;
+      for (std::int64_t r = 0; r < one.rank; ++r)
+        sum += static_cast<double>(b[static_cast<std::size_t>(o * one.rank + r)]) * static_cast<double>(a[static_cast<std::size_t>(r * one.in + i)]);
+      float& weight = values[one.weight][one.at(o, i)];
+      weight = static_cast<float>(static_cast<double>(weight) + scale * sum);
+    }
+  }
+}
+
+/// The gradients of A and B from that of the merged matrix: scale · Bᵀ dW and scale · dW Aᵀ.
+struct Expected {
+  std::vector<double> down, up;
+};
+Expected expected_of(const Adapted& one, double scale, const AllValues& values, const std::vector<float>& dweight) {
+  Expected expected{std::vector<double>(values[one.down].size()), std::vector<double>(values[one.up].size())};
+  for (std::int64_t o = 0; o < one.out; ++o) {
+    for (std::int64_t r = 0; r < one.rank; ++r) {
+      for (std::int64_t i = 0; i < one.in; ++i) {
+        const auto up = static_cast<std::size_t>(o * one.rank + r), down = static_cast<std::size_t>(r * one.in + i);
+        const double gradient = scale * static_cast<double>(dweight[one.at(o, i)]);
+        expected.down[down] += gradient * static_cast<double>(values[one.up][up]);
+        expected.up[up] += gradient * static_cast<double>(values[one.down][down]);
+      }
+    }
+  }
+  return expected;
+}
+
+/// The largest difference, relative to the largest value.
+template <class T>
+double difference(const std::vector<float>& values, const std::vector<T>& expected) {
+  double most = 1e-30, apart = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    most = std::max(most, std::abs(static_cast<double>(expected[i])));
+    apart = std::max(apart, std::abs(static_cast<double>(values[i]) - static_cast<double>(expected[i])));
+  }
+  return values.size() == expected.size() ? apart / most : 1;
+}
+
+void check_against_merged(const Context& ctx, const ModelConfig& config) {
+  RandomModel adapted(ctx, config, DType::kF32), merged(ctx, without_adapter(config), DType::kF32);
+  const std::vector<ParamSpec>& specs = adapted.specs();
+  const double scale = config.adapter->scale;
+  AllValues values = adapted.values();
+  const std::vector<Adapted> all = adapted_of(config, specs);
+  REQUIRE(!all.empty());
+  for (const Adapted& one : all) merge(one, scale, values);
+  merged.set({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(merged.specs().size())});
+  merged.tokens = adapted.tokens;
+  merged.targets = adapted.targets;
+  const RandomModel::Gradients got = adapted.gradients(), expected = merged.gradients();
+  CHECK(got.result.loss_sum == doctest::Approx(expected.result.loss_sum).epsilon(1e-6));
+  for (std::size_t param = 0; param < merged.specs().size(); ++param) {
+    CAPTURE(specs[param].name);
+    CHECK(difference(got.of[param], expected.of[param]) < 2e-5);
+  }
+  for (const Adapted& one : all) {
+    CAPTURE(specs[one.weight].name);
+    const Expected factors = expected_of(one, scale, values, expected.of[one.weight]);
+    CHECK(difference(got.of[one.down], factors.down) < 2e-5);
+    CHECK(difference(got.of[one.up], factors.up) < 2e-5);
+  }
+}
+
+std::vector<bool> frozen_of(const std::vector<ParamSpec>& specs) {
+  std::vector<bool> frozen;
+  for (const ParamSpec& spec : specs) frozen.push_back(spec.frozen);
+  return frozen;
+}
+
+}  // namespace
+
+TEST_CASE("an adapter computes what the model with merged matrices does, in every family, whichever matrices have one") {
+  for (const Device& device : devices_here()) {
+    const DeviceMachine machine(device, best_cpu_isa(), 2);
+    for (const auto& [name, config] : family_configs()) {
+      for (const auto& targets : kTargets) {
+        CAPTURE(name);
+        CAPTURE(targets.front());
+        check_against_merged(machine.ctx, with_adapter(config, targets));
+      }
+    }
+  }
+}
+
+TEST_CASE("an adapter whose B is zeros changes no bit of the loss, and the base's parameters keep their numbers") {
+  const DeviceMachine machine({}, best_cpu_isa(), 2);
+  for (const auto& [name, config] : family_configs()) {
+    CAPTURE(name);
+    const ModelConfig with = with_adapter(config, kTargets[1], 8);
+    const ModelConfig base = without_adapter(with);
+    const auto specs = param_specs(with), base_specs = param_specs(base);
+    for (std::size_t param = 0; param < base_specs.size(); ++param) {
+      CHECK(specs[param].name == base_specs[param].name);
+      CHECK(specs[param].frozen);
+    }
+    RandomModel adapted(machine.ctx, with, DType::kF32), model(machine.ctx, base, DType::kF32);
+    AllValues values = adapted.values();
+    for (std::size_t param = base_specs.size(); param < specs.size(); ++param) {
+      CHECK_FALSE(specs[param].frozen);
+      if (specs[param].init == ParamInit::kZeros) std::ranges::fill(values[param], 0.0F);
+    }
+    adapted.set(values);
+    model.set({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(base_specs.size())});
+    adapted.tokens = model.tokens;
+    adapted.targets = model.targets;
+    CHECK(adapted.gradients().result.loss_sum == model.gradients().result.loss_sum);
+  }
+}
+
+TEST_CASE("an adapter's gradients have the same bits with any number of threads, with recomputed activations, over a frozen base") {
+  for (const auto& [name, config] : family_configs()) {
+    ModelConfig with = with_adapter(config, kTargets[1], 8);
+    if (config.num_experts == 0) with.adapter->dropout = 0.3;
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      CAPTURE(name);
+      const DeviceMachine one({}, best_cpu_isa(), 1), three({}, best_cpu_isa(), 3);
+      const RandomModel::Gradients all = RandomModel(one.ctx, with, dtype).gradients();
+      TransformerOptions options;
+      options.frozen = frozen_of(param_specs(with));
+      options.checkpoint_activations = true;
+      const RandomModel::Gradients some = RandomModel(three.ctx, with, dtype, options).gradients();
+      CHECK(some.result.loss_sum == all.result.loss_sum);
+      for (std::size_t param = 0; param < all.of.size(); ++param) {
+        if (options.frozen[param]) {
+          CHECK(some.of[param].empty());
+        } else {
+          CHECK(some.of[param] == all.of[param]);
+        }
+      }
+    }
+  }
+}
+
+// Half of the directional derivative's error is the loss' curvature, half fp32.
+TEST_CASE("an adapter's gradients are the slope of the loss, through its dropout") {
+  for (const Device& device : devices_here()) {
+    const DeviceMachine machine(device, best_cpu_isa(), 2);
+    for (const auto& [name, config] : family_configs()) {
+      if (config.num_experts > 0) continue;
+      CAPTURE(name);
+      ModelConfig with = with_adapter(config, kTargets[1]);
+      with.adapter->dropout = 0.4;
+      RandomModel model(machine.ctx, with, DType::kF32);
+      const RandomModel::Gradients at = model.gradients();
+      double slope = 0;
+      for (const std::vector<float>& gradient : at.of)
+        for (const float value : gradient) slope += static_cast<double>(value) * static_cast<double>(value);
+      const double step = 2e-3 / slope;
+      model.move(at.of, step);
+      const double above = model.gradients().result.loss_sum;
+      model.move(at.of, -2 * step);
+      const double below = model.gradients().result.loss_sum;
+      CHECK((above - below) / (2 * step) == doctest::Approx(slope).epsilon(0.02));
+      model.move(at.of, step);
+      CHECK(model.gradients({7, 3, 2}).result.loss_sum != model.gradients().result.loss_sum);  // another mask
+    }
+  }
+}
+
+TEST_CASE("adapters that cannot be are refused") {
+  const ModelConfig config = family_configs().front().config;
+  const auto refused = [&](const auto& change) {
+    ModelConfig with = with_adapter(config, {"c_attn"});
+    change(*with.adapter);
+    return code_of([&] { param_specs(with); });
+  };
+  CHECK(refused([](AdapterConfig& adapter) { adapter.rank = 0; }) == "invalid_model_config");
+  CHECK(refused([](AdapterConfig& adapter) { adapter.rank = kMaxAdapterRank + 1; }) == "invalid_model_config");
+  CHECK(refused([](AdapterConfig& adapter) { adapter.scale = 0; }) == "invalid_model_config");
+  CHECK(refused([](AdapterConfig& adapter) { adapter.dropout = 1; }) == "invalid_model_config");
+  CHECK(refused([](AdapterConfig& adapter) { adapter.target_modules.clear(); }) == "invalid_model_config");
+  for (const auto& [name, family] : family_configs()) {
+    ModelConfig over_experts = with_adapter(family, {"w1", "c_proj", "o_proj"});
+    over_experts.adapter->dropout = 0.1;
+    CHECK(code_of([&] { param_specs(over_experts); }) == (family.num_experts > 0 ? "invalid_model_config" : "none"));
+  }
+}
