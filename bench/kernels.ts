@@ -14,8 +14,7 @@ import {
   measureGemm,
   measureKernel,
 } from '../native/js/index.js';
-import { presets } from '../spec/index.js';
-import { modelConfig } from '../worker/rank/trainer-config.js';
+import { architectureOf, presets } from '../spec/index.js';
 import { benchOptions, count, oneOf, someOf } from './options.js';
 import { median, report } from './report.js';
 import { configs, precisions, shapeOf } from './training.js';
@@ -57,7 +56,7 @@ async function floorOf({ operations, bytes, in_place }: KernelTimes) {
 const microseconds = (seconds: number) => Number((seconds * 1e6).toFixed(1));
 
 for (const config of chosen.config) {
-  const model = modelConfig(presets[config]);
+  const model = architectureOf(presets[config]);
   for (const op of chosen.op) {
     const { repeats } = chosen;
     const times = await measureKernel({ op, model, ...shapeOf(config), precision, threads, repeats });

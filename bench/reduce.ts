@@ -7,8 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { paramTable, type StepResult } from '../native/js/index.js';
-import { presets } from '../spec/index.js';
-import { modelConfig } from '../worker/rank/trainer-config.js';
+import { architectureOf, presets } from '../spec/index.js';
 import { benchOptions, count, oneOf } from './options.js';
 import { median, report } from './report.js';
 import { runRanks } from './train-ranks.js';
@@ -54,7 +53,7 @@ function mean(list: readonly number[]): number {
 }
 
 /** Ranks own whole blocks, so padding is transferred too. */
-const paddedNumel = paramTable(modelConfig(presets[config])).reduce(
+const paddedNumel = paramTable(architectureOf(presets[config])).reduce(
   (sum, { num_blocks }) => sum + num_blocks * BLOCK_NUMEL,
   0,
 );

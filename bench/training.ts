@@ -10,8 +10,7 @@ import {
   type ZeroConfig,
 } from '../native/js/index.js';
 import { tokenFile } from '../native/js/testing.js';
-import { type PresetName, presets } from '../spec/index.js';
-import { modelConfig } from '../worker/rank/trainer-config.js';
+import { architectureOf, layerModules, type PresetName, presets } from '../spec/index.js';
 
 /** Batch shapes of the published comparison: tokens per sequence, sequences per leaf. */
 export const shapes: Partial<Record<PresetName, { sequence_length: number; micro_batch_size: number }>> = {
@@ -37,15 +36,17 @@ export interface Training {
   micro_batch_size?: number;
   /** Pattern of the parameters that are not trained. */
   frozen?: string;
+  /** Rank of adapters over all matrices of the layers, whose base is frozen. */
+  adapter?: number;
 }
 
 export function numParams(config: PresetName): number {
-  return paramTable(modelConfig(presets[config])).reduce((sum, row) => sum + row.numel, 0);
+  return paramTable(architectureOf(presets[config])).reduce((sum, row) => sum + row.numel, 0);
 }
 
 /** Elements of the matrices that each token is multiplied with. A tied embedding counts once, as the head. */
 export function numMultipliedParams(config: PresetName): number {
-  const model = modelConfig(presets[config]);
+  const model = architectureOf(presets[config]);
   const matrices = paramTable(model).filter(({ shape }) => shape.length > 1);
   const all = matrices.reduce((sum, row) => sum + row.numel, 0);
   const lookedUp =
@@ -68,13 +69,21 @@ export function shapeOf(config: PresetName) {
   return shape;
 }
 
+function adapterOf({ config, adapter: rank }: Training): TrainerConfig['model']['adapter'] {
+  if (rank === undefined) return null;
+  const target_modules = layerModules(architectureOf(presets[config])).map((name) =>
+    name.replace(/.*\./, ''),
+  );
+  return { rank, scale: 2, dropout: 0, init: 'kaiming_uniform', target_modules, modules_to_save: [] };
+}
+
 /** The configurations of all ranks. */
 export function rankConfigs(training: Training, tokenPath: string): TrainerConfig[] {
   const { config, precision, ranks, threads, steps } = training;
   const micro_batch_size = microBatchOf(training);
   const plain = plainSettings(precision);
   return Array.from({ length: ranks }, (_, rank) => ({
-    model: modelConfig(presets[config]),
+    model: { ...architectureOf(presets[config]), adapter: adapterOf(training) },
     activation_checkpointing: training.activation_checkpointing ?? false,
     rank,
     world_size: ranks,
@@ -107,7 +116,7 @@ export async function withRandomTokens(
   const directory = mkdtempSync(join(tmpdir(), 'zerofleet-bench-'));
   try {
     const path = join(directory, 'tokens.bin');
-    const { vocab_size } = modelConfig(presets[config]);
+    const { vocab_size } = architectureOf(presets[config]);
     const tokens = Array.from(randomFillSync(new Uint16Array(1 << 20)), (token) => token % vocab_size);
     writeFileSync(path, tokenFile(tokens, shapeOf(config).sequence_length));
     await body(path);

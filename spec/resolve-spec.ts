@@ -14,7 +14,9 @@ import type {
 import { DEFAULT_PROJECT } from '../contracts/projects.js';
 import { fieldError } from './common/field-error.js';
 import { importDeepspeed } from './deepspeed/import.js';
+import { architectureOf } from './model/families/families.js';
 import { presets } from './presets.js';
+import { checkAdapter, resolveAdapter } from './resolve/adapter.js';
 import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
 import {
   checkData,
@@ -121,6 +123,7 @@ function resolveTranslated(
 function checkAgainstModel(resolved: ResolvedJobSpec, sources: DataSources): FieldError[] {
   return [
     ...checkModel(resolved),
+    ...checkAdapter(resolved),
     ...checkVocabulary(resolved, sources),
     ...checkInitFrom(resolved, sources.source),
     ...checkParamGroups(resolved),
@@ -140,23 +143,29 @@ function fillDefaults(
   config: ResolvedModelConfig,
   sources: DataSources,
 ): { resolved: ResolvedJobSpec; error: FieldError | null } {
-  const { early_stopping, epochs, ...train } = { sequence_length: 128, global_batch_size: 16, ...spec.train };
+  const { early_stopping, epochs, adapter, ...train } = {
+    sequence_length: 128,
+    global_batch_size: 16,
+    ...spec.train,
+  };
   const precision = train.precision ?? 'bf16';
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
   const data = resolveData(named(spec.data), sources);
   const { sequence_length, global_batch_size } = train;
   const sequences = sequencesPerEpoch(sources.dataset, data, sequence_length);
   const { steps, error } = resolveSteps({ steps: train.steps, epochs }, sequences, global_batch_size);
+  const model = {
+    config,
+    preset: spec.model.preset ?? null,
+    init_from: resolveInitFrom(initFromOf(spec.model), sources.source),
+  };
+  const adapted = resolveAdapter(adapter, config);
   const resolved: ResolvedJobSpec = {
     name: spec.name ?? '',
     project: spec.project ?? DEFAULT_PROJECT,
     labels: spec.labels ?? {},
     priority: spec.priority ?? 0,
-    model: {
-      config,
-      preset: spec.model.preset ?? null,
-      init_from: resolveInitFrom(initFromOf(spec.model), sources.source),
-    },
+    model,
     data,
     train: {
       micro_batch_size: 4,
@@ -173,8 +182,9 @@ function fillDefaults(
       activation_checkpointing: train.activation_checkpointing ?? false,
       ...resolveEvaluation(train, data),
       ...resolveEarlyStopping(early_stopping),
+      ...adapted,
     },
-    zero: resolveZero(spec.zero, { config, precision, maxRanks: resources.ranks.max }),
+    zero: resolveZero(spec.zero, { model: architectureOf(config), precision, maxRanks: resources.ranks.max }),
     resources,
     checkpoint: resolveCheckpoint(spec.checkpoint),
     limits: { on_limit: 'pause', ...spec.limits },

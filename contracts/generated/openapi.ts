@@ -2088,6 +2088,59 @@ export interface components {
              */
             min_delta?: number;
         };
+        /**
+         * @description Trains low-rank adapters (LoRA, Hu et al. 2021) over the model, whose own parameters are frozen: y = x Wᵀ +
+         *     scale · dropout(x) Aᵀ Bᵀ for each matrix W of the targeted modules. Their parameters are named as in PEFT,
+         *     `<module>.lora_A.weight` and `<module>.lora_B.weight`.
+         */
+        AdapterSpec: {
+            /**
+             * @description Kind of adapter.
+             * @default lora
+             * @enum {string}
+             */
+            type?: "lora";
+            /**
+             * @description Rows of A and columns of B (`r` in PEFT).
+             * @default 16
+             */
+            rank?: number;
+            /** @description The scale is `alpha / rank` (`lora_alpha` in PEFT). By default twice the rank. */
+            alpha?: number;
+            /**
+             * @description The scale is `alpha / √rank` (rsLoRA, Kalajdzievski 2023; `use_rslora` in PEFT).
+             * @default false
+             */
+            rank_stabilized?: boolean;
+            /**
+             * @description Dropout of the adapters' input. Matrices with the same input (queries, keys and values; gate and up) have one
+             *     mask. Must be 0 for adapters over experts.
+             * @default 0
+             */
+            dropout?: number;
+            /**
+             * @description Modules with adapters, by their names or the ends of these, such as `q_proj` or `mlp.c_proj`. `all-linear`: all
+             *     matrices of the layers, experts and their router included.
+             * @default all-linear
+             * @example [
+             *       "q_proj",
+             *       "v_proj"
+             *     ]
+             */
+            target_modules?: string | string[];
+            /**
+             * @description Modules of the model that are trained as well, whole, such as `lm_head` or `input_layernorm`.
+             * @default []
+             */
+            modules_to_save?: string[];
+            /**
+             * @description Initial values of A. `kaiming_uniform`: uniform in ±1/√in, as PEFT does by default; `gaussian`: normal with the
+             *     standard deviation 1/rank. B begins with zeros.
+             * @default kaiming_uniform
+             * @enum {string}
+             */
+            init?: "kaiming_uniform" | "gaussian";
+        };
         /** @description The training loop. */
         TrainSpec: {
             /**
@@ -2157,6 +2210,7 @@ export interface components {
              */
             eval_every_steps?: number;
             early_stopping?: components["schemas"]["EarlyStoppingSpec"];
+            adapter?: components["schemas"]["AdapterSpec"];
         };
         /** @description Settings of some parameters, with every field. */
         ResolvedParamGroup: WithRequired<components["schemas"]["ParamGroupSpec"], "match" | "lr" | "weight_decay" | "frozen">;
@@ -2170,12 +2224,17 @@ export interface components {
         ResolvedLossScale: WithRequired<components["schemas"]["LossScaleSpec"], "type" | "max_skipped_steps">;
         /** @description Early stopping, with every field. */
         ResolvedEarlyStopping: WithRequired<components["schemas"]["EarlyStoppingSpec"], "metric" | "patience" | "min_delta">;
-        /** @description The training loop, with every field; `eval_every_steps` only with a validation split, `early_stopping` only if it is set; `steps` instead of `epochs`. */
+        /** @description The adapters, with every field, and the names of the targeted modules. */
+        ResolvedAdapter: WithRequired<components["schemas"]["AdapterSpec"], "type" | "rank" | "alpha" | "rank_stabilized" | "dropout" | "target_modules" | "modules_to_save" | "init"> & {
+            target_modules: string[];
+        };
+        /** @description The training loop, with every field; `eval_every_steps` only with a validation split, `early_stopping` and `adapter` only if they are set; `steps` instead of `epochs`. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];
             early_stopping?: components["schemas"]["ResolvedEarlyStopping"];
+            adapter?: components["schemas"]["ResolvedAdapter"];
         };
         /**
          * @description Sharding of the optimizer over the ranks. The dtypes, `lanes`, `lane_group` and `gradient_predivide_factor` change

@@ -37,6 +37,7 @@ Napi::Value param_table(const Napi::CallbackInfo& info) {
       row.Set("shape", shape);
       row.Set("numel", Napi::Number::New(env, static_cast<double>(spec.numel())));
       row.Set("group", spec.group == ParamGroup::kDecay ? "decay" : "no_decay");
+      row.Set("frozen", spec.frozen);
       row.Set("first_block", Napi::Number::New(env, static_cast<double>(next_block)));
       row.Set("num_blocks", Napi::Number::New(env, static_cast<double>(num_blocks)));
       table.Set(i, row);

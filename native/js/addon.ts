@@ -80,6 +80,8 @@ export interface RawParamInfo {
   shape: number[];
   numel: number;
   group: 'decay' | 'no_decay';
+  /** Base under an adapter. */
+  frozen: boolean;
   first_block: number;
   num_blocks: number;
 }

@@ -18,6 +18,16 @@ export interface RopeScalingConfig {
   truncate: boolean;
 }
 
+/** Low-rank adapters over a model; the fields are those of native/model/config/adapter_config.h. */
+export interface AdapterConfig {
+  rank: number;
+  scale: number;
+  dropout: number;
+  init: 'kaiming_uniform' | 'gaussian';
+  target_modules: string[];
+  modules_to_save: string[];
+}
+
 /** A decoder of any family in one flat form; the fields are those of native/model/config/model_config.h. */
 export interface ModelConfig {
   /** Names and layout of the parameters. */
@@ -54,6 +64,8 @@ export interface ModelConfig {
   initializer_range: number;
   /** Standard deviation of the matrices whose output is added to the residual stream. */
   residual_initializer_range: number;
+  /** Null: none. */
+  adapter: AdapterConfig | null;
 }
 
 /** Settings that all models of the Llama family share. */
@@ -86,4 +98,5 @@ export const LLAMA_TRAITS = {
   embedding_dropout: 0,
   attention_dropout: 0,
   residual_dropout: 0,
+  adapter: null,
 } satisfies Partial<ModelConfig>;

@@ -1,5 +1,12 @@
 /** Memory of one layer: the formulas of native/model/transformer/layer.cc, attention.cc, qk_norm.cc and the norms. */
-import { gradientOperand, type Linear, type PartMemory, weightGradients } from './linear-memory.js';
+import {
+  adapterGradients,
+  gradientOperand,
+  type Linear,
+  lowRankRows,
+  type PartMemory,
+  weightGradients,
+} from './linear-memory.js';
 import { mlpMemory } from './mlp-memory.js';
 import type { Sizes } from './sizes.js';
 
@@ -32,7 +39,8 @@ function qkvOf({ hidden, query, keyValue, qkv, inFirst }: Sizes): Linear {
 function attentionMemory(sizes: Sizes, qkv: Linear): Omit<PartMemory, 'weights'> {
   const { hidden, query, rows, model } = sizes;
   const output = { from: query, to: [hidden], names: [sizes.inFirst ? 'attn.c_proj' : 'o_proj'] };
-  const tensors = sizes.tensor(sizes.qkv) + sizes.tensor(query);
+  const tensors =
+    sizes.tensor(sizes.qkv) + sizes.tensor(query) + lowRankRows(sizes, qkv) + lowRankRows(sizes, output);
   return {
     kept: tensors + 4 * rows * model.num_attention_heads + keptByQkNorm(sizes),
     work:
@@ -41,6 +49,8 @@ function attentionMemory(sizes: Sizes, qkv: Linear): Omit<PartMemory, 'weights'>
       gradientOperand(sizes, output) +
       weightGradients(sizes, qkv) +
       weightGradients(sizes, output) +
+      adapterGradients(sizes, qkv) +
+      adapterGradients(sizes, output) +
       (model.qk_norm ? 8 * model.head_dim : 0),
   };
 }

@@ -1,4 +1,4 @@
-/** Matrix products with weights: the formulas of native/model/layers/linear.cc. */
+/** Matrix products with weights: the formulas of native/model/layers/linear.cc and linear_adapter.cc. */
 import type { Sizes } from './sizes.js';
 
 /** Matrix product, or several of the same input. */
@@ -50,6 +50,28 @@ export function sharedOperand(sizes: Sizes, linear: Linear, earlier: Linear): nu
   const isShared =
     trainsWeights(sizes, earlier) && operandColumns(sizes, linear) === operandColumns(sizes, earlier);
   return isShared ? 0 : gradientOperand(sizes, linear);
+}
+
+/** Returns the tensors of a Linear's adapters: the low-rank rows, and in the backward pass their gradients. */
+export function lowRankRows(sizes: Sizes, linear: Linear, rows = sizes.rows): number {
+  const columns = adaptedOutputs(sizes, linear).length * sizes.rank;
+  return columns === 0 ? 0 : rows * sizes.row(columns);
+}
+
+/** Returns the gradients of a Linear's adapters, and the operands of their products. */
+export function adapterGradients(sizes: Sizes, linear: Linear, rows = sizes.rows): number {
+  const outputs = adaptedOutputs(sizes, linear);
+  if (outputs.length === 0) return 0;
+  const { rank, gradientElement } = sizes;
+  return outputs.reduce(
+    (sum, columns) => sum + gradientElement * rank * (linear.from + columns) + sizes.packed(rows, rank),
+    sizes.packed(rows, linear.from),
+  );
+}
+
+/** Returns the output columns of the matrices with an adapter. */
+function adaptedOutputs(sizes: Sizes, { to, names }: Linear): number[] {
+  return to.filter((_, part) => sizes.trains(`${names[part]}.lora_A.weight`));
 }
 
 function operandColumns({ inFirst }: Sizes, { from, to }: Linear): number {

@@ -1,8 +1,10 @@
 /** MLPs: the formulas of native/model/mlp/dense_mlp.cc, moe_mlp.cc and held_experts.cc. */
 import type { Architecture } from '../model/architecture.js';
 import {
+  adapterGradients,
   gradientOperand,
   type Linear,
+  lowRankRows,
   type PartMemory,
   packedWeights,
   sharedOperand,
@@ -34,11 +36,15 @@ function linearsOf({ hidden, inner, model }: Sizes): { to: Linear; back: Linear 
 function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const { to, back } = linearsOf(sizes);
   const [widened, inner] = [sizes.tensor(sizes.widened), sizes.tensor(sizes.inner)];
+  const low = lowRankRows(sizes, to) + lowRankRows(sizes, back);
   return {
     weights: 0,
-    kept: widened + inner,
+    kept: widened + inner + low,
     work:
       (sizes.widened === sizes.inner ? inner : widened + inner) +
+      low +
+      adapterGradients(sizes, to) +
+      adapterGradients(sizes, back) +
       sharedOperand(sizes, to, earlier) +
       gradientOperand(sizes, back) +
       weightGradients(sizes, to) +
@@ -59,6 +65,8 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const router = { from: hidden, to: [experts], names: ['gate'] };
   const inner = expertRows * (sizes.row(sizes.widened) + sizes.row(sizes.inner));
   const logits = sizes.tensor(experts);
+  const low =
+    lowRankRows(sizes, router) + lowRankRows(sizes, to, expertRows) + lowRankRows(sizes, back, expertRows);
   const held = experts / expertSets;
   const orders = sizes.onGpu ? 8 * expertRows + 4 * (held + 1) : 0;
   const plan = expertSets === 1 ? 0 : 8 * (4 * expertSets + experts + held + 1) + orders;
@@ -67,6 +75,7 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
     weights: held * (packedWeights(sizes, to) + packedWeights(sizes, back)),
     kept:
       inner +
+      low +
       (expertRows + chosen * rows) * sizes.row(hidden) +
       logits +
       4 * rows * (experts + 2 * chosen) +
@@ -74,6 +83,10 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
       plan,
     work:
       inner +
+      low +
+      adapterGradients(sizes, router) +
+      adapterGradients(sizes, to, operandRows) +
+      adapterGradients(sizes, back, operandRows) +
       (chosen + 1) * sizes.tensor(hidden) +
       logits +
       4 * rows * chosen +

@@ -1,6 +1,6 @@
 import type { InstructionSet, ResolvedJobSpec } from '../../contracts/index.js';
+import { trainedArchitecture } from '../model/adapters.js';
 import type { Architecture } from '../model/architecture.js';
-import { architectureOf } from '../model/families/families.js';
 import { addsLeaves } from '../model/leaves.js';
 import { countOf } from '../model/params.js';
 import { splitParams } from '../resolve/param-groups.js';
@@ -63,6 +63,8 @@ export class Sizes {
   readonly expertRows: number;
   /** True if weights are stored as (in, out). */
   readonly inFirst: boolean;
+  /** Rank of adapters; 0 without. */
+  readonly rank: number;
   /** Bytes of an element of a weight's gradient as its product leaves it. */
   readonly gradientElement: number;
 
@@ -71,7 +73,7 @@ export class Sizes {
     readonly machine: Machine,
   ) {
     const { train } = spec;
-    const model = architectureOf(spec.model.config);
+    const model = trainedArchitecture(spec);
     this.model = model;
     this.expertSets = spec.zero.expert_parallel_size;
     this.element = train.precision === 'fp32' ? 4 : 2;
@@ -84,6 +86,7 @@ export class Sizes {
     this.qkv = this.query + 2 * this.keyValue;
     this.widened = this.inner * (model.mlp === 'swiglu' ? 2 : 1);
     this.inFirst = model.naming === 'gpt2';
+    this.rank = model.adapter?.rank ?? 0;
     this.rows = train.micro_batch_size * train.sequence_length;
     const share = this.rows * model.experts_per_token;
     this.gradientElement = this.onGpu && gradientsAreOnlyRounded(spec) ? this.element : 4;

@@ -20,6 +20,19 @@ export interface RopeScalingParams {
   truncate: boolean;
 }
 
+/** Low-rank adapters over a model; the fields are those of native/model/config/adapter_config.h. */
+export interface AdapterParams {
+  rank: number;
+  /** Factor of the adapters' outputs. */
+  scale: number;
+  dropout: number;
+  init: 'kaiming_uniform' | 'gaussian';
+  /** Modules whose matrices have adapters: last parts of their names, such as `q_proj` or `mlp.c_proj`. */
+  target_modules: string[];
+  /** Modules of the model that are trained as well. */
+  modules_to_save: string[];
+}
+
 /**
  * Decoder architecture of the native core, for all model families. The parameter table, the estimate and the
  * ranks use only this form; the fields are those of native/model/config/model_config.h.
@@ -60,4 +73,6 @@ export interface Architecture {
   initializer_range: number;
   /** Standard deviation of the matrices that write to the residual stream. */
   residual_initializer_range: number;
+  /** Adapters over the model, whose own parameters are frozen then; null without. */
+  adapter: AdapterParams | null;
 }

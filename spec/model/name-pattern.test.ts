@@ -11,6 +11,7 @@ const kind = (name: string, layers: number, experts: number | null): ParamKind =
   shape: [1],
   numel: 1,
   decays: true,
+  frozen: false,
 });
 
 const KINDS = [

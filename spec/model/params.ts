@@ -1,15 +1,8 @@
+import { adaptersOf, isFrozenBase, moduleOf } from './adapters.js';
 import type { Architecture } from './architecture.js';
+import type { ModelParam, ParamShape } from './param-shape.js';
 
-/** Parameter of a model, with the native core's name and order. */
-export interface ModelParam {
-  name: string;
-  shape: number[];
-  numel: number;
-  /** True if `weight_decay` of the optimizer applies to it; not for norms and biases. */
-  decays: boolean;
-  /** Number of its expert; null if all tokens share it. */
-  expert: number | null;
-}
+export type { ModelParam } from './param-shape.js';
 
 /**
  * Parameters for each layer, or for each expert of each layer; `{}` in the name stands for the number of one,
@@ -27,14 +20,34 @@ export interface ParamKind extends Omit<ModelParam, 'expert'> {
  * counting is done by kind.
  */
 export function paramKinds(architecture: Architecture): ParamKind[] {
-  const { num_hidden_layers: layers, num_experts } = architecture;
+  const { num_hidden_layers, num_experts } = architecture;
   const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
+  const adapters = (shapes: readonly ParamShape[]) => adaptersOf(architecture, shapes);
+  const kinds = (shapes: readonly ParamShape[], layers: number, experts: number | null) =>
+    shapes.map(({ linear: _, ...shape }) => ({ ...shape, layers, experts }));
   return [
-    ...before.map((shape) => ({ ...shape, layers: 1, experts: null })),
-    ...layer.map((shape) => ({ ...shape, layers, experts: null })),
-    ...expert.map((shape) => ({ ...shape, layers, experts: num_experts })),
-    ...after.map((shape) => ({ ...shape, layers: 1, experts: null })),
+    ...kinds(frozenBase(architecture, before), 1, null),
+    ...kinds(frozenBase(architecture, layer), num_hidden_layers, null),
+    ...kinds(frozenBase(architecture, expert), num_hidden_layers, num_experts),
+    ...kinds(frozenBase(architecture, after), 1, null),
+    ...kinds(adapters(layer), num_hidden_layers, null),
+    ...kinds(adapters(expert), num_hidden_layers, num_experts),
   ];
+}
+
+function frozenBase(architecture: Architecture, shapes: readonly ParamShape[]): ParamShape[] {
+  return shapes.map((shape) => ({ ...shape, frozen: isFrozenBase(architecture, shape.name) }));
+}
+
+/** Returns the modules whose matrices may have adapters; `{}` stands for numbers of layers and experts. */
+export function layerModules(architecture: Architecture): string[] {
+  const { layer, expert } = NAMINGS[architecture.naming](architecture);
+  return [...layer, ...expert].filter(({ linear }) => linear !== undefined).map(({ name }) => moduleOf(name));
+}
+
+/** Returns all modules with parameters, in the same form. */
+export function modules(architecture: Architecture): string[] {
+  return [...new Set(paramKinds(architecture).map(({ name }) => moduleOf(name)))];
 }
 
 /** Returns the number of parameters of a kind. */
@@ -53,25 +66,29 @@ export function paramName({ name }: Pick<ParamKind, 'name'>, layer: number, expe
 }
 
 /**
- * Returns all parameters of a model in canonical order, about that of the forward pass: the table of
- * native/model/config/param_specs.cc.
+ * Returns all parameters of a model in canonical order, about that of the forward pass, with adapters behind all others: the
+ * table of native/model/config/param_table.cc.
  */
 export function modelParams(architecture: Architecture): ModelParam[] {
   const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
-  const param = (shape: ParamShape, at = 0, of: number | null = null): ModelParam => ({
+  const param = ({ linear: _, ...shape }: ParamShape, at = 0, of: number | null = null): ModelParam => ({
     ...shape,
     name: paramName(shape, at, of ?? 0),
     expert: of,
   });
   const count = (length: number) => Array.from({ length }, (_, index) => index);
-  const layers = count(architecture.num_hidden_layers).flatMap((at) => [
-    ...layer.map((shape) => param(shape, at)),
-    ...count(architecture.num_experts).flatMap((of) => expert.map((shape) => param(shape, at, of))),
-  ]);
-  return [...before.map((shape) => param(shape)), ...layers, ...after.map((shape) => param(shape))];
+  const ofLayers = (shapes: readonly ParamShape[], ofExperts: readonly ParamShape[]) =>
+    count(architecture.num_hidden_layers).flatMap((at) => [
+      ...shapes.map((shape) => param(shape, at)),
+      ...count(architecture.num_experts).flatMap((of) => ofExperts.map((shape) => param(shape, at, of))),
+    ]);
+  const base = [
+    ...before.map((shape) => param(shape)),
+    ...ofLayers(layer, expert),
+    ...after.map((shape) => param(shape)),
+  ].map((shape) => ({ ...shape, frozen: isFrozenBase(architecture, shape.name) }));
+  return [...base, ...ofLayers(adaptersOf(architecture, layer), adaptersOf(architecture, expert))];
 }
-
-type ParamShape = Omit<ModelParam, 'expert'>;
 
 interface Table {
   before: ParamShape[];
@@ -92,7 +109,7 @@ const NAMINGS: Readonly<Record<Architecture['naming'], (architecture: Architectu
 function gpt2Table(architecture: Architecture): Table {
   const { hidden_size: hidden, intermediate_size: inner, vocab_size: vocab } = architecture;
   const affine = (name: string, from: number, to: number) => [
-    matrix(`${name}.weight`, from, to),
+    { ...matrix(`${name}.weight`, from, to), linear: { from, to } },
     vector(`${name}.bias`, to),
   ];
   const layerNorm = (name: string) => [vector(`${name}.weight`, hidden), vector(`${name}.bias`, hidden)];
@@ -156,15 +173,15 @@ function denseMlp({ hidden_size: hidden, intermediate_size: inner, mlp_bias }: A
 const MOE = `${LAYER}block_sparse_moe.`;
 
 function router({ hidden_size, num_experts }: Architecture): ParamShape {
-  return matrix(`${MOE}gate.weight`, num_experts, hidden_size);
+  return projection(`${MOE}gate.weight`, num_experts, hidden_size);
 }
 
 /** Parameters of an expert, a gated MLP: w1 is its gate, w3 goes up, w2 goes down. */
 function experts({ hidden_size: hidden, intermediate_size: inner }: Architecture): ParamShape[] {
   return [
-    matrix(`${MOE}experts.{}.w1.weight`, inner, hidden),
-    matrix(`${MOE}experts.{}.w2.weight`, hidden, inner),
-    matrix(`${MOE}experts.{}.w3.weight`, inner, hidden),
+    projection(`${MOE}experts.{}.w1.weight`, inner, hidden),
+    projection(`${MOE}experts.{}.w2.weight`, hidden, inner),
+    projection(`${MOE}experts.{}.w3.weight`, inner, hidden),
   ];
 }
 
@@ -173,13 +190,18 @@ function head({ tie_word_embeddings, vocab_size, hidden_size }: Architecture): P
 }
 
 function linear(name: string, to: number, from: number, bias: boolean): ParamShape[] {
-  return [matrix(`${name}.weight`, to, from), ...(bias ? [vector(`${name}.bias`, to)] : [])];
+  return [projection(`${name}.weight`, to, from), ...(bias ? [vector(`${name}.bias`, to)] : [])];
+}
+
+/** Matrix of a layer, stored as (out, in). */
+function projection(name: string, to: number, from: number): ParamShape {
+  return { ...matrix(name, to, from), linear: { from, to } };
 }
 
 function matrix(name: string, rows: number, columns: number): ParamShape {
-  return { name, shape: [rows, columns], numel: rows * columns, decays: true };
+  return { name, shape: [rows, columns], numel: rows * columns, decays: true, frozen: false };
 }
 
 function vector(name: string, size: number): ParamShape {
-  return { name, shape: [size], numel: size, decays: false };
+  return { name, shape: [size], numel: size, decays: false, frozen: false };
 }

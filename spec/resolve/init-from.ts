@@ -52,13 +52,33 @@ export function checkInitFrom(spec: ResolvedJobSpec, source: InitSource | null):
   const { init_from } = spec.model;
   if (init_from === null || source === null) return [];
   if ('model' in source || 'model' in init_from) return 'model' in source ? checkInitModel(spec, source) : [];
-  const errors = checkShapes(spec, source);
+  const errors = [...checkShapes(spec, source), ...checkAdapters(spec, source)];
   // Frozen parameters are only comparable between equal models.
   const { restore } = init_from;
   if ((restore === 'full' || restore === 'continue') && errors.length === 0)
     errors.push(...checkFullRestore(spec, source.spec));
   if (restore === 'continue') errors.push(...checkBeyond(spec, source));
   return errors;
+}
+
+/** Checks that the job has the checkpoint's adapters; those that the checkpoint does not have can be begun. */
+function checkAdapters(spec: ResolvedJobSpec, { checkpoint, spec: from }: CheckpointSource): FieldError[] {
+  const [ours, theirs] = [spec, from].map(({ train }) => shapeOf(train.adapter));
+  const begins = theirs === undefined && spec.model.init_from?.restore?.startsWith('weights');
+  if (ours === theirs || begins) return [];
+  const message =
+    `checkpoint ${checkpoint.id} has ${theirs ?? 'no adapter'}, and the job ${ours ?? 'no adapter'}; ` +
+    'give train.adapter the same rank and modules, or begin with an export of the merged weights (POST /v1/models)';
+  return [fieldError(`${AT}/checkpoint`, 'checkpoint_adapter_mismatch', message)];
+}
+
+/** Describes what determines the parameters of adapters, for messages and comparisons. */
+function shapeOf(adapter: ResolvedJobSpec['train']['adapter']): string | undefined {
+  if (adapter === undefined) return undefined;
+  const { type, rank, target_modules, modules_to_save } = adapter;
+  const whole =
+    modules_to_save.length === 0 ? '' : ` and ${[...modules_to_save].sort().join(', ')} trained whole`;
+  return `a ${type} adapter of rank ${rank} over ${[...target_modules].sort().join(', ')}${whole}`;
 }
 
 function checkBeyond({ train: { steps } }: ResolvedJobSpec, { checkpoint }: CheckpointSource): FieldError[] {

@@ -5,7 +5,7 @@ import type {
   ResolvedParamGroup,
 } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
-import { architectureOf } from '../model/families/families.js';
+import { trainedArchitecture } from '../model/adapters.js';
 import { NamePattern } from '../model/name-pattern.js';
 import { countOf, type ParamKind, paramKinds, paramName } from '../model/params.js';
 import { ParamSet } from './param-set.js';
@@ -63,7 +63,11 @@ interface Split {
  */
 const lastSplits = new WeakMap<
   ResolvedModelConfig,
-  { groups: readonly ResolvedParamGroup[]; split: Split }
+  {
+    groups: readonly ResolvedParamGroup[];
+    adapter: ResolvedJobSpec['train']['adapter'];
+    split: Split;
+  }
 >();
 
 /** Returns the parameters of a model by kind, with the frozen ones. */
@@ -73,16 +77,20 @@ export function splitParams(spec: Pick<ResolvedJobSpec, 'model' | 'train'>): rea
 
 function splitOf({ model, train }: Pick<ResolvedJobSpec, 'model' | 'train'>): Split {
   const groups: readonly ResolvedParamGroup[] = train.optimizer.param_groups;
+  const { adapter } = train;
   const last = lastSplits.get(model.config);
-  if (last?.groups === groups) return last.split;
-  const split = splitKinds(paramKinds(architectureOf(model.config)), groups);
-  lastSplits.set(model.config, { groups, split });
+  if (last?.groups === groups && last.adapter === adapter) return last.split;
+  const split = splitKinds(paramKinds(trainedArchitecture({ model, train })), groups);
+  lastSplits.set(model.config, { groups, adapter, split });
   return split;
 }
 
 /** Assigns to each entry its matches among the parameters that earlier entries have left. */
 function splitKinds(kinds: readonly ParamKind[], groups: readonly ResolvedParamGroup[]): Split {
-  const sets = kinds.map((kind) => ({ left: ParamSet.all(kind), frozen: ParamSet.none(kind) }));
+  const sets = kinds.map((kind) => ({
+    left: ParamSet.all(kind),
+    frozen: kind.frozen ? ParamSet.all(kind) : ParamSet.none(kind),
+  }));
   const used = groups.filter(({ match, frozen: freezes }) => {
     const pattern = new NamePattern(match);
     const took = sets.map(({ left, frozen }) =>
@@ -101,7 +109,6 @@ function counted(frozen: ParamSet): SplitKind {
 
 export function checkParamGroups(spec: ResolvedJobSpec): FieldError[] {
   const groups: readonly ResolvedParamGroup[] = spec.train.optimizer.param_groups;
-  if (groups.length === 0) return [];
   const { kinds, used } = splitOf(spec);
   const errors = groups.flatMap((group, index) => [
     ...checkSettings(group, index),

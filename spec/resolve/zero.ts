@@ -1,13 +1,13 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { BLOCK_NUMEL, BYTES_OF_ELEMENT, shardingOf } from '../../contracts/shard-layout.js';
 import { fieldError } from '../common/field-error.js';
-import { architectureOf } from '../model/families/families.js';
+import { trainedArchitecture } from '../model/adapters.js';
+import type { Architecture } from '../model/architecture.js';
 import { leafCount } from '../model/leaves.js';
 import { numParams } from '../model/params.js';
 import { checkExpertSets } from './expert-sets.js';
 
 type ZeroSpec = NonNullable<JobSpec['zero']>;
-type ModelConfig = ResolvedJobSpec['model']['config'];
 type Precision = ResolvedJobSpec['train']['precision'];
 type ResolvedZero = ResolvedJobSpec['zero'];
 
@@ -21,18 +21,18 @@ const MAX_BUCKETS = 16_384;
 const [MIN_BUCKET_BYTES, MAX_BUCKET_BYTES, BUCKETS] = [1 << 24, 1 << 27, 16];
 
 /**
- * @param resolved the model's config, `train.precision`, and `resources.ranks.max`, the minimum of lanes and their
+ * @param resolved the trained model, `train.precision`, and `resources.ranks.max`, the minimum of lanes and their
  * default
  */
 export function resolveZero(
   given: ZeroSpec = {},
-  { config, precision, maxRanks }: { config: ModelConfig; precision: Precision; maxRanks: number },
+  { model, precision, maxRanks }: { model: Architecture; precision: Precision; maxRanks: number },
 ): ResolvedZero {
   const { lanes = maxRanks, reduce_dtype = precision, ...rest } = given;
   const zero = {
     stage: 2 as const,
     lane_group: 1,
-    bucket_bytes: defaultBucketBytes(numParams(architectureOf(config)) * BYTES_OF_ELEMENT[reduce_dtype]),
+    bucket_bytes: defaultBucketBytes(numParams(model) * BYTES_OF_ELEMENT[reduce_dtype]),
     reduce_dtype,
     grad_accum_dtype: 'fp32' as const,
     master_dtype: 'fp32' as const,
@@ -105,8 +105,9 @@ function checkLaneGroup({ zero, train }: ResolvedJobSpec): FieldError[] {
   ];
 }
 
-function checkBuckets({ zero, model }: ResolvedJobSpec): FieldError[] {
-  const blocks = Math.ceil(numParams(architectureOf(model.config)) / BLOCK_NUMEL);
+function checkBuckets(spec: ResolvedJobSpec): FieldError[] {
+  const { zero } = spec;
+  const blocks = Math.ceil(numParams(trainedArchitecture(spec)) / BLOCK_NUMEL);
   const { bucket_blocks } = shardingOf(zero);
   const buckets = Math.ceil(blocks / bucket_blocks);
   if (buckets <= MAX_BUCKETS) return [];

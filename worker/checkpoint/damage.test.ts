@@ -132,6 +132,7 @@ t.test(
       params,
       optimizer: 'adamw' as const,
       states: ['master', 'exp_avg', 'exp_avg_sq'] as const,
+      num_base: params.length,
     };
     const loadCode = async () => {
       try {

@@ -4,7 +4,12 @@ import { checkFits, type TrainedState } from './fit.js';
 
 const SHAPE = { numels: [100, 7], ranks: 2 };
 const manifest = testManifest(SHAPE);
-const state: TrainedState = { params: testParams(SHAPE), optimizer: 'adamw', states: ADAM_STATES };
+const state: TrainedState = {
+  params: testParams(SHAPE),
+  optimizer: 'adamw',
+  states: ADAM_STATES,
+  num_base: 2,
+};
 const renamed = (from: string, to: Partial<TrainedState['params'][number]>): TrainedState => ({
   ...state,
   params: state.params.map((param) => (param.name === from ? { ...param, ...to } : param)),

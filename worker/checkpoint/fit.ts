@@ -8,6 +8,8 @@ export interface TrainedState {
   optimizer: OptimizerType;
   /** States of the optimizer. */
   states: readonly StateName[];
+  /** Number of the model's own parameters, which are before those of adapters. */
+  num_base: number;
 }
 
 /**
@@ -16,13 +18,19 @@ export interface TrainedState {
  */
 export function checkFits(manifest: Manifest, state: TrainedState, restore: Restore): void {
   const difference =
-    paramsDifference(manifest.params, state.params) ??
+    paramsDifference(manifest.params, startsFrom(manifest, state, restore)) ??
     (restore === 'full' ? optimizerDifference(manifest, state) : null);
   if (difference === null) return;
   throw new ZerofleetError(
     'checkpoint_mismatch',
     `checkpoint ${manifest.id} of job ${manifest.job_id} does not fit: ${difference}`,
   );
+}
+
+/** Returns the parameters to load. Adapters that the checkpoint does not have begin with their initial values. */
+function startsFrom(manifest: Manifest, { params, num_base }: TrainedState, restore: Restore): Params {
+  const hasNone = manifest.params.length === num_base;
+  return hasNone && restore !== 'full' ? params.slice(0, num_base) : params;
 }
 
 type Params = readonly Pick<ParamRecord, 'name' | 'shape' | 'frozen'>[];

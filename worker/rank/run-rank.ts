@@ -167,6 +167,8 @@ async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState
     await trainer.initialize();
     return { step: 0, early_stopping: fresh };
   }
+  // The source may have no adapters.
+  if (state.num_base < state.params.length) await trainer.initialize();
   const { ranges, at, restore, early_stopping } = await load(ctx, source, trainer, state);
   await channel.send({ kind: 'loaded', ranges });
   // A checksum covers bytes of several ranks, so only the agent can verify it.
@@ -193,7 +195,8 @@ async function load(
   const retry = start.save.final;
   const { loss_scale } = start.spec.train;
   if (source.kind === 'model') {
-    const { params, states } = state;
+    const { states } = state;
+    const params = state.params.slice(0, state.num_base);
     const model = await loadModel({ objects, source, trainer, params, states, retry });
     const { ranges, optimizer_steps } = model;
     const at = { ...firstPosition(loss_scale), optimizer_steps };

@@ -1,7 +1,7 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { Sharding } from '../../contracts/rank-protocol.js';
 import { expertSet } from '../../contracts/shard-layout.js';
-import { architectureOf, groupOf, modelParams } from '../../spec/index.js';
+import { architectureOf, groupOf, modelParams, trainedArchitecture } from '../../spec/index.js';
 import type { TrainedState } from '../checkpoint/fit.js';
 import type { NativeCore, TrainerConfig } from '../native/adapter.js';
 
@@ -13,13 +13,14 @@ export function trainedState(
 ): TrainedState & { sharding: Sharding } {
   const { type, param_groups } = spec.train.optimizer;
   const sharding = core.sharding(spec.zero);
-  const architecture = architectureOf(spec.model.config);
+  const architecture = trainedArchitecture(spec);
   const experts = new Map(modelParams(architecture).map(({ name, expert }) => [name, expert]));
   const setOf = (name: string) =>
     expertSet(experts.get(name) ?? null, architecture.num_experts, sharding.expert_sets);
-  const params = core.paramTable(config.model).map(({ name, shape, numel, group }) => {
-    const frozen = groupOf(param_groups, name)?.frozen ?? false;
+  const params = core.paramTable(config.model).map(({ name, shape, numel, group, frozen: isBase }) => {
+    const frozen = isBase || (groupOf(param_groups, name)?.frozen ?? false);
     return { name, shape, numel, group, frozen, expert_set: setOf(name) };
   });
-  return { params, optimizer: type, states: core.stateNames(config.optimizer), sharding };
+  const num_base = modelParams(architectureOf(spec.model.config)).length;
+  return { params, optimizer: type, states: core.stateNames(config.optimizer), num_base, sharding };
 }

@@ -1,19 +1,14 @@
-import type { ResolvedModelConfig } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
-import { architectureOf, estimateRank } from '../../spec/index.js';
-import type { ModelConfig, TrainerConfig } from '../native/adapter.js';
-
-/** Returns the job's model in the native core's format, whose fields are those of an architecture. */
-export function modelConfig(config: ResolvedModelConfig): ModelConfig {
-  return architectureOf(config);
-}
+import { estimateRank, trainedArchitecture } from '../../spec/index.js';
+import type { TrainerConfig } from '../native/adapter.js';
 
 /** Returns the native core's configuration of one rank. */
 export function trainerConfig(start: StartMessage): TrainerConfig {
-  const { train, zero, data, model } = start.spec;
+  const { train, zero, data } = start.spec;
   const { gradient_clipping, gradient_clipping_norm, overrides } = train;
   return {
-    model: modelConfig(model.config),
+    // The core's fields are those of an architecture.
+    model: trainedArchitecture(start.spec),
     device: start.device,
     reserved_bytes: reservedBytes(start),
     activation_checkpointing: train.activation_checkpointing,

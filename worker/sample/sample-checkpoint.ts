@@ -1,5 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { trainedArchitecture } from '../../spec/index.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { retryTransient } from '../common/errors.js';
 import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
@@ -9,7 +10,6 @@ import { readTokenizer } from '../encoding/tokenizer-store.js';
 import { tokenizerSource } from '../export/model-source.js';
 import { TensorReader } from '../export/tensor-reader.js';
 import type { CoreSampler, NativeCore } from '../native/adapter.js';
-import { modelConfig } from '../rank/trainer-config.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { buildPrompt } from './prompt.js';
 
@@ -30,7 +30,7 @@ export async function sampleCheckpoint(
   const { prompt: _, messages: __, ...options } = task.request;
   const prompt = buildPrompt(tokenizer, task.request, task.spec.data);
   const { tokens, text, end_text, end_token } = prompt;
-  const model = modelConfig(task.spec.model.config);
+  const model = trainedArchitecture(task.spec);
   const sampler = core.createSampler(model, task.threads);
   try {
     await loadWeights(objects, sampler, core.paramTable(model), task);

@@ -17,7 +17,7 @@ enum class AdapterInit : std::uint8_t {
 };
 
 /// Low-rank adapters (LoRA, Hu et al. 2021) of a model's matrices: y = x Wᵀ + scale · dropout(x) Aᵀ Bᵀ, with A (rank, in) and
-/// B (out, rank). Modules are named by the last part of their name, as `q_proj`.
+/// B (out, rank). Modules are named by the end of their name, as `q_proj` or `mlp.c_proj`.
 struct AdapterConfig {
   std::int64_t rank = 0;
   double scale = 1;
@@ -26,8 +26,13 @@ struct AdapterConfig {
   std::vector<std::string> target_modules;   // whose matrices have adapters
   std::vector<std::string> modules_to_save;  // whose own parameters are trained as well
 
-  bool targets(std::string_view module) const { return std::ranges::find(target_modules, module) != target_modules.end(); }
-  bool saves(std::string_view module) const { return std::ranges::find(modules_to_save, module) != modules_to_save.end(); }
+  bool targets(std::string_view module) const { return names(target_modules, module); }
+  bool saves(std::string_view module) const { return names(modules_to_save, module); }
+
+ private:
+  static bool names(const std::vector<std::string>& all, std::string_view module) {
+    return std::ranges::any_of(all, [&](const std::string& name) { return module == name || module.ends_with("." + name); });
+  }
 };
 
 }  // namespace zerofleet

@@ -1,5 +1,6 @@
 #include "model/config/model_config.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -90,6 +91,9 @@ void check_probability(const char* name, double value) {
   check(value >= 0 && value < 1, std::string(name) + " must be from 0 to below 1");
 }
 
+constexpr const char* kExpertMatrices[] = {"block_sparse_moe.experts.0.w1", "block_sparse_moe.experts.0.w2",
+                                           "block_sparse_moe.experts.0.w3"};
+
 void check_adapter(const ModelConfig& config) {
   if (!config.adapter) return;
   const AdapterConfig& adapter = *config.adapter;
@@ -99,7 +103,7 @@ void check_adapter(const ModelConfig& config) {
   check(!adapter.target_modules.empty(), "adapter.target_modules must name a module");
   check_probability("adapter.dropout", adapter.dropout);
   // Rows of several leaves pass through an expert together.
-  const bool in_experts = config.num_experts > 0 && (adapter.targets("w1") || adapter.targets("w2") || adapter.targets("w3"));
+  const bool in_experts = config.num_experts > 0 && std::ranges::any_of(kExpertMatrices, [&](const char* name) { return adapter.targets(name); });
   check(adapter.dropout == 0 || !in_experts, "adapter.dropout must be 0 where an adapter is over experts");
 }
 

@@ -8,9 +8,6 @@
 namespace zerofleet {
 namespace {
 
-/// The last part of a module's name.
-std::string_view last_part(std::string_view module) { return module.substr(module.rfind('.') + 1); }
-
 /// Appends parameters to a table and returns their positions.
 class Builder {
  public:
@@ -71,7 +68,7 @@ class Builder {
     return ParamTable(config).specs.size();
   }
   LinearPlace adapted(LinearPlace place, const std::string& name, std::int64_t in) {
-    if (!config_.adapter || !config_.adapter->targets(last_part(name))) return place;
+    if (!config_.adapter || !config_.adapter->targets(name)) return place;
     const AdapterConfig& adapter = *config_.adapter;
     const bool is_normal = adapter.init == AdapterInit::kGaussian;
     const double scale = is_normal ? 1.0 / static_cast<double>(adapter.rank) : 1.0 / std::sqrt(static_cast<double>(in));
@@ -94,7 +91,7 @@ class Builder {
     const std::string_view module = std::string_view(spec.name).substr(0, spec.name.rfind('.'));
     spec.expert = expert_;
     spec.layer = layer_;
-    spec.frozen = config_.adapter && !config_.adapter->saves(last_part(module));
+    spec.frozen = config_.adapter && !config_.adapter->saves(module);
     specs_.push_back(std::move(spec));
     return specs_.size() - 1;
   }

@@ -121,6 +121,7 @@ export function decoderArchitecture(config: DecoderConfig): Architecture {
     residual_dropout: 0,
     initializer_range: config.initializer_range,
     residual_initializer_range: config.initializer_range,
+    adapter: null,
   };
 }
 

@@ -120,6 +120,7 @@ export const GPT2: Family<ResolvedGpt2Config> = {
       residual_dropout: config.resid_pdrop,
       initializer_range: config.initializer_range,
       residual_initializer_range: config.initializer_range / Math.sqrt(2 * config.n_layer),
+      adapter: null,
     };
   },
 };

@@ -34,7 +34,7 @@ export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> 
   const { directory } = source;
   const manifest = await retryTransient(() => readManifest(objects, directory), policy);
   checkFits(manifest, state, source.restore);
-  const fetches = planFetches(await planReads(manifest, wanted(options)));
+  const fetches = planFetches(await planReads(manifest, wanted(options, manifest.params.length)));
   const index = new Map(state.params.map(({ name }, i) => [name, i]));
   const ranges = await readFetches(fetches, { objects, directory, retry: policy }, (piece, bytes) =>
     trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, bytes),
@@ -42,12 +42,14 @@ export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> 
   return { manifest, ranges };
 }
 
-/** Returns what this rank owns: all states for a full restore, otherwise only the weights. */
-function wanted({ source, state, trainer }: LoadOptions): Wanted {
-  const slices = trainer.slices().map(({ param: index, begin, end }) => {
+/**
+ * Returns what this rank owns of the first `num_params` parameters: all states for a full restore, otherwise only the weights.
+ */
+function wanted({ source, state, trainer }: LoadOptions, num_params: number): Wanted {
+  const slices = trainer.slices().flatMap(({ param: index, begin, end }) => {
     const param = state.params[index];
     if (!param) throw new Error(`the core owns parameter ${index}, but has ${state.params.length}`);
-    return { param: param.name, begin, end };
+    return index < num_params ? [{ param: param.name, begin, end }] : [];
   });
   return { states: source.restore === 'full' ? state.states : ['master'], slices };
 }

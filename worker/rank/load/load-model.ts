@@ -24,7 +24,7 @@ export interface LoadModelOptions {
   objects: ObjectStore;
   source: ModelLoad;
   trainer: Pick<RankTrainer, 'slices' | 'load'>;
-  /** Parameters of the trained model, in canonical order. */
+  /** Parameters of the model, in canonical order; the core may have adapters behind them. */
   params: readonly Pick<ParamRecord, 'name' | 'shape' | 'frozen'>[];
   /** States of the optimizer. */
   states: readonly StateName[];
@@ -63,7 +63,7 @@ function wantedElements({ source, trainer, params, states }: LoadModelOptions): 
   const wanted = source.restore === 'full' ? states : (['master'] as const);
   return owned.flatMap(({ param: index, begin, end }) => {
     const param = params[index];
-    if (!param) throw new Error(`the core owns parameter ${index}, but has ${params.length}`);
+    if (!param) return [];
     return statesOf(param, wanted).map((state) => ({ state, param: param.name, begin, end }));
   });
 }

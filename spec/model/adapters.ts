@@ -1,0 +1,53 @@
+/** Parameters of adapters: the part of native/model/config/param_table.cc about them. */
+import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type { AdapterParams, Architecture } from './architecture.js';
+import { architectureOf } from './families/families.js';
+import type { ParamShape } from './param-shape.js';
+
+/** Returns the architecture that a job trains: that of its model, with the adapters over it. */
+export function trainedArchitecture({
+  model,
+  train,
+}: Pick<ResolvedJobSpec, 'model' | 'train'>): Architecture {
+  return { ...architectureOf(model.config), adapter: adapterParams(train.adapter) };
+}
+
+/** Rank-stabilized adapters (Kalajdzievski 2023) are divided by the root of the rank. */
+function adapterParams(adapter: ResolvedJobSpec['train']['adapter']): AdapterParams | null {
+  if (adapter === undefined) return null;
+  const { type: _, alpha, rank_stabilized, ...params } = adapter;
+  return { ...params, scale: alpha / (rank_stabilized ? Math.sqrt(params.rank) : params.rank) };
+}
+
+/** Returns the module of a parameter. */
+export function moduleOf(param: string): string {
+  return param.slice(0, param.lastIndexOf('.'));
+}
+
+/** Returns whether a module has this name, or one that ends with it, behind a dot. */
+export function isNamed(module: string, name: string): boolean {
+  return module === name || module.endsWith(`.${name}`);
+}
+
+/** Returns whether a parameter of the model is frozen because an adapter is trained over it. */
+export function isFrozenBase({ adapter }: Architecture, param: string): boolean {
+  return adapter !== null && !adapter.modules_to_save.some((name) => isNamed(moduleOf(param), name));
+}
+
+/** Returns the adapters of matrices of a layer or an expert: `lora_A` (rank, in) and `lora_B` (out, rank) of each. */
+export function adaptersOf({ adapter }: Architecture, shapes: readonly ParamShape[]): ParamShape[] {
+  if (adapter === null) return [];
+  const { rank, target_modules } = adapter;
+  return shapes.flatMap(({ name, linear }) => {
+    const module = moduleOf(name);
+    if (linear === undefined || !target_modules.some((target) => isNamed(module, target))) return [];
+    return [
+      factor(`${module}.lora_A.weight`, rank, linear.from),
+      factor(`${module}.lora_B.weight`, linear.to, rank),
+    ];
+  });
+}
+
+function factor(name: string, rows: number, columns: number): ParamShape {
+  return { name, shape: [rows, columns], numel: rows * columns, decays: true, frozen: false };
+}

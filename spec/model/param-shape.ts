@@ -1,0 +1,17 @@
+/** Parameter of a model, with the native core's name and order. */
+export interface ModelParam {
+  name: string;
+  shape: number[];
+  numel: number;
+  /** True if `weight_decay` of the optimizer applies to it; not for norms and biases. */
+  decays: boolean;
+  /** Number of its expert; null if all tokens share it. */
+  expert: number | null;
+  /** True for the base under an adapter. */
+  frozen: boolean;
+}
+
+export interface ParamShape extends Omit<ModelParam, 'expert'> {
+  /** Columns of the input and the output of a matrix of a layer; a matrix of the model's ends has none. */
+  linear?: { from: number; to: number };
+}

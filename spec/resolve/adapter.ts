@@ -1,0 +1,79 @@
+import type { FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig } from '../../contracts/index.js';
+import { nearestName } from '../../contracts/nearest-name.js';
+import { fieldError } from '../common/field-error.js';
+import { isNamed } from '../model/adapters.js';
+import { architectureOf } from '../model/families/families.js';
+import { layerModules, modules } from '../model/params.js';
+
+type Adapter = NonNullable<JobSpec['train']>['adapter'];
+
+const AT = '/train/adapter';
+
+export function resolveAdapter(
+  given: Adapter,
+  config: ResolvedModelConfig,
+): Pick<ResolvedJobSpec['train'], 'adapter'> {
+  if (given === undefined) return {};
+  const { rank = 16, target_modules = 'all-linear' } = given;
+  return {
+    adapter: {
+      type: 'lora',
+      alpha: 2 * rank,
+      rank_stabilized: false,
+      dropout: 0,
+      modules_to_save: [],
+      init: 'kaiming_uniform',
+      ...given,
+      rank,
+      target_modules:
+        typeof target_modules === 'string' ? lastParts(layerModules(architectureOf(config))) : target_modules,
+    },
+  };
+}
+
+export function checkAdapter({ model, train: { adapter } }: ResolvedJobSpec): FieldError[] {
+  if (adapter === undefined) return [];
+  const architecture = architectureOf(model.config);
+  const { target_modules, modules_to_save, dropout } = adapter;
+  const errors = [
+    ...checkModules('target_modules', target_modules, layerModules(architecture)),
+    ...checkModules('modules_to_save', modules_to_save, modules(architecture)),
+  ];
+  const targeted = layerModules(architecture).filter((module) => isAmong(module, target_modules));
+  const twice = targeted.find((module) => isAmong(module, modules_to_save));
+  if (twice !== undefined) {
+    const message = `${twice} has an adapter and is in modules_to_save; name it in one of the two`;
+    errors.push(fieldError(`${AT}/modules_to_save`, 'adapter_module_twice', message));
+  }
+  if (dropout > 0 && targeted.some((module) => module.includes('.experts.'))) {
+    const message =
+      'rows of several micro-batches pass through an expert together, so its adapter has no dropout: set 0, or target other modules';
+    errors.push(fieldError(`${AT}/dropout`, 'adapter_dropout_over_experts', message, '0'));
+  }
+  return errors;
+}
+
+function isAmong(module: string, names: readonly string[]): boolean {
+  return names.some((name) => isNamed(module, name));
+}
+
+function checkModules(field: string, names: readonly string[], known: readonly string[]): FieldError[] {
+  const parts = lastParts(known);
+  return names.flatMap((name, index) =>
+    known.some((module) => isNamed(module, name))
+      ? []
+      : [
+          fieldError(
+            `${AT}/${field}/${index}`,
+            'adapter_module_unknown',
+            `${name} is no module of the model; it has ${parts.join(', ')}`,
+            nearestName(name, parts),
+          ),
+        ],
+  );
+}
+
+/** Returns the last parts of modules' names, each once. */
+function lastParts(names: readonly string[]): string[] {
+  return [...new Set(names.map((name) => name.slice(name.lastIndexOf('.') + 1)))];
+}
