@@ -28,9 +28,9 @@ import {
   sequencesPerEpoch,
 } from './resolve/data.js';
 import { checkEarlyStopping, resolveEarlyStopping } from './resolve/early-stopping.js';
-import { initFromOf } from './resolve/given-init.js';
-import { checkInitFrom, type InitSource, resolveInitFrom } from './resolve/init-from.js';
-import { checkGiven } from './resolve/init-model.js';
+import { initFromOf } from './resolve/init/given-init.js';
+import { checkInitFrom, type InitSource, resolveInitFrom } from './resolve/init/init-from.js';
+import { checkGiven } from './resolve/init/init-model.js';
 import { checkLossScale, checkOverrides, resolveLossScale } from './resolve/loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './resolve/lr-schedule.js';
 import { checkModel, resolveConfig } from './resolve/model.js';

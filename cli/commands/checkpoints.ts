@@ -18,7 +18,7 @@ import { choice, count, number } from './arguments.js';
 const EXPORT_POLL_MS = 500;
 /** A large model for DeepSpeed consists of thousands of files; `--json` lists them all. */
 const SHOWN_FILES = 20;
-export const FORMATS = ['safetensors', 'deepspeed_universal'] as const;
+export const FORMATS = ['safetensors', 'peft', 'deepspeed_universal'] as const;
 export const DTYPES = ['bf16', 'fp16', 'fp32'] as const;
 
 /** Commands for checkpoints. */

@@ -2419,11 +2419,11 @@ export interface components {
         /** @description Export of the weights when the job has finished. */
         ExportSpec: {
             /**
-             * @description Writes a Hugging Face model folder.
+             * @description `safetensors`: a Hugging Face model folder, adapters merged. `peft`: the adapters alone, as a folder of PEFT.
              * @default safetensors
              * @enum {string}
              */
-            format?: "safetensors";
+            format?: "safetensors" | "peft";
             /**
              * @description Dtype of the exported weights.
              * @default bf16
@@ -3751,12 +3751,13 @@ export interface components {
             num_tokens: number;
         };
         /**
-         * @description `safetensors`: the weights as a Hugging Face model folder. `deepspeed_universal`: the weights, the optimizer state
+         * @description `safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters alone, as a folder
+         *     of PEFT, of a job with `train.adapter`. `deepspeed_universal`: the weights, the optimizer state
          *     and its number of steps in DeepSpeed's universal checkpoint layout.
          * @default safetensors
          * @enum {string}
          */
-        ExportFormat: "safetensors" | "deepspeed_universal";
+        ExportFormat: "safetensors" | "peft" | "deepspeed_universal";
         /** @description Format and dtype of the export. */
         ExportRequest: {
             format?: components["schemas"]["ExportFormat"];
@@ -3825,7 +3826,7 @@ export interface components {
              * @description Format of the export; absent for the checkpoint.
              * @enum {string}
              */
-            format?: "safetensors" | "deepspeed_universal";
+            format?: "safetensors" | "peft" | "deepspeed_universal";
             /**
              * @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`.
              * @enum {string}
@@ -3864,7 +3865,7 @@ export interface components {
              * @description Format of the export; null for the checkpoint.
              * @enum {string|null}
              */
-            format: "safetensors" | "deepspeed_universal" | null;
+            format: "safetensors" | "peft" | "deepspeed_universal" | null;
             /**
              * @description Dtype of the export; null for the checkpoint.
              * @enum {string|null}
@@ -6648,7 +6649,7 @@ export interface operations {
                 /** @description Exact name of the file in that list. */
                 name: string;
                 /** @description Format of the export; absent for a file of the checkpoint. */
-                format?: "safetensors" | "deepspeed_universal";
+                format?: "safetensors" | "peft" | "deepspeed_universal";
                 /** @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`. */
                 dtype?: "bf16" | "fp16" | "fp32";
             };

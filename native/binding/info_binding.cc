@@ -12,6 +12,7 @@
 #include "kernels/backends/numerics.h"
 #include "model/transformer/transformer.h"
 #include "zero/optimizer/optimizer_rule.h"
+#include "model/config/merge_adapter.h"
 #include "zero/partition/shard_layout.h"
 
 namespace zerofleet::binding {
@@ -89,6 +90,22 @@ Napi::Value cast_to_16_bit(const Napi::CallbackInfo& info) {
     } else {
       std::ranges::transform(values, reinterpret_cast<f16*>(bytes.Data()), to_finite_f16);
     }
+    return bytes;
+  });
+}
+
+Napi::Value merge_adapter(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    const auto given = info[0].As<Napi::Object>();
+    AdapterFactors factors{floats_from(given.Get("down")),     floats_from(given.Get("up")),    int_field(given, "rank"),
+                           int_field(given, "in"),             int_field(given, "out"),         number_field(given, "scale"),
+                           bool_field(given, "in_first")};
+    const auto values = floats_from(info[2]);
+    auto bytes = Napi::Uint8Array::New(env, values.size_bytes());
+    const std::span<float> merged(reinterpret_cast<float*>(bytes.Data()), values.size());
+    std::ranges::copy(values, merged.begin());
+    zerofleet::merge_adapter(factors, info[1].As<Napi::Number>().Int64Value(), merged);
     return bytes;
   });
 }

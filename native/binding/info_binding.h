@@ -14,6 +14,7 @@ Napi::Value state_names(const Napi::CallbackInfo& info);
 Napi::Value fingerprint(const Napi::CallbackInfo& info);
 
 /// (fp32 bytes: Uint8Array) → bf16 bytes: Uint8Array, rounded to nearest even
+Napi::Value merge_adapter(const Napi::CallbackInfo& info);
 Napi::Value cast_to_16_bit(const Napi::CallbackInfo& info);
 
 }  // namespace zerofleet::binding

@@ -45,6 +45,7 @@ export interface Addon {
   cudaDevices(): CudaDevice[] | null;
   cudaProblem(): string | null;
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
+  mergeAdapter(adapter: object, begin: number, fp32: Uint8Array): Uint8Array;
   endWithParent(): boolean;
   stayOnNode(localRank: number, localRanks: number, threads: number): boolean;
   measureOptimizer(options: object): Promise<OptimizerSeconds>;

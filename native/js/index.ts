@@ -1,12 +1,14 @@
 export type { CudaDevice, EvalResult, Gpu, KernelTimes, StepResult, ZeroMemory } from './addon.js';
 export { NativeError } from './error.js';
 export {
+  type AdapterFactors,
   castTo16Bit,
   cudaDevices,
   cudaProblem,
   endWithParent,
   fingerprint,
   gpus,
+  mergeAdapter,
   type ParamInfo,
   paramTable,
   stateNames,

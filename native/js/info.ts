@@ -60,8 +60,34 @@ export function cudaProblem(): string | null {
 
 /** fp32 bytes → bytes of `dtype`, rounded to nearest even. Throws `weight_out_of_range` where fp16 would overflow. */
 export function castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array {
-  const aligned = fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);
-  return native(() => addon().castTo16Bit(dtype, aligned));
+  return native(() => addon().castTo16Bit(dtype, aligned(fp32)));
+}
+
+/** An adapter's factors, fp32, and the matrix that they are over. */
+export interface AdapterFactors {
+  /** (rank, in). */
+  down: Uint8Array;
+  /** (out, rank). */
+  up: Uint8Array;
+  rank: number;
+  in: number;
+  out: number;
+  scale: number;
+  /** The matrix is stored as (in, out). */
+  in_first: boolean;
+}
+
+/**
+ * Returns the elements of a matrix from `begin` on plus scale · B A. Sums are rounded once, so the bits do not depend on how
+ * the matrix is cut. Throws `invalid_argument` where sizes do not fit.
+ */
+export function mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array {
+  const [down, up, values] = [aligned(adapter.down), aligned(adapter.up), aligned(fp32)];
+  return native(() => addon().mergeAdapter({ ...adapter, down, up }, begin, values));
+}
+
+function aligned(fp32: Uint8Array): Uint8Array {
+  return fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);
 }
 
 /**

@@ -70,6 +70,14 @@ const yarn = {
     beta_slow: 0.3,
   },
 };
+const adapter = {
+  rank: 2,
+  scale: 2,
+  dropout: 0.1,
+  init: 'gaussian',
+  target_modules: ['q_proj', 'down_proj'],
+  modules_to_save: ['lm_head'],
+};
 const group = { match: 'model.layers.0.*', lr_scale: 0.5, weight_decay: 0.2, frozen: false };
 const optimizer = (type: string) => ({ 'optimizer.type': type });
 
@@ -104,6 +112,7 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'model.residual_dropout': 0.2,
       'model.initializer_range': 0.03,
       'model.residual_initializer_range': 0.03,
+      'model.adapter': adapter,
       precision: 'fp32',
       sequence_length: 16,
       global_batch_size: 5,
@@ -189,6 +198,17 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
     },
   ],
   [
+    { 'model.adapter': adapter },
+    {
+      'model.adapter.rank': 3,
+      'model.adapter.scale': 1,
+      'model.adapter.dropout': 0,
+      'model.adapter.init': 'kaiming_uniform',
+      'model.adapter.target_modules': ['q_proj'],
+      'model.adapter.modules_to_save': [],
+    },
+  ],
+  [
     overflows,
     { 'loss_scale.hysteresis': 2, 'loss_scale.min_scale': 2 ** 39, 'loss_scale.max_skipped_steps': 2 },
   ],
@@ -227,7 +247,7 @@ t.test('every field is there', async (t) => {
   const known = new Set([...CASES.flatMap(([, values]) => Object.keys(values)), ...OTHERS]);
   const paths = (object: object, prefix = ''): string[] =>
     Object.entries(object).flatMap(([name, value]) =>
-      typeof value === 'object' && !Array.isArray(value)
+      typeof value === 'object' && value !== null && !Array.isArray(value)
         ? paths(value, `${prefix}${name}.`)
         : [`${prefix}${name}`],
     );

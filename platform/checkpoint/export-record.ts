@@ -12,7 +12,11 @@ const ExportRecord = Type.Object(
     format_version: Type.Literal(1),
     checkpoint_id: Type.String(),
     job_id: Type.String(),
-    format: Type.Union([Type.Literal('safetensors'), Type.Literal('deepspeed_universal')]),
+    format: Type.Union([
+      Type.Literal('safetensors'),
+      Type.Literal('peft'),
+      Type.Literal('deepspeed_universal'),
+    ]),
     dtype: Type.Union([Type.Literal('bf16'), Type.Literal('fp16'), Type.Literal('fp32')]),
     prefix: Type.String(),
     state_digest: Type.String(),

@@ -9,7 +9,7 @@
  * precision_config.py and lr_schedules.py of DeepSpeed.
  */
 import type { FieldError, JobSpec, Warning } from '../../contracts/index.js';
-import { initFromOf } from '../resolve/given-init.js';
+import { initFromOf } from '../resolve/init/given-init.js';
 import { resolveResources } from '../resolve/resources.js';
 import { translateBatch } from './batch.js';
 import { CONFIG_KEYS } from './config-keys.js';

@@ -31,8 +31,12 @@ export function resolveAdapter(
   };
 }
 
-export function checkAdapter({ model, train: { adapter } }: ResolvedJobSpec): FieldError[] {
-  if (adapter === undefined) return [];
+export function checkAdapter({ model, train: { adapter }, export: exported }: ResolvedJobSpec): FieldError[] {
+  if (adapter === undefined) {
+    if (exported.format !== 'peft') return [];
+    const message = 'export.format peft needs train.adapter; set it, or write safetensors';
+    return [fieldError('/export/format', 'adapter_missing', message, 'safetensors')];
+  }
   const architecture = architectureOf(model.config);
   const { target_modules, modules_to_save, dropout } = adapter;
   const errors = [

@@ -72,6 +72,31 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       optimizer: { param_groups: ['*embed_tokens*', 'lm_head*'].map((match) => ({ match, frozen: true })) },
     },
   },
+  'LoRA over all matrices of a Llama with biases': {
+    model: { config: { ...MODEL, attention_bias: true, mlp_bias: true } },
+    train: { adapter: { rank: 8 } },
+  },
+  'LoRA over attention of a GPT-2 with dropout, norms trained as well, activation checkpointing': {
+    model: { config: GPT2 },
+    train: {
+      activation_checkpointing: true,
+      adapter: {
+        rank: 5,
+        dropout: 0.1,
+        target_modules: ['c_attn', 'attn.c_proj'],
+        modules_to_save: ['ln_1'],
+      },
+    },
+  },
+  'LoRA over experts and their router, embedding trained as well': {
+    model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 4 } },
+    train: { adapter: { rank: 4, target_modules: ['w1', 'w2', 'gate'], modules_to_save: ['embed_tokens'] } },
+  },
+  'LoRA over experts, spread over two ranks, in fp16': {
+    model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 4 } },
+    train: { precision: 'fp16', adapter: {} },
+    zero: { expert_parallel_size: 2 },
+  },
   'Llama with biases and scaled positions': {
     model: {
       config: {

@@ -1,7 +1,13 @@
 /** The contract's table of parameters equals the native core's, for each naming and option. */
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { paramTable } from '../../native/js/index.js';
-import { architectureOf, importConfig, modelParams } from '../../spec/index.js';
+import {
+  type Architecture,
+  architectureOf,
+  importConfig,
+  layerModules,
+  modelParams,
+} from '../../spec/index.js';
 
 const SIZES = {
   hidden_size: 48,
@@ -30,13 +36,32 @@ const MODELS: Record<string, object> = {
   qwen3: { ...SIZES, model_type: 'qwen3', head_dim: 16 },
 };
 
+function check(t: Test, architecture: Architecture) {
+  const native = paramTable(architecture);
+  t.strictSame(
+    modelParams(architecture).map(({ name, shape, decays, frozen }) => ({ name, shape, decays, frozen })),
+    native.map(({ name, shape, group, frozen }) => ({
+      name,
+      shape: [...shape],
+      decays: group === 'decay',
+      frozen,
+    })),
+  );
+}
+
 for (const [name, document] of Object.entries(MODELS)) {
-  t.test(name, async (t) => {
-    const architecture = architectureOf(importConfig(document as Record<string, unknown>).config!);
-    const native = paramTable(architecture);
-    t.strictSame(
-      modelParams(architecture).map(({ name, shape, decays }) => ({ name, shape, decays })),
-      native.map(({ name, shape, group }) => ({ name, shape: [...shape], decays: group === 'decay' })),
-    );
+  const architecture = architectureOf(importConfig(document as Record<string, unknown>).config!);
+  t.test(name, async (t) => check(t, architecture));
+  t.test(`${name}, with adapters`, async (t) => {
+    const modules = layerModules(architecture).map((module) => module.replace(/.*\./, ''));
+    const shared = { rank: 5, scale: 2, dropout: 0, init: 'gaussian' as const };
+    const choices = [
+      { target_modules: modules, modules_to_save: [] },
+      {
+        target_modules: ['attn.c_proj', 'self_attn.v_proj', 'block_sparse_moe.gate', 'w2'],
+        modules_to_save: ['model.norm', 'ln_1', 'input_layernorm', 'mlp.c_proj', 'w1'],
+      },
+    ];
+    for (const choice of choices) check(t, { ...architecture, adapter: { ...shared, ...choice } });
   });
 }

@@ -86,6 +86,18 @@ export const FEATURES: Record<string, Sections> = {
       },
     },
   },
+  'adapters with dropout over a frozen base, in fp16': {
+    train: {
+      precision: 'fp16',
+      optimizer: { lr: 5e-3, param_groups: [{ match: '*.lora_B.*', lr: 2e-2 }] },
+      adapter: {
+        rank: 6,
+        dropout: 0.1,
+        target_modules: ['q_proj', 'v_proj', 'down_proj'],
+        modules_to_save: ['lm_head'],
+      },
+    },
+  },
   'lion, sums in bf16, predivided, with overrides of the rate': {
     train: {
       optimizer: { type: 'lion', lr: 3e-4 },

@@ -5,24 +5,25 @@ import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
+import { MergedWeights } from './merged-weights.js';
 import { TensorReader } from './tensor-reader.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
 
-const DTYPES = {
+export const DTYPES = {
   bf16: { name: 'BF16', bytes: 2 },
   fp16: { name: 'F16', bytes: 2 },
   fp32: { name: 'F32', bytes: 4 },
 } as const;
 
 /**
- * Writes a checkpoint's weights as a Hugging Face model folder, with the tokenizer of the training. Weights are streamed piece by piece.
+ * Writes a checkpoint's weights as a Hugging Face model folder, adapters merged, with the tokenizer of the training. Weights are streamed piece by piece.
  * May be repeated: the same checkpoint gives the same bytes.
  * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the object store
  */
 export async function exportModel(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'castTo16Bit'>,
+  core: Pick<NativeCore, 'castTo16Bit' | 'mergeAdapter'>,
   request: ExportRequest,
 ): Promise<TaskResults['export']> {
   const { spec, checkpoint, prefix, dtype: format, retry: policy } = request;
@@ -30,10 +31,11 @@ export async function exportModel(
   const manifest = await again(() => readManifest(objects, checkpoint));
   const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
   const dtype = DTYPES[format];
+  const merged = new MergedWeights(manifest, reader, core, spec);
   const cast = (fp32: Uint8Array) => (format === 'fp32' ? fp32 : core.castTo16Bit(format, fp32));
 
   let at = 0;
-  const tensors = manifest.params.map(({ name, shape, numel }) => {
+  const tensors = merged.params.map(({ name, shape, numel }) => {
     const begin = at;
     at += numel * dtype.bytes;
     return { name, dtype: dtype.name, shape, begin, end: at };
@@ -41,8 +43,7 @@ export async function exportModel(
   const weights = async function* () {
     // Hugging Face readers refuse a file without the framework of its layout.
     yield safetensorsHeader(tensors, { format: 'pt' });
-    for (const { name, numel } of manifest.params)
-      for await (const piece of reader.read('master', name, numel)) yield cast(piece);
+    for (const param of merged.params) for await (const piece of merged.read(param)) yield cast(piece);
   };
   const folder = new ExportFolder(objects, prefix, policy);
   await folder.putConfig(spec, format);

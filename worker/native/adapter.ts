@@ -6,6 +6,7 @@ import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { Sharding } from '../../contracts/rank-protocol.js';
 import { shardingOf } from '../../contracts/shard-layout.js';
 import {
+  type AdapterFactors,
   type CudaDevice,
   castTo16Bit,
   cudaDevices,
@@ -16,6 +17,7 @@ import {
   type Gpu,
   gpus,
   type ModelConfig,
+  mergeAdapter,
   type ParamInfo,
   paramTable,
   Sampler,
@@ -28,6 +30,7 @@ import {
 } from '../../native/js/index.js';
 
 export type {
+  AdapterFactors,
   CudaDevice,
   DeviceKind,
   Gpu,
@@ -72,6 +75,8 @@ export interface NativeCore {
   cudaProblem(): string | null;
   /** Converts fp32 bytes to 16-bit bytes, rounded to nearest even. */
   castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
+  /** Adds an adapter's product to elements of its matrix from `begin` on; see native/js. */
+  mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array;
 }
 
 export const nativeCore: NativeCore = {
@@ -87,4 +92,5 @@ export const nativeCore: NativeCore = {
   cudaDevices,
   cudaProblem,
   castTo16Bit,
+  mergeAdapter,
 };

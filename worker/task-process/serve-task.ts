@@ -3,6 +3,7 @@ import { openObjectStore } from '../../platform/object-store/index.js';
 import { toRankError } from '../common/errors.js';
 import { prepareTokens } from '../data/prepare-tokens.js';
 import { exportModel } from '../export/export-model.js';
+import { exportPeft } from '../export/export-peft.js';
 import { exportUniversal } from '../export/export-universal.js';
 import { inspectMachine } from '../gpus/inspect-machine.js';
 import type { NativeCore } from '../native/adapter.js';
@@ -38,7 +39,11 @@ async function answer(request: TaskRequest, core: NativeCore, credentials: Crede
   }
 }
 
-const EXPORTS = { safetensors: exportModel, deepspeed_universal: exportUniversal } as const;
+const EXPORTS = {
+  safetensors: exportModel,
+  peft: exportPeft,
+  deepspeed_universal: exportUniversal,
+} as const;
 
 async function perform(
   request: TaskRequest,

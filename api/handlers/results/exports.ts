@@ -51,6 +51,9 @@ const KINDS = [
   { format: 'safetensors', dtype: 'bf16' },
   { format: 'safetensors', dtype: 'fp16' },
   { format: 'safetensors', dtype: 'fp32' },
+  { format: 'peft', dtype: 'bf16' },
+  { format: 'peft', dtype: 'fp16' },
+  { format: 'peft', dtype: 'fp32' },
 ] as const;
 
 async function unwritten(

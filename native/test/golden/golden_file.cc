@@ -104,6 +104,18 @@ RopeScaling GoldenFile::rope_scaling() const {
   return scaling;
 }
 
+std::optional<AdapterConfig> GoldenFile::adapter() const {
+  if (!numbers_.contains("adapter.rank")) return std::nullopt;
+  const auto names = [&](const std::string& key) {
+    std::vector<std::string> found;
+    std::istringstream list(word_or(key, ""));
+    for (std::string name; std::getline(list, name, ',');) found.push_back(name);
+    return found;
+  };
+  return AdapterConfig{integer("adapter.rank"), number("adapter.scale"),        0, AdapterInit::kKaimingUniform,
+                       names("adapter.target_modules"), names("adapter.modules_to_save")};
+}
+
 ModelConfig GoldenFile::model_config() const {
   ModelConfig config;
   config.hidden_size = integer("hidden_size");
@@ -131,6 +143,7 @@ ModelConfig GoldenFile::model_config() const {
   if (word_or("positions", "rope") == "learned") config.positions = PositionType::kLearned;
   const std::string mlp = word_or("mlp", "swiglu");
   if (mlp != "swiglu") config.mlp = mlp == "gelu" ? MlpType::kGelu : MlpType::kGeluTanh;
+  config.adapter = adapter();
   if (!tensors_.contains("layer_windows")) return config;
   for (const std::int32_t window : integers("layer_windows")) config.layer_windows.push_back(window);
   return config;

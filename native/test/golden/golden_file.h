@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace zerofleet::test {
 
-/// A golden file as make_golden_model.py and make_golden_families.py write it: NAME.txt (index) and NAME.bin (tensors). Throws
+/// A golden file as make_golden_model.py, make_golden_families.py and make_golden_adapters.py write it: NAME.txt (index) and NAME.bin (tensors). Throws
 /// std::runtime_error for a file or key that is missing.
 class GoldenFile {
  public:
@@ -34,6 +35,7 @@ class GoldenFile {
   double number_or(const std::string& key, double fallback) const;
   bool flag(const std::string& key) const { return number_or(key, 0) != 0; }
   RopeScaling rope_scaling() const;
+  std::optional<AdapterConfig> adapter() const;
   std::string word_or(const std::string& key, const std::string& fallback) const;
 
   std::string name_;

@@ -1,7 +1,7 @@
 import t from 'tap';
-import type { JobSpec } from '../../contracts/index.js';
-import { resolveSpec } from '../resolve-spec.js';
-import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';
+import type { JobSpec } from '../../../contracts/index.js';
+import { resolveSpec } from '../../resolve-spec.js';
+import { DATASET, LLAMA, SMALLEST } from '../../testing/documents.js';
 
 t.test('a checkpoint as initial state', async (t) => {
   const source = (train: JobSpec['train'] = { steps: 1 }, model: JobSpec['model'] = SMALLEST.model) => ({

@@ -1,6 +1,6 @@
 import t from 'tap';
-import type { JobSpec, Model } from '../../contracts/index.js';
-import { resolveSpec } from '../resolve-spec.js';
+import type { JobSpec, Model } from '../../../contracts/index.js';
+import { resolveSpec } from '../../resolve-spec.js';
 
 const config = {
   model_type: 'llama',

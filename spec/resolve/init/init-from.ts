@@ -1,10 +1,10 @@
-import type { Checkpoint, FieldError, ResolvedJobSpec } from '../../contracts/index.js';
-import { fieldError } from '../common/field-error.js';
-import type { Architecture } from '../model/architecture.js';
-import { architectureOf } from '../model/families/families.js';
+import type { Checkpoint, FieldError, ResolvedJobSpec } from '../../../contracts/index.js';
+import { fieldError } from '../../common/field-error.js';
+import type { Architecture } from '../../model/architecture.js';
+import { architectureOf } from '../../model/families/families.js';
+import { frozenDifference, splitParams } from '../param-groups.js';
 import type { InitFrom } from './given-init.js';
 import { checkInitModel, type ModelSource } from './init-model.js';
-import { frozenDifference, splitParams } from './param-groups.js';
 
 type ResolvedInitFrom = ResolvedJobSpec['model']['init_from'];
 

@@ -1,11 +1,11 @@
-import type { FieldError, JobSpec, Model, ResolvedJobSpec } from '../../contracts/index.js';
-import { fieldError } from '../common/field-error.js';
-import { architectureOf } from '../model/families/families.js';
-import { importConfig } from '../model/import.js';
-import { type ParamKind, paramKinds, paramName } from '../model/params.js';
+import type { FieldError, JobSpec, Model, ResolvedJobSpec } from '../../../contracts/index.js';
+import { fieldError } from '../../common/field-error.js';
+import { architectureOf } from '../../model/families/families.js';
+import { importConfig } from '../../model/import.js';
+import { type ParamKind, paramKinds, paramName } from '../../model/params.js';
+import { momentsOf } from '../optimizer.js';
+import { splitParams } from '../param-groups.js';
 import { initFromOf } from './given-init.js';
-import { momentsOf } from './optimizer.js';
-import { splitParams } from './param-groups.js';
 
 /** Uploaded model as initial state. */
 export interface ModelSource {

@@ -1,4 +1,4 @@
-import type { JobSpec } from '../../contracts/index.js';
+import type { JobSpec } from '../../../contracts/index.js';
 
 /** `model.init_from` as an object. */
 export type InitFrom = Exclude<NonNullable<JobSpec['model']['init_from']>, string>;

@@ -1,0 +1,75 @@
+import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { safetensorsHeader } from '../../platform/safetensors/header.js';
+import { readManifest } from '../checkpoint/read-manifest.js';
+import { retryTransient } from '../common/errors.js';
+import type { NativeCore } from '../native/adapter.js';
+import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
+import { ExportFolder } from './export-folder.js';
+import { DTYPES } from './export-model.js';
+import { TensorReader } from './tensor-reader.js';
+
+type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
+
+/** Prefix of parameters' names in PEFT's files: those of a `PeftModel` around a `LoraModel` around the model. */
+const PEFT_PREFIX = 'base_model.model.';
+
+/**
+ * Writes what a checkpoint trained over a frozen model as a folder of PEFT: `adapter_config.json` and
+ * `adapter_model.safetensors`. May be repeated: the same checkpoint gives the same bytes.
+ * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the object store
+ */
+export async function exportPeft(
+  objects: ObjectStore,
+  core: Pick<NativeCore, 'castTo16Bit'>,
+  request: ExportRequest,
+): Promise<TaskResults['export']> {
+  const { spec, checkpoint, prefix, dtype: format, retry: policy } = request;
+  const manifest = await retryTransient(() => readManifest(objects, checkpoint), policy);
+  const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
+  const dtype = DTYPES[format];
+  const trained = manifest.params.filter(({ frozen }) => !frozen);
+  let at = 0;
+  const tensors = trained.map(({ name, shape, numel }) => {
+    const begin = at;
+    at += numel * dtype.bytes;
+    return { name: PEFT_PREFIX + name, dtype: dtype.name, shape, begin, end: at };
+  });
+  const weights = async function* () {
+    yield safetensorsHeader(tensors, { format: 'pt' });
+    for (const { name, numel } of trained)
+      for await (const piece of reader.read('master', name, numel))
+        yield format === 'fp32' ? piece : core.castTo16Bit(format, piece);
+  };
+  const config = `${JSON.stringify(adapterConfig(spec), null, 2)}\n`;
+  const folder = new ExportFolder(objects, prefix, policy);
+  await folder.put('adapter_config.json', async function* () {
+    yield Buffer.from(config);
+  });
+  await folder.put('adapter_model.safetensors', weights, { bytes: at });
+  await folder.putCompanions(spec);
+  return { prefix, state_digest: manifest.state_digest, files: folder.files };
+}
+
+/** Returns the `adapter_config.json` of PEFT's LoraConfig. */
+function adapterConfig({ model, train }: ResolvedJobSpec): Record<string, unknown> {
+  const { adapter } = train;
+  if (adapter === undefined) throw new Error('the job has no adapter');
+  const { rank, alpha, dropout, target_modules, modules_to_save } = adapter;
+  return {
+    peft_type: 'LORA',
+    task_type: 'CAUSAL_LM',
+    base_model_name_or_path: null,
+    inference_mode: true,
+    r: rank,
+    lora_alpha: alpha,
+    lora_dropout: dropout,
+    use_rslora: adapter.rank_stabilized,
+    use_dora: false,
+    init_lora_weights: adapter.init === 'gaussian' ? 'gaussian' : true,
+    target_modules,
+    modules_to_save: modules_to_save.length === 0 ? null : modules_to_save,
+    bias: 'none',
+    fan_in_fan_out: model.config.model_type === 'gpt2',
+  };
+}
