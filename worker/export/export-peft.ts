@@ -1,6 +1,8 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
+import { moduleOf } from '../../spec/index.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
@@ -41,7 +43,7 @@ export async function exportPeft(
       for await (const piece of reader.read('master', name, numel))
         yield format === 'fp32' ? piece : core.castTo16Bit(format, piece);
   };
-  const config = `${JSON.stringify(adapterConfig(spec), null, 2)}\n`;
+  const config = `${JSON.stringify(adapterConfig(spec, wholeModules(trained)), null, 2)}\n`;
   const folder = new ExportFolder(objects, prefix, policy);
   await folder.put('adapter_config.json', async function* () {
     yield Buffer.from(config);
@@ -51,11 +53,17 @@ export async function exportPeft(
   return { prefix, state_digest: manifest.state_digest, files: folder.files };
 }
 
+/** Returns the modules that were trained whole, by their full names: PEFT also takes names that only end alike. */
+function wholeModules(trained: Manifest['params']): string[] {
+  const modules = trained.filter(({ name }) => !name.includes('.lora_')).map(({ name }) => moduleOf(name));
+  return [...new Set(modules)];
+}
+
 /** Returns the `adapter_config.json` of PEFT's LoraConfig. */
-function adapterConfig({ model, train }: ResolvedJobSpec): Record<string, unknown> {
+function adapterConfig({ model, train }: ResolvedJobSpec, whole: string[]): Record<string, unknown> {
   const { adapter } = train;
   if (adapter === undefined) throw new Error('the job has no adapter');
-  const { rank, alpha, dropout, target_modules, modules_to_save } = adapter;
+  const { rank, alpha, dropout, target_modules } = adapter;
   return {
     peft_type: 'LORA',
     task_type: 'CAUSAL_LM',
@@ -68,7 +76,7 @@ function adapterConfig({ model, train }: ResolvedJobSpec): Record<string, unknow
     use_dora: false,
     init_lora_weights: adapter.init === 'gaussian' ? 'gaussian' : true,
     target_modules,
-    modules_to_save: modules_to_save.length === 0 ? null : modules_to_save,
+    modules_to_save: whole.length === 0 ? null : whole,
     bias: 'none',
     fan_in_fan_out: model.config.model_type === 'gpt2',
   };

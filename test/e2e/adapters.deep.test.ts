@@ -1,0 +1,188 @@
+/** Adapters over a model that another job trained: training, exports, samples, and jobs that begin with them. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { collect } from '../../client/index.js';
+import type { CheckpointExport, ExportRequest, Job, JobSpec } from '../../contracts/index.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
+import { pythonWith, runPython } from '../support/python.js';
+import { sampleText, startStack } from '../support/stack.js';
+import { roundedToBf16, StoredState } from '../support/stored-state.js';
+import { STEPS, tinyJob } from '../support/zero-specs.js';
+
+const RANK = 4;
+const SCALE = 3;
+const ADAPTER = {
+  rank: RANK,
+  alpha: SCALE * RANK,
+  target_modules: ['q_proj', 'down_proj'],
+  modules_to_save: ['norm'],
+};
+const BASE = 'model.layers.1.mlp.down_proj';
+const loader = join(projectRoot(), 'test', 'e2e', 'peft', 'load_adapter.py');
+
+/** The tensors of a safetensors file, as fp32. */
+function tensorsOf(file: string): Map<string, Float32Array> {
+  const content = readFileSync(file);
+  const { tensors, bytes } = parseSafetensorsHeader(content, { name: file, bytes: content.length });
+  return new Map(
+    tensors.map(({ name, dtype, begin, end }) => {
+      if (dtype !== 'F32') throw new Error(`${name} is ${dtype}`);
+      return [name, new Float32Array(Uint8Array.from(content.subarray(bytes + begin, bytes + end)).buffer)];
+    }),
+  );
+}
+
+/** W + scale · B A of one matrix, summed in float64. */
+function merged(weight: Float32Array, down: Float32Array, up: Float32Array): Float32Array {
+  const columns = down.length / RANK;
+  return weight.map((value, at) => {
+    const [row, column] = [Math.floor(at / columns), at % columns];
+    let sum = 0;
+    for (let r = 0; r < RANK; r++) sum += (up[row * RANK + r] ?? 0) * (down[r * columns + column] ?? 0);
+    return value + SCALE * sum;
+  });
+}
+
+t.test('adapters', async (t) => {
+  const stack = await startStack(t);
+  const { client } = stack;
+  const dataset = (await client.datasets.create('openapi', sampleText())).id;
+  const finished = async (t: Test, { id }: Pick<Job, 'id'>) => {
+    const job = await client.jobs.until(id, () => false, { interval_ms: 50 });
+    t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
+    return job;
+  };
+  const run = async (t: Test, spec: JobSpec) => finished(t, await client.jobs.create(spec));
+  const checkpointOf = async ({ id }: Job) => {
+    const [last] = await collect(client.jobs.checkpoints(id));
+    if (!last) throw new Error(`job ${id} has no checkpoint`);
+    return last;
+  };
+  const exportOf = async (checkpoint: string, request: ExportRequest): Promise<CheckpointExport> => {
+    let exported = await client.checkpoints.export(checkpoint, request);
+    while (exported.state === 'queued' || exported.state === 'running') {
+      await delay(100);
+      exported = await client.checkpoints.export(checkpoint, request);
+    }
+    if (exported.state !== 'succeeded') throw new Error(JSON.stringify(exported.error));
+    return exported;
+  };
+  const folderOf = ({ prefix }: CheckpointExport) => join(stack.data_dir, 'objects', prefix);
+
+  const source = await run(t, tinyJob({ name: 'source', dataset, ranks: 2 }));
+  const init = { checkpoint: (await checkpointOf(source)).id };
+  const adapted = (name: string, ranks: number, steps = STEPS): JobSpec =>
+    tinyJob({
+      name,
+      dataset,
+      ranks,
+      steps,
+      init_from: init,
+      train: { adapter: ADAPTER, optimizer: { lr: 5e-3 } },
+    });
+
+  const one = await run(t, adapted('one rank', 1));
+  const checkpoint = await checkpointOf(one);
+  const [before, after] = [await checkpointOf(source), checkpoint].map(
+    (from) => new StoredState(stack.data_dir, from),
+  ) as [StoredState, StoredState];
+
+  await t.test('the same bits on two ranks, paused, and three', async (t) => {
+    const { id } = await client.jobs.create(adapted('two and three ranks', 2));
+    await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: 5 });
+    await client.jobs.pause(id);
+    const paused = await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 10 });
+    t.ok(paused.progress.step < STEPS, `paused at step ${paused.progress.step}`);
+    await client.jobs.resume(id, { ranks: 3 });
+    const three = await finished(t, { id });
+    t.equal(three.export?.state_digest, one.export?.state_digest);
+  });
+
+  await t.test('the base stays as it was, in 16 bits, and what is over it is trained', async (t) => {
+    const metrics = await collect(client.jobs.metrics(one.id));
+    t.ok((metrics.at(-1)?.loss ?? 9) < (metrics[0]?.loss ?? 0), 'it learns');
+    const base = roundedToBf16(before.read('master', `${BASE}.weight`));
+    t.same(Buffer.from(after.read('master', `${BASE}.weight`).buffer), Buffer.from(base.buffer));
+    t.ok(after.read('master', `${BASE}.lora_B.weight`).some((value) => value !== 0));
+    t.notSame(after.read('master', 'model.norm.weight'), before.read('master', 'model.norm.weight'));
+    const trained = after.manifest.params.filter(({ frozen }) => !frozen).map(({ name }) => name);
+    t.equal(trained.length, 1 + 2 * 2 * 2);
+  });
+
+  const whole = await exportOf(checkpoint.id, { dtype: 'fp32' });
+  const peft = await exportOf(checkpoint.id, { format: 'peft', dtype: 'fp32' });
+
+  await t.test('a model folder has the adapters merged', async (t) => {
+    const tensors = tensorsOf(join(folderOf(whole), 'model.safetensors'));
+    t.strictSame(
+      [...tensors.keys()].sort(),
+      before.manifest.params.map(({ name }) => name).sort(),
+      "the model's own parameters",
+    );
+    const [down, up] = ['A', 'B'].map((factor) => after.read('master', `${BASE}.lora_${factor}.weight`));
+    t.same(tensors.get(`${BASE}.weight`), merged(after.read('master', `${BASE}.weight`), down!, up!));
+    t.same(tensors.get('lm_head.weight'), after.read('master', 'lm_head.weight'));
+  });
+
+  await t.test('a PEFT folder has the adapters alone', async (t) => {
+    const config = JSON.parse(readFileSync(join(folderOf(peft), 'adapter_config.json'), 'utf8'));
+    t.match(config, {
+      peft_type: 'LORA',
+      r: RANK,
+      lora_alpha: SCALE * RANK,
+      target_modules: ADAPTER.target_modules,
+      modules_to_save: ['model.norm'],
+      use_rslora: false,
+    });
+    const tensors = tensorsOf(join(folderOf(peft), 'adapter_model.safetensors'));
+    t.equal(tensors.size, 9);
+    for (const [name, values] of tensors)
+      t.same(values, after.read('master', name.replace('base_model.model.', '')), name);
+  });
+
+  const found = pythonWith('torch', 'transformers', 'peft');
+  const skip = 'python' in found ? false : found.missing;
+  await t.test(
+    'peft loads the folder over the base, and computes what the merged model does',
+    { skip },
+    async (t) => {
+      if (!('python' in found)) return;
+      const base = await exportOf(init.checkpoint, { dtype: 'bf16' });
+      const { difference, size } = runPython(found.python, loader, [base, peft, whole].map(folderOf)) as {
+        difference: number;
+        size: number;
+      };
+      t.ok(difference < 1e-5 * size, `logits differ by ${difference} of ${size}`);
+    },
+  );
+
+  await t.test('a sample comes from the adapted model', async (t) => {
+    const ask = (id: string) =>
+      client.checkpoints.sample(id, { prompt: 'open', max_tokens: 24, temperature: 1, seed: 5 });
+    const sampled = await ask(checkpoint.id);
+    t.equal(sampled.num_tokens, 24);
+    t.not(sampled.completion, (await ask(init.checkpoint)).completion);
+  });
+
+  await t.test('a job begins with the adapter; another one does not fit', async (t) => {
+    const init_from = { checkpoint: checkpoint.id };
+    const spec = (adapter: object | undefined) =>
+      tinyJob({
+        name: 'next',
+        dataset,
+        steps: 1,
+        init_from,
+        train: { ...(adapter && { adapter }), optimizer: { lr: 1e-9 } },
+      });
+    const next = new StoredState(stack.data_dir, await checkpointOf(await run(t, spec(ADAPTER))));
+    const [ours, theirs] = [next, after].map((state) => state.read('master', `${BASE}.lora_B.weight`));
+    t.ok(ours?.every((value, at) => Math.abs(value - (theirs?.[at] ?? 9)) < 1e-6));
+    for (const other of [{ ...ADAPTER, rank: 5 }, undefined])
+      await t.rejects(client.jobs.create(spec(other)), /422 .*\/model\/init_from\/checkpoint/);
+    await t.rejects(exportOf(checkpoint.id, { format: 'deepspeed_universal' }), /422 .*use peft/);
+    await t.rejects(exportOf(init.checkpoint, { format: 'peft' }), /422 .*no adapters/);
+  });
+});
