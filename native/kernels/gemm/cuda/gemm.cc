@@ -91,7 +91,7 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
   for (const GemmProblem& problem : problems) {
     if (is_quantized(problem)) {
       const RestoredProblem restored(ctx, problem);
-      gemm(ctx, scratch, {&restored.problem(), 1});
+      cuda::gemm(ctx, scratch, {&restored.problem(), 1});
       continue;
     }
     TileProduct product{&problem, right_operand(problem)};

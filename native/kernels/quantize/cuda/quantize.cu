@@ -86,7 +86,10 @@ struct Restored {
 template <class T>
 __global__ void __launch_bounds__(kUnpackThreads) dequantize_kernel(const ConstQuantBlocks source, const Restored<T> target) {
   __shared__ float levels[16];
-  if (threadIdx.x < 16) levels[threadIdx.x] = nf4_level(static_cast<int>(threadIdx.x));
+  ZF_DEVICE_UNROLL(16)
+  for (int code = 0; code < 16; ++code) {
+    if (threadIdx.x == static_cast<unsigned>(code)) levels[code] = nf4_level(code);
+  }
   __syncthreads();
   const std::int64_t word = static_cast<std::int64_t>(blockIdx.x) * kUnpackThreads + threadIdx.x;
   const std::int64_t words_of_block = code_bytes_of_block(source.format) / 4, of_row = quant_blocks_of_row(source.cols);

@@ -85,10 +85,10 @@ ZF_FORMULA constexpr float nf4_level(int code) {
 template <class V>
 ZF_FORMULA V nf4_code(V quotient) {
   V code{};
-  ZF_DEVICE_UNROLL(15)
+  ZF_UNROLL(15)
   for (int i = 0; i < 15; ++i) {
     const float midpoint = (nf4_level(i) + nf4_level(i + 1)) * 0.5F;
-    code += quotient > V{} + midpoint ? V{} + 1.0F : V{};
+    code = quotient > V{} + midpoint ? V{} + static_cast<float>(i + 1) : code;
   }
   return code;
 }

@@ -96,12 +96,9 @@ struct Nf4Blocks {
 template <class T>
 struct Int8Blocks {
   ZF_INLINE void unpack(const uint8_t* codes, float scale, T* target) {
-    typedef int8_t Codes __attribute__((vector_size(kLanes)));
-    for (int i = 0; i < kQuantBlock; i += kLanes) {
-      Codes bytes;
-      memcpy(&bytes, codes + i, sizeof bytes);
-      store(target + i, __builtin_convertvector(__builtin_convertvector(bytes, vi), vf) * scale);
-    }
+    float levels[kQuantBlock];
+    for (int i = 0; i < kQuantBlock; ++i) levels[i] = static_cast<float>(static_cast<int8_t>(codes[i]));
+    for (int i = 0; i < kQuantBlock; i += kLanes) store(target + i, load(levels + i) * scale);
   }
 };
 
