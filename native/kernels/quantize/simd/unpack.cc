@@ -105,11 +105,15 @@ struct Int8Blocks {
 template <class Blocks, class T>
 void unpack_rows_of(const UnpackArgs& args) {
   const int64_t blocks_of_row = quant_blocks_of_row(args.source.cols), bytes = code_bytes_of_block(args.source.format);
+  // A tile has little of each row, and rows are too far apart for the hardware to see the next ones coming. An address beyond the matrix
+  // does no harm.
+  const int64_t ahead = args.cols < args.source.cols ? 8 * blocks_of_row * bytes : 0;
   for (int64_t row = 0; row < args.num_rows; ++row) {
     int64_t block = (args.row + row) * blocks_of_row + args.block;
     T* target = row_of<T>(args.target, row);
     int64_t left = args.cols;
     for (; left >= kQuantBlock; left -= kQuantBlock, ++block, target += kQuantBlock) {
+      __builtin_prefetch(args.source.codes + block * bytes + ahead);
       Blocks::unpack(args.source.codes + block * bytes, scale_at(args.source, block), target);
     }
     if (left == 0) continue;
