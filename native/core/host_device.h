@@ -16,10 +16,18 @@
 #define ZF_FORMULA inline __attribute__((always_inline))
 #endif
 
+#define ZF_PRAGMA(text) _Pragma(#text)
+
 // Unrolls the loop that follows in device code: several loads are then in progress at once.
 #if defined(__CUDA_ARCH__)
-#define ZF_PRAGMA(text) _Pragma(#text)
 #define ZF_DEVICE_UNROLL(times) ZF_PRAGMA(unroll times)
 #else
 #define ZF_DEVICE_UNROLL(times)
+#endif
+
+// The same in the loops of formulas everywhere: what depends on the loop's index alone becomes a constant.
+#if defined(__CUDACC__)
+#define ZF_UNROLL(times) ZF_DEVICE_UNROLL(times)
+#else
+#define ZF_UNROLL(times) ZF_PRAGMA(GCC unroll times)
 #endif

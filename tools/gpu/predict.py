@@ -28,6 +28,9 @@ PRODUCTS = ("qkv.*", "attention_out.*", "mlp_in*", "mlp_out*", "head.*")
 # The first rule that matches: share of the matrix peak, share of the bandwidth, bytes moved over those that have to be (traffic), and
 # microseconds beside both.
 RULES = (
+    (("mlp_in_nf4.*", "mlp_in_int8.*"), {"matrix": 0.70, "memory": 0.80, "beside": 8,
+                                         "why": "as other products; the weight is dequantized before: 5 µs and a launch"}),
+    (("quantize_*",), {"memory": 0.20, "why": "a thread reads 64 neighbouring elements, twice"}),
     (PRODUCTS, {"matrix": 0.70, "memory": 0.80,
                 "why": "8192³ products of random bf16 values by cuBLASLt ran at 0.78 to 0.81 of 989 TFLOP/s on an H100 and an H200; "
                        "a tenth less for tiles that do not fill the last wave"}),

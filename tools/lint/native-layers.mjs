@@ -50,8 +50,8 @@ export function includeProblem(file, header) {
   if (simdFile.test(file) && !simdMayInclude.test(header) && !simdShares.test(header)) {
     return `SIMD files include only simd/ and formulas/ folders of kernels/ and C headers, not ${header}`;
   }
-  if (formulaFile.test(file) && !simdShares.test(header)) {
-    return `formulas include only formulas/ folders and core/host_device.h, not ${header}`;
+  if (formulaFile.test(file) && !simdShares.test(header) && header !== 'stdint.h') {
+    return `formulas include only formulas/ folders, core/host_device.h and stdint.h, not ${header}`;
   }
   if (!header.includes('/') || !everything.includes(target) || target === folder) return null;
   return mayInclude[folder]?.includes(target) ? null : `${folder}/ may not include ${target}/`;

@@ -13,6 +13,7 @@ t.test('includes that the layers allow', async (t) => {
     ['kernels/gemm/simd/gemm.cc', 'stdint.h'],
     ['kernels/elementwise/simd/gelu.cc', 'kernels/elementwise/formulas/gelu.h'],
     ['kernels/elementwise/formulas/gelu.h', 'kernels/common/formulas/arithmetic.h'],
+    ['kernels/quantize/formulas/blocks.h', 'stdint.h'],
     ['test/zero/step/zero_errors_test.cc', 'model/transformer/transformer.h'],
     ['core/device/buffer.cc', 'vector'],
   ];

@@ -29,7 +29,8 @@ bool has(const ModelConfig& model, std::string_view op) {
   if (begins(op, "rope")) return model.positions == PositionType::kRope;
   if (begins(op, "head_norm")) return model.qk_norm;
   if (begins(op, "moe_")) return model.num_experts > 0;
-  return !begins(op, "dropout");
+  const bool is_quantized = op.find("nf4") != op.npos || op.find("int8") != op.npos || op.find("_in_place.") != op.npos;
+  return !is_quantized && !begins(op, "dropout");
 }
 
 bool is_wanted(const GpuBenchOptions& options, const TrainingShape& training, std::string_view op) {

@@ -19,6 +19,7 @@ struct AttentionForward;
 struct CachedAttention;
 struct CombineBackward;
 struct ConstMatrix;
+struct ConstQuantBlocks;
 struct CrossEntropy;
 struct DeviceGroups;
 struct DropoutRule;
@@ -38,6 +39,7 @@ struct OptimizerGroups;
 struct OptimizerSegment;
 struct PackRequest;
 struct PositionGroups;
+struct QuantBlocks;
 struct RmsNormBackward;
 struct RmsNormForward;
 struct Rope;
@@ -152,6 +154,10 @@ struct Backend {
       "optimizer_update"};
   Operation<void(std::span<const OptimizerSegment>, const OptimizerDTypes&, std::span<const LambScalars>, const LambSums&)>
       lamb_prepare{"lamb_prepare"};
+
+  // quantize
+  Operation<void(const ConstMatrix&, const QuantBlocks&)> quantize{"quantize"};
+  Operation<void(const ConstQuantBlocks&, const Matrix&)> dequantize{"dequantize"};
 
   // flat
   Operation<void(std::span<const float>, DType, std::span<std::byte>, float)> cast_from_f32{"cast_from_f32"};

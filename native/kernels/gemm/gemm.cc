@@ -12,10 +12,17 @@ namespace {
 
 using Epilogue = GemmEpilogue::Kind;
 
+bool is_quantized_part(const SourceOperand& source, const ConstMatrix& part) {
+  if (source.quantized.size() != source.parts.size()) return false;
+  const QuantizedMatrix* matrix = source.quantized[static_cast<std::size_t>(&part - source.parts.data())];
+  return matrix != nullptr && matrix->rows() == part.rows && matrix->cols() == part.cols;
+}
+
 void check_source(const SourceOperand& source, DType dtype) {
   require(!source.parts.empty(), "invalid_argument", "gemm: B has no part");
   for (const ConstMatrix& part : source.parts) {
-    require(part.data != nullptr && part.dtype == dtype, "invalid_argument", "gemm: a part of B is missing or of another dtype");
+    const bool is_there = source.quantized.empty() ? part.data != nullptr : is_quantized_part(source, part);
+    require(is_there && part.dtype == dtype, "invalid_argument", "gemm: a part of B is missing or of another dtype");
     const bool along_k = source.rows == SourceRows::kAlongK;
     require((along_k ? part.cols : part.rows) == source.n(), "invalid_argument", "gemm: parts of B differ in columns");
     require((along_k ? part.rows : part.cols) % 2 == 0 || &part == &source.parts.back(), "invalid_argument",
@@ -79,6 +86,11 @@ void apply_epilogue(const Context& ctx, const GemmEpilogue& epilogue, const Matr
     case Epilogue::kGelu: return gelu(ctx, epilogue.gelu, epilogue.inner, c);
     case Epilogue::kGeluBackward: return gelu_backward(ctx, epilogue.gelu, epilogue.inner, c, c);
   }
+}
+
+void SourceOperand::add(const QuantizedMatrix& part, DType dtype) {
+  parts.push_back({nullptr, dtype, part.rows(), part.cols(), part.cols()});
+  quantized.push_back(&part);
 }
 
 std::int64_t SourceOperand::k() const {

@@ -9,6 +9,7 @@
 #include "kernels/common/scratch.h"
 #include "kernels/elementwise/gelu.h"
 #include "kernels/gemm/packed_matrix.h"
+#include "kernels/quantize/quantized_matrix.h"
 
 namespace zerofleet {
 
@@ -18,6 +19,12 @@ struct SourceOperand {
   /// Consecutive k, of which each part but the last has an even number.
   std::vector<ConstMatrix> parts;              // (k of the part, n) for kAlongK, (n, k of the part) for kAlongN
   SourceRows rows = SourceRows::kAlongK;
+  /// For each part the matrix that it is unpacked from on the way, or empty. Such parts have no data, and the product has the bits of one
+  /// with what dequantize() restores in their dtype.
+  std::vector<const QuantizedMatrix*> quantized = {};
+
+  /// Appends a part that is unpacked in products of `dtype`. The matrix must outlive the operand.
+  void add(const QuantizedMatrix& part, DType dtype);
 
   std::int64_t k() const;
   std::int64_t n() const;

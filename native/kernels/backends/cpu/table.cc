@@ -10,6 +10,7 @@
 #include "kernels/moe/cpu/launch.h"
 #include "kernels/norm/cpu/launch.h"
 #include "kernels/optimizer/cpu/launch.h"
+#include "kernels/quantize/cpu/launch.h"
 
 namespace zerofleet::cpu {
 namespace {
@@ -59,6 +60,9 @@ constexpr Backend make_table() {
 
   table.optimizer_update = optimizer_update;
   table.lamb_prepare = lamb_prepare;
+
+  table.quantize = quantize;
+  table.dequantize = dequantize;
 
   table.cast_from_f32 = cast_from_f32;
   table.cast_to_f32 = cast_to_f32;

@@ -10,6 +10,7 @@
 #include "kernels/moe/cuda/launch.h"
 #include "kernels/norm/cuda/launch.h"
 #include "kernels/optimizer/cuda/launch.h"
+#include "kernels/quantize/cuda/launch.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -64,6 +65,9 @@ constexpr Backend make_table() {
 
   table.optimizer_update = optimizer_update;
   table.lamb_prepare = lamb_prepare;
+
+  table.quantize = quantize;
+  table.dequantize = dequantize;
 
   table.cast_from_f32 = cast_from_f32;
   table.cast_to_f32 = cast_to_f32;

@@ -9,6 +9,7 @@
 #include "kernels/common/simd/convert.h"
 #include "kernels/gemm/cpu/gemm_tasks.h"
 #include "kernels/gemm/cpu/launch.h"
+#include "kernels/gemm/cpu/quantized_tiles.h"
 #include "kernels/gemm/simd/pack.h"
 
 namespace zerofleet::cpu {
@@ -20,6 +21,7 @@ struct Kernels {
   decltype(&isa_generic::pack_k_cols) pack_k_cols;
   decltype(&isa_generic::copy_words) copy_words;
   decltype(&isa_generic::convert_rows) convert_rows;
+  decltype(&isa_generic::unpack_rows) unpack_rows;
 };
 
 /// True if the rows of A can be read as words where they are.
@@ -142,9 +144,9 @@ void run_block(const Kernels& kernels, const Task& task, const OperandWords& wor
   }
 }
 
-/// Packs the task's columns of the words of a pass, which may lie in several parts of the source.
-void pack_source(const Kernels& kernels, const Task& task, const OperandWords& words, const Steps& pass,
-                 std::uint32_t* area) {
+/// Packs the task's columns of the words of a pass, which may lie in several parts of the source. Quantized parts are unpacked in the
+/// area of A, which is free meanwhile.
+void pack_source(const Kernels& kernels, const Task& task, const OperandWords& words, const Steps& pass, const BlockAreas& areas) {
   const SourceOperand& source = *task.problem->source;
   const bool along_k = source.rows == SourceRows::kAlongK;
   const std::int64_t begin = pass.begin * words.per_word(), end = begin + pass.count * words.per_word();
@@ -156,15 +158,22 @@ void pack_source(const Kernels& kernels, const Task& task, const OperandWords& w
     part_begin += part_k;
     if (first >= last) continue;
     PackArgs args;
-    args.source = along_k ? part.at(inside, task.col) : part.at(task.col, inside);
     args.source_stride = part.stride;
     args.source_dtype = part.dtype;
     args.rows = along_k ? last - first : task.cols;
     args.cols = along_k ? task.cols : last - first;
-    args.target = area + (first - begin) / words.per_word() * kPanel;
+    args.target = areas.source + (first - begin) / words.per_word() * kPanel;
     args.target_stride = pass.count * kPanel;
     args.pairs = words.pairs;
-    (along_k ? kernels.pack_k_rows : kernels.pack_k_cols)(args);
+    const std::int64_t row = along_k ? inside : task.col, col = along_k ? task.col : inside;
+    const auto pack_part = along_k ? kernels.pack_k_rows : kernels.pack_k_cols;
+    if (!source.quantized.empty()) {
+      const QuantizedMatrix& matrix = *source.quantized[static_cast<std::size_t>(&part - source.parts.data())];
+      pack_quantized({matrix.blocks(), source.rows, row, col, areas.a}, kernels.unpack_rows, pack_part, args);
+      continue;
+    }
+    args.source = part.at(row, col);
+    pack_part(args);
   }
 }
 
@@ -176,7 +185,7 @@ void run_source_task(const Kernels& kernels, const Task& task, const OperandWord
   for (std::int64_t begin = 0; begin < steps; begin += stride) {
     const Steps pass{begin, std::min(stride, steps - begin)};
     const bool is_last = begin + pass.count == steps;
-    pack_source(kernels, task, words, pass, areas.source);
+    pack_source(kernels, task, words, pass, areas);
     Task block = task;
     for (; block.row < task.row + task.rows; block.row += kBlockRows) {
       block.rows = std::min(kBlockRows, task.row + task.rows - block.row);
@@ -211,7 +220,7 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
   }
   const Kernels kernels{ZF_PICK_KERNEL(ctx.cpu_isa, gemm_block), ZF_PICK_KERNEL(ctx.cpu_isa, pack_k_rows),
                         ZF_PICK_KERNEL(ctx.cpu_isa, pack_k_cols), ZF_PICK_KERNEL(ctx.cpu_isa, copy_words),
-                        ZF_PICK_KERNEL(ctx.cpu_isa, convert_rows)};
+                        ZF_PICK_KERNEL(ctx.cpu_isa, convert_rows), ZF_PICK_KERNEL(ctx.cpu_isa, unpack_rows)};
   const std::vector<Task> tasks = tasks_of(ctx, problems);
   Carver measure;
   BlockAreas{measure};

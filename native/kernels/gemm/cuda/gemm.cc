@@ -10,6 +10,7 @@
 #include "kernels/gemm/cuda/launch.h"
 #include "kernels/gemm/cuda/matmuls.h"
 #include "kernels/gemm/cuda/plain_gemm.h"
+#include "kernels/gemm/cuda/restored_problem.h"
 #include "kernels/gemm/cuda/tile_gemm.h"
 
 namespace zerofleet::cuda {
@@ -89,6 +90,11 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
   GemmState& state = state_in(scratch, ctx);
   std::vector<TileProduct> tiled;
   for (const GemmProblem& problem : problems) {
+    if (is_quantized(problem)) {
+      const RestoredProblem restored(ctx, problem);
+      cuda::gemm(ctx, scratch, {&restored.problem(), 1});
+      continue;
+    }
     TileProduct product{&problem, right_operand(problem)};
     const bool is_part = problem.row_range != nullptr;  // how large a part, only the device knows
     if ((problem.varies || is_part) && can_tile(product)) {
@@ -102,6 +108,7 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
 
 // The plain kernel has no epilogue: without tensor cores it is so slow that GELU's second read does not count.
 bool gemm_with_epilogue(const Context& ctx, Scratch& scratch, const GemmProblem& problem) {
+  if (is_quantized(problem)) return gemm_with_epilogue(ctx, scratch, RestoredProblem(ctx, problem).problem());
   const RightOperand right = right_operand(problem);
   if (problem.varies || right.parts.size() != 1) return false;
   Matmul matmul = matmuls_of(problem, right, problem.c).front();
