@@ -17,6 +17,7 @@ export * from './model/params.js';
 export type { FieldFact } from './model/reader.js';
 export * from './overrides.js';
 export * from './presets.js';
+export { resolveAdapter } from './resolve/adapter.js';
 export { sequencesPerEpoch } from './resolve/data.js';
 export { checkMultiple } from './resolve/expert-sets.js';
 export { type InitFrom, initFromOf } from './resolve/init/given-init.js';
