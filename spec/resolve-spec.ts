@@ -17,13 +17,7 @@ import { importDeepspeed } from './deepspeed/import.js';
 import { evaluationsOf, metricOf, VALIDATION } from './evaluation.js';
 import { presets } from './presets.js';
 import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
-import {
-  checkData,
-  checkFormat,
-  type NamedData,
-  resolveData,
-  sequencesPerEpoch,
-} from './resolve/data.js';
+import { checkData, checkFormat, type NamedData, resolveData, sequencesPerEpoch } from './resolve/data.js';
 import { checkEarlyStopping, resolveEarlyStopping } from './resolve/early-stopping.js';
 import { checkEvaluation, resolveEvaluation } from './resolve/evaluation.js';
 import { initFromOf } from './resolve/given-init.js';
@@ -142,7 +136,12 @@ function fillDefaults(
   config: ResolvedModelConfig,
   sources: DataSources,
 ): { resolved: ResolvedJobSpec; error: FieldError | null } {
-  const { early_stopping, evaluation: given, epochs, ...train } = { sequence_length: 128, global_batch_size: 16, ...spec.train };
+  const {
+    early_stopping,
+    evaluation: given,
+    epochs,
+    ...train
+  } = { sequence_length: 128, global_batch_size: 16, ...spec.train };
   const precision = train.precision ?? 'bf16';
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
   const data = resolveData(named(spec.data), sources);

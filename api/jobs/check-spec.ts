@@ -8,7 +8,13 @@ import { initFromOf, resolveSpec } from '../../spec/index.js';
 import { fieldSummary } from '../http/problem.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
-import { type DataLookups, findData, type FoundEvaluation, findEvaluation, type RequiredObject } from './find-data.js';
+import {
+  type DataLookups,
+  type FoundEvaluation,
+  findData,
+  findEvaluation,
+  type RequiredObject,
+} from './find-data.js';
 import { findInit, type InitLookups } from './find-init.js';
 import { findTokenizer, type TokenizerLookups } from './find-tokenizer.js';
 

@@ -103,7 +103,11 @@ async function findObject(
     const found = await look(uri, format);
     if ('dataset' in found) return { ...nothing, dataset: found.dataset };
     const { object } = found;
-    return { ...nothing, dataset: standIn(uri, format, object), copy: { at, source: { uri, format, object } } };
+    return {
+      ...nothing,
+      dataset: standIn(uri, format, object),
+      copy: { at, source: { uri, format, object } },
+    };
   } catch (error) {
     return { ...nothing, errors: [objectFault(error, at)] };
   }

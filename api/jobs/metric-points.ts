@@ -6,7 +6,15 @@ import type { JobStorePort } from '../../state/index.js';
 const BATCH_SIZE = 1000;
 
 /** Metrics of each step. */
-const OF_STEPS = ['loss', 'aux_loss', 'grad_norm', 'lr', 'loss_scale', 'tokens_per_second', 'world_size'] as const;
+const OF_STEPS = [
+  'loss',
+  'aux_loss',
+  'grad_norm',
+  'lr',
+  'loss_scale',
+  'tokens_per_second',
+  'world_size',
+] as const;
 
 export interface StepRange {
   from: number;

@@ -47,8 +47,7 @@ function checkBest(
   if (unknown.length > 0 || train.early_stopping !== undefined) return unknown;
   const { every_steps: eval_steps } = train.evaluation;
   const isAligned =
-    every_steps !== undefined &&
-    (every_steps % eval_steps === 0 || eval_steps % every_steps === 0);
+    every_steps !== undefined && (every_steps % eval_steps === 0 || eval_steps % every_steps === 0);
   if (isAligned) return [];
   const message =
     `keep.best compares checkpoints after whose steps the job is evaluated: set checkpoint.every_steps and ` +

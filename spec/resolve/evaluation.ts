@@ -87,6 +87,11 @@ export function checkMetric(at: string, metric: string, resolved: ResolvedJobSpe
   if (metrics.includes(metric)) return [];
   const message = `the job has no metric ${metric}; write one of ${metrics.join(', ')}`;
   return [
-    fieldError(at, 'unknown_value', message, metrics.length === 1 ? metrics[0] : nearestName(metric, metrics)),
+    fieldError(
+      at,
+      'unknown_value',
+      message,
+      metrics.length === 1 ? metrics[0] : nearestName(metric, metrics),
+    ),
   ];
 }

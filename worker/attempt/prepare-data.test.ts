@@ -51,6 +51,7 @@ t.test('chat data', async (t) => {
         sequences: 50,
         validation_sequences: 0,
         without_targets: 0,
+        evaluation: [],
         tokens_digest: prepared[0]?.tokens_digest,
       },
     ]);

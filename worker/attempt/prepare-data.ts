@@ -95,7 +95,9 @@ function joined(spec: ResolvedJobSpec, prepared: readonly (PreparedTokens & { da
   const [training, ...evaluated] = prepared;
   if (!training) throw new Error('a job has training data');
   const { token_file, validation_file, dataset } = training;
-  const paths = [validation_file, ...evaluated.map((each) => each.token_file)].filter((path) => path !== null);
+  const paths = [validation_file, ...evaluated.map((each) => each.token_file)].filter(
+    (path) => path !== null,
+  );
   const named = spec.train.evaluation?.datasets ?? [];
   return {
     token_file,
@@ -174,6 +176,7 @@ async function runPreparation(
 
 /** Adds the dataset to an error of the data that does not name it. */
 function named(error: unknown, { id }: Dataset): unknown {
-  if (!(error instanceof ZerofleetError) || error.kind.category !== 'data' || error.message.includes(id)) return error;
+  if (!(error instanceof ZerofleetError) || error.kind.category !== 'data' || error.message.includes(id))
+    return error;
   return new ZerofleetError(error.code, `dataset ${id}: ${error.message}`, { cause: error });
 }

@@ -43,7 +43,10 @@ export function superseded(
   const best_step = whole[0]?.best_step;
   const isKept = (step: number) =>
     step === best_step || (keep_every !== undefined && step % keep_every === 0);
-  const kept = new Set([...whole.slice(0, keep.last), ...bestFirst(whole, keep.best_metric).slice(0, keep.best)]);
+  const kept = new Set([
+    ...whole.slice(0, keep.last),
+    ...bestFirst(whole, keep.best_metric).slice(0, keep.best),
+  ]);
   const older = whole.filter((checkpoint) => !kept.has(checkpoint) && !isKept(checkpoint.step));
   const damaged = whole.length > 0 ? checkpoints.filter((checkpoint) => checkpoint.damaged) : [];
   return [...older, ...damaged].filter(({ pinned }) => !pinned);

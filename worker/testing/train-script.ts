@@ -25,7 +25,7 @@ export interface Script {
   /** Steps with non-finite gradients; at the last one the core fails. */
   skipped?: number[];
   /** Steps between evaluations; without it there is nothing to evaluate on. */
-  eval_every_steps?: number;
+  evaluate_every?: number;
   /** Losses by step, by the name of each evaluation; the validation data alone by default. */
   losses?: Record<string, Record<number, number>>;
   /** Settings of early stopping; null without it. */
@@ -47,7 +47,7 @@ export async function runScript({
   others = {},
   busy = [],
   skipped = [],
-  eval_every_steps,
+  evaluate_every,
   losses = { validation: {} },
   stopping = null,
   early_stopping = NOT_EVALUATED,
@@ -107,8 +107,7 @@ export async function runScript({
     ...(every_steps ? { every_steps } : {}),
     ...checkpoint,
   };
-  if (eval_every_steps !== undefined)
-    spec.train.evaluation = { every_steps: eval_every_steps, datasets: [] };
+  if (evaluate_every !== undefined) spec.train.evaluation = { every_steps: evaluate_every, datasets: [] };
   if (stopping) spec.train.early_stopping = { metric: 'eval_loss', min_delta: 0, ...stopping };
   const evaluation_files = Object.keys(losses).map((name) => ({ name, path: `/${name}` }));
   const start = startMessage({ rank, spec, evaluation_files, failures_per_second });
