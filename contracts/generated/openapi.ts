@@ -1941,10 +1941,12 @@ export interface components {
              */
             datasets?: components["schemas"]["EvaluationDatasetSpec"][];
         };
-        /** @description The evaluation, with every field. */
+        /** @description The evaluation, with every field. An object that has not been copied has `uri` and `format`. */
+        PlannedEvaluation: WithRequired<components["schemas"]["EvaluationSpec"], "every_steps" | "datasets">;
+        /** @description The evaluation, with every field. It names datasets even if the request has URIs. */
         ResolvedEvaluation: {
-            datasets: components["schemas"]["ResolvedEvaluationDataset"][];
-        } & WithRequired<components["schemas"]["EvaluationSpec"], "every_steps" | "datasets">;
+            datasets?: components["schemas"]["ResolvedEvaluationDataset"][];
+        } & components["schemas"]["PlannedEvaluation"];
         /** @description Settings of the parameters whose names match. */
         ParamGroupSpec: {
             /**
@@ -2209,15 +2211,16 @@ export interface components {
         ResolvedEarlyStopping: WithRequired<components["schemas"]["EarlyStoppingSpec"], "metric" | "patience" | "min_delta">;
         /**
          * @description The training loop, with every field; `evaluation` only with data to evaluate on, `early_stopping` only if it is set;
-         *     `steps` instead of `epochs`. Of `evaluation.datasets`, an object that has not been copied has `uri` and `format`.
+         *     `steps` instead of `epochs`.
          */
         PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];
+            evaluation?: components["schemas"]["PlannedEvaluation"];
             early_stopping?: components["schemas"]["ResolvedEarlyStopping"];
         };
-        /** @description The training loop, with every field. Each of `evaluation.datasets` names a dataset even if the request has a `uri`. */
+        /** @description The training loop, with every field. */
         ResolvedTrain: {
             evaluation?: components["schemas"]["ResolvedEvaluation"];
         } & components["schemas"]["PlannedTrain"];

@@ -8,6 +8,7 @@ import { usableCores } from '../../platform/process/usable-cores.js';
 import { architectureOf, dataSectionsOf, evaluationsOf } from '../../spec/index.js';
 import { isRetryable } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
+import { withSession } from '../credentials/sessions.js';
 import { type PreparedTokens, removeAttempt, type TokenRequest } from '../data/prepare-tokens.js';
 import { CacheUse } from '../data/token-cache.js';
 import type { TaskProgress } from '../tasks/protocol.js';
@@ -66,23 +67,29 @@ type Summary = PreparedTokens['summary'] & {
   evaluation: ({ name: string; dataset: string } & PreparedTokens['summary'])[];
 };
 
+interface PreparedDataset extends PreparedTokens {
+  dataset: Dataset;
+}
+
 /**
- * Prepares a job's datasets on this machine one after the other, or finds them in the cache.
- * @throws ZerofleetError `dataset_not_found`, and errors of prepareTokens(); the signal's reason
+ * Prepares a job's datasets on this machine one after the other, or finds them in the cache. The session of a job reaches its training
+ * dataset; each other one is read in a session of its own, so that policies have a bounded length.
+ * @throws ZerofleetError `dataset_not_found`, `credentials_unavailable`, and errors of prepareTokens(); the signal's reason
  */
 export async function prepareTokensOf(
   deps: AgentDeps,
-  { id: job_id, spec }: Pick<Job, 'id' | 'spec'>,
+  { id, spec }: Pick<Job, 'id' | 'spec'>,
   options: PrepareOptions,
 ): Promise<PreparedData & { summary: Summary }> {
   const use = new CacheUse();
+  const { signal } = options;
   try {
-    const prepared: (PreparedTokens & { dataset: Dataset })[] = [];
-    for (const data of dataSectionsOf(spec)) {
-      const dataset = await options.getDataset(data.dataset);
-      if (!dataset) throw new ZerofleetError('dataset_not_found', `dataset ${data.dataset} was deleted`);
-      const request = tokenRequest({ ...spec, data }, dataset);
-      prepared.push({ ...(await prepareDataset(deps, job_id, request, options, use)), dataset });
+    const [, ...evaluated] = dataSectionsOf(spec);
+    const prepared = [await prepareDataset(deps, { id, spec }, options, use)];
+    for (const [i, section] of evaluated.entries()) {
+      const job = { id, spec: { ...spec, data: section } };
+      const prepare = (session: JobSession | null) => prepareDataset(deps, job, { ...options, session }, use);
+      prepared.push(await withSession(deps, job, { purpose: `evaluation-${i}`, signal }, prepare));
     }
     return { ...joined(spec, prepared), use };
   } catch (error) {
@@ -91,7 +98,7 @@ export async function prepareTokensOf(
   }
 }
 
-function joined(spec: ResolvedJobSpec, prepared: readonly (PreparedTokens & { dataset: Dataset })[]) {
+function joined(spec: ResolvedJobSpec, prepared: readonly PreparedDataset[]) {
   const [training, ...evaluated] = prepared;
   if (!training) throw new Error('a job has training data');
   const { token_file, validation_file, dataset } = training;
@@ -118,20 +125,22 @@ function digestOfAll(digests: readonly string[]): string {
   return `sha256:${createHash('sha256').update(digests.join('\n')).digest('hex')}`;
 }
 
+/** Prepares the dataset of the document's data section. */
 async function prepareDataset(
   deps: AgentDeps,
-  job_id: string,
-  inputs: ReturnType<typeof tokenRequest>,
+  { id: job_id, spec }: Pick<Job, 'id' | 'spec'>,
   options: PrepareOptions,
   use: CacheUse,
-): Promise<PreparedTokens> {
+): Promise<PreparedDataset> {
+  const dataset = await options.getDataset(spec.data.dataset);
+  if (!dataset) throw new ZerofleetError('dataset_not_found', `dataset ${spec.data.dataset} was deleted`);
   const request = {
-    ...inputs,
+    ...tokenRequest(spec, dataset),
     cache_dir: deps.cache_dir,
     cache_bytes: deps.cache_bytes,
     num_threads: Math.min(usableCores(), options.num_threads),
   };
-  return retry(
+  const tokens = await retry(
     () => runPreparation(deps, { ...request, attempt: randomUUID() }, options, use),
     deps.timing.storage,
     {
@@ -140,6 +149,7 @@ async function prepareDataset(
       onRetry: (error) => deps.log.warn({ err: error, job_id }, 'data preparation failed, retrying'),
     },
   );
+  return { ...tokens, dataset };
 }
 
 /** Returns the inputs that determine a job's tokens. */

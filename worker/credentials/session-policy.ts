@@ -2,7 +2,7 @@
 import { dirname } from 'node:path/posix';
 import { datasetKey, type Job, modelKey } from '../../contracts/index.js';
 import { checkpointsPrefix, exportsPrefix, jobKey } from '../../platform/checkpoint/layout.js';
-import { datasetsOf, tokenizerModel } from '../../spec/index.js';
+import { tokenizerModel } from '../../spec/index.js';
 
 /** Folders of an object store, each with a trailing slash. */
 export interface Reach {
@@ -23,7 +23,7 @@ export interface Bucket {
 }
 
 /**
- * Returns the folders of a job: it writes its checkpoints and exports, and reads its own folder, its datasets, its initial model or
+ * Returns the folders of a job: it writes its checkpoints and exports, and reads its own folder, its dataset, its initial model or
  * checkpoint and its tokenizer.
  */
 export function reachOf({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
@@ -34,10 +34,10 @@ export function reachOf({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
   ];
   const checkpoint = init_from !== null && 'checkpoint' in init_from ? [`${init_from.prefix}/`] : [];
   const folders = models.flatMap((model) => (model === null ? [] : [`${modelKey(model)}/`]));
-  const datasets = datasetsOf(spec).map((id) => `${dirname(datasetKey(id))}/`);
+  const dataset = `${dirname(datasetKey(spec.data.dataset))}/`;
   return {
     writes: [checkpointsPrefix(id), exportsPrefix(id)],
-    reads: [...new Set([`${jobKey(id)}/`, ...datasets, ...folders, ...checkpoint])],
+    reads: [...new Set([`${jobKey(id)}/`, dataset, ...folders, ...checkpoint])],
   };
 }
 
