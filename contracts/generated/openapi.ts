@@ -699,7 +699,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a dataset
-         * @description Deletes the record and the content. The request is refused while an unfinished job trains on the dataset.
+         * @description Deletes the record and the content. The request is refused while an unfinished job is trained or evaluated on the dataset.
          */
         delete: operations["deleteDataset"];
         options?: never;

@@ -1,6 +1,6 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
-import { checkMetric, EVALUATE } from './evaluation.js';
+import { checkMetric, EVALUATE } from './evaluation/evaluation.js';
 
 /** Alternative schedules of checkpoints. */
 const WHEN = ['every_steps', 'every_seconds', 'auto'] as const;

@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { Dataset, JobSpec } from '../../contracts/index.js';
-import { dataSectionsOf, datasetsOf, evaluationsOf, lossOf, metricOf } from '../evaluation.js';
-import { resolveSpec } from '../resolve-spec.js';
-import { DATASET, SMALLEST } from '../testing/documents.js';
+import type { Dataset, JobSpec } from '../../../contracts/index.js';
+import { dataSectionsOf, datasetsOf, evaluationsOf, lossOf, metricOf } from '../../evaluation.js';
+import { resolveSpec } from '../../resolve-spec.js';
+import { DATASET, SMALLEST } from '../../testing/documents.js';
 
 type Evaluation = NonNullable<NonNullable<JobSpec['train']>['evaluation']>;
 type Entries = NonNullable<Evaluation['datasets']>;

@@ -1,7 +1,7 @@
 import t from 'tap';
-import type { JobSpec } from '../../contracts/index.js';
-import { resolveSpec } from '../resolve-spec.js';
-import { DATASET, SMALLEST } from '../testing/documents.js';
+import type { JobSpec } from '../../../contracts/index.js';
+import { resolveSpec } from '../../resolve-spec.js';
+import { DATASET, SMALLEST } from '../../testing/documents.js';
 
 const TRAIN = {
   steps: 10,

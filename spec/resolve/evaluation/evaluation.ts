@@ -1,9 +1,9 @@
-import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
-import { nearestName } from '../../contracts/nearest-name.js';
-import { fieldError } from '../common/field-error.js';
-import { dataSectionsOf, type EvaluatedSpec, evaluationsOf, metricOf, VALIDATION } from '../evaluation.js';
-import { checkFormat, sequencesOf } from './data.js';
-import type { DataSources } from './tokenizer.js';
+import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
+import { nearestName } from '../../../contracts/nearest-name.js';
+import { fieldError } from '../../common/field-error.js';
+import { dataSectionsOf, type EvaluatedSpec, evaluationsOf, metricOf, VALIDATION } from '../../evaluation.js';
+import { checkFormat, sequencesOf } from '../data.js';
+import type { DataSources } from '../tokenizer.js';
 
 type Train = NonNullable<JobSpec['train']>;
 type Evaluation = NonNullable<Train['evaluation']>;
