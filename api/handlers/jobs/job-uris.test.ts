@@ -192,6 +192,7 @@ t.test('objects to evaluate on are copied, each once, and errors are reported at
     [{ dataset: unknown }, `${at}/0/dataset`, 'dataset_not_found'],
     [{ dataset: unknown, uri: other }, `${at}/0`, 'exactly_one_of'],
     [{ uri: other, name: 'Code' }, `${at}/0/name`, 'wrong_format'],
+    [{ uri: other, name: '__proto__' }, `${at}/0/name`, 'wrong_format'],
     [{ uri: other, name: 'validation' }, `${at}/0/name`, 'evaluation_name_taken'],
   ];
   for (const [entry, pointer, code] of refused) {
