@@ -8,6 +8,7 @@ export * from './estimate/rank-memory.js';
 export type { EstimateDevice, Machine } from './estimate/sizes.js';
 export * from './estimate/work.js';
 export { offloadedBytes } from './estimate/zero-memory.js';
+export * from './evaluation.js';
 export { moduleOf, trainedArchitecture } from './model/adapters.js';
 export type { Architecture, RopeScalingParams } from './model/architecture.js';
 export { architectureOf, MODEL_TYPES, type ModelType } from './model/families/families.js';

@@ -24,7 +24,7 @@ function expertJob(ranks: number, changes: Partial<JobSpec> = {}): JobSpec {
       sequence_length: 32,
       global_batch_size: 8,
       micro_batch_size: 1,
-      eval_every_steps: 2,
+      evaluation: { every_steps: 2 },
     },
     zero: { expert_parallel_size: 2 },
     resources: { ranks: { preferred: ranks, max: 4 } },
@@ -72,7 +72,7 @@ t.test('two and four ranks: the same state, and an export with all experts', asy
 });
 
 t.test('paused on four ranks, resumed on two; its weights on one rank without sets', async (t) => {
-  const train = { ...expertJob(2).train, steps: 40, eval_every_steps: 20 };
+  const train = { ...expertJob(2).train, steps: 40, evaluation: { every_steps: 20 } };
   const straight = await trained(expertJob(2, { train }));
   const { client } = stack;
   const { id } = await client.jobs.create(expertJob(4, { train, name: 'interrupted' }));
@@ -87,7 +87,12 @@ t.test('paused on four ranks, resumed on two; its weights on one rank without se
   t.equal(data.find(({ step }) => step === 40)?.state_digest, straight.checkpoint.state_digest);
 
   // One step with learning rate 0.
-  const still = { ...expertJob(2).train, steps: 1, overrides: [{ step: 0, lr: 0 }], eval_every_steps: 1 };
+  const still = {
+    ...expertJob(2).train,
+    steps: 1,
+    overrides: [{ step: 0, lr: 0 }],
+    evaluation: { every_steps: 1 },
+  };
   const model = {
     preset: 'mixtral-tiny' as const,
     init_from: { checkpoint: straight.checkpoint.id, restore: 'weights' as const },
