@@ -71,6 +71,18 @@ t.test('two and four ranks: the same state, and an export with all experts', asy
   }
 });
 
+t.test('adapters over experts: the same state and export on two and four ranks', async (t) => {
+  const train = { ...expertJob(2).train, adapter: { rank: 4, alpha: 16 } };
+  const [two, four] = [await trained(expertJob(2, { train })), await trained(expertJob(4, { train }))];
+  t.equal(four.checkpoint.state_digest, two.checkpoint.state_digest);
+  t.ok(two.file('model.safetensors').equals(four.file('model.safetensors')));
+  const expert = 'model.layers.0.block_sparse_moe.experts.3.w2.lora_B.weight';
+  t.ok(
+    two.state.read('master', expert).some((value) => value !== 0),
+    'it is trained',
+  );
+});
+
 t.test('paused on four ranks, resumed on two; its weights on one rank without sets', async (t) => {
   const train = { ...expertJob(2).train, steps: 40, evaluation: { every_steps: 20 } };
   const straight = await trained(expertJob(2, { train }));
