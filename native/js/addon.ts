@@ -105,7 +105,7 @@ export interface RawSnapshot extends TrainingPosition {
 export interface RawTrainer {
   deliver(key: string, value: Uint8Array): void;
   connect(): Promise<void>;
-  initialize(): Promise<void>;
+  initialize(first: number): Promise<void>;
   slices(): RawSlice[];
   load(state: string, param: number, begin: number, data: Uint8Array): void;
   finishLoad(at: TrainingPosition & { restore: Restore }): Promise<void>;

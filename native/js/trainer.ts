@@ -50,9 +50,9 @@ export class Trainer {
     return nativeAsync(() => this.raw.connect());
   }
 
-  /** Fresh parameters from the seed. */
-  initialize(): Promise<void> {
-    return nativeAsync(() => this.raw.initialize());
+  /** Fresh parameters from the seed, from number `first` on; a load must follow where that is not 0. */
+  initialize(first = 0): Promise<void> {
+    return nativeAsync(() => this.raw.initialize(first));
   }
 
   /**

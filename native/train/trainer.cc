@@ -113,8 +113,8 @@ void Trainer::abort() {
   }
 }
 
-void Trainer::initialize() {
-  optimizer_.initialize(config_.seed);
+void Trainer::initialize(std::size_t first) {
+  optimizer_.initialize(config_.seed, first);
   model_.params_changed();
   steps_done_ = 0;
 }

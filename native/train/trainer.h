@@ -73,8 +73,8 @@ class Trainer {
   /// Waits for no other rank.
   ~Trainer() { abort(); }
 
-  /// Fresh parameters from the seed.
-  void initialize();
+  /// Fresh parameters from the seed, from parameter `first` on; a load must follow where that is not 0.
+  void initialize(std::size_t first = 0);
 
   /// Slices that this rank owns, in canonical parameter order.
   std::vector<OwnedSlice> slices();

@@ -71,7 +71,7 @@ export function adapterGradients(sizes: Sizes, linear: Linear, rows = sizes.rows
 
 /** Returns the output columns of the matrices with an adapter. */
 function adaptedOutputs(sizes: Sizes, { to, names }: Linear): number[] {
-  return to.filter((_, part) => sizes.trains(`${names[part]}.lora_A.weight`));
+  return to.filter((_, part) => sizes.isAdapted(`${names[part]}`));
 }
 
 function operandColumns({ inFirst }: Sizes, { from, to }: Linear): number {

@@ -100,6 +100,11 @@ export class Sizes {
     );
   }
 
+  /** Returns whether a parameter has adapters, of whose factors any may be frozen. @param name as in `trains` */
+  isAdapted(name: string): boolean {
+    return splitParams(this.spec).some(({ kind }) => `.${kind.name}`.endsWith(`.${name}.lora_A.weight`));
+  }
+
   /** Returns the bytes of a tensor in the training precision for a micro-batch. */
   tensor(columns: number): number {
     return this.rows * this.row(columns);

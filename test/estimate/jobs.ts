@@ -88,6 +88,10 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       },
     },
   },
+  'LoRA whose factors A are frozen': {
+    model: { config: MODEL },
+    train: { adapter: { rank: 8 }, optimizer: { param_groups: [{ match: '*.lora_A.*', frozen: true }] } },
+  },
   'LoRA over experts and their router, embedding trained as well': {
     model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 4 } },
     train: { adapter: { rank: 4, target_modules: ['w1', 'w2', 'gate'], modules_to_save: ['embed_tokens'] } },

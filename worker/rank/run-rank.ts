@@ -167,8 +167,8 @@ async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState
     await trainer.initialize();
     return { step: 0, early_stopping: fresh };
   }
-  // The source may have no adapters.
-  if (state.num_base < state.params.length) await trainer.initialize();
+  // The source may have no adapters. A base would take long, and is loaded.
+  if (state.num_base < state.params.length) await trainer.initialize(state.num_base);
   const { ranges, at, restore, early_stopping } = await load(ctx, source, trainer, state);
   await channel.send({ kind: 'loaded', ranges });
   // A checksum covers bytes of several ranks, so only the agent can verify it.

@@ -119,7 +119,8 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   }
 
   Napi::Value initialize(const Napi::CallbackInfo& info) {
-    return start_void(info.Env(), [](Session& session) { session.trainer().initialize(); });
+    const auto first = static_cast<std::size_t>(info[0].As<Napi::Number>().Int64Value());
+    return start_void(info.Env(), [first](Session& session) { session.trainer().initialize(first); });
   }
 
   Napi::Value slices(const Napi::CallbackInfo& info) {

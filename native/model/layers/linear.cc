@@ -229,7 +229,7 @@ void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, Grad
 }
 
 void Linear::emit_part(const ModelContext& model, std::size_t part, LinearGradients& grads, GradSink& sink) const {
-  adapter_.emit(part, grads.adapter, sink);
+  adapter_.emit(model, part, grads.adapter, sink);
   if (places_[part].bias) model.emit(*places_[part].bias, grads.biases[part].span(), sink);
   if (!model.trains(places_[part].weight)) return;
   const Matrix& weight = grads.targets[part];

@@ -1,5 +1,7 @@
 #include "model/layers/linear_adapter.h"
 
+#include <algorithm>
+
 #include "core/device/transfer.h"
 
 namespace zerofleet {
@@ -119,31 +121,34 @@ void LinearAdapter::input_gradient(const ModelContext& model, const Pass& pass, 
 // dA = dlowᵀ x and dB = dyᵀ low: room in the sink is asked for in the order in which the gradients will be taken.
 void LinearAdapter::add_weight_gradients(const ModelContext& model, const Backward& args, AdapterGradients& grads,
                                          GradSink& sink, std::vector<GemmProblem>& problems) const {
-  if (parts_.empty()) return;
-  std::vector<PackRequest> requests{{args.x, SourceRows::kAlongK, &grads.x}};
+  std::vector<PackRequest> requests;
+  std::vector<GemmProblem> products;
   for (std::size_t part = parts_.size(); part-- > 0;) {
+    const Part& at = parts_[part];
     AdapterGradients::Factors& mine = grads.factors[part];
-    mine.up_target = target_of(parts_[part].up.param, mine.up, sink);
-    mine.down_target = target_of(parts_[part].down.param, mine.down, sink);
-    requests.push_back({low_of(args.low, part), SourceRows::kAlongK, &mine.low});
+    if (model.trains(at.up.param)) {
+      mine.up_target = target_of(at.up.param, mine.up, sink);
+      requests.push_back({low_of(args.low, part), SourceRows::kAlongK, &mine.low});
+      products.push_back({args.dy.columns(at.begin, at.out), &mine.low, mine.up_target, true});
+    }
+    if (model.trains(at.down.param)) {
+      mine.down_target = target_of(at.down.param, mine.down, sink);
+      products.push_back({low_of(args.dlow, part), &grads.x, mine.down_target, true});
+    }
   }
+  if (std::ranges::any_of(parts_, [&](const Part& part) { return model.trains(part.down.param); }))
+    requests.push_back({args.x, SourceRows::kAlongK, &grads.x});
   pack(model.ctx, requests);
-  for (std::size_t part = 0; part < parts_.size(); ++part) {
-    AdapterGradients::Factors& mine = grads.factors[part];
-    const Matrix dy = args.dy.columns(parts_[part].begin, parts_[part].out);
-    problems.push_back({dy, &mine.low, mine.up_target, true});
-    problems.back().varies = varies_;
-    problems.push_back({low_of(args.dlow, part), &grads.x, mine.down_target, true});
-    problems.back().varies = varies_;
-  }
+  for (GemmProblem& product : products) product.varies = varies_;
+  problems.insert(problems.end(), products.begin(), products.end());
 }
 
-void LinearAdapter::emit(std::size_t place, AdapterGradients& grads, GradSink& sink) const {
-  for (std::size_t part = 0; part < parts_.size(); ++part) {
-    if (parts_[part].place != place) continue;
-    sink.take(parts_[part].up.param, view_of(grads.factors[part].up_target));
-    sink.take(parts_[part].down.param, view_of(grads.factors[part].down_target));
-  }
+void LinearAdapter::emit(const ModelContext& model, std::size_t place, AdapterGradients& grads, GradSink& sink) const {
+  const auto part = std::ranges::find(parts_, place, &Part::place);
+  if (part == parts_.end()) return;
+  const AdapterGradients::Factors& mine = grads.factors[static_cast<std::size_t>(part - parts_.begin())];
+  if (model.trains(part->up.param)) sink.take(part->up.param, view_of(mine.up_target));
+  if (model.trains(part->down.param)) sink.take(part->down.param, view_of(mine.down_target));
 }
 
 void LinearAdapter::no_gradient(const ModelContext& model, AdapterGradients& grads) const {

@@ -79,7 +79,7 @@ class LinearAdapter {
   void add_weight_gradients(const ModelContext& model, const Backward& args, AdapterGradients& grads, GradSink& sink,
                             std::vector<GemmProblem>& problems) const;
   /// Gives the gradients of the Linear's matrix `place` to the sink, if it has an adapter.
-  void emit(std::size_t place, AdapterGradients& grads, GradSink& sink) const;
+  void emit(const ModelContext& model, std::size_t place, AdapterGradients& grads, GradSink& sink) const;
   /// Makes them zeros, for a backward without rows.
   void no_gradient(const ModelContext& model, AdapterGradients& grads) const;
 

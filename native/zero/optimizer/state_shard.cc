@@ -77,9 +77,9 @@ void StateShard::store(StateId id, const ShardSlice& slice, std::int64_t begin, 
 }
 
 template <class Fill>
-void StateShard::store_all(StateId id, Fill&& fill) {
+void StateShard::store_all(StateId id, std::span<const ShardSlice> slices, Fill&& fill) {
   std::vector<float> values;
-  for (const ShardSlice& slice : slices_) {
+  for (const ShardSlice& slice : slices) {
     for_each_chunk(slice.elements.size(), kChunkNumel, [&](std::int64_t begin, std::int64_t count) {
       values.resize(static_cast<std::size_t>(count));
       host_.pool->parallel_for(num_blocks_of(count), [&](std::int64_t block, int) {
@@ -92,8 +92,9 @@ void StateShard::store_all(StateId id, Fill&& fill) {
   }
 }
 
-void StateShard::initialize_master(std::uint64_t seed) {
-  store_all(StateId::kMaster, [&](const ShardSlice& slice, std::int64_t begin, std::span<float> values) {
+void StateShard::initialize_master(std::uint64_t seed, std::size_t first) {
+  const auto fresh = std::ranges::find_if(slices_, [&](const ShardSlice& slice) { return subset_.params[slice.param] >= first; });
+  store_all(StateId::kMaster, {fresh, slices_.end()}, [&](const ShardSlice& slice, std::int64_t begin, std::span<float> values) {
     init_param(subset_.specs[slice.param], seed, subset_.params[slice.param], begin, values);
   });
 }
@@ -102,7 +103,7 @@ void StateShard::reset_moments(const InitialValue& initial_value) {
   for (const StateId id : ids_) {
     if (id == StateId::kMaster) continue;
     const float initial = initial_value(id);
-    store_all(id, [&](const ShardSlice&, std::int64_t, std::span<float> values) { std::ranges::fill(values, initial); });
+    store_all(id, slices_, [&](const ShardSlice&, std::int64_t, std::span<float> values) { std::ranges::fill(values, initial); });
   }
 }
 

@@ -42,8 +42,8 @@ class StateShard {
   /// The memory of a state from an element of the shard on; null for a state that is not kept.
   std::byte* data(StateId id, std::int64_t shard_offset);
 
-  /// The master from counter-based random numbers keyed by (seed, canonical parameter, element).
-  void initialize_master(std::uint64_t seed);
+  /// The master of canonical parameters from `first` on, from counter-based random numbers keyed by (seed, canonical parameter, element).
+  void initialize_master(std::uint64_t seed, std::size_t first = 0);
   /// All states but the master.
   void reset_moments(const InitialValue& initial_value);
 
@@ -70,9 +70,9 @@ class StateShard {
   /// Elements of a slice's parameter, from and to host memory.
   void fetch(StateId id, const ShardSlice& slice, std::int64_t begin, std::span<float> values) const;
   void store(StateId id, const ShardSlice& slice, std::int64_t begin, std::span<const float> values);
-  /// Calls fill(slice, first element of the parameter, values) for all elements of the shard, chunk by chunk.
+  /// Calls fill(slice, first element of the parameter, values) for all elements of the slices, chunk by chunk.
   template <class Fill>
-  void store_all(StateId id, Fill&& fill);
+  void store_all(StateId id, std::span<const ShardSlice> slices, Fill&& fill);
 
   Context context_;  // of the memory of the states
   HostWindows& windows_;

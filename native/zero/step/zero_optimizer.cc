@@ -143,8 +143,8 @@ ZeroOptimizer::~ZeroOptimizer() = default;
 
 std::span<const std::byte* const> ZeroOptimizer::params() const { return rank_->parts.params(); }
 
-void ZeroOptimizer::initialize(std::uint64_t seed) {
-  for (const auto& part : rank_->parts.parts()) part->states().initialize_master(seed);
+void ZeroOptimizer::initialize(std::uint64_t seed, std::size_t first) {
+  for (const auto& part : rank_->parts.parts()) part->states().initialize_master(seed, first);
   rank_->start_afresh();
   rank_->write_params();
 }

@@ -88,8 +88,8 @@ class ZeroOptimizer {
   std::span<const std::byte* const> params() const;
 
   /// Fresh state: the master from counter-based random numbers keyed by (seed, parameter, element), the other states at
-  /// the optimizer's initial values, counters at zero.
-  void initialize(std::uint64_t seed);
+  /// the optimizer's initial values, counters at zero. The master of parameters before `first` stays as it is.
+  void initialize(std::uint64_t seed, std::size_t first = 0);
 
   /// The leaves that this rank computes in every step, in order.
   std::vector<std::int64_t> leaves() const;

@@ -207,6 +207,23 @@ TEST_CASE("an adapter's gradients have the same bits with any number of threads,
   }
 }
 
+TEST_CASE("a frozen factor of an adapter has no gradient, and the other one the same bits") {
+  const DeviceMachine machine({}, best_cpu_isa(), 2);
+  for (const auto& [name, config] : family_configs()) {
+    CAPTURE(name);
+    const ModelConfig with = with_adapter(config, kTargets[1], 8);
+    const RandomModel::Gradients all = RandomModel(machine.ctx, with, DType::kF32).gradients();
+    for (const char* factor : {".lora_A.", ".lora_B."}) {
+      TransformerOptions options;
+      for (const ParamSpec& spec : param_specs(with))
+        options.frozen.push_back(spec.frozen || spec.name.find(factor) != std::string::npos);
+      const RandomModel::Gradients some = RandomModel(machine.ctx, with, DType::kF32, options).gradients();
+      for (std::size_t param = 0; param < all.of.size(); ++param)
+        CHECK(some.of[param] == (options.frozen[param] ? std::vector<float>{} : all.of[param]));
+    }
+  }
+}
+
 // Half of the directional derivative's error is the loss' curvature, half fp32.
 TEST_CASE("an adapter's gradients are the slope of the loss, through its dropout") {
   for (const Device& device : devices_here()) {
