@@ -7,6 +7,8 @@
 namespace zerofleet::cuda {
 namespace {
 
+constexpr int kQuantizeThreads = 256;  // a block per group, a thread for each of its blocks of elements
+static_assert(kQuantizeThreads == kQuantGroup);
 constexpr int kUnpackThreads = 256;
 
 /// The elements of a quantization block as they lie in their row.
@@ -46,7 +48,7 @@ __device__ void write_codes(QuantFormat format, const BlockOfRow<T>& values, flo
 }
 
 template <class T>
-__global__ void __launch_bounds__(kQuantGroup) quantize_kernel(const Rows<const T> source, const QuantBlocks target) {
+__global__ void __launch_bounds__(kQuantizeThreads) quantize_kernel(const Rows<const T> source, const QuantBlocks target) {
   __shared__ float scales[kQuantGroup];
   __shared__ QuantGroup group;
   const std::int64_t blocks = target.rows * quant_blocks_of_row(target.cols);
@@ -119,7 +121,7 @@ void quantize(const Context& ctx, const ConstMatrix& source, const QuantBlocks& 
   const Stream& stream = stream_of(ctx);
   const unsigned groups = num_blocks_for(target.rows * quant_blocks_of_row(target.cols), kQuantGroup);
   with_element(source.dtype, [&]<class T>(T*) {
-    launch("quantize", stream, {groups, kQuantGroup}, quantize_kernel<T>, rows_of<T>(source), target);
+    launch("quantize", stream, {groups, kQuantizeThreads}, quantize_kernel<T>, rows_of<T>(source), target);
   });
 }
 
