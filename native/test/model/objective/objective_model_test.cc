@@ -215,6 +215,23 @@ TEST_CASE("scores with the adapters off have the bits of the base alone, and lea
   }
 }
 
+TEST_CASE("objectives: at the first step, with B of zeros, policy and reference are equal bits, so rewards are 0") {
+  for (const Device& device : devices_here()) {
+    const DeviceMachine machine(device, best_cpu_isa(), 2);
+    for (const auto& [name, base] : family_configs()) {
+      CAPTURE(name);
+      RandomModel model = model_of(machine.ctx, with_adapter(base), DType::kF32);
+      std::vector<std::vector<float>> values = model.values();
+      for (std::size_t param = 0; param < values.size(); ++param) {
+        if (!model.specs()[param].frozen && model.specs()[param].init == ParamInit::kZeros) std::ranges::fill(values[param], 0.0F);
+      }
+      model.set(values);
+      const LeafInput leaf = model.leaf(kKey);
+      CHECK(log_probs_of(model.model().scores(leaf)) == log_probs_of(model.model().scores(leaf, Transformer::Adapters::kOff)));
+    }
+  }
+}
+
 TEST_CASE("scores are sums over each sequence's own targets; a base that is not held beside its adapter is refused") {
   const DeviceMachine machine({}, best_cpu_isa(), 2);
   const ModelConfig config = family_configs().front().config;
