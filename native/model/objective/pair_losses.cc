@@ -29,9 +29,9 @@ double minus_log_logistic(double x) { return (x < 0 ? -x : 0) + log_of_one_plus(
 struct LogOdds {
   double value, slope;
 };
-// Losses are sums of fp32, so p can be 1; its odds would be infinite, and NaN in a difference.
+// Losses of tokens are fp32, so p can be 1 and its odds infinite. Nearer to 1 than their resolution, p counts as that far away.
 LogOdds log_odds(double l) {
-  constexpr double kHighest = -0x1p-40;
+  constexpr double kHighest = -0x1p-24;
   const double bounded = l > kHighest ? kHighest : l, rest = one_minus_exp(bounded);
   return {bounded - portable::log(rest), 1 / rest};
 }
