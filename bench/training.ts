@@ -101,7 +101,7 @@ export function rankConfigs(training: Training, tokenPath: string): TrainerConfi
     seed: 1,
     data_seed: 1,
     token_file: tokenPath,
-    validation_file: '',
+    evaluation_files: [],
     reserved_bytes: 0,
     device: 'cpu',
     comm: { backend: ranks === 1 ? 'solo' : 'gloo', bind_address: '127.0.0.1', timeout_ms: 60_000 },

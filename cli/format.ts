@@ -66,6 +66,12 @@ export const rateOf = (job: Job) =>
     ? '–'
     : Math.round(job.progress.tokens_per_second).toLocaleString('en');
 
+/** Losses of evaluations: `validation 2.7100, code 1.9342`. */
+export const losses = (values: Readonly<Record<string, number>> = {}) =>
+  Object.entries(values)
+    .map(([name, loss]) => `${name} ${loss.toFixed(4)}`)
+    .join(', ');
+
 /** Details of a job for users. */
 export function jobDetails(job: Job): string {
   const { progress, failure, latest_checkpoint: checkpoint } = job;
@@ -92,10 +98,11 @@ export function jobDetails(job: Job): string {
   return labelled(rows);
 }
 
-function bestRow({ progress: { early_stopping } }: Job): [string, string][] {
+function bestRow({ spec, progress: { early_stopping } }: Job): [string, string][] {
   if (early_stopping?.best_eval_loss == null) return [];
   const { best_eval_loss, best_step, evaluations_without_improvement: since } = early_stopping;
-  const text = `${best_eval_loss.toFixed(4)} after step ${best_step}, ${since} evaluations without improvement since`;
+  const metric = spec.train.early_stopping?.metric;
+  const text = `${metric} ${best_eval_loss.toFixed(4)} after step ${best_step}, ${since} evaluations without improvement since`;
   return [['best', text]];
 }
 

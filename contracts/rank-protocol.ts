@@ -94,8 +94,8 @@ export interface StartMessage {
   spec: ResolvedJobSpec;
   /** Absolute path of the training tokens; contracts/token-file.ts has the layout. */
   token_file: string;
-  /** Absolute path of the validation tokens; null without a validation split. */
-  validation_file: string | null;
+  /** In the order in which they are evaluated. */
+  evaluation_files: EvaluationFile[];
   object_store: ObjectStoreLocation;
   /** Initial state; null for fresh parameters. */
   load: LoadSource | null;
@@ -107,6 +107,14 @@ export interface StartMessage {
   failures_per_second: number;
   /** Retries of periodic saves, and of those that the job needs: the final one before the rank stops, and that of an improved evaluation. */
   save: { periodic: RetryPolicy; final: RetryPolicy };
+}
+
+/** Tokens to evaluate on. */
+export interface EvaluationFile {
+  /** Name of the evaluation. */
+  name: string;
+  /** Absolute path of the tokens. */
+  path: string;
 }
 
 /** A rendezvous key of any rank, including the receiver's own. */
@@ -208,13 +216,14 @@ export interface SteppedMessage {
   /** Loss scale of this step; 1 without loss scaling. */
   loss_scale: number;
   seconds: StepSeconds;
-  /** Evaluation on the validation data with the parameters after this step; null after steps without one. */
-  evaluation: Evaluation | null;
+  /** Evaluations with the parameters after this step; none after most steps. */
+  evaluations: Evaluation[];
   /** State of early stopping after this step; null without it. */
   early_stopping: EarlyStoppingState | null;
 }
 
 export interface Evaluation {
+  name: string;
   /** Mean over all targets, in nats per token; bit-identical on any number of ranks. */
   loss: number;
   /** Targets that count. */

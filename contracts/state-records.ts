@@ -63,15 +63,15 @@ export interface LossScalerState {
 
 /** Evaluations as a checkpoint records them; equal on all ranks. */
 export interface EvaluationRecord {
-  /** Loss of the evaluation after the checkpoint's step; null without one, or when it is not finite. */
-  eval_loss: number | null;
+  /** Finite losses of the evaluations after the checkpoint's step, by name. */
+  eval_losses: Record<string, number>;
   /** State of `train.early_stopping`; null without it. */
   early_stopping: EarlyStoppingState | null;
 }
 
 /** Everything on which the decision of `train.early_stopping` depends. */
 export interface EarlyStoppingState {
-  /** Loss of the newest evaluation that improved, and its step; null before the first. */
+  /** Metric of the newest evaluation that improved, and its step; null before the first. */
   best_eval_loss: number | null;
   best_step: number | null;
   evaluations_without_improvement: number;

@@ -181,11 +181,11 @@ t.test('leaves', async (t) => {
 
 t.test('validation data is evaluated every 100 steps by default', async (t) => {
   const data = { ...SMALLEST.data, validation_fraction: 0.1 };
-  const every = (eval_every_steps?: number) => {
-    const train = { steps: 10, ...(eval_every_steps === undefined ? {} : { eval_every_steps }) };
-    return resolveSpec({ ...SMALLEST, data, train }, null).spec.train.eval_every_steps;
+  const evaluation = (every_steps?: number) => {
+    const train = { steps: 10, ...(every_steps && { evaluation: { every_steps } }) };
+    return resolveSpec({ ...SMALLEST, data, train }, null).spec.train.evaluation;
   };
-  t.equal(every(), 100);
-  t.equal(every(7), 7);
-  t.notOk('eval_every_steps' in resolveSpec(SMALLEST, null).spec.train, 'absent without validation data');
+  t.same(evaluation(), { every_steps: 100, datasets: [] });
+  t.same(evaluation(7), { every_steps: 7, datasets: [] });
+  t.notOk('evaluation' in resolveSpec(SMALLEST, null).spec.train, 'absent without validation data');
 });

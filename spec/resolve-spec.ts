@@ -14,20 +14,14 @@ import type {
 import { DEFAULT_PROJECT } from '../contracts/projects.js';
 import { fieldError } from './common/field-error.js';
 import { importDeepspeed } from './deepspeed/import.js';
+import { evaluationsOf, metricOf, VALIDATION } from './evaluation.js';
 import { architectureOf } from './model/families/families.js';
 import { presets } from './presets.js';
 import { checkAdapter, resolveAdapter } from './resolve/adapter.js';
 import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
-import {
-  checkData,
-  checkEvaluation,
-  checkFormat,
-  type NamedData,
-  resolveData,
-  resolveEvaluation,
-  sequencesPerEpoch,
-} from './resolve/data.js';
-import { checkEarlyStopping, resolveEarlyStopping } from './resolve/early-stopping.js';
+import { checkData, checkFormat, type NamedData, resolveData, sequencesPerEpoch } from './resolve/data.js';
+import { checkEarlyStopping, resolveEarlyStopping } from './resolve/evaluation/early-stopping.js';
+import { checkEvaluation, resolveEvaluation } from './resolve/evaluation/evaluation.js';
 import { initFromOf } from './resolve/init/given-init.js';
 import { checkInitFrom, type InitSource, resolveInitFrom } from './resolve/init/init-from.js';
 import { checkGiven } from './resolve/init/init-model.js';
@@ -52,6 +46,8 @@ export interface ResolveOptions {
   source?: InitSource | null;
   /** Model whose tokenizer is used, if any; null skips the rules about it. */
   tokenizer?: Model | null;
+  /** Datasets of `train.evaluation`, in their order; null, and a missing one, skips the rules about it. */
+  evaluation?: readonly (Dataset | null)[];
   /** Date of the job's creation, as in `data.template_date`. */
   today?: string | null;
   /** Returns the schema errors of a document translated from a `deepspeed_config`; none by default. */
@@ -91,9 +87,9 @@ export function resolveSpec(
 function resolveTranslated(
   spec: JobSpec,
   dataset: Dataset | null,
-  { source = null, tokenizer = null, today = null }: ResolveOptions,
+  { source = null, tokenizer = null, evaluation = [], today = null }: ResolveOptions,
 ): ResolvedSpec {
-  const sources = { dataset, source, tokenizer, today };
+  const sources = { dataset, evaluation, source, tokenizer, today };
   const model = resolveConfig(spec.model, source);
   const { resolved, error } = fillDefaults(spec, model.config ?? STAND_IN, sources);
   const { train } = spec;
@@ -108,12 +104,12 @@ function resolveTranslated(
     ...checkLrSchedule(train?.lr_schedule, resolved.train),
     ...checkLossScale(train?.loss_scale, resolved),
     ...checkOverrides(resolved),
-    ...checkEvaluation(train, resolved),
+    ...checkEvaluation(train?.evaluation, resolved, sources),
     ...checkEarlyStopping(resolved),
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
     ...checkCheckpoint(spec.checkpoint, resolved),
-    ...checkFormat(spec.data),
+    ...checkFormat('/data', spec.data),
     ...checkTokenizer(spec.data, resolved.data, sources),
     ...(dataset === null ? [] : checkData(resolved, dataset)),
   ];
@@ -143,16 +139,21 @@ function fillDefaults(
   config: ResolvedModelConfig,
   sources: DataSources,
 ): { resolved: ResolvedJobSpec; error: FieldError | null } {
-  const { early_stopping, epochs, adapter, ...train } = {
-    sequence_length: 128,
-    global_batch_size: 16,
-    ...spec.train,
-  };
+  const {
+    early_stopping,
+    evaluation: given,
+    epochs,
+    adapter,
+    ...train
+  } = { sequence_length: 128, global_batch_size: 16, ...spec.train };
   const precision = train.precision ?? 'bf16';
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
   const data = resolveData(named(spec.data), sources);
   const { sequence_length, global_batch_size } = train;
   const sequences = sequencesPerEpoch(sources.dataset, data, sequence_length);
+  const evaluation = resolveEvaluation(given, data);
+  const [first = VALIDATION] = evaluationsOf({ data, train: evaluation });
+  const metric = metricOf(first);
   const { steps, error } = resolveSteps({ steps: train.steps, epochs }, sequences, global_batch_size);
   const model = {
     config,
@@ -180,13 +181,13 @@ function fillDefaults(
       loss_scale: resolveLossScale(train.loss_scale, precision),
       overrides: train.overrides ?? [],
       activation_checkpointing: train.activation_checkpointing ?? false,
-      ...resolveEvaluation(train, data),
-      ...resolveEarlyStopping(early_stopping),
+      ...evaluation,
+      ...resolveEarlyStopping(early_stopping, metric),
       ...adapted,
     },
     zero: resolveZero(spec.zero, { model: architectureOf(config), precision, maxRanks: resources.ranks.max }),
     resources,
-    checkpoint: resolveCheckpoint(spec.checkpoint),
+    checkpoint: resolveCheckpoint(spec.checkpoint, early_stopping?.metric ?? metric),
     limits: { on_limit: 'pause', ...spec.limits },
     retry: { max_errors: 3, preemptions: null, ...spec.retry },
     export: {

@@ -210,7 +210,7 @@ function showCheckpoints(element, checkpoints) {
     replace(element, h('p', { class: 'muted' }, 'None is committed yet.'));
     return;
   }
-  const head = ['Step', 'Ranks', 'Size', 'Digest', 'Eval loss', 'Committed'];
+  const head = ['Step', 'Ranks', 'Size', 'Digest', 'Eval losses', 'Committed'];
   const row = (checkpoint) =>
     h(
       'tr',
@@ -223,7 +223,7 @@ function showCheckpoints(element, checkpoints) {
         { class: 'mono small', title: checkpoint.state_digest },
         `${checkpoint.state_digest.slice(0, 12)}…`,
       ),
-      h('td', {}, checkpoint.eval_loss?.toFixed(4) ?? ''),
+      h('td', {}, losses(checkpoint.eval_losses)),
       h('td', { class: 'muted' }, ago(checkpoint.committed_at)),
     );
   replace(
@@ -239,6 +239,10 @@ function showCheckpoints(element, checkpoints) {
       ),
     ),
   );
+}
+
+function losses(values = {}) {
+  return join(...Object.entries(values).map(([name, value]) => `${name} ${value.toFixed(4)}`));
 }
 
 /** Shown fields of an event, by type. Types that are not listed show all their plain values. */

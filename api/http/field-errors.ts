@@ -114,7 +114,7 @@ const USUAL_NAMES: Readonly<Record<string, readonly string[]>> = {
   num_gpus: ['ranks', 'resources.ranks'],
   world_size: ['ranks', 'resources.ranks'],
   save_steps: ['every_steps', 'checkpoint.every_steps'],
-  eval_steps: ['eval_every_steps'],
+  eval_steps: ['evaluation.every_steps'],
 };
 
 function usualName(name: string, known: readonly string[]): string | undefined {

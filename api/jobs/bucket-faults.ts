@@ -40,8 +40,8 @@ const TOKENIZER: Faults = {
   tokenizer_invalid: 'tokenizer_invalid',
 };
 
-/** Field error of the object used as data. @throws the error itself when it concerns something else */
-export const objectFault = (error: unknown): FieldError => faultOf(error, '/data/uri', OBJECT);
+/** Field error of an object used as data, whose URI is at `pointer`. @throws the error itself when it concerns something else */
+export const objectFault = (error: unknown, pointer: string): FieldError => faultOf(error, pointer, OBJECT);
 
 /** Field error of the folder used as initial model. @throws the error itself when it concerns something else */
 export const folderFault = (error: unknown): FieldError => faultOf(error, '/model/init_from/uri', FOLDER);

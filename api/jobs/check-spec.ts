@@ -5,11 +5,16 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { initFromOf, resolveSpec } from '../../spec/index.js';
-import type { DatasetCopySource } from '../datasets/copies.js';
 import { fieldSummary } from '../http/problem.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
-import { type DataLookups, findData } from './find-data.js';
+import {
+  type DataLookups,
+  type FoundEvaluation,
+  findData,
+  findEvaluation,
+  type RequiredObject,
+} from './find-data.js';
 import { findInit, type InitLookups } from './find-init.js';
 import { findTokenizer, type TokenizerLookups } from './find-tokenizer.js';
 
@@ -31,7 +36,9 @@ export interface SpecLookups extends DataLookups, InitLookups, TokenizerLookups 
 /** Bucket contents that must be copied before a job can be recorded. */
 export interface RequiredCopies {
   /** Source of the dataset. */
-  object: DatasetCopySource | null;
+  object: RequiredObject | null;
+  /** Sources of `train.evaluation.datasets`, by entry. */
+  evaluation: readonly (RequiredObject | null)[];
   /** Source of the model that provides the tokenizer. */
   tokenizer: BucketTokenizer | null;
   /** Source of the initial model. */
@@ -45,7 +52,7 @@ export interface CheckedSpec {
   requiredCopies: RequiredCopies;
 }
 
-const NOTHING_TO_COPY: RequiredCopies = { object: null, tokenizer: null, folder: null };
+const NOTHING_TO_COPY: RequiredCopies = { object: null, evaluation: [], tokenizer: null, folder: null };
 
 /**
  * Resolves a document or throws one error with all bad fields.
@@ -77,26 +84,38 @@ export async function tryResolve(
   if (!errors.every(allowsRuleChecks)) return { spec: null, requiredCopies: NOTHING_TO_COPY, errors };
   const document = { ...withoutFields(body as JobSpec, errors), project: find.project };
   const { dataset, copy: object, ...found } = await findData(document.data, find);
-  errors.push(...found.errors);
+  const evaluated = await findEvaluation(document.train?.evaluation?.datasets ?? [], find);
+  errors.push(...found.errors, ...evaluated.errors);
   errors.push(...(await unknownWebhooks(document.notify?.webhooks ?? [], find)));
   const { source, folder, errors: sourceErrors } = await findInit(document.model, find);
   const reading = await findTokenizer(found.data, { dataset, source, folder }, find);
   const { data, tokenizer } = reading;
   const validate = find.schemaErrors;
   const today = new Date().toISOString().slice(0, 10);
-  const resolved = resolveSpec({ ...document, data }, dataset, { source, tokenizer, today, validate });
+  const named = { ...withEvaluation(document, evaluated.entries), data };
+  const evaluation = evaluated.datasets;
+  const resolved = resolveSpec(named, dataset, { source, tokenizer, evaluation, today, validate });
   const { chat_template } = resolved.spec.data;
   errors.push(...sourceErrors, ...reading.errors, ...resolved.errors);
   errors.push(...(await unreadable(chat_template, find)));
   const spec = errors.length === 0 ? resolved.spec : null;
-  const requiredCopies = { object, tokenizer: reading.copy, folder };
+  const requiredCopies = { object, evaluation: evaluated.copies, tokenizer: reading.copy, folder };
   return { spec, requiredCopies, errors: errors.map((error) => asSent(error, document)) };
 }
 
+function withEvaluation(document: JobSpec, datasets: FoundEvaluation['entries']): JobSpec {
+  const { train } = document;
+  if (train?.evaluation === undefined) return document;
+  return { ...document, train: { ...train, evaluation: { ...train.evaluation, datasets } } };
+}
+
 /** Maps errors of a copied dataset or model to the URI field that the client sent. A string has no subfields. */
-function asSent(error: FieldError, { data, model }: JobSpec): FieldError {
+function asSent(error: FieldError, { data, train, model }: JobSpec): FieldError {
   const { pointer } = error;
   if (pointer === '/data/dataset' && data.uri !== undefined) return { ...error, pointer: '/data/uri' };
+  const [, entry] = /^\/train\/evaluation\/datasets\/(\d+)\/dataset$/.exec(pointer) ?? [];
+  if (entry !== undefined && train?.evaluation?.datasets?.[Number(entry)]?.uri !== undefined)
+    return { ...error, pointer: pointer.replace(/dataset$/, 'uri') };
   if (typeof model.init_from === 'string' && pointer.startsWith('/model/init_from/'))
     return { ...error, pointer: '/model/init_from' };
   if (pointer === '/model/init_from/model' && initFromOf(model)?.uri !== undefined)

@@ -3,6 +3,10 @@ import type { SourceObject } from '../../platform/object-store/s3/source.js';
 import type { DatasetCopySource } from '../datasets/copies.js';
 import { objectFault } from './bucket-faults.js';
 
+type Data = JobSpec['data'];
+type Evaluation = NonNullable<NonNullable<JobSpec['train']>['evaluation']>;
+type EvaluationDataset = NonNullable<Evaluation['datasets']>[number];
+
 /** An object's existing copy as a dataset, or the object to copy. */
 export type FoundObject = { dataset: Dataset } | { object: SourceObject };
 
@@ -12,43 +16,100 @@ export interface DataLookups {
   object?(uri: string, format: Dataset['format']): Promise<FoundObject>;
 }
 
-export interface FoundData {
-  /** The data section with a dataset instead of a URI; neither if no dataset exists yet. */
-  data: JobSpec['data'];
+/** An object that must be copied as a dataset before the job can be recorded. */
+export interface RequiredObject {
+  /** JSON pointer of its URI in the document. */
+  at: string;
+  source: DatasetCopySource;
+}
+
+/** What a part of the document names by `dataset` or `uri`. */
+interface FoundSource {
   /** Dataset for the rule checks; null if nothing is known about it. */
   dataset: Dataset | null;
-  copy: DatasetCopySource | null;
+  copy: RequiredObject | null;
+  errors: FieldError[];
+}
+
+export interface FoundData extends FoundSource {
+  /** The data section with a dataset instead of a URI; neither if no dataset exists yet. */
+  data: Data;
+}
+
+export interface FoundEvaluation {
+  /** The entries with a dataset instead of a URI; neither if no dataset exists yet. */
+  entries: EvaluationDataset[];
+  /** By entry, as in FoundSource. */
+  datasets: (Dataset | null)[];
+  copies: (RequiredObject | null)[];
   errors: FieldError[];
 }
 
 /** @throws errors of the lookups that are not errors of the document */
-export async function findData(given: JobSpec['data'], find: DataLookups): Promise<FoundData> {
-  const { uri, format = 'text', ...rest } = given;
-  if (uri !== undefined) return findObject({ uri, format, rest }, find);
-  const { dataset: id = '' } = given;
+export async function findData(given: Data, find: DataLookups): Promise<FoundData> {
+  const found = await findSource(given, '/data', find);
+  const data = withDataset(given, found);
+  // Assumed to be lines; without a dataset the rules cannot check it.
+  const areLines = given.uri !== undefined && given.format === 'jsonl' && found.dataset === null;
+  return { ...found, data: areLines ? { packing: 'whole', ...data } : data };
+}
+
+/** Looks up the datasets to evaluate on. @throws errors of the lookups that are not errors of the document */
+export async function findEvaluation(
+  given: readonly EvaluationDataset[],
+  find: DataLookups,
+): Promise<FoundEvaluation> {
+  const found = await Promise.all(
+    given.map((entry, i) => findSource(entry, `/train/evaluation/datasets/${i}`, find)),
+  );
+  return {
+    entries: given.map((entry, i) => withDataset(entry, found[i] as FoundSource)),
+    datasets: found.map(({ dataset }) => dataset),
+    copies: found.map(({ copy }) => copy),
+    errors: found.flatMap(({ errors }) => errors),
+  };
+}
+
+/** Names the copy of an object; a dataset that was given stays, also if it is unknown. */
+function withDataset<T extends { dataset?: string; uri?: string; format?: Dataset['format'] }>(
+  given: T,
+  { dataset, copy }: FoundSource,
+): T {
+  if (given.uri === undefined) return given;
+  const { uri: _, format: __, ...rest } = given;
+  return (dataset === null || copy !== null ? rest : { ...rest, dataset: dataset.id }) as T;
+}
+
+async function findSource(
+  { dataset: id = '', uri, format = 'text' }: Pick<EvaluationDataset, 'dataset' | 'uri' | 'format'>,
+  at: string,
+  find: DataLookups,
+): Promise<FoundSource> {
+  if (uri !== undefined) return findObject(uri, format, `${at}/uri`, find);
   const dataset = (await find.dataset?.(id)) ?? null;
-  const errors = find.dataset !== undefined && dataset === null ? [unknownDataset(id)] : [];
-  return { data: given, dataset, copy: null, errors };
+  const errors = find.dataset !== undefined && dataset === null ? [unknownDataset(`${at}/dataset`, id)] : [];
+  return { dataset, copy: null, errors };
 }
 
 async function findObject(
-  { uri, format, rest }: { uri: string; format: Dataset['format']; rest: JobSpec['data'] },
+  uri: string,
+  format: Dataset['format'],
+  at: string,
   { object: look }: DataLookups,
-): Promise<FoundData> {
-  // Assumed to be lines; without a dataset the rules cannot check it.
-  const data: JobSpec['data'] = format === 'jsonl' ? { packing: 'whole', ...rest } : rest;
-  const nothing = { data, dataset: null, copy: null, errors: [] };
+): Promise<FoundSource> {
+  const nothing = { dataset: null, copy: null, errors: [] };
   if (look === undefined) return nothing;
   try {
     const found = await look(uri, format);
-    if ('dataset' in found) {
-      const { dataset } = found;
-      return { ...nothing, data: { ...rest, dataset: dataset.id }, dataset };
-    }
+    if ('dataset' in found) return { ...nothing, dataset: found.dataset };
     const { object } = found;
-    return { ...nothing, dataset: standIn(uri, format, object), copy: { uri, format, object } };
+    return {
+      ...nothing,
+      dataset: standIn(uri, format, object),
+      copy: { at, source: { uri, format, object } },
+    };
   } catch (error) {
-    return { ...nothing, errors: [objectFault(error)] };
+    return { ...nothing, errors: [objectFault(error, at)] };
   }
 }
 
@@ -72,6 +133,6 @@ function standIn(uri: string, format: Dataset['format'], { bytes, etag }: Source
   };
 }
 
-function unknownDataset(id: string): FieldError {
-  return { pointer: '/data/dataset', code: 'dataset_not_found', message: `there is no dataset ${id}` };
+function unknownDataset(pointer: string, id: string): FieldError {
+  return { pointer, code: 'dataset_not_found', message: `there is no dataset ${id}` };
 }

@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { JobMetric } from '../../contracts/index.js';
 import { metricOf } from '../testing/training.js';
-import { choosePoints, type MetricName } from './metric-points.js';
+import { choosePoints } from './metric-points.js';
 
-const NAMES: MetricName[] = ['loss', 'grad_norm', 'tokens_per_second'];
+const NAMES = ['loss', 'grad_norm', 'tokens_per_second', 'eval_loss/code'];
+const EVALUATED = 'code';
 
 async function* from(metrics: readonly JobMetric[]): AsyncGenerator<JobMetric> {
   yield* metrics;
@@ -33,17 +34,15 @@ const series = fc
     let step = 0;
     return entries.map(({ back, loss, grad_norm }, i): JobMetric => {
       step = back === 12 ? Math.max(1, step - 5) : step + 1;
-      return { ...entryOf(step, i + 1), loss, grad_norm };
+      const eval_losses = step % 3 === 0 && { eval_losses: { validation: 1, [EVALUATED]: loss } };
+      return { ...entryOf(step, i + 1), loss, grad_norm, ...eval_losses };
     });
   });
 
-function compareExtremes(
-  metrics: readonly JobMetric[],
-  chosen: readonly JobMetric[],
-  name: MetricName,
-): void {
-  const values = (of: readonly JobMetric[]) =>
-    of.map((point) => point[name]).filter((value) => value != null);
+function compareExtremes(metrics: readonly JobMetric[], chosen: readonly JobMetric[], name: string): void {
+  const measured = (point: JobMetric) =>
+    name === 'eval_loss/code' ? point.eval_losses?.[EVALUATED] : point[name as 'loss'];
+  const values = (of: readonly JobMetric[]) => of.map(measured).filter((value) => value != null);
   const [all, kept] = [values(metrics), values(chosen)];
   if (all.length === 0) return;
   if (Math.max(...all) !== Math.max(...kept) || Math.min(...all) !== Math.min(...kept))

@@ -1,18 +1,20 @@
 import type { JobMetric, StreamEntry } from '../../contracts/index.js';
+import { lossOf } from '../../spec/index.js';
 import type { JobStorePort } from '../../state/index.js';
 
 /** Entries per read of the store. */
 const BATCH_SIZE = 1000;
 
-export type MetricName =
-  | 'loss'
-  | 'aux_loss'
-  | 'eval_loss'
-  | 'grad_norm'
-  | 'lr'
-  | 'loss_scale'
-  | 'tokens_per_second'
-  | 'world_size';
+/** Metrics of each step. */
+const OF_STEPS = [
+  'loss',
+  'aux_loss',
+  'grad_norm',
+  'lr',
+  'loss_scale',
+  'tokens_per_second',
+  'world_size',
+] as const;
 
 export interface StepRange {
   from: number;
@@ -64,7 +66,8 @@ export async function choosePoints(
 }
 
 export interface PointOptions {
-  names: readonly MetricName[];
+  /** Names of metrics of steps and of evaluations. */
+  names: readonly string[];
   maxPoints: number;
   from: number;
   lastStep: number;
@@ -72,10 +75,10 @@ export interface PointOptions {
 
 /** Extremes of some metrics over an interval of steps. */
 class Interval {
-  private readonly least = new Map<MetricName, JobMetric>();
-  private readonly greatest = new Map<MetricName, JobMetric>();
+  private readonly least = new Map<string, JobMetric>();
+  private readonly greatest = new Map<string, JobMetric>();
 
-  constructor(private readonly names: readonly MetricName[]) {}
+  constructor(private readonly names: readonly string[]) {}
 
   add(metric: JobMetric): void {
     for (const name of this.names) {
@@ -92,11 +95,12 @@ class Interval {
 }
 
 /** Null for a value that was not measured or not finite. */
-function measured(metric: JobMetric, name: MetricName): number | null {
-  return metric[name] ?? null;
+function measured(metric: JobMetric, name: string): number | null {
+  const of_steps = OF_STEPS.find((known) => known === name);
+  return (of_steps ? metric[of_steps] : lossOf(metric.eval_losses, name)) ?? null;
 }
 
-function valueAt(metrics: ReadonlyMap<MetricName, JobMetric>, name: MetricName, none: number): number {
+function valueAt(metrics: ReadonlyMap<string, JobMetric>, name: string, none: number): number {
   const metric = metrics.get(name);
   return metric === undefined ? none : (measured(metric, name) ?? none);
 }

@@ -9,6 +9,7 @@ import {
   type RequiredCopies,
   type SpecLookups,
 } from './check-spec.js';
+import type { RequiredObject } from './find-data.js';
 import { isUri } from './find-tokenizer.js';
 
 /**
@@ -29,27 +30,32 @@ export async function readySpec(
   let find = withCachedLookups(given);
   let checked = await checkSpec(document, schemaErrors, find);
   for (const copy of copiesOf(checked.requiredCopies, request)) {
-    find = { ...find, ...(await whileSilent(request, reply, copy)) };
+    const made = await whileSilent(request, reply, (signal) => copy(signal, find));
+    find = { ...find, ...made };
     checked = await checkSpec(document, schemaErrors, find);
   }
   return checked.spec;
 }
 
 /** Makes a copy and returns look-ups that find it in place of its source. */
-type MakeCopy = (signal: AbortSignal) => Promise<Partial<SpecLookups>>;
+type MakeCopy = (signal: AbortSignal, find: SpecLookups) => Promise<Partial<SpecLookups>>;
 
 function copiesOf(
-  { object, tokenizer, folder }: RequiredCopies,
+  { object, evaluation, tokenizer, folder }: RequiredCopies,
   { server, records: { project } }: FastifyRequest,
 ): MakeCopy[] {
   const { datasetCopies, modelCopies } = server.services;
   const makes: MakeCopy[] = [];
-  if (object !== null)
-    makes.push(async (signal) => {
-      const copy = datasetCopies.datasetOf(project, object, signal);
-      const dataset = await copy.catch(refuse(objectFault));
-      return { object: async () => ({ dataset }) };
+  for (const required of [object, ...evaluation]) {
+    if (required === null) continue;
+    const { at, source } = required;
+    makes.push(async (signal, { object: look }) => {
+      const copy = datasetCopies.datasetOf(project, source, signal);
+      const dataset = await copy.catch(refuse((error) => objectFault(error, at)));
+      const isSource = (uri: string, format: string) => uri === source.uri && format === source.format;
+      return look ? { object: async (...of) => (isSource(...of) ? { dataset } : look(...of)) } : {};
     });
+  }
   if (tokenizer !== null)
     makes.push(async (signal) => {
       const copy = modelCopies.tokenizerOf(project, tokenizer, signal);
@@ -75,10 +81,12 @@ function withCachedLookups({ object, tokenizer, folder, ...find }: SpecLookups):
 }
 
 function once<Args extends unknown[], T>(look: (...args: Args) => Promise<T>) {
-  let found: Promise<T> | undefined;
+  const found = new Map<string, Promise<T>>();
   return (...args: Args): Promise<T> => {
-    found ??= look(...args);
-    return found;
+    const key = JSON.stringify(args);
+    const known = found.get(key) ?? look(...args);
+    found.set(key, known);
+    return known;
   };
 }
 
@@ -89,11 +97,14 @@ function refuse(faultOf: (error: unknown) => FieldError): (error: unknown) => ne
 }
 
 /** Document of the planned job; contents not copied yet keep their URI. */
-export function plannedSpec({ spec, requiredCopies: { object, folder } }: CheckedSpec): DryRun['spec'] {
+export function plannedSpec({ spec, requiredCopies }: CheckedSpec): DryRun['spec'] {
+  const { object, evaluation: copies, folder } = requiredCopies;
   const planned: DryRun['spec'] = { ...spec };
-  if (object !== null) {
-    const { dataset: _, ...data } = spec.data;
-    planned.data = { ...data, uri: object.uri, format: object.format };
+  const { evaluation } = spec.train;
+  if (object !== null) planned.data = notCopied(spec.data, object);
+  if (evaluation !== undefined) {
+    const datasets = evaluation.datasets.map((entry, i) => notCopied(entry, copies[i] ?? null));
+    planned.train = { ...spec.train, evaluation: { ...evaluation, datasets } };
   }
   if (folder !== null) {
     const { uri } = folder.source;
@@ -107,12 +118,21 @@ export function plannedSpec({ spec, requiredCopies: { object, folder } }: Checke
   return planned;
 }
 
+function notCopied<T extends { dataset: string }>(entry: T, required: RequiredObject | null) {
+  if (required === null) return entry;
+  const { dataset: _, ...rest } = entry;
+  const { uri, format } = required.source;
+  return { ...rest, uri, format };
+}
+
 /** True if a document refers to anything by URI. A repetition of such a request is answered without checking it again. */
 export function namesUri(document: unknown): boolean {
   const data = member(document, 'data');
   const init_from = member(member(document, 'model'), 'init_from');
+  const datasets = member(member(member(document, 'train'), 'evaluation'), 'datasets');
+  const evaluated = Array.isArray(datasets) ? datasets.map((entry) => member(entry, 'uri')) : [];
   const named = [member(data, 'uri'), member(data, 'tokenizer'), init_from, member(init_from, 'uri')];
-  return named.some(isUri);
+  return [...named, ...evaluated].some(isUri);
 }
 
 function member(value: unknown, name: string): unknown {

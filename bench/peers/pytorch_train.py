@@ -2,7 +2,8 @@
 
 The ordinary recipe of mixed precision, kept lean: parameters, activations and gradients in bf16, a fp32 master copy with
 fused AdamW, gradients of a step's micro-batches summed by autograd, clipped to norm 1.0. The networks are those of the
-Hugging Face families, written out here so that nothing but torch is in memory. Tokens are random.
+Hugging Face families, written out here so that nothing but torch is in memory. Tokens are random. With --adapter RANK the model
+is frozen, and LoRA adapters over all matrices of the layers are trained; matrices with one input share a product with it.
 """
 
 import argparse
@@ -54,6 +55,33 @@ def rotations(shape):
 def rotate(x, cos, sin):
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+class Adapted(nn.Module):
+    """A frozen matrix, or several side by side, each with an adapter of its own."""
+
+    def __init__(self, base, sizes, rank, scale=2.0):
+        super().__init__()
+        self.base, self.rank, self.scale = base, rank, scale
+        self.down = nn.Linear(base.in_features, rank * len(sizes), bias=False)
+        self.ups = nn.ModuleList(nn.Linear(rank, size, bias=False) for size in sizes)
+
+    def forward(self, x):
+        lows = self.down(x).split(self.rank, dim=-1)
+        added = [up(low) for up, low in zip(self.ups, lows)]
+        return self.base(x) + (added[0] if len(added) == 1 else torch.cat(added, dim=-1)) * self.scale
+
+
+def adapt(model, rank):
+    """Freezes the model and puts adapters over the matrices of its layers."""
+    model.requires_grad_(False)
+    for layer in model.layers:
+        attention, mlp = layer.attention, layer.mlp
+        inner = mlp.inner.out_features
+        attention.qkv = Adapted(attention.qkv, attention.sizes if attention.shape.llama else (sum(attention.sizes),), rank)
+        attention.out = Adapted(attention.out, (attention.out.out_features,), rank)
+        mlp.inner = Adapted(mlp.inner, (inner // 2, inner // 2) if mlp.gated else (inner,), rank)
+        mlp.outer = Adapted(mlp.outer, (mlp.outer.out_features,), rank)
 
 
 class Attention(nn.Module):
@@ -137,14 +165,15 @@ def train_step(model, masters, optimizer, leaves, shape, micro_batch):
     for _ in range(leaves):
         tokens = torch.randint(shape.vocab, (micro_batch, shape.length + 1))
         (model(tokens[:, :-1], tokens[:, 1:]) / leaves).backward()
-    for param, master in zip(model.parameters(), masters):
+    trained = [param for param in model.parameters() if param.requires_grad]
+    for param, master in zip(trained, masters):
         master.grad = param.grad.float()
         param.grad = None
     torch.nn.utils.clip_grad_norm_(masters, 1.0)
     optimizer.step()
     optimizer.zero_grad()
     with torch.no_grad():
-        for param, master in zip(model.parameters(), masters):
+        for param, master in zip(trained, masters):
             param.copy_(master)
 
 
@@ -162,14 +191,18 @@ def main():
     parser.add_argument("--leaves", type=int, default=4, help="micro-batches of a step")
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--activation-checkpointing", action="store_true")
+    parser.add_argument("--adapter", type=int, help="rank of adapters over a frozen model")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(1)
     start_rss_bytes = memory("VmRSS")
     shape = SHAPES[args.config]
     micro_batch = args.micro_batch or shape.micro_batch
-    model = Model(shape, args.activation_checkpointing).bfloat16()
-    masters = [nn.Parameter(param.detach().float()) for param in model.parameters()]
+    model = Model(shape, args.activation_checkpointing)
+    if args.adapter:
+        adapt(model, args.adapter)
+    model.bfloat16()
+    masters = [nn.Parameter(param.detach().float()) for param in model.parameters() if param.requires_grad]
     optimizer = torch.optim.AdamW(masters, lr=3e-4, weight_decay=0.1, fused=True)
     seconds = []
     for _ in range(WARMUP_STEPS + args.steps):

@@ -11,7 +11,7 @@ import type {
   SampleRequest,
 } from '../../contracts/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
-import { age, bytes, table } from '../format.js';
+import { age, bytes, losses, table } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { choice, count, number } from './arguments.js';
 
@@ -78,11 +78,11 @@ async function listCheckpoints(context: Context, job?: string): Promise<void> {
     String(checkpoint.world_size),
     bytes(checkpoint.bytes),
     checkpoint.state_digest,
-    checkpoint.eval_loss?.toFixed(4) ?? '',
+    losses(checkpoint.eval_losses),
     checkpoint.pinned ? 'yes' : '',
     age(checkpoint.committed_at),
   ]);
-  const head = ['STEP', 'RANKS', 'SIZE', 'DIGEST', 'EVAL LOSS', 'PINNED', 'COMMITTED'];
+  const head = ['STEP', 'RANKS', 'SIZE', 'DIGEST', 'EVAL LOSSES', 'PINNED', 'COMMITTED'];
   const columns = ['CHECKPOINT', ...(job === undefined ? ['JOB'] : []), ...head];
   context.show(found, () => table(columns, rows, 'no checkpoints'));
 }

@@ -699,7 +699,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a dataset
-         * @description Deletes the record and the content. The request is refused while an unfinished job trains on the dataset.
+         * @description Deletes the record and the content. The request is refused while an unfinished job is trained or evaluated on the dataset.
          */
         delete: operations["deleteDataset"];
         options?: never;
@@ -1910,6 +1910,43 @@ export interface components {
         } & (unknown | unknown);
         /** @description The data, with every field. It names a dataset even if the request has a `uri`. */
         ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
+        /** @description A dataset to evaluate on. Exactly one of `dataset` and `uri`. */
+        EvaluationDatasetSpec: {
+            /**
+             * @description Name of the evaluation, whose metric is `eval_loss/` and this name. Names differ; `validation` is the name of
+             *     the evaluation on the data of `data.validation_fraction`, whose metric is `eval_loss`.
+             */
+            name: string;
+            dataset?: components["schemas"]["DatasetId"];
+            /** @description An object in a bucket, instead of a dataset, as `data.uri`. The resolved document names the dataset. */
+            uri?: components["schemas"]["S3Uri"];
+            /** @description Format of the object that `uri` names; by default `text`. */
+            format?: components["schemas"]["DatasetFormat"];
+        } & (unknown | unknown);
+        /** @description A dataset to evaluate on. */
+        ResolvedEvaluationDataset: WithRequired<components["schemas"]["EvaluationDatasetSpec"], "name" | "dataset">;
+        /**
+         * @description Evaluation during training, on the data of `data.validation_fraction` and on the listed datasets, each with a loss
+         *     of its own. Needs at least one of the two.
+         */
+        EvaluationSpec: {
+            /**
+             * @description Steps between evaluations; an evaluation always follows the last step.
+             * @default 100
+             */
+            every_steps?: number;
+            /**
+             * @description Datasets to evaluate on, with the tokenizer, template, packing and sequence length of the training data.
+             * @default []
+             */
+            datasets?: components["schemas"]["EvaluationDatasetSpec"][];
+        };
+        /** @description The evaluation, with every field. An object that has not been copied has `uri` and `format`. */
+        PlannedEvaluation: WithRequired<components["schemas"]["EvaluationSpec"], "every_steps" | "datasets">;
+        /** @description The evaluation, with every field. It names datasets even if the request has URIs. */
+        ResolvedEvaluation: {
+            datasets?: components["schemas"]["ResolvedEvaluationDataset"][];
+        } & components["schemas"]["PlannedEvaluation"];
         /** @description Settings of the parameters whose names match. */
         ParamGroupSpec: {
             /**
@@ -2069,17 +2106,23 @@ export interface components {
         /** @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`. */
         Overrides: components["schemas"]["OverrideSpec"][];
         /**
+         * @description Metric of an evaluation: `eval_loss`, the loss on the data of `data.validation_fraction`, or `eval_loss/` and the name of
+         *     one of `train.evaluation.datasets`.
+         * @example eval_loss
+         * @example eval_loss/code
+         */
+        EvaluationMetric: string;
+        /**
          * @description Ends the training after the evaluation at which `metric` has not improved for `patience` evaluations; the job has
-         *     succeeded then, with the reason `early_stopping`. Needs `data.validation_fraction`. Each evaluation that improves is
-         *     saved as a checkpoint at its step, and the newest of these is kept.
+         *     succeeded then, with the reason `early_stopping`. Needs `data.validation_fraction` or `evaluation.datasets`. Each
+         *     evaluation that improves is saved as a checkpoint at its step, and the newest of these is kept.
          */
         EarlyStoppingSpec: {
             /**
-             * @description Metric of the evaluations; lower is better.
-             * @default eval_loss
-             * @enum {string}
+             * @description Metric of the evaluations; lower is better. By default the first that the job has: `eval_loss` with
+             *     `data.validation_fraction`, otherwise that of the first of `evaluation.datasets`.
              */
-            metric?: "eval_loss";
+            metric?: components["schemas"]["EvaluationMetric"];
             /** @description Number of consecutive evaluations without an improvement that end the training; below the number of evaluations of the job. */
             patience: number;
             /**
@@ -2204,11 +2247,7 @@ export interface components {
              * @default false
              */
             activation_checkpointing?: boolean;
-            /**
-             * @description Steps between evaluations on the data of `data.validation_fraction`, by default 100; an evaluation always
-             *     follows the last step.
-             */
-            eval_every_steps?: number;
+            evaluation?: components["schemas"]["EvaluationSpec"];
             early_stopping?: components["schemas"]["EarlyStoppingSpec"];
             adapter?: components["schemas"]["AdapterSpec"];
         };
@@ -2228,14 +2267,22 @@ export interface components {
         ResolvedAdapter: WithRequired<components["schemas"]["AdapterSpec"], "type" | "rank" | "alpha" | "rank_stabilized" | "dropout" | "target_modules" | "modules_to_save" | "init"> & {
             target_modules: string[];
         };
-        /** @description The training loop, with every field; `eval_every_steps` only with a validation split, `early_stopping` and `adapter` only if they are set; `steps` instead of `epochs`. */
-        ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
+        /**
+         * @description The training loop, with every field; `evaluation` only with data to evaluate on, `early_stopping` and `adapter` only if they are set;
+         *     `steps` instead of `epochs`.
+         */
+        PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];
+            evaluation?: components["schemas"]["PlannedEvaluation"];
             early_stopping?: components["schemas"]["ResolvedEarlyStopping"];
             adapter?: components["schemas"]["ResolvedAdapter"];
         };
+        /** @description The training loop, with every field. */
+        ResolvedTrain: {
+            evaluation?: components["schemas"]["ResolvedEvaluation"];
+        } & components["schemas"]["PlannedTrain"];
         /**
          * @description Sharding of the optimizer over the ranks. The dtypes, `lanes`, `lane_group` and `gradient_predivide_factor` change
          *     the result by rounding; `stage` alone, `bucket_bytes` and `offload` do not.
@@ -2345,13 +2392,18 @@ export interface components {
              */
             last?: number;
             /**
-             * @description Number of checkpoints with the lowest `eval_loss` to keep. A checkpoint has the loss of the evaluation after its
-             *     own step; one at a step without an evaluation does not compete. Needs `data.validation_fraction`, and
-             *     without `train.early_stopping` also `every_steps` and `train.eval_every_steps` of which one is a multiple of the
-             *     other.
+             * @description Number of checkpoints with the lowest `best_metric` to keep. A checkpoint has the losses of the evaluation after
+             *     its own step; one at a step without an evaluation does not compete. Needs `data.validation_fraction` or
+             *     `train.evaluation.datasets`, and without `train.early_stopping` also `every_steps` and
+             *     `train.evaluation.every_steps` of which one is a multiple of the other.
              * @default 0
              */
             best?: number;
+            /**
+             * @description Metric by which `best` compares checkpoints. By default that of `train.early_stopping`, without it the first
+             *     that the job has, as there.
+             */
+            best_metric?: components["schemas"]["EvaluationMetric"];
         };
         /** @description Interval and retention of checkpoints. */
         CheckpointSpec: {
@@ -2474,7 +2526,7 @@ export interface components {
         };
         /** @description Evaluations so far; present only with `train.early_stopping`. */
         EarlyStoppingProgress: {
-            /** @description Loss of the newest evaluation that improved, in nats per token; `null` before the first. */
+            /** @description Value of `metric` at the newest evaluation that improved, in nats per token; `null` before the first. */
             best_eval_loss: number | null;
             /** @description Step of that evaluation. */
             best_step: number | null;
@@ -2965,8 +3017,8 @@ export interface components {
          */
         PlannedData: WithRequired<components["schemas"]["DataSpec"], "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
         /**
-         * @description The document that the job would have. `data` and `model.init_from` name an object and a folder by `uri` if the
-         *     creation of the job would copy them first; their content is checked then. `data.tokenizer` may name an object as
+         * @description The document that the job would have. `data`, `train.evaluation.datasets` and `model.init_from` name objects and a
+         *     folder by `uri` if the creation of the job would copy them first; their content is checked then. `data.tokenizer` may name an object as
          *     well; its content is already checked.
          * @example {
          *       "name": "readme-bytes",
@@ -3095,7 +3147,7 @@ export interface components {
             priority: components["schemas"]["Priority"];
             model: components["schemas"]["PlannedModel"];
             data: components["schemas"]["PlannedData"];
-            train: components["schemas"]["ResolvedTrain"];
+            train: components["schemas"]["PlannedTrain"];
             zero: components["schemas"]["ResolvedZero"];
             resources: components["schemas"]["ResolvedResources"];
             checkpoint: components["schemas"]["ResolvedCheckpoint"];
@@ -3457,6 +3509,13 @@ export interface components {
             data: components["schemas"]["JobEvent"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
+        /**
+         * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`, or the metric
+         *     of an evaluation.
+         * @example loss
+         * @example eval_loss/code
+         */
+        MetricName: string;
         /** @description Trust ratios of a group of parameters. */
         TrustRatios: {
             /** @description The smallest ratio. */
@@ -3538,8 +3597,13 @@ export interface components {
              */
             trust_ratios?: components["schemas"]["TrustRatios"][];
             seconds: components["schemas"]["StepSeconds"];
-            /** @description Mean loss on the validation data after the step, in nats; present only for steps with an evaluation. */
-            eval_loss?: number | null;
+            /**
+             * @description Mean losses of the evaluation after the step by the name of their data, in nats per token: `validation` and the
+             *     names of `train.evaluation.datasets`; `null` when not finite. Present only for steps with an evaluation.
+             */
+            eval_losses?: {
+                [key: string]: number | null;
+            };
             /** @description Global gradient norm before clipping; `null` when not finite. */
             grad_norm: number | null;
             /** @description Learning rate of the step. */
@@ -3621,7 +3685,9 @@ export interface components {
          *       "step": 50,
          *       "world_size": 2,
          *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
-         *       "eval_loss": 2.71,
+         *       "eval_losses": {
+         *         "validation": 2.71
+         *       },
          *       "bytes": 40135680,
          *       "committed_at": "2026-11-21T09:01:02.000Z",
          *       "pinned": false,
@@ -3637,8 +3703,14 @@ export interface components {
             /** @description Number of ranks that wrote it. */
             world_size: number;
             state_digest: components["schemas"]["StateDigest"];
-            /** @description Loss of the evaluation after this step, in nats per token; present only for steps with an evaluation whose loss is finite. */
-            eval_loss?: number;
+            /**
+             * @description Losses of the evaluation after this step by the name of their data, in nats per token: `validation` and the
+             *     names of `train.evaluation.datasets`. Losses that are not finite are left out; present only for steps with an
+             *     evaluation.
+             */
+            eval_losses?: {
+                [key: string]: number;
+            };
             /** @description Step of the newest evaluation until then that improved; present only with `train.early_stopping`. The checkpoint of that step is kept. */
             best_step?: number;
             /** @description Size of all its shards. */
@@ -6104,7 +6176,7 @@ export interface operations {
                 /** @description Maximum number of items to select from the range. */
                 max_points?: number;
                 /** @description Metrics whose extremes are kept; only together with `max_points`. */
-                names?: ("loss" | "aux_loss" | "eval_loss" | "grad_norm" | "lr" | "loss_scale" | "tokens_per_second" | "world_size")[];
+                names?: components["schemas"]["MetricName"][];
             };
             header?: never;
             path: {

@@ -62,7 +62,7 @@ t.test('a running job is queued with its checkpoints, and its worker is fenced',
   t.match(job, { state: 'queued', reason: 'recovered', attempt: 1, labels: { team: 'a' } });
   t.same(job.spec, before.spec);
   t.match(job.latest_checkpoint, { id: last.id, step: 20 });
-  t.equal(last.eval_loss, 2.5, 'the losses of checkpoints are restored, too');
+  t.same(last.eval_losses, { validation: 2.5 }, 'the losses of checkpoints are restored, too');
   t.match(job.progress, { step: 20, percent: 20, tokens: 20 * 16 * 128 });
   t.same((await s.store.listCheckpoints(job.id)).data, [last, { ...first, pinned: true }]);
   t.match(await s.store.findCheckpoint(first.id), { job_id: job.id });

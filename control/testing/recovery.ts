@@ -69,7 +69,7 @@ export async function checkpoint(
     job_id: job.id,
     step,
     epoch: epochOf(execution),
-    eval_loss: 2.5,
+    eval_losses: { validation: 2.5 },
   };
   await objects.put(`${prefix}/${MANIFEST_FILE}`, encodeManifest(manifest));
   const made = checkpointOf(manifest, prefix);

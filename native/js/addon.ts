@@ -112,7 +112,7 @@ export interface RawTrainer {
   memory(): RankMemory;
   lr(): number;
   step(flags: number): Promise<StepResult>;
-  evaluate(): Promise<EvalResult>;
+  evaluate(file: number): Promise<EvalResult>;
   prepareSnapshot(): void;
   snapshot(): Promise<RawSnapshot>;
   releaseSnapshot(slot: number): void;
@@ -168,7 +168,7 @@ export interface StepResult {
   sent: { reduced: number; gathered: number; routed: number };
 }
 
-/** The loss of the validation data, the same bits on every rank and for every number of ranks. */
+/** The loss of an evaluation file, the same bits on every rank and for every number of ranks. */
 export interface EvalResult {
   /** Mean over all targets that count, in nats per token. */
   loss: number;

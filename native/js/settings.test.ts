@@ -223,7 +223,7 @@ const OTHERS = [
   'world_size',
   'threads',
   'token_file',
-  'validation_file',
+  'evaluation_files',
   'comm.backend',
   'comm.bind_address',
   'comm.timeout_ms',

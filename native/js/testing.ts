@@ -43,7 +43,7 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
     lr_schedule: { ...settings.lr_schedule, type: 'cosine', warmup_steps: 3, min_lr: 1e-4 },
     zero: { ...settings.zero, bucket_bytes: 65_536 },
     token_file: tokenFile,
-    validation_file: '',
+    evaluation_files: [],
     comm: { backend: 'solo', bind_address: '127.0.0.1', timeout_ms: 30_000 },
   };
 }

@@ -111,8 +111,8 @@ export interface TrainerConfig {
   zero: ZeroConfig;
   /** Path of the training tokens, in the format of native/data/token_file.h. */
   token_file: string;
-  /** Path of the validation tokens, in the same format; empty: none. */
-  validation_file: string;
+  /** Paths of the tokens to evaluate on, in the same format. */
+  evaluation_files: string[];
   /** `solo` is for a world of one, else `gloo` on CPUs, where `bind_address` is this host's as the other ranks reach it, and `nccl` on GPUs. */
   comm: { backend: 'solo' | 'gloo' | 'nccl'; bind_address: string; timeout_ms: number };
 }

@@ -1,7 +1,8 @@
 // Features of the native core beyond AdamW in bf16 that a job's document can request, through the addon.
+import { join } from 'node:path';
 import t from 'tap';
 import { type ModelConfig, paramTable, plainSettings, Trainer, type TrainerConfig } from './index.js';
-import { connectWorld, tinyConfig, tinyTokens, worldDigest } from './testing.js';
+import { connectWorld, tinyConfig, tinyTokens, tokenFile, worldDigest } from './testing.js';
 
 const tokens = tinyTokens();
 t.teardown(() => tokens.remove());
@@ -44,24 +45,30 @@ t.test(
   },
 );
 
-t.test('evaluation: the same bits on 1 and 2 ranks over Gloo', async (t) => {
+t.test('evaluation of two files: the same bits on 1 and 2 ranks over Gloo', async (t) => {
+  const few = Array.from({ length: 17 * 5 + 1 }, (_, i) => (i * 11) % 101);
+  const directory = t.testdir({ few: tokenFile(few, 17) });
+  const evaluation_files = [tokens.path, join(directory, 'few')];
   const losses = [];
   for (const worldSize of [1, 2]) {
-    const world = await connectWorld({ ...config, validation_file: tokens.path }, worldSize);
+    const world = await connectWorld({ ...config, evaluation_files }, worldSize);
+    const evaluate = (file: number) => Promise.all(world.map((trainer) => trainer.evaluate(file)));
     await Promise.all(world.map((trainer) => trainer.initialize()));
-    const before = await Promise.all(world.map((trainer) => trainer.evaluate()));
+    const before = await evaluate(0);
     for (let step = 0; step < 5; step++) await Promise.all(world.map((trainer) => trainer.step(0)));
-    const after = await Promise.all(world.map((trainer) => trainer.evaluate()));
+    const [after, other] = [await evaluate(0), await evaluate(1)];
     for (const trainer of world) trainer.close();
     t.match(before[0], { tokens: 23 * 17, sequences: 23 });
+    t.match(other[0], { tokens: 5 * 17, sequences: 5 });
     t.ok(after[0]!.loss < before[0]!.loss, 'it learns');
+    t.not(other[0]!.loss, after[0]!.loss);
     t.equal(new Set(after.map(({ loss }) => loss)).size, 1, 'every rank has the same');
-    losses.push([before[0]!.loss, after[0]!.loss]);
+    losses.push([before, after, other].map(([first]) => first!.loss));
   }
   t.same(losses[1], losses[0]);
-  const plain = Trainer.create(config, () => {});
+  const plain = Trainer.create({ ...config, evaluation_files: [tokens.path] }, () => {});
   await plain.connect();
-  await t.rejects(plain.evaluate(), { code: 'no_validation_data' });
+  await t.rejects(plain.evaluate(1), { code: 'no_evaluation_data' });
   plain.close();
 });
 

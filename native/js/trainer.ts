@@ -97,11 +97,11 @@ export class Trainer {
   }
 
   /**
-   * The loss of the validation data with the parameters as they are, on every rank together; changes nothing. Rejects with
-   * `no_validation_data` when the configuration names none.
+   * The loss of one of `evaluation_files` with the parameters as they are, on every rank together; changes nothing. Rejects with
+   * `no_evaluation_data` when the configuration has no such file.
    */
-  evaluate(): Promise<EvalResult> {
-    return nativeAsync(() => this.raw.evaluate());
+  evaluate(file: number): Promise<EvalResult> {
+    return nativeAsync(() => this.raw.evaluate(file));
   }
 
   /** Gets the memory of the first snapshot ready beside the training, which otherwise waits for it then. Idempotent. */

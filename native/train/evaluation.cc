@@ -76,7 +76,7 @@ EvalResult evaluate(const SequenceReader& sequences, std::int64_t micro_batch_si
     sum.loss_sum += losses.of(leaf).loss_sum;
     sum.num_targets += losses.of(leaf).num_targets;
   }
-  require(sum.num_targets > 0, "no_targets", "no token of the validation data counts as a target");
+  require(sum.num_targets > 0, "no_targets", "no token of the evaluation data counts as a target");
   return {sum.loss_sum / sum.num_targets, static_cast<std::int64_t>(sum.num_targets), num_sequences};
 }
 

@@ -96,8 +96,8 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
               weight_gradients(config), frozen_params(config)}),
       optimizer_(context_, zero_comms(*communicator_, same_experts_.get()), specs_, zero_options(config)),
       overrides_(config.overrides) {
-  if (!config.validation_file.empty()) {
-    validation_.emplace(config.validation_file, config.batch.sequence_length, config.model.vocab_size);
+  for (const std::string& file : config.evaluation_files) {
+    evaluation_.emplace_back(file, config.batch.sequence_length, config.model.vocab_size);
   }
   model_.bind_params(optimizer_.params());
   // Exchanges of two NCCL communicators must not be in progress on one device at the same time: each may wait for a
@@ -208,9 +208,11 @@ SentBytes Trainer::take_sent() {
   return sent;
 }
 
-EvalResult Trainer::evaluate() {
-  require(validation_.has_value(), "no_validation_data", "the training has no validation data to evaluate on");
-  return zerofleet::evaluate(*validation_, config_.batch.micro_batch_size, model_,
+EvalResult Trainer::evaluate(std::size_t file) {
+  require(file < evaluation_.size(), "no_evaluation_data",
+          "the training has " + std::to_string(evaluation_.size()) + " evaluation files, none of them is number " +
+              std::to_string(file));
+  return zerofleet::evaluate(evaluation_[file], config_.batch.micro_batch_size, model_,
                              {*communicator_, config_.zero.expert_parallel_size}, batch_);
 }
 

@@ -89,9 +89,9 @@ class Trainer {
   /// Throws Error{"diverged"} on every rank alike when the loss scaler finds that training cannot go on.
   StepResult step(std::uint32_t flags);
 
-  /// The loss of the validation data with the parameters as they are; changes nothing. On every rank at once.
-  /// Throws Error{"no_validation_data"} where the configuration names none.
-  EvalResult evaluate();
+  /// The loss of one of the configuration's evaluation files with the parameters as they are; changes nothing. On every
+  /// rank at once. Throws Error{"no_evaluation_data"} where the configuration has no such file.
+  EvalResult evaluate(std::size_t file);
 
   /// Rate of the next step: that of the configuration's overrides, else the schedule's.
   double lr() const;
@@ -134,7 +134,7 @@ class Trainer {
   std::unique_ptr<CountingComm> same_experts_, all_experts_;  // null with one set
   std::optional<ExpertRowsComm> expert_rows_;
   BatchSource batches_;
-  std::optional<SequenceReader> validation_;
+  std::vector<SequenceReader> evaluation_;  // one for each evaluation file
   Transformer model_;
   ZeroOptimizer optimizer_;
   LeafBatch batch_;

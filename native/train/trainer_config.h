@@ -48,7 +48,7 @@ struct TrainerConfig {
   DType precision = DType::kBF16;  // of parameters and activations
   BatchShape batch;
   std::string token_file;
-  std::string validation_file;  // token file to evaluate on; empty: none
+  std::vector<std::string> evaluation_files;  // token files to evaluate on
   std::uint64_t seed = 1;       // of the initial parameters
   std::uint64_t data_seed = 1;  // of the order of samples
 

@@ -3,7 +3,7 @@ import type { Manifest } from './manifest.js';
 
 /** Returns the job store's record of a checkpoint. */
 export function checkpointOf(manifest: Manifest, prefix: string, pinned = false): Checkpoint {
-  const { id, job_id, step, world_size, state_digest, eval_loss, early_stopping, shards, committed_at } =
+  const { id, job_id, step, world_size, state_digest, eval_losses, early_stopping, shards, committed_at } =
     manifest;
   const bytes = shards.reduce((sum, shard) => sum + shard.bytes, 0);
   const damaged = false;
@@ -14,7 +14,7 @@ export function checkpointOf(manifest: Manifest, prefix: string, pinned = false)
     step,
     world_size,
     state_digest,
-    ...(eval_loss !== null && { eval_loss }),
+    ...(Object.keys(eval_losses).length > 0 && { eval_losses }),
     ...(best_step !== null && { best_step }),
     bytes,
     committed_at,

@@ -65,7 +65,7 @@ const Shard = Type.Object(
   strict,
 );
 
-export const FORMAT_VERSION = 6;
+export const FORMAT_VERSION = 7;
 
 const LossScaler = Type.Object(
   {
@@ -96,7 +96,7 @@ const LrSchedule = Type.Object(
 /** State of `train.early_stopping` after the step. */
 const EarlyStopping = Type.Object(
   {
-    /** Loss and step of the newest evaluation that improved; null before the first. */
+    /** Metric and step of the newest evaluation that improved; null before the first. */
     best_eval_loss: nullable(Type.Number()),
     best_step: nullable(Positive),
     evaluations_without_improvement: Count,
@@ -135,8 +135,8 @@ export const Manifest = Type.Object(
     /** By rank. */
     shards: Type.Array(Shard, { minItems: 1 }),
     state_digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
-    /** Loss of the evaluation after this step; null without one, or when it is not finite. */
-    eval_loss: nullable(Type.Number()),
+    /** Finite losses of the evaluations after this step, by name. */
+    eval_losses: Type.Record(Name, Type.Number()),
     /** Null without early stopping. */
     early_stopping: nullable(EarlyStopping),
     seed: Type.Integer(),

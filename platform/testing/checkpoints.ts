@@ -71,7 +71,7 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     sharding: shape.sharding ?? SHARDING,
     shards,
     state_digest: '0'.repeat(32),
-    eval_loss: null,
+    eval_losses: {},
     early_stopping: null,
     seed: 1,
     data_seed: 1,

@@ -13,7 +13,7 @@ function resolve(checkpoint: JobSpec['checkpoint'], more: Partial<JobSpec> = {})
 }
 
 t.test('the defaults of what is kept', async (t) => {
-  t.same(resolve({ keep: { best: 2 } }).checkpoint.keep, { last: 3, best: 2 });
+  t.same(resolve({ keep: { best: 2 } }).checkpoint.keep, { last: 3, best: 2, best_metric: 'eval_loss' });
   t.same(resolve({ keep: { last: 5 } }).checkpoint.keep, { last: 5, best: 0 });
   t.same(resolve({ keep: { last: 5 } }, { data: SMALLEST.data }).errors, []);
 });
@@ -33,7 +33,7 @@ t.test('the best checkpoints need evaluations at the steps of checkpoints', asyn
     {
       pointer: '/checkpoint/keep/best',
       code: 'checkpoints_not_evaluated',
-      message: /train.eval_every_steps \(100 here\).*e\.g\. every_steps 100/,
+      message: /train.evaluation.every_steps \(100 here\).*e\.g\. every_steps 100/,
     },
   ];
   for (const every_steps of [20, 100, 300])

@@ -1,14 +1,21 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
+import { checkMetric, EVALUATE } from './evaluation/evaluation.js';
 
 /** Alternative schedules of checkpoints. */
 const WHEN = ['every_steps', 'every_seconds', 'auto'] as const;
 
 const BEST = '/checkpoint/keep/best';
+const METRIC = '/checkpoint/keep/best_metric';
 
-export function resolveCheckpoint(given: JobSpec['checkpoint'] = {}): ResolvedJobSpec['checkpoint'] {
+/** @param metric the default of `keep.best_metric` */
+export function resolveCheckpoint(
+  given: JobSpec['checkpoint'] = {},
+  metric: string,
+): ResolvedJobSpec['checkpoint'] {
   const when = WHEN.some((name) => given[name] !== undefined) ? {} : { every_steps: 100 };
-  return { ...when, on_busy: 'skip', ...given, keep: { last: 3, best: 0, ...given.keep } };
+  const { last = 3, best = 0, best_metric = metric } = given.keep ?? {};
+  return { ...when, on_busy: 'skip', ...given, keep: { last, best, ...(best > 0 && { best_metric }) } };
 }
 
 /** @param given the checkpoint section of the document, to find contradictory fields */
@@ -17,27 +24,33 @@ export function checkCheckpoint(given: JobSpec['checkpoint'] = {}, resolved: Res
   const errors = more.map((name) =>
     fieldError(`/checkpoint/${name}`, 'exactly_one_of', `set ${first} or ${name}, not both`),
   );
-  return errors.length > 0 ? errors : checkBest(resolved);
+  return errors.length > 0 ? errors : checkBest(given.keep, resolved);
 }
 
 /** Checks that checkpoints fall on evaluations: only those have a loss to compare. */
-function checkBest({ checkpoint, train }: ResolvedJobSpec): FieldError[] {
+function checkBest(
+  given: NonNullable<JobSpec['checkpoint']>['keep'],
+  resolved: ResolvedJobSpec,
+): FieldError[] {
+  const { checkpoint, train } = resolved;
   const { keep, every_steps } = checkpoint;
-  if (keep.best === 0) return [];
-  const { eval_every_steps } = train;
-  if (eval_every_steps === undefined) {
-    const message =
-      'keep.best compares losses of evaluations, and there is no validation data: set data.validation_fraction, e.g. 0.05';
+  if (keep.best_metric === undefined) {
+    const message = 'best_metric has no effect without best: set keep.best, e.g. to 1';
+    return given?.best_metric === undefined ? [] : [fieldError(METRIC, 'field_without_effect', message)];
+  }
+  if (train.evaluation === undefined) {
+    const message = `keep.best compares losses of evaluations, and there is no data to evaluate on: ${EVALUATE}`;
     return [fieldError(BEST, 'evaluation_missing', message, '0')];
   }
+  const unknown = checkMetric(METRIC, keep.best_metric, resolved);
   // Early stopping saves each evaluation that improves.
-  if (train.early_stopping !== undefined) return [];
+  if (unknown.length > 0 || train.early_stopping !== undefined) return unknown;
+  const { every_steps: eval_steps } = train.evaluation;
   const isAligned =
-    every_steps !== undefined &&
-    (every_steps % eval_every_steps === 0 || eval_every_steps % every_steps === 0);
+    every_steps !== undefined && (every_steps % eval_steps === 0 || eval_steps % every_steps === 0);
   if (isAligned) return [];
   const message =
-    `keep.best compares checkpoints after whose steps the job is evaluated: set checkpoint.every_steps and train.eval_every_steps ` +
-    `(${eval_every_steps} here) so that one is a multiple of the other, e.g. every_steps ${eval_every_steps}`;
+    `keep.best compares checkpoints after whose steps the job is evaluated: set checkpoint.every_steps and ` +
+    `train.evaluation.every_steps (${eval_steps} here) so that one is a multiple of the other, e.g. every_steps ${eval_steps}`;
   return [fieldError(BEST, 'checkpoints_not_evaluated', message, '0')];
 }

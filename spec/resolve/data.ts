@@ -4,7 +4,6 @@ import { type DataSources, resolveTemplate, resolveTokenizer } from './tokenizer
 
 type Data = JobSpec['data'];
 type ResolvedData = ResolvedJobSpec['data'];
-type Train = NonNullable<JobSpec['train']>;
 
 /** Minimum of `train.sequence_length` in the schema. */
 const MIN_SEQUENCE_LENGTH = 8;
@@ -12,10 +11,10 @@ const MIN_SEQUENCE_LENGTH = 8;
 /** Data with its dataset named, which the caller has looked up or replaced by a placeholder. */
 export type NamedData = Data & Pick<ResolvedData, 'dataset'>;
 
-/** @param given the data of the document; content at a URI has the stated format, a dataset its own */
-export function checkFormat(given: Data): FieldError[] {
+/** @param given a part of the document at `at`; content at a URI has the stated format, a dataset its own */
+export function checkFormat(at: string, given: Pick<Data, 'format' | 'uri'>): FieldError[] {
   if (given.format === undefined || given.uri !== undefined) return [];
-  return [fieldError('/data/format', 'field_without_effect', 'a dataset already has a format; omit it')];
+  return [fieldError(`${at}/format`, 'field_without_effect', 'a dataset already has a format; omit it')];
 }
 
 export function resolveData({ uri: _, format: __, ...given }: NamedData, sources: DataSources): ResolvedData {
@@ -29,26 +28,6 @@ export function resolveData({ uri: _, format: __, ...given }: NamedData, sources
     tokenizer: resolveTokenizer(given, sources),
     ...resolveTemplate(given, sources),
   };
-}
-
-/** Without validation data there is nothing to evaluate on, and no field for it. */
-export function resolveEvaluation(
-  { eval_every_steps = 100 }: Train,
-  data: ResolvedData,
-): Pick<ResolvedJobSpec['train'], 'eval_every_steps'> {
-  return data.validation_fraction > 0 ? { eval_every_steps } : {};
-}
-
-/** @param given the training section of the document, to find fields without effect */
-export function checkEvaluation(given: Train | undefined, { data }: ResolvedJobSpec): FieldError[] {
-  if (given?.eval_every_steps === undefined || data.validation_fraction > 0) return [];
-  return [
-    fieldError(
-      '/train/eval_every_steps',
-      'field_without_effect',
-      'eval_every_steps has no effect without data.validation_fraction: there is no validation data',
-    ),
-  ];
 }
 
 export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): FieldError[] {
@@ -79,8 +58,12 @@ export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): F
 }
 
 /** Returns null if the number depends on the tokens. */
-function sequencesOf({ num_tokens }: Dataset, data: ResolvedData, length: number): number | null {
-  if (num_tokens === null || data.tokenizer !== 'bytes') return null;
+export function sequencesOf(
+  { num_tokens, format }: Dataset,
+  data: ResolvedData,
+  length: number,
+): number | null {
+  if (num_tokens === null || format === 'tokens' || data.tokenizer !== 'bytes') return null;
   // A sample is `length` inputs and as many targets, shifted by one. A remainder is padded, or dropped when
   // texts are split.
   const sequences = (num_tokens - 1) / length;

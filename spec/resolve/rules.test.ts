@@ -26,9 +26,9 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
   ],
   [
     'field_without_effect',
-    '/train/eval_every_steps',
+    '/train/evaluation',
     undefined,
-    { train: { steps: 1, eval_every_steps: 5 } },
+    { train: { steps: 1, evaluation: { every_steps: 5 } } },
   ],
   [
     'sequence_longer_than_model',

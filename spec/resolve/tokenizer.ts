@@ -12,6 +12,8 @@ type ResolvedData = ResolvedJobSpec['data'];
  */
 export interface DataSources {
   dataset: Dataset | null;
+  /** Datasets of `train.evaluation`, in their order. */
+  evaluation: readonly (Dataset | null)[];
   /** Source of `model.init_from`. */
   source: InitSource | null;
   /** Model whose tokenizer is used. */
@@ -62,10 +64,13 @@ export function resolveTemplate(
   given: Data,
   sources: DataSources,
 ): Pick<ResolvedData, 'chat_template' | 'template_date'> {
-  const { dataset, tokenizer } = sources;
-  const found = given.chat_template ?? tokenizer?.tokenizer?.chat_template ?? null;
-  const chat_template = dataset?.num_chats === 0 ? null : found;
+  const found = given.chat_template ?? sources.tokenizer?.tokenizer?.chat_template ?? null;
+  const chat_template = hasNoChats(sources) ? null : found;
   return { chat_template, template_date: resolveDate(given, chat_template, sources) };
+}
+
+function hasNoChats({ dataset, evaluation }: DataSources): boolean {
+  return [dataset, ...evaluation].every((each) => each?.num_chats === 0);
 }
 
 /** Fixes the date once, so that tokens made on another day, or by a fork, are the same. */
@@ -87,7 +92,7 @@ function usesDate(template: string | null): boolean {
 /** Checks that the tokens of the data are tokens of the model. */
 export function checkVocabulary(
   { model, data }: ResolvedJobSpec,
-  { dataset, tokenizer }: DataSources,
+  { dataset, evaluation, tokenizer }: DataSources,
 ): FieldError[] {
   const { vocab_size } = architectureOf(model.config);
   if (data.tokenizer === 'bytes' && vocab_size < BYTES_VOCAB_SIZE) {
@@ -107,12 +112,21 @@ export function checkVocabulary(
       `use the tokenizer of the model, or train a model with a vocab_size of at least ${tokens}`;
     return [fieldError(TOKENIZER, 'vocab_too_small', message)];
   }
+  return [
+    ...checkLargestToken('/data/dataset', dataset, vocab_size),
+    ...evaluation.flatMap((each, i) =>
+      checkLargestToken(`/train/evaluation/datasets/${i}/dataset`, each, vocab_size),
+    ),
+  ];
+}
+
+function checkLargestToken(at: string, dataset: Dataset | null, vocab_size: number): FieldError[] {
   const max_token = dataset?.max_token ?? -1;
   if (max_token < vocab_size) return [];
   const message =
     `dataset ${dataset?.id} has the token ${max_token}, and the model's vocab_size is ${vocab_size}; ` +
     `encode the data with the model's tokenizer, or train a model with a vocab_size of at least ${max_token + 1}`;
-  return [fieldError('/data/dataset', 'vocab_too_small', message)];
+  return [fieldError(at, 'vocab_too_small', message)];
 }
 
 function named({ id, model_type }: Model): string {
@@ -143,12 +157,13 @@ function withoutTokenizer({ id, unread_tokenizer }: Model): string {
 }
 
 function checkTemplate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
-  const { dataset, tokenizer } = sources;
+  const { dataset, evaluation, tokenizer } = sources;
   if (dataset === null) return [];
-  const { id, num_chats, num_documents } = dataset;
-  if (num_chats === 0 && given.chat_template)
-    return [fieldError(TEMPLATE, 'field_without_effect', `dataset ${id} has no chats; omit it`)];
-  if (num_chats === 0 || resolved.chat_template !== null || isUnknown(resolved, sources)) return [];
+  if (hasNoChats(sources) && given.chat_template)
+    return [fieldError(TEMPLATE, 'field_without_effect', `dataset ${dataset.id} has no chats; omit it`)];
+  const chats = [dataset, ...evaluation].find((each) => each !== null && each.num_chats > 0);
+  if (!chats || resolved.chat_template !== null || isUnknown(resolved, sources)) return [];
+  const { id, num_chats, num_documents } = chats;
   const whose = tokenizer === null ? 'the bytes tokenizer' : named(tokenizer);
   const message =
     `${num_chats} of the ${num_documents} documents of dataset ${id} are chats, and ${whose} has no chat template; ` +

@@ -9,7 +9,7 @@ import {
 } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { randomPiece } from '../../platform/random.js';
-import { gpuBytesBySize, leafCount, modelsOf } from '../../spec/index.js';
+import { datasetsOf, gpuBytesBySize, leafCount, modelsOf } from '../../spec/index.js';
 import { limitFields, usageOf } from '../core/limits.js';
 import type { GrantedClaim } from './attempts-port.js';
 import { CONTROL_FIELDS, controlFields, controlOf } from './control.js';
@@ -110,8 +110,8 @@ function internalFields(job: Job): Record<string, string> {
     ...gpuFields(job.spec),
     ...overridesField(job.spec),
     pool: job.spec.resources.pool,
-    dataset_id: job.spec.data.dataset,
     // Ids, separated by spaces.
+    dataset_ids: datasetsOf(job.spec).join(' '),
     model_ids: modelsOf(job.spec).join(' '),
     // Webhooks that the job names.
     notify: JSON.stringify(job.spec.notify.webhooks),

@@ -5,7 +5,6 @@ import {
   type TraceHeaders,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { modelsOf } from '../../spec/index.js';
 import { indexKey, jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
 import { readPage } from '../core/listing.js';
 import { idempotencyEntry } from '../repeats/idempotency.js';
@@ -158,7 +157,6 @@ async function createJob({ commands }: StoreContext, input: CreateJobInput): Pro
     record: { ...toRecord(job), ...(input.trace && { trace: JSON.stringify(input.trace) }) },
     trace_id: parseTrace(input.trace?.traceparent)?.trace_id,
     reply: JSON.stringify(job),
-    model_ids: modelsOf(job.spec),
     hold_ms: HOLD_MS,
     at,
     idempotency: input.idempotency && idempotencyEntry(input.idempotency),

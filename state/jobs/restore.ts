@@ -1,5 +1,4 @@
 import type { Checkpoint, Job } from '../../contracts/index.js';
-import { modelsOf } from '../../spec/index.js';
 import { nowText, redisCall, type StoreContext } from '../core/context.js';
 import type { IdempotencyEntry } from '../repeats/idempotency.js';
 import { HOLD_MS } from './holds.js';
@@ -23,7 +22,6 @@ export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestor
           id: checkpoint.id,
           document: JSON.stringify(checkpoint),
         })),
-        model_ids: modelsOf(job.spec),
         hold_ms: HOLD_MS,
         at: nowText(),
         reply: JSON.stringify(initialJob(job.id, job.spec, job.created_at)),

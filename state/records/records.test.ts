@@ -158,6 +158,26 @@ t.test('a dataset stays while a job needs it', async (t) => {
   t.equal(await store.deleteDataset(id), true, 'a job that has ended needs nothing');
 });
 
+t.test('a dataset stays while a job is evaluated on it', async (t) => {
+  const store = await freshStore(t);
+  const [training, evaluated] = [testDataset(), testDataset()];
+  for (const dataset of [training, evaluated]) await store.putDataset(dataset);
+  const spec = testSpec(training.id);
+  const datasets = [training, evaluated].map(({ id }, i) => ({ name: `e-${i}`, dataset: id }));
+  spec.train.evaluation = { every_steps: 10, datasets };
+  const { job } = await store.createJob({ id: `job_${ulid()}`, spec });
+  for (const { id } of [training, evaluated])
+    await t.rejects(store.deleteDataset(id), {
+      code: 'dataset_in_use',
+      message: new RegExp(`${job.id} needs ${id}`),
+    });
+  await store.requestCancel(job.id);
+  t.equal(await store.deleteDataset(evaluated.id), true);
+  const repeated = store.createJob({ id: `job_${ulid()}`, spec });
+  await t.rejects(repeated, { code: 'dataset_not_found', message: new RegExp(evaluated.id) });
+  t.equal(await store.deleteDataset(training.id), true, 'a refused job needs nothing');
+});
+
 t.test('API keys', async (t) => {
   const store = await freshStore(t);
   const key = await store.putApiKey('secret-one', { name: 'ci', scopes: ['jobs:read', 'jobs:write'] });

@@ -4,7 +4,11 @@ import type { Test } from 'tap';
 import type { Zerofleet } from '../../client/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { ensurePrograms } from '../../platform/testing/programs.js';
-import { startStack } from '../support/stack.js';
+import { cleanEnvironment, startStack } from '../support/stack.js';
+import { type Block, blocksOf, expectation, type Outcome, runBlocks } from './session.js';
+
+/** Address of a stack in pages. */
+const ADDRESS = 'http://127.0.0.1:8080';
 
 /** Reason why the commands of a page cannot run here, or false. */
 export const cannotRead = (await ensurePrograms(['curl'], ['curl', 'ca-certificates'])) ?? false;
@@ -19,4 +23,33 @@ export async function startReading(t: Test): Promise<{ client: Zerofleet; cwd: s
   symlinkSync(join(projectRoot(), 'tools'), join(cwd, 'tools'));
   copyFileSync(join(projectRoot(), 'README.md'), join(cwd, 'README.md'));
   return { client, cwd, tmp };
+}
+
+export interface Reading {
+  client: Zerofleet;
+  /** Folder like a clone, in which the commands run. */
+  cwd: string;
+  blocks: Block[];
+  /** Runs blocks, without comparing their output. */
+  run(blocks: readonly Block[]): Promise<Outcome[]>;
+  /** Runs blocks, and checks that their output is that of the page. */
+  read(t: Test, blocks: readonly Block[]): Promise<void>;
+}
+
+/** Starts a stack and a shell's environment for the commands of a page: those of a user without zerofleet installed. */
+export async function readPage(t: Test, page: string): Promise<Reading> {
+  const { client, cwd, tmp } = await startReading(t);
+  const { baseUrl } = client.options;
+  const env = { ...cleanEnvironment(), ZEROFLEET_URL: baseUrl, TMPDIR: tmp };
+  const run = (blocks: readonly Block[]) => runBlocks(blocks, '', { cwd, env });
+  const read = async (t: Test, blocks: readonly Block[]) => {
+    const outcomes = await run(blocks);
+    t.equal(outcomes.length, blocks.length, 'every block was reached');
+    for (const [index, { output, code }] of outcomes.entries()) {
+      const { line, expected, commands } = blocks[index] ?? { line: 0, expected: null, commands: '' };
+      t.equal(code, 0, `line ${line}: ${commands}\n${output}`);
+      t.match(output, expected === null ? /^$/ : expectation(expected), `line ${line}`);
+    }
+  };
+  return { client, cwd, blocks: blocksOf(page.replaceAll(ADDRESS, baseUrl)), run, read };
 }

@@ -18,7 +18,7 @@ function stoppingJob(name: string, dataset: string, ranks: number): JobSpec {
   return {
     ...job,
     data: { ...job.data, validation_fraction: 0.1 },
-    train: { ...job.train, steps: STEPS, eval_every_steps: EVERY, early_stopping },
+    train: { ...job.train, steps: STEPS, evaluation: { every_steps: EVERY }, early_stopping },
   };
 }
 
@@ -35,7 +35,11 @@ t.test('a job ends at the same step with the same digests on 1 and 3 ranks, also
       progress: job.progress.early_stopping,
       last: [job.latest_checkpoint?.step, job.latest_checkpoint?.state_digest],
       exported: [job.export?.step, job.export?.state_digest],
-      kept: checkpoints.map(({ step, eval_loss, state_digest }) => [step, eval_loss, state_digest]),
+      kept: checkpoints.map(({ step, eval_losses, state_digest }) => [
+        step,
+        eval_losses?.validation,
+        state_digest,
+      ]),
       trained: new Set((await collect(client.jobs.metrics(id))).map(({ step }) => step)).size,
     };
   };

@@ -24,7 +24,7 @@ function expertJob(ranks: number, changes: Partial<JobSpec> = {}): JobSpec {
       sequence_length: 32,
       global_batch_size: 8,
       micro_batch_size: 1,
-      eval_every_steps: 2,
+      evaluation: { every_steps: 2 },
     },
     zero: { expert_parallel_size: 2 },
     resources: { ranks: { preferred: ranks, max: 4 } },
@@ -71,8 +71,20 @@ t.test('two and four ranks: the same state, and an export with all experts', asy
   }
 });
 
+t.test('adapters over experts: the same state and export on two and four ranks', async (t) => {
+  const train = { ...expertJob(2).train, adapter: { rank: 4, alpha: 16 } };
+  const [two, four] = [await trained(expertJob(2, { train })), await trained(expertJob(4, { train }))];
+  t.equal(four.checkpoint.state_digest, two.checkpoint.state_digest);
+  t.ok(two.file('model.safetensors').equals(four.file('model.safetensors')));
+  const expert = 'model.layers.0.block_sparse_moe.experts.3.w2.lora_B.weight';
+  t.ok(
+    two.state.read('master', expert).some((value) => value !== 0),
+    'it is trained',
+  );
+});
+
 t.test('paused on four ranks, resumed on two; its weights on one rank without sets', async (t) => {
-  const train = { ...expertJob(2).train, steps: 40, eval_every_steps: 20 };
+  const train = { ...expertJob(2).train, steps: 40, evaluation: { every_steps: 20 } };
   const straight = await trained(expertJob(2, { train }));
   const { client } = stack;
   const { id } = await client.jobs.create(expertJob(4, { train, name: 'interrupted' }));
@@ -87,7 +99,12 @@ t.test('paused on four ranks, resumed on two; its weights on one rank without se
   t.equal(data.find(({ step }) => step === 40)?.state_digest, straight.checkpoint.state_digest);
 
   // One step with learning rate 0.
-  const still = { ...expertJob(2).train, steps: 1, overrides: [{ step: 0, lr: 0 }], eval_every_steps: 1 };
+  const still = {
+    ...expertJob(2).train,
+    steps: 1,
+    overrides: [{ step: 0, lr: 0 }],
+    evaluation: { every_steps: 1 },
+  };
   const model = {
     preset: 'mixtral-tiny' as const,
     init_from: { checkpoint: straight.checkpoint.id, restore: 'weights' as const },

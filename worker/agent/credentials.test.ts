@@ -100,6 +100,25 @@ t.test('ranks save with credentials of their job, which rotate between saves', a
   t.notMatch(JSON.stringify(logs), /secret-of-|token-of-/);
 });
 
+t.test('each dataset to evaluate on is read in a session that reaches no other', async (t) => {
+  const { fleet, sts, seen, agent } = await start(t);
+  await agent();
+  const texts = ['a text to evaluate on', 'another one'];
+  const ids = await Promise.all(texts.map((text) => fleet.addDataset(Buffer.from(text.repeat(20)))));
+  const datasets = ids.map((dataset, i) => ({ name: `e-${i}`, dataset }));
+  const id = await fleet.submit({ steps: 4, train: { evaluation: { every_steps: 2, datasets } } });
+  await fleet.untilState(id, 'succeeded');
+  await hasOnlyCredentialErrors(t, fleet, id);
+  const readers = [fleet.dataset_id, ...ids].map((dataset) =>
+    keysOf(seen.filter(({ key, action }) => action === 's3:GetObject' && key.includes(dataset))).filter(
+      isSession,
+    ),
+  );
+  const purposes = readers.map((keys) => keys.map((key) => sts.sessions.get(key)?.name.slice(id.length + 1)));
+  t.match(purposes, [[/^1-[0-9a-f]+$/], ['evaluation-0'], ['evaluation-1']]);
+  t.ok(purposes.every(({ length }) => length === 1));
+});
+
 t.test('each machine of a job has a session of its own', async (t) => {
   const { fleet, sts, seen, agent } = await start(t, { step_ms: 20 });
   await agent(2);

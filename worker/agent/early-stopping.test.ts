@@ -6,7 +6,7 @@ import { Fleet, type FleetOptions } from '../testing/fleet.js';
 import type { TestSpec } from '../testing/start-message.js';
 
 /** The best loss is that of step 12; with a patience of three the training ends at step 24. */
-const LOSSES = { 4: 5, 8: 4, 12: 3, 16: 3.5, 20: 3, 24: 4, 28: 0.1 };
+const LOSSES = [{ 4: 5, 8: 4, 12: 3, 16: 3.5, 20: 3, 24: 4, 28: 0.1 }];
 const BEST = 12;
 const END = 24;
 const STOPPED = { best_eval_loss: 3, best_step: BEST, evaluations_without_improvement: 3 };
@@ -14,7 +14,7 @@ const STOPPED = { best_eval_loss: 3, best_step: BEST, evaluations_without_improv
 const JOB: TestSpec = {
   steps: 100,
   checkpoint: { every_steps: 5, keep: { last: 1 } },
-  train: { eval_every_steps: 4, early_stopping: { patience: 3 } },
+  train: { evaluation: { every_steps: 4 }, early_stopping: { patience: 3 } },
   data: { validation_fraction: 0.1 },
 };
 
@@ -76,7 +76,7 @@ t.test('a job that is paused continues with the same state on another worker and
   });
   await first.close();
   const { data } = await fleet.store.listCheckpoints(id);
-  t.match(data.at(-1), { step: BEST, eval_loss: 3, best_step: BEST });
+  t.match(data.at(-1), { step: BEST, eval_losses: { validation: 3 }, best_step: BEST });
   await t.rejects(fleet.store.deleteCheckpoint(`${data.at(-1)?.id}`), {
     code: 'checkpoint_in_use',
     message: /is the best checkpoint/,

@@ -127,13 +127,13 @@ t.test('retention keeps the newest checkpoints, and leftovers are removed', asyn
 });
 
 t.test('the best checkpoints are kept, also by a worker that did not evaluate them', async (t) => {
-  const eval_losses = { 5: 3, 10: 1.25, 15: 2, 20: 4, 25: 5, 30: 4, 35: 5, 40: 3 };
+  const eval_losses = [{ 5: 3, 10: 1.25, 15: 2, 20: 4, 25: 5, 30: 4, 35: 5, 40: 3 }];
   const f = await fleet(t, { ranks: { slow: { from: 22, ms: 300 }, eval_losses } });
   const first = await f.agent();
   const id = await f.submit({
     steps: 40,
     checkpoint: { every_steps: 5, on_busy: 'wait', keep: { last: 1, best: 2 } },
-    train: { eval_every_steps: 5 },
+    train: { evaluation: { every_steps: 5 } },
     data: { validation_fraction: 0.1 },
     ranks: 2,
   });
@@ -144,7 +144,7 @@ t.test('the best checkpoints are kept, also by a worker that did not evaluate th
   await f.untilState(id, 'succeeded');
   const { data } = await f.store.listCheckpoints(id);
   t.strictSame(
-    data.map(({ step, eval_loss }) => [step, eval_loss]),
+    data.map(({ step, eval_losses }) => [step, eval_losses?.validation]),
     [
       [40, 3],
       [15, 2],

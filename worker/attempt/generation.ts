@@ -186,8 +186,9 @@ export class Generation implements WorldListener {
     this.ctx.deps.metrics.stepped(message);
     this.estimate.stepped(message);
     for (const { type, data } of this.skips.after(message)) this.inBackground(emit(this.ctx, type, data));
-    const { step, evaluation } = message;
-    if (evaluation) this.inBackground(emit(this.ctx, 'evaluation.finished', { step, ...evaluation }));
+    const { step, evaluations } = message;
+    for (const evaluation of evaluations)
+      this.inBackground(emit(this.ctx, 'evaluation.finished', { step, ...evaluation }));
   }
 
   onShard(rank: number, message: ShardMessage): void {

@@ -51,6 +51,7 @@ t.test('chat data', async (t) => {
         sequences: 50,
         validation_sequences: 0,
         without_targets: 0,
+        evaluation: [],
         tokens_digest: prepared[0]?.tokens_digest,
       },
     ]);
@@ -67,8 +68,42 @@ t.test('chat data', async (t) => {
     const dataset = await fleet.addDataset(bad, { ...fields, num_documents: 51 });
     const id = await fleet.submit({ steps: 2, dataset, data });
     const { failure } = await fleet.untilState(id, 'failed');
-    t.match(failure, { code: 'dataset_line_invalid', category: 'data', message: /^line 51: / });
+    t.match(failure, {
+      code: 'dataset_line_invalid',
+      category: 'data',
+      message: /^dataset ds_\w+: line 51: /,
+    });
     t.equal((await eventData(id, 'attempt.error')).length, 1);
+  });
+
+  await t.test('is evaluated on, with the tokens that it would be trained on', async (t) => {
+    const [dataset, named] = [await fleet.addDataset(...jsonl(50)), await fleet.addDataset(...jsonl(20))];
+    const datasets = [
+      { name: 'few', dataset: named },
+      { name: 'training', dataset },
+    ];
+    const train = { evaluation: { every_steps: 2, datasets } };
+    const id = await fleet.submit({ steps: 4, dataset, data, train });
+    await fleet.untilState(id, 'succeeded');
+    const [prepared] = await eventData(id, 'data.prepared');
+    t.match(prepared, {
+      sequences: 50,
+      evaluation: [
+        { name: 'few', dataset: named, documents: 20, sequences: 20 },
+        { name: 'training', dataset, documents: 50, sequences: 50 },
+      ],
+    });
+    const plain = await fleet.submit({ steps: 4, dataset, data });
+    await fleet.untilState(plain, 'succeeded');
+    t.not((await eventData(plain, 'data.prepared'))[0]?.tokens_digest, prepared?.tokens_digest);
+    const told = (await eventData(id, 'evaluation.finished')).map(({ step, name }) => `${step} ${name}`);
+    t.same(told.sort(), ['2 few', '2 training', '4 few', '4 training']);
+
+    const empty = await fleet.addDataset(Buffer.from('{"text": ""}\n'), { ...jsonl(1)[1], num_chats: 0 });
+    const refused = { evaluation: { datasets: [{ name: 'empty', dataset: empty }] } };
+    const failed = await fleet.submit({ steps: 4, dataset, data, train: refused });
+    const { failure } = await fleet.untilState(failed, 'failed');
+    t.match(failure, { category: 'data', message: new RegExp(`^dataset ${empty}: `) });
   });
 
   await t.test('stops being prepared when the job is cancelled', async (t) => {

@@ -1,12 +1,14 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { type Dataset, type Job, type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
+import type { EvaluationFile } from '../../contracts/rank-protocol.js';
 import { retry } from '../../platform/process/retry.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
-import { architectureOf } from '../../spec/index.js';
+import { architectureOf, dataSectionsOf, evaluationsOf } from '../../spec/index.js';
 import { isRetryable } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
+import { withSession } from '../credentials/sessions.js';
 import { type PreparedTokens, removeAttempt, type TokenRequest } from '../data/prepare-tokens.js';
 import { CacheUse } from '../data/token-cache.js';
 import type { TaskProgress } from '../tasks/protocol.js';
@@ -14,15 +16,21 @@ import { runTask } from '../tasks/task-runner.js';
 import { type AgentDeps, emit, type GenerationContext, threadsPerRank } from './context.js';
 
 /** Files that the ranks of a job read. They stay in the cache until their use ends. */
-export interface PreparedData extends PreparedTokens {
+export interface PreparedData {
+  /** Absolute path of the training tokens. */
+  token_file: string;
+  evaluation_files: EvaluationFile[];
+  /** Digest of the training dataset's content. */
   data_digest: string;
+  /** Digest of all tokens, with its algorithm: `sha256:…`. */
+  tokens_digest: string;
   use: CacheUse;
 }
 
 /**
  * Prepares a job's data, or finds it in the cache. Emits events.
  * @param signal aborts the preparation
- * @param before data of an earlier generation, reused while its entry exists
+ * @param before data of an earlier generation, reused while its entries exist
  * @throws ZerofleetError `dataset_not_found`, and errors of prepareTokens(); the signal's reason
  */
 export async function prepareData(
@@ -33,15 +41,15 @@ export async function prepareData(
   if (before && (await before.use.isThere())) return before;
   await before?.use.end();
   const { deps, job, lease, placements, session } = ctx;
-  const dataset = await lease.call(() => deps.store.getDataset(job.spec.data.dataset));
-  const tokens = await prepareTokensOf(deps, job, dataset, {
+  const { summary, ...data } = await prepareTokensOf(deps, job, {
     num_threads: threadsPerRank(ctx) * (placements[0]?.slots ?? 1),
     signal,
     session,
-    onProgress: (progress) => void emit(ctx, 'data.preparing', { ...progress }),
+    getDataset: (id) => lease.call(() => deps.store.getDataset(id)),
+    onProgress: (dataset, progress) => void emit(ctx, 'data.preparing', { dataset, ...progress }),
   });
-  await emit(ctx, 'data.prepared', { ...tokens.summary, tokens_digest: tokens.tokens_digest });
-  return tokens;
+  await emit(ctx, 'data.prepared', { ...summary, tokens_digest: data.tokens_digest });
+  return data;
 }
 
 export interface PrepareOptions {
@@ -49,21 +57,82 @@ export interface PrepareOptions {
   /** Aborts the preparation. */
   signal: AbortSignal;
   session: JobSession | null;
-  onProgress(progress: TaskProgress): void;
+  getDataset(id: string): Promise<Dataset | null>;
+  /** @param dataset id of the dataset that is being prepared */
+  onProgress(dataset: string, progress: TaskProgress): void;
+}
+
+/** Summary of the training data, and those of the datasets to evaluate on. */
+type Summary = PreparedTokens['summary'] & {
+  evaluation: ({ name: string; dataset: string } & PreparedTokens['summary'])[];
+};
+
+interface PreparedDataset extends PreparedTokens {
+  dataset: Dataset;
 }
 
 /**
- * Prepares a job's data on this machine, or finds it in the cache.
- * @param dataset the job's dataset; null if it was deleted
- * @throws ZerofleetError `dataset_not_found`, and errors of prepareTokens(); the signal's reason
+ * Prepares a job's datasets on this machine one after the other, or finds them in the cache. The session of a job reaches its training
+ * dataset; each other one is read in a session of its own, so that policies have a bounded length.
+ * @throws ZerofleetError `dataset_not_found`, `credentials_unavailable`, and errors of prepareTokens(); the signal's reason
  */
 export async function prepareTokensOf(
   deps: AgentDeps,
-  job: Job,
-  dataset: Dataset | null,
+  { id, spec }: Pick<Job, 'id' | 'spec'>,
   options: PrepareOptions,
-): Promise<PreparedData> {
-  const { spec } = job;
+): Promise<PreparedData & { summary: Summary }> {
+  const use = new CacheUse();
+  const { signal } = options;
+  try {
+    const [, ...evaluated] = dataSectionsOf(spec);
+    const prepared = [await prepareDataset(deps, { id, spec }, options, use)];
+    for (const [i, section] of evaluated.entries()) {
+      const job = { id, spec: { ...spec, data: section } };
+      const prepare = (session: JobSession | null) => prepareDataset(deps, job, { ...options, session }, use);
+      prepared.push(await withSession(deps, job, { purpose: `evaluation-${i}`, signal }, prepare));
+    }
+    return { ...joined(spec, prepared), use };
+  } catch (error) {
+    await use.end();
+    throw error;
+  }
+}
+
+function joined(spec: ResolvedJobSpec, prepared: readonly PreparedDataset[]) {
+  const [training, ...evaluated] = prepared;
+  if (!training) throw new Error('a job has training data');
+  const { token_file, validation_file, dataset } = training;
+  const paths = [validation_file, ...evaluated.map((each) => each.token_file)].filter(
+    (path) => path !== null,
+  );
+  const named = spec.train.evaluation?.datasets ?? [];
+  return {
+    token_file,
+    evaluation_files: evaluationsOf(spec).map((name, i) => ({ name, path: paths[i] as string })),
+    data_digest: dataset.digest,
+    tokens_digest: digestOfAll(prepared.map(({ tokens_digest }) => tokens_digest)),
+    summary: {
+      ...training.summary,
+      evaluation: named.map((entry, i) => ({ ...entry, ...(evaluated[i] as PreparedTokens).summary })),
+    },
+  };
+}
+
+/** Returns the digest of several digests; that of one is itself. */
+function digestOfAll(digests: readonly string[]): string {
+  const [only = '', ...more] = digests;
+  if (more.length === 0) return only;
+  return `sha256:${createHash('sha256').update(digests.join('\n')).digest('hex')}`;
+}
+
+/** Prepares the dataset of the document's data section. */
+async function prepareDataset(
+  deps: AgentDeps,
+  { id: job_id, spec }: Pick<Job, 'id' | 'spec'>,
+  options: PrepareOptions,
+  use: CacheUse,
+): Promise<PreparedDataset> {
+  const dataset = await options.getDataset(spec.data.dataset);
   if (!dataset) throw new ZerofleetError('dataset_not_found', `dataset ${spec.data.dataset} was deleted`);
   const request = {
     ...tokenRequest(spec, dataset),
@@ -72,15 +141,15 @@ export async function prepareTokensOf(
     num_threads: Math.min(usableCores(), options.num_threads),
   };
   const tokens = await retry(
-    () => runPreparation(deps, { ...request, attempt: randomUUID() }, options),
+    () => runPreparation(deps, { ...request, attempt: randomUUID() }, options, use),
     deps.timing.storage,
     {
       retryable: isRetryable,
       signal: options.signal,
-      onRetry: (error) => deps.log.warn({ err: error, job_id: job.id }, 'data preparation failed, retrying'),
+      onRetry: (error) => deps.log.warn({ err: error, job_id }, 'data preparation failed, retrying'),
     },
   );
-  return { ...tokens, data_digest: dataset.digest };
+  return { ...tokens, dataset };
 }
 
 /** Returns the inputs that determine a job's tokens. */
@@ -98,17 +167,26 @@ async function runPreparation(
   { processes, object_store, log }: AgentDeps,
   request: TokenRequest,
   { signal, session, onProgress }: PrepareOptions,
-): Promise<PreparedTokens & Pick<PreparedData, 'use'>> {
+  use: CacheUse,
+): Promise<PreparedTokens> {
   try {
     const tokens = await runTask(
       processes,
       { kind: 'prepare_data', object_store, ...request },
-      { signal, session, log, onProgress },
+      { signal, session, log, onProgress: (progress) => onProgress(request.dataset.id, progress) },
     );
-    return { ...tokens, use: new CacheUse(dirname(tokens.token_file), request.attempt) };
+    use.add(dirname(tokens.token_file), request.attempt);
+    return tokens;
   } catch (error) {
     // A killed child leaves its temporary files.
     await removeAttempt(request);
-    throw error;
+    throw named(error, request.dataset);
   }
+}
+
+/** Adds the dataset to an error of the data that does not name it. */
+function named(error: unknown, { id }: Dataset): unknown {
+  if (!(error instanceof ZerofleetError) || error.kind.category !== 'data' || error.message.includes(id))
+    return error;
+  return new ZerofleetError(error.code, `dataset ${id}: ${error.message}`, { cause: error });
 }

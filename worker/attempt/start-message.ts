@@ -1,5 +1,5 @@
 import { traceHeaders } from '../../contracts/index.js';
-import type { StartMessage } from '../../contracts/rank-protocol.js';
+import type { EvaluationFile, StartMessage } from '../../contracts/rank-protocol.js';
 import { agentSilenceMs } from '../common/timing.js';
 import { type GenerationContext, threadsPerRank } from './context.js';
 import type { LoadPoint } from './load-point.js';
@@ -10,14 +10,14 @@ export interface RankInput {
   /** Source from which the ranks start; null: fresh parameters. */
   load: LoadPoint | null;
   token_file: string;
-  validation_file: string | null;
+  evaluation_files: EvaluationFile[];
   failures_per_second: number;
 }
 
 /** Returns the message that starts a rank. @param nonce of the generation */
 export function startMessage(
   ctx: GenerationContext,
-  { load, token_file, validation_file, failures_per_second }: RankInput,
+  { load, token_file, evaluation_files, failures_per_second }: RankInput,
   rank: number,
   nonce: string,
 ): StartMessage {
@@ -36,7 +36,7 @@ export function startMessage(
     local_ranks: ctx.placements[0]?.slots ?? 1,
     spec: job.spec,
     token_file,
-    validation_file,
+    evaluation_files,
     object_store: deps.object_store,
     load: load?.source ?? null,
     comm: { bind_address: rendezvousAddress(ctx), timeout_ms: timing.comm_timeout_ms },

@@ -95,11 +95,11 @@ interface Membership {
 async function prepareMember(membership: Membership): Promise<PreparedData> {
   const { deps, job, session, signal } = membership;
   const { ranks, threads } = sizeOf(membership);
-  const dataset = await deps.store.getDataset(job.spec.data.dataset);
-  return prepareTokensOf(deps, job, dataset, {
+  return prepareTokensOf(deps, job, {
     num_threads: threads * ranks,
     signal,
     session,
+    getDataset: (id) => deps.store.getDataset(id),
     onProgress: () => undefined,
   });
 }
@@ -113,7 +113,7 @@ async function memberJob(membership: Membership, tokens: PreparedData): Promise<
     trace: traceHeaders(continueTrace(await store.getTrace(job.id))),
     spec: job.spec,
     token_file: tokens.token_file,
-    validation_file: tokens.validation_file,
+    evaluation_files: tokens.evaluation_files,
     tokens_digest: tokens.tokens_digest,
     object_store: deps.object_store,
     device: deps.gpus ? 'cuda' : 'cpu',

@@ -31,6 +31,35 @@ t.test('a job that fits on no single worker runs on two, with the same digest', 
   await f.untilNoRanks();
 });
 
+t.test('a job on two workers is evaluated on several datasets, and one of them ends it', async (t) => {
+  const eval_losses: Record<number, number>[] = [{}, { 4: 3, 8: 2, 12: 2.5, 16: 2 }];
+  const f = await fleet(t, { ranks: { step_ms: 5, eval_losses } });
+  await f.agent(2);
+  await f.agent(2);
+  const [code, text] = await Promise.all(
+    ['code', 'text'].map((word) => f.addDataset(Buffer.from(word.repeat(50)))),
+  );
+  const datasets = [
+    { name: 'code', dataset: `${code}` },
+    { name: 'text', dataset: `${text}` },
+  ];
+  const early_stopping = { metric: 'eval_loss/code', patience: 2 };
+  const train = { evaluation: { every_steps: 4, datasets }, early_stopping };
+  const id = await f.submit({
+    steps: 100,
+    every_steps: 50,
+    ranks: 4,
+    train,
+    data: { validation_fraction: 0.1 },
+  });
+  const job = await f.untilState(id, 'succeeded');
+  t.match(job, { reason: 'early_stopping', progress: { step: 16 }, export: { step: 8 } });
+  t.strictSame((await placementsOf(f, id)).map(spread), [[2, 2]]);
+  const { data } = await f.store.listCheckpoints(id);
+  t.strictSame(data.find(({ step }) => step === 8)?.eval_losses, { validation: 6 / 8, code: 2, text: 6 / 8 });
+  await f.untilNoRanks();
+});
+
 t.test('each agent counts its own ranks, whichever agent leads them', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 20 } });
   const agents: Awaited<ReturnType<typeof f.agent>>[] = [];

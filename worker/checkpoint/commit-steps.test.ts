@@ -26,7 +26,7 @@ function saveOf(step: number, changes: Partial<CompleteSave> = {}): CompleteSave
     step,
     optimizer_steps: step,
     skipped_steps: 0,
-    eval_loss: null,
+    eval_losses: {},
     early_stopping: null,
     loss_scaler: {
       scale: 1,

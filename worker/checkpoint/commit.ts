@@ -42,7 +42,7 @@ export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy)
     sharding: by.connected.sharding,
     shards: save.shards,
     state_digest: sumDigests(save.digest_parts),
-    eval_loss: save.eval_loss,
+    eval_losses: save.eval_losses,
     early_stopping: save.early_stopping,
     seed: train.seed,
     data_seed: data.seed,

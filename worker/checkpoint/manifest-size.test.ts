@@ -94,7 +94,7 @@ function manifestOf(spec: ResolvedJobSpec, world_size: number) {
     step: 1000,
     optimizer_steps: 1000,
     skipped_steps: 0,
-    eval_loss: 2.5,
+    eval_losses: { validation: 2.5 },
     early_stopping: null,
     loss_scaler: {
       scale: 1,

@@ -58,7 +58,7 @@ t.test(
 );
 
 t.test('the checkpoints with the lowest losses stay in addition to the newest', async (t) => {
-  const losses: [step: number, eval_loss?: number][] = [
+  const losses: [step: number, validation?: number][] = [
     [10, 4],
     [20, 1.5],
     [25],
@@ -67,18 +67,33 @@ t.test('the checkpoints with the lowest losses stay in addition to the newest', 
     [50, 3],
     [55],
   ];
-  const all = losses.map(([step, eval_loss]) =>
-    checkpoint(step, eval_loss === undefined ? {} : { eval_loss }),
+  const all = losses.map(([step, validation]) =>
+    checkpoint(step, validation === undefined ? {} : { eval_losses: { validation, code: 100 - step } }),
   );
-  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 1 } })), ['c50', 'c40', 'c30', 'c25', 'c10']);
-  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 3 } })), ['c50', 'c25', 'c10']);
+  const best_metric = 'eval_loss';
+  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 1, best_metric } })), [
+    'c50',
+    'c40',
+    'c30',
+    'c25',
+    'c10',
+  ]);
+  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 3, best_metric } })), ['c50', 'c25', 'c10']);
   t.strictSame(
-    ids(superseded(all, { keep: { last: 2, best: 9 } })),
+    ids(superseded(all, { keep: { last: 2, best: 9, best_metric } })),
     ['c25'],
     'one without a loss does not compete',
   );
   const damaged = all.map((one) => (one.step === 20 ? { ...one, damaged: true } : one));
-  t.strictSame(ids(superseded(damaged, { keep: { last: 1, best: 1 } })), ['c50', 'c30', 'c25', 'c10', 'c20']);
+  t.strictSame(ids(superseded(damaged, { keep: { last: 1, best: 1, best_metric } })), [
+    'c50',
+    'c30',
+    'c25',
+    'c10',
+    'c20',
+  ]);
+  const keep = { last: 1, best: 2, best_metric: 'eval_loss/code' };
+  t.strictSame(ids(superseded(all, { keep })), ['c30', 'c25', 'c20', 'c10'], 'by another metric');
 });
 
 t.test('the best checkpoint of early stopping stays as long as the newest one refers to it', async (t) => {

@@ -1,6 +1,7 @@
 import type { Checkpoint, Job, ResolvedJobSpec } from '../../contracts/index.js';
 import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
+import { lossOf } from '../../spec/index.js';
 import type { JobStorePort } from '../../state/index.js';
 import { codeOf } from '../common/errors.js';
 import type { Lease } from '../lease/lease.js';
@@ -42,20 +43,23 @@ export function superseded(
   const best_step = whole[0]?.best_step;
   const isKept = (step: number) =>
     step === best_step || (keep_every !== undefined && step % keep_every === 0);
-  const kept = new Set([...whole.slice(0, keep.last), ...bestFirst(whole).slice(0, keep.best)]);
+  const kept = new Set([
+    ...whole.slice(0, keep.last),
+    ...bestFirst(whole, keep.best_metric).slice(0, keep.best),
+  ]);
   const older = whole.filter((checkpoint) => !kept.has(checkpoint) && !isKept(checkpoint.step));
   const damaged = whole.length > 0 ? checkpoints.filter((checkpoint) => checkpoint.damaged) : [];
   return [...older, ...damaged].filter(({ pinned }) => !pinned);
 }
 
-/** Returns the checkpoints with an evaluation, by loss; the earlier step comes first among equal losses. */
-function bestFirst(checkpoints: readonly Checkpoint[]): Checkpoint[] {
+/** Returns the checkpoints that have the metric, by its value; the earlier step comes first among equal ones. */
+function bestFirst(checkpoints: readonly Checkpoint[], metric = ''): Checkpoint[] {
   const losses = checkpoints.flatMap((checkpoint) => {
-    const { eval_loss } = checkpoint;
-    return eval_loss === undefined ? [] : [{ checkpoint, eval_loss }];
+    const loss = lossOf(checkpoint.eval_losses, metric);
+    return loss == null ? [] : [{ checkpoint, loss }];
   });
   return losses
-    .sort((a, b) => a.eval_loss - b.eval_loss || a.checkpoint.step - b.checkpoint.step)
+    .sort((a, b) => a.loss - b.loss || a.checkpoint.step - b.checkpoint.step)
     .map(({ checkpoint }) => checkpoint);
 }
 

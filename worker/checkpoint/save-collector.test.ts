@@ -9,7 +9,7 @@ function ref(step: number, directory = `step-${step}`): SaveRef {
     step,
     optimizer_steps: step,
     skipped_steps: 0,
-    eval_loss: null,
+    eval_losses: {},
     early_stopping: null,
     loss_scaler: {
       scale: 2,

@@ -56,7 +56,8 @@ t.test('an entry in use stays until its use ends or becomes stale', async (t) =>
     t.ok(await markUse(join(cache, name), 'use'));
     await setAge(join(cache, name), 40);
   }
-  const use = new CacheUse(join(cache, 'a'), 'use');
+  const use = new CacheUse();
+  use.add(join(cache, 'a'), 'use');
   await evict(cache, 0);
   t.same(await readdir(cache), ['a', 'b', 'c']);
   await setAge(join(cache, 'b', 'use.use'), 0.5);
@@ -68,7 +69,8 @@ t.test('an entry in use stays until its use ends or becomes stale', async (t) =>
   await evict(cache, 0);
   t.same(await readdir(cache), ['c']);
   t.notOk(await markUse(join(cache, 'a'), 'use'));
-  t.notOk(await new CacheUse(join(cache, 'a'), 'use').end().then(() => markUse(join(cache, 'a'), 'x')));
+  await use.end();
+  t.notOk(await markUse(join(cache, 'a'), 'x'));
 });
 
 t.test('temporary directories count towards the size and are removed after a day', async (t) => {
@@ -153,7 +155,8 @@ t.test('concurrent builders always get complete data during continuous eviction'
       });
       digests.add(tokens_digest);
       t.equal((await readTokenFile(token_file)).tokens.length, TEXT.length);
-      const use = new CacheUse(dirname(token_file), attempt);
+      const use = new CacheUse();
+      use.add(dirname(token_file), attempt);
       t.ok(await use.isThere());
       await use.end();
     }

@@ -44,34 +44,33 @@ export async function markUse(entry: string, name: string): Promise<boolean> {
   );
 }
 
-/** Use mark that is renewed until `end`. */
+/** Use marks that are renewed until `end`. */
 export class CacheUse {
-  private readonly timer: NodeJS.Timeout;
+  private readonly marks: string[] = [];
+  private readonly timer = setInterval(() => void this.renew(), RENEWED_MS);
 
-  constructor(
-    private readonly entry: string,
-    private readonly name: string,
-  ) {
-    this.timer = setInterval(() => void this.renew(), RENEWED_MS);
+  /** Takes over the mark of a user that has ended. */
+  add(entry: string, name: string): void {
+    this.marks.push(markOf(entry, name));
   }
 
-  /** Returns false when the entry was removed in spite of the mark, for example by an operator. */
+  /** Returns false when an entry was removed in spite of its mark, for example by an operator. */
   async isThere(): Promise<boolean> {
-    return stat(markOf(this.entry, this.name)).then(
+    return Promise.all(this.marks.map((mark) => stat(mark))).then(
       () => true,
       () => false,
     );
   }
 
-  /** Removes the mark. Idempotent. */
+  /** Removes the marks. Idempotent. */
   async end(): Promise<void> {
     clearInterval(this.timer);
-    await rm(markOf(this.entry, this.name), { force: true });
+    await Promise.all(this.marks.map((mark) => rm(mark, { force: true })));
   }
 
   private async renew(): Promise<void> {
     const now = new Date();
-    await utimes(markOf(this.entry, this.name), now, now).catch(() => undefined);
+    await Promise.all(this.marks.map((mark) => utimes(mark, now, now).catch(() => undefined)));
   }
 }
 

@@ -1,5 +1,10 @@
 import { type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
-import type { ObjectStoreLocation, RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
+import type {
+  EvaluationFile,
+  ObjectStoreLocation,
+  RankMessage,
+  StartMessage,
+} from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { SealedWorld } from '../../state/index.js';
 import { toRankError } from '../common/errors.js';
@@ -21,7 +26,7 @@ export interface MemberJob {
   trace: StartMessage['trace'];
   spec: ResolvedJobSpec;
   token_file: string;
-  validation_file: string | null;
+  evaluation_files: EvaluationFile[];
   tokens_digest: string;
   object_store: ObjectStoreLocation;
   device: StartMessage['device'];

@@ -66,7 +66,7 @@ const SaveRef = Type.Object(
       },
       strict,
     ),
-    eval_loss: nullable(Type.Number()),
+    eval_losses: Type.Record(Name, Type.Number()),
     early_stopping: nullable(
       Type.Object(
         {

@@ -16,36 +16,41 @@ const WORLDS = Array.from({ length: MAX_RANKS }, (_, i) => i + 1);
 /** Each rank blocks one thread while it waits for the others. */
 const THREADS = 2 * MAX_RANKS;
 
-t.test(`N → M for all N and M in 1..${MAX_RANKS}, native`, { skip }, async (t) => {
-  const child = fork(program, [t.testdir(), String(MAX_RANKS)], {
-    env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS) },
-    execArgv: [],
-  });
-  t.teardown(() => child.kill('SIGKILL'));
-  const findings: Finding[] = [];
-  child.on('message', (finding) => findings.push(finding as Finding));
-  const [code] = await once(child, 'close');
-  t.equal(code, 0);
+for (const what of ['whole', 'adapter'] as const) test(what);
 
-  const straight = findings.find((finding) => finding.kind === 'straight');
-  if (straight?.kind !== 'straight') throw new Error('no undisturbed run');
-  const { saved, last } = straight;
-  t.not(saved, last);
-  t.strictSame(
-    findings.filter(({ kind }) => kind === 'written'),
-    WORLDS.map((writers) => ({ kind: 'written', writers, shards: writers, digest: saved })),
-  );
-  t.strictSame(
-    findings.filter(({ kind }) => kind === 'loaded'),
-    WORLDS.flatMap((writers) =>
-      WORLDS.map((readers) => ({
-        kind: 'loaded',
-        writers,
-        readers,
-        digest: saved,
-        amplification: 1,
-        after: last,
-      })),
-    ),
-  );
-});
+/** @param what is trained: a whole model, or adapters over it */
+function test(what: 'whole' | 'adapter') {
+  t.test(`N → M for all N and M in 1..${MAX_RANKS}, native: ${what}`, { skip }, async (t) => {
+    const child = fork(program, [t.testdir(), String(MAX_RANKS), what], {
+      env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS) },
+      execArgv: [],
+    });
+    t.teardown(() => child.kill('SIGKILL'));
+    const findings: Finding[] = [];
+    child.on('message', (finding) => findings.push(finding as Finding));
+    const [code] = await once(child, 'close');
+    t.equal(code, 0);
+
+    const straight = findings.find((finding) => finding.kind === 'straight');
+    if (straight?.kind !== 'straight') throw new Error('no undisturbed run');
+    const { saved, last } = straight;
+    t.not(saved, last);
+    t.strictSame(
+      findings.filter(({ kind }) => kind === 'written'),
+      WORLDS.map((writers) => ({ kind: 'written', writers, shards: writers, digest: saved })),
+    );
+    t.strictSame(
+      findings.filter(({ kind }) => kind === 'loaded'),
+      WORLDS.flatMap((writers) =>
+        WORLDS.map((readers) => ({
+          kind: 'loaded',
+          writers,
+          readers,
+          digest: saved,
+          amplification: 1,
+          after: last,
+        })),
+      ),
+    );
+  });
+}

@@ -87,13 +87,20 @@ t.test('steps: the first, the last, evaluated ones, and one per five seconds', a
   lines.length = 0;
   for (let i = 1; i <= 1000; i++) {
     clock.now += 20;
-    const evaluation = i === 300 ? { loss: 2, tokens: 1, sequences: 1, seconds: 1 } : null;
-    await channel_with_journal.send(step(i, { evaluation, finite: i !== 7, loss_scale: 1024 }));
+    const evaluated = ['validation', 'code'].map((name) => ({
+      name,
+      loss: 2,
+      tokens: 1,
+      sequences: 1,
+      seconds: 1,
+    }));
+    const evaluations = i === 300 ? evaluated : [];
+    await channel_with_journal.send(step(i, { evaluations, finite: i !== 7, loss_scale: 1024 }));
   }
   t.same(
     lines.map((line) => line.replace(/^(! )?step (\d+).*$/, '$1$2')),
     ['1', '! 7', '251', '300', '550', '800', '1000'],
   );
   t.match(lines[1], '! step 7 skipped: its gradients were not finite loss_scale=1024 skipped_steps=0');
-  t.match(lines[3], /eval_loss=2 loss_scale=1024$/);
+  t.match(lines[3], /eval_loss=2 eval_loss\/code=2 loss_scale=1024$/);
 });

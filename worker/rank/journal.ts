@@ -12,6 +12,7 @@ import type {
   StartMessage,
   SteppedMessage,
 } from '../../contracts/rank-protocol.js';
+import { metricOf } from '../../spec/index.js';
 import type { RankChannel } from './channel.js';
 
 /** Minimum interval of lines about steps; the first, the last and evaluated steps always get one. */
@@ -111,14 +112,14 @@ class Journal {
   }
 
   private stepped(message: SteppedMessage): void {
-    const { step, finite, skipped_steps, loss_scale, evaluation } = message;
+    const { step, finite, skipped_steps, loss_scale, evaluations } = message;
     if (!finite)
       this.warn(
         `step ${step} skipped: its gradients were not finite${fields({ loss_scale, skipped_steps })}`,
       );
     const total = this.start?.spec.train.steps ?? step;
     const { now } = this.options;
-    const is_edge = step === (this.first_step ?? 0) + 1 || step === total || evaluation !== null;
+    const is_edge = step === (this.first_step ?? 0) + 1 || step === total || evaluations.length > 0;
     if (!is_edge && now() - this.line_at < STEP_LINE_MS) return;
     this.line_at = now();
     const { loss, aux_loss, grad_norm, lr, tokens } = message;
@@ -131,7 +132,7 @@ class Journal {
       lr,
       tokens_per_second,
       seconds,
-      ...(evaluation && { eval_loss: evaluation.loss }),
+      ...Object.fromEntries(evaluations.map((evaluation) => [metricOf(evaluation.name), evaluation.loss])),
       ...(loss_scale !== 1 && { loss_scale }),
     });
   }

@@ -26,17 +26,17 @@ t.test('it continues at its first step', async (t) => {
 });
 
 t.test('it evaluates every k steps and after the last, on every rank; rank 0 reports', async (t) => {
-  const options = { steps: 7, every_steps: 100, eval_every_steps: 3 };
+  const options = { steps: 7, every_steps: 100, evaluate_every: 3 };
   const { sent, evaluated } = await run(options);
   t.strictSame(evaluated, [3, 6, 7]);
   const stepped = sent.flatMap((message) => (message.kind === 'stepped' ? [message] : []));
   t.strictSame(
-    stepped.map(({ evaluation }) => evaluation?.loss ?? null),
+    stepped.map(({ evaluations: [first] }) => first?.loss ?? null),
     [null, null, 2 / 3, null, null, 2 / 6, 2 / 7],
   );
   const phases = { data: 0, forward: 0.123457, backward: 0.8, exchange: 0, optimizer: 0, gather: 0 };
   t.strictSame(stepped[0]?.seconds, { total: 1, ...phases });
-  t.match(stepped[2]?.evaluation, { tokens: 7, sequences: 3, seconds: Number });
+  t.match(stepped[2]?.evaluations, [{ name: 'validation', tokens: 7, sequences: 3, seconds: Number }]);
   t.strictSame((await run({ ...options, rank: 1 })).evaluated, [3, 6, 7]);
   t.strictSame((await run({ ...options, first_step: 4 })).evaluated, [6, 7], 'the same steps after a resume');
   t.strictSame((await run({ steps: 3, every_steps: 100 })).evaluated, []);
@@ -44,16 +44,28 @@ t.test('it evaluates every k steps and after the last, on every rank; rank 0 rep
 
 t.test('a save after an evaluated step has its loss, on every rank', async (t) => {
   for (const rank of [0, 1]) {
-    const { recorded } = await run({ steps: 7, every_steps: 2, eval_every_steps: 3, rank });
-    t.strictSame(recorded, { 6: 2 / 6, 7: 2 / 7 }, 'none of steps 2 and 4');
+    const { recorded } = await run({ steps: 7, every_steps: 2, evaluate_every: 3, rank });
+    const expected = { 6: { validation: 2 / 6 }, 7: { validation: 2 / 7 } };
+    t.strictSame(recorded, expected, 'none of steps 2 and 4');
   }
+});
+
+t.test('each file is evaluated at the same steps; a loss that is not finite is not recorded', async (t) => {
+  const losses = { validation: { 2: 3, 4: 2 }, code: { 2: 5, 4: Number.NaN }, 'chat-1': { 2: 7, 4: 6 } };
+  const { sent, recorded } = await run({ steps: 4, every_steps: 2, evaluate_every: 2, losses });
+  t.strictSame(recorded, { 2: { validation: 3, code: 5, 'chat-1': 7 }, 4: { validation: 2, 'chat-1': 6 } });
+  const evaluations = sent.flatMap((message) => (message.kind === 'stepped' ? [message.evaluations] : []));
+  t.strictSame(
+    evaluations.map((all) => all.map(({ name, loss }) => `${name} ${loss}`)),
+    [[], ['validation 3', 'code 5', 'chat-1 7'], [], ['validation 2', 'code NaN', 'chat-1 6']],
+  );
 });
 
 const STOPPING: Script = {
   steps: 20,
   every_steps: 100,
-  eval_every_steps: 2,
-  losses: { 2: 4, 4: 3, 6: 2.5, 8: 3, 10: 2.5, 12: 2.75, 14: 1 },
+  evaluate_every: 2,
+  losses: { validation: { 2: 4, 4: 3, 6: 2.5, 8: 3, 10: 2.5, 12: 2.75, 14: 1 } },
   stopping: { patience: 3 },
 };
 
@@ -68,6 +80,17 @@ t.test('early stopping saves improvements, and ends after the same step on every
     const last = sent.at(-1);
     if (rank === 0) t.match(last, { kind: 'stepped', step: 12, early_stopping: states[12] });
   }
+});
+
+t.test('early stopping judges the metric that it names', async (t) => {
+  const { validation } = STOPPING.losses as Record<string, Record<number, number>>;
+  const losses = { validation: {}, code: { ...validation } };
+  const stopping = { metric: 'eval_loss/code', patience: 3 };
+  const { end, states } = await run({ ...STOPPING, losses, stopping });
+  t.strictSame(end, { step: 12, flags: 0 });
+  t.strictSame(states[12], { best_eval_loss: 2.5, best_step: 6, evaluations_without_improvement: 3 });
+  const other = await run({ ...STOPPING, losses, stopping: { patience: 3 } });
+  t.strictSame(other.end, { step: 20, flags: 0 }, 'the loss of the validation data falls all the time');
 });
 
 t.test('early stopping continues with the state of a checkpoint', async (t) => {
@@ -94,7 +117,7 @@ t.test('the save of an improvement is not skipped, and answers a request', async
 });
 
 t.test('a step is evaluated before a pause, and not before a cancellation', async (t) => {
-  const options = { steps: 9, every_steps: 100, eval_every_steps: 4 };
+  const options = { steps: 9, every_steps: 100, evaluate_every: 4 };
   t.strictSame((await run({ ...options, others: { 4: STEP_FLAGS.pause } })).evaluated, [4]);
   t.strictSame((await run({ ...options, others: { 4: STEP_FLAGS.cancel } })).evaluated, []);
 });

@@ -8,7 +8,7 @@ import {
   type StartMessage,
   type SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import { afterEvaluation, hasStoppedEarly } from '../../spec/index.js';
+import { afterEvaluation, hasStoppedEarly, metricOf } from '../../spec/index.js';
 import type { RankTrainer, StepResult } from '../native/adapter.js';
 import { type SavePace, savePace } from './save-pace.js';
 import { SkippedRun } from './skipped-run.js';
@@ -59,10 +59,10 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
     options.onStep(step);
     if (step === options.first_step + 1) await options.send({ kind: 'memory', parts: trainer.memory() });
     const stop = result.stop & (STEP_FLAGS.pause | STEP_FLAGS.cancel);
-    const evaluation = isEvaluated(step, stop, start) ? await evaluate(trainer) : null;
-    early_stopping = stateAfter(early_stopping, step, evaluation, start);
-    const record = { eval_loss: finiteOrNull(evaluation?.loss), early_stopping };
-    if (start.rank === 0) await options.send(steppedMessage(result, { evaluation, early_stopping }, start));
+    const evaluations = isEvaluated(step, stop, start) ? await evaluate(trainer, start) : [];
+    early_stopping = stateAfter(early_stopping, step, evaluations, start);
+    const record = { eval_losses: finiteLosses(evaluations), early_stopping };
+    if (start.rank === 0) await options.send(steppedMessage(result, { evaluations, early_stopping }, start));
 
     if (stop & STEP_FLAGS.cancel) return { step, flags: stop };
     const isComplete = step === total || hasStoppedEarly(early_stopping, start.spec);
@@ -116,32 +116,37 @@ class Saves {
 }
 
 /** Depends only on the step, unless the job is cancelled, so that an interrupted job is evaluated after the same steps. */
-function isEvaluated(step: number, stop: number, { validation_file, spec }: StartMessage): boolean {
-  const { eval_every_steps, steps } = spec.train;
-  if (validation_file === null || eval_every_steps === undefined || stop & STEP_FLAGS.cancel) return false;
-  return step % eval_every_steps === 0 || step === steps;
+function isEvaluated(step: number, stop: number, { spec }: StartMessage): boolean {
+  const { evaluation, steps } = spec.train;
+  if (evaluation === undefined || stop & STEP_FLAGS.cancel) return false;
+  return step % evaluation.every_steps === 0 || step === steps;
 }
 
-async function evaluate(trainer: RankTrainer): Promise<Evaluation> {
-  const started = performance.now();
-  const { loss, tokens, sequences } = await trainer.evaluate();
-  return { loss, tokens, sequences, seconds: (performance.now() - started) / 1000 };
+async function evaluate(trainer: RankTrainer, { evaluation_files }: StartMessage): Promise<Evaluation[]> {
+  const evaluations: Evaluation[] = [];
+  for (const [file, { name }] of evaluation_files.entries()) {
+    const started = performance.now();
+    const { loss, tokens, sequences } = await trainer.evaluate(file);
+    evaluations.push({ name, loss, tokens, sequences, seconds: (performance.now() - started) / 1000 });
+  }
+  return evaluations;
 }
 
 function stateAfter(
   before: EarlyStoppingState | null,
   step: number,
-  evaluation: Evaluation | null,
+  evaluations: readonly Evaluation[],
   { spec }: StartMessage,
 ): EarlyStoppingState | null {
   const { early_stopping } = spec.train;
-  if (before === null || evaluation === null || early_stopping === undefined) return before;
-  return afterEvaluation(before, { step, loss: evaluation.loss }, early_stopping);
+  const judged = evaluations.find(({ name }) => metricOf(name) === early_stopping?.metric);
+  if (before === null || judged === undefined || early_stopping === undefined) return before;
+  return afterEvaluation(before, { step, loss: judged.loss }, early_stopping);
 }
 
 function steppedMessage(
   result: StepResult,
-  evaluated: Pick<SteppedMessage, 'evaluation' | 'early_stopping'>,
+  evaluated: Pick<SteppedMessage, 'evaluations' | 'early_stopping'>,
   { spec: { train } }: StartMessage,
 ): RankMessage {
   const { step, loss, aux_loss, grad_norm, lr, trust_ratios, finite, skipped_steps, loss_scale } = result;
@@ -171,9 +176,10 @@ function steppedMessage(
   };
 }
 
-/** Returns null for no value and for NaN and infinity, which JSON does not have. */
-function finiteOrNull(value: number | undefined): number | null {
-  return value !== undefined && Number.isFinite(value) ? value : null;
+/** Leaves NaN and infinity out, which JSON does not have. */
+function finiteLosses(evaluations: readonly Evaluation[]): Record<string, number> {
+  const finite = evaluations.filter(({ loss }) => Number.isFinite(loss));
+  return Object.fromEntries(finite.map(({ name, loss }) => [name, loss]));
 }
 
 /** Rounds to microseconds, because every metric stores these values. */

@@ -31,7 +31,7 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     overrides,
     zero: { ...zero, lanes: zero.lanes ?? 1 },
     token_file: start.token_file,
-    validation_file: start.validation_file ?? '',
+    evaluation_files: start.evaluation_files.map(({ path }) => path),
     comm: { backend: backendOf(start), ...start.comm },
   };
 }

@@ -75,16 +75,17 @@ t.test('a batch without a reply is sent again under its number', async (t) => {
   );
 });
 
-t.test('the loss of an evaluation is part of its step', async (t) => {
+t.test('the losses of evaluations are part of their step', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
-  const evaluation = { loss: 1.5, tokens: 10, sequences: 2, seconds: 1 };
+  const evaluated = (name: string, loss: number) => ({ name, loss, tokens: 10, sequences: 2, seconds: 1 });
   progress.stepped(stepped(1), 1);
-  progress.stepped(stepped(2, { evaluation }), 1);
-  progress.stepped(stepped(3, { evaluation: { ...evaluation, loss: Number.NaN } }), 1);
+  progress.stepped(stepped(2, { evaluations: [evaluated('validation', 1.5)] }), 1);
+  const evaluations = [evaluated('validation', Number.NaN), evaluated('code', 2)];
+  progress.stepped(stepped(3, { evaluations }), 1);
   await progress.flush();
-  const losses = calls[0]![2].map((metric) => metric.eval_loss);
-  t.strictSame(losses, [undefined, 1.5, null]);
+  const losses = calls[0]![2].map((metric) => metric.eval_losses);
+  t.strictSame(losses, [undefined, { validation: 1.5 }, { validation: null, code: 2 }]);
 });
 
 t.test('optional metrics appear only where they exist', async (t) => {

@@ -54,7 +54,7 @@ export class ProgressReporter {
       lr: message.lr,
       ...(message.trust_ratios.length > 0 && { trust_ratios: message.trust_ratios }),
       seconds: message.seconds,
-      ...(message.evaluation && { eval_loss: finiteOrNull(message.evaluation.loss) }),
+      ...(message.evaluations.length > 0 && { eval_losses: lossesOf(message) }),
       loss_scale: message.loss_scale,
       skipped_steps: message.skipped_steps,
       tokens,
@@ -99,6 +99,10 @@ export class ProgressReporter {
       eta_seconds: finiteOrNull(((total_steps - message.step) * message.tokens) / (speed ?? 0)),
     };
   }
+}
+
+function lossesOf({ evaluations }: SteppedMessage): Record<string, number | null> {
+  return Object.fromEntries(evaluations.map(({ name, loss }) => [name, finiteOrNull(loss)]));
 }
 
 /** Returns null for NaN and infinity, which JSON does not have. */

@@ -10,6 +10,7 @@ import { checkpointDirectory, checkpointKey, MANIFEST_FILE } from '../../platfor
 import { encodeManifest, type Manifest, parseManifest } from '../../platform/checkpoint/manifest.js';
 import { verifyShards } from '../../platform/checkpoint/verify.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
+import { resolveAdapter } from '../../spec/index.js';
 import { buildManifest } from '../checkpoint/commit.js';
 import { verifyLoadedRanges } from '../checkpoint/verify-load.js';
 import { TokenFileWriter } from '../data/token-file-writer.js';
@@ -32,7 +33,7 @@ export type Finding =
       after: string;
     };
 
-const [directory = '', most = '8'] = process.argv.slice(2);
+const [directory = '', most = '8', what = 'whole'] = process.argv.slice(2);
 const WORLDS = Array.from({ length: Number(most) }, (_, i) => i + 1);
 const SAVED_STEP = 2;
 const MORE_STEPS = 2;
@@ -41,6 +42,8 @@ const SEQUENCES = 64;
 const COMM_TIMEOUT_MS = 60_000;
 
 const spec = testSpec({ steps: SAVED_STEP + MORE_STEPS });
+if (what === 'adapter')
+  spec.train.adapter = resolveAdapter({ rank: 3, modules_to_save: ['norm'] }, spec.model.config).adapter;
 // At least one sample for each rank.
 Object.assign(spec.train, { micro_batch_size: 1, global_batch_size: WORLDS.length });
 const { sequence_length } = spec.train;

@@ -32,8 +32,8 @@ import {
 export interface FakeBehaviour {
   /** Called before each step; may delay it, or end or stop the process. */
   beforeStep?(step: number, config: TrainerConfig): Promise<void>;
-  /** Loss of the validation data after a step; 6 / step by default. */
-  evalLoss?(step: number): number | undefined;
+  /** Loss of an evaluation file after a step; 6 / step by default. */
+  evalLoss?(step: number, file: number): number | undefined;
   /** Called when the trainer is closed; its promise delays the close. */
   onClose?(): Promise<void>;
 }
@@ -217,10 +217,10 @@ class FakeTrainer implements RankTrainer {
   }
 
   /** Every rank must call it at the same step. */
-  async evaluate() {
+  async evaluate(file: number) {
     const { step } = this.position;
-    await this.exchange(`evaluation-${step}`, 0);
-    return { loss: this.behaviour.evalLoss?.(step) ?? 6 / step, tokens: 100, sequences: 10 };
+    await this.exchange(`evaluation-${step}-${file}`, 0);
+    return { loss: this.behaviour.evalLoss?.(step, file) ?? 6 / step, tokens: 100, sequences: 10 };
   }
 
   prepareSnapshot(): void {}

@@ -28,8 +28,8 @@ export interface RankFaults {
   step_ms?: number;
   /** Each step from `from` on takes up to `ms`, until `Fleet.speedUp`, so that the test has time to act on the job. */
   slow?: { from: number; ms: number };
-  /** Loss of the validation data by step; 6 / step by default. */
-  eval_losses?: Record<number, number>;
+  /** Losses by step, of each evaluation file; 6 / step by default. */
+  eval_losses?: Record<number, number>[];
   /** Environment variables that each rank prints. */
   print?: string[];
   faults?: { rank: number; step: number; what: Fault }[];
@@ -90,5 +90,5 @@ async function openWithFaults(...args: Parameters<typeof openObjectStore>): Prom
 }
 
 for (const name of plan.print ?? []) console.log(`${name}=${process.env[name]}`);
-const core = fakeCore({ beforeStep, evalLoss: (step) => plan.eval_losses?.[step] });
+const core = fakeCore({ beforeStep, evalLoss: (step, file) => plan.eval_losses?.[file]?.[step] });
 process.exit(await runRank(withJournal(processChannel(), processJournal), core, openWithFaults));

@@ -82,7 +82,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     local_ranks: 1,
     spec: testSpec(),
     token_file: '',
-    validation_file: null,
+    evaluation_files: [],
     object_store: { url: '', s3_endpoint: null },
     load: null,
     comm: { bind_address: '127.0.0.1', timeout_ms: 5000 },

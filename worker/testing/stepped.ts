@@ -23,7 +23,7 @@ export function stepped(step: number, fields: Partial<SteppedMessage> = {}): Ste
     lr: 0.1,
     trust_ratios: [],
     tokens: 1000,
-    evaluation: null,
+    evaluations: [],
     early_stopping: null,
     finite: true,
     skipped_steps: 0,

@@ -24,12 +24,12 @@ export interface Script {
   busy?: number[];
   /** Steps with non-finite gradients; at the last one the core fails. */
   skipped?: number[];
-  /** Steps between evaluations; without it there is no validation data. */
-  eval_every_steps?: number;
-  /** Loss of the validation data by step. */
-  losses?: Record<number, number>;
+  /** Steps between evaluations; without it there is nothing to evaluate on. */
+  evaluate_every?: number;
+  /** Losses by step, by the name of each evaluation; the validation data alone by default. */
+  losses?: Record<string, Record<number, number>>;
   /** Settings of early stopping; null without it. */
-  stopping?: { patience: number; min_delta?: number } | null;
+  stopping?: { metric?: string; patience: number; min_delta?: number } | null;
   /** State of early stopping at the first step. */
   early_stopping?: EarlyStoppingState;
   failures_per_second?: number;
@@ -47,8 +47,8 @@ export async function runScript({
   others = {},
   busy = [],
   skipped = [],
-  eval_every_steps,
-  losses = {},
+  evaluate_every,
+  losses = { validation: {} },
   stopping = null,
   early_stopping = NOT_EVALUATED,
   failures_per_second = 1,
@@ -57,7 +57,7 @@ export async function runScript({
   const saved: string[] = [];
   const evaluated: number[] = [];
   const answered: string[] = [];
-  const recorded: Record<number, number> = {};
+  const recorded: Record<number, Record<string, number>> = {};
   const states: Record<number, EarlyStoppingState | null> = {};
   const sent: RankMessage[] = [];
   let step = first_step;
@@ -94,9 +94,9 @@ export async function runScript({
         sent: { reduced: 0, gathered: 0, routed: 0 },
       };
     },
-    async evaluate() {
-      evaluated.push(step);
-      return { loss: losses[step] ?? 2 / step, tokens: 7, sequences: 3 };
+    async evaluate(file: number) {
+      if (file === 0) evaluated.push(step);
+      return { loss: Object.values(losses)[file]?.[step] ?? 2 / step, tokens: 7, sequences: 3 };
     },
     memory: () => ({ master: 8 }) as ReturnType<RankTrainer['memory']>,
   } as RankTrainer;
@@ -107,18 +107,18 @@ export async function runScript({
     ...(every_steps ? { every_steps } : {}),
     ...checkpoint,
   };
-  if (eval_every_steps !== undefined) spec.train.eval_every_steps = eval_every_steps;
+  if (evaluate_every !== undefined) spec.train.evaluation = { every_steps: evaluate_every, datasets: [] };
   if (stopping) spec.train.early_stopping = { metric: 'eval_loss', min_delta: 0, ...stopping };
-  const validation_file = eval_every_steps === undefined ? null : '/validation';
-  const start = startMessage({ rank, spec, validation_file, failures_per_second });
+  const evaluation_files = Object.keys(losses).map((name) => ({ name, path: `/${name}` }));
+  const start = startMessage({ rank, spec, evaluation_files, failures_per_second });
   const writer = {
     get busy() {
       return busy.includes(step + 1);
     },
-    async save(_: RankTrainer, policy: unknown, { save_request, eval_loss, early_stopping }: SaveNote) {
+    async save(_: RankTrainer, policy: unknown, { save_request, eval_losses, early_stopping }: SaveNote) {
       saved.push(`${step} ${policy === start.save.final ? 'final' : 'periodic'}`);
       if (save_request > 0) answered.push(`${save_request} at ${step}`);
-      if (eval_loss !== null) recorded[step] = eval_loss;
+      if (Object.keys(eval_losses).length > 0) recorded[step] = eval_losses;
       states[step] = early_stopping;
       return 0;
     },

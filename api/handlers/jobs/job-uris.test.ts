@@ -155,6 +155,58 @@ t.test('a repeated request reads nothing', async (t) => {
   t.equal(requested.length, before, 'nor does another request with the same idempotency key');
 });
 
+t.test('objects to evaluate on are copied, each once, and errors are reported at their field', async (t) => {
+  const { bucket, requested, post, datasets } = await start(t);
+  const other = 's3://texts/open/other.txt';
+  bucket.objects.set('open/other.txt', Buffer.from('another text '.repeat(40)));
+  const entries = [
+    { name: 'other', uri: other },
+    { name: 'again', uri: other, format: 'text' },
+    { name: 'training', uri: URI },
+  ];
+  const train = { evaluation: { datasets: entries } };
+  const plan = (await post({ uri: URI }, { url: '/v1/jobs?dry_run=true', train })).json<DryRun>();
+  t.match(plan.spec.train.evaluation, { every_steps: 100, datasets: entries });
+  t.notOk('dataset' in (plan.spec.train.evaluation?.datasets[0] ?? {}));
+  t.same(await datasets(), [], 'a dry run copies nothing');
+  const { spec } = (await post({ uri: URI }, { train })).json<Job>();
+  const [copied] = (await datasets()).filter(({ source }) => source?.uri === other);
+  t.same(spec.train.evaluation, {
+    every_steps: 100,
+    datasets: [
+      { name: 'other', dataset: copied?.id },
+      { name: 'again', dataset: copied?.id },
+      { name: 'training', dataset: spec.data.dataset },
+    ],
+  });
+  t.equal((await datasets()).length, 2);
+  t.equal(reads(requested), 2);
+
+  bucket.objects.set('open/latin', Buffer.concat([TEXT, Buffer.from([0xff])]));
+  const at = '/train/evaluation/datasets';
+  const unknown = 'ds_00000000000000000000000000';
+  const refused: [entry: object, pointer: string, code: string][] = [
+    [{ uri: 's3://texts/open/nothing' }, `${at}/0/uri`, 'dataset_source_missing'],
+    [{ uri: 's3://texts/open/latin' }, `${at}/0/uri`, 'dataset_not_utf8'],
+    [{ uri: other, format: 'tokens' }, `${at}/0/uri`, 'dataset_tokens_invalid'],
+    [{ dataset: unknown }, `${at}/0/dataset`, 'dataset_not_found'],
+    [{ dataset: unknown, uri: other }, `${at}/0`, 'exactly_one_of'],
+    [{ uri: other, name: 'Code' }, `${at}/0/name`, 'wrong_format'],
+    [{ uri: other, name: '__proto__' }, `${at}/0/name`, 'wrong_format'],
+    [{ uri: other, name: 'validation' }, `${at}/0/name`, 'evaluation_name_taken'],
+  ];
+  for (const [entry, pointer, code] of refused) {
+    const evaluation = { datasets: [{ name: 'e', ...entry }] };
+    const reply = (await post({ uri: URI }, { train: { evaluation } })).json<Problem>();
+    t.match(reply.errors, [{ pointer, code }], code);
+  }
+  const short = await post({ uri: URI }, { train: { ...train, sequence_length: 600 } });
+  t.match(short.json<Problem>().errors, [
+    { pointer: `${at}/0/uri`, code: 'sequence_longer_than_data' },
+    { pointer: `${at}/1/uri`, code: 'sequence_longer_than_data' },
+  ]);
+});
+
 t.test('a dry run only looks the object up, an estimate does not', async (t) => {
   const { bucket, stack, requested, post, datasets } = await start(t);
   bucket.objects.set('open/chats', CHATS);

@@ -162,10 +162,11 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
         [](Napi::Env env, Session&, StepResult& result) { return step_result_object(env, result); });
   }
 
-  /// () → EvalResult
+  /// (file: number) → EvalResult
   Napi::Value evaluate(const Napi::CallbackInfo& info) {
+    const auto file = static_cast<std::size_t>(info[0].As<Napi::Number>().Int64Value());
     return start<EvalResult>(
-        info.Env(), [](Session& session) { return session.trainer().evaluate(); },
+        info.Env(), [file](Session& session) { return session.trainer().evaluate(file); },
         [](Napi::Env env, Session&, EvalResult& result) { return eval_result_object(env, result); });
   }
 

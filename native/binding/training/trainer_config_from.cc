@@ -57,6 +57,12 @@ std::vector<Override> overrides_from(const Napi::Array& list) {
   return entries;
 }
 
+std::vector<std::string> strings_from(const Napi::Array& list) {
+  std::vector<std::string> strings;
+  for (std::uint32_t i = 0; i < list.Length(); ++i) strings.push_back(list.Get(i).As<Napi::String>().Utf8Value());
+  return strings;
+}
+
 std::vector<ParamGroupRule> param_groups_from(const Napi::Array& list) {
   std::vector<ParamGroupRule> rules;
   for (std::uint32_t i = 0; i < list.Length(); ++i) {
@@ -122,7 +128,7 @@ TrainerConfig trainer_config_from(const Napi::Object& object) {
   config.batch = {int_field(object, "global_batch_size"), int_field(object, "micro_batch_size"),
                   int_field(object, "sequence_length")};
   config.token_file = string_field(object, "token_file");
-  config.validation_file = string_field(object, "validation_file");
+  config.evaluation_files = strings_from(array_field(object, "evaluation_files"));
   config.seed = static_cast<std::uint64_t>(int_field(object, "seed"));
   config.data_seed = static_cast<std::uint64_t>(int_field(object, "data_seed"));
   const Napi::Object optimizer = object_field(object, "optimizer");

@@ -56,13 +56,13 @@ struct GemmProblem {
   bool accumulate = false;     // where C is not fp32: of k up to kMaxAddedDepth, and B in one part
   const void* bias = nullptr;  // (n) of c's dtype, or null: added to each row in fp32, after the sum over k
   const SourceOperand* source = nullptr;  // not with a_transposed
-  float alpha = 1;             // another one only without bias, `accumulate` and epilogue
   bool varies = false;  // its rows or k differ from call to call: nothing is worth to be prepared for the shape
   /// CUDA devices only: two numbers in the device's memory, the first and the end of those rows of A and C, or with
   /// a_transposed of A and B, that take part; the others are as if they were not there. Null: all. Ranges of one call that
   /// lie in different places must not have rows in common.
   const std::int32_t* row_range = nullptr;
   GemmEpilogue epilogue = {};  // not with `accumulate` or a row_range
+  float alpha = 1;             // another one only without bias, `accumulate` and epilogue
 };
 
 /// Applies the epilogue to v in C, or for kGelu in `inner`, apart from the product.

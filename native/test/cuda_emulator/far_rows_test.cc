@@ -86,7 +86,7 @@ DEVICE_TEST_CASE("rows beyond 2^31 elements: products") {
       check_far(std::array{matrix(4, 8, dtype), matrix(4, 8, dtype), matrix(4, 4, DType::kF32)}, 2,
                 [&](const Context& ctx, Scratch& scratch, std::array<Matrix, 3> m) {
                   const SourceOperand source{{m[1]}, SourceRows::kAlongN};
-                  const std::array problem{GemmProblem{m[0], nullptr, m[2], false, false, nullptr, &source, 1, varies}};
+                  const std::array problem{GemmProblem{m[0], nullptr, m[2], false, false, nullptr, &source, varies}};
                   gemm(ctx, scratch, problem);
                 });
       check_far(std::array{matrix(4, 8, dtype), matrix(4, 8, dtype), matrix(8, 8, DType::kF32)}, 2,
@@ -94,7 +94,7 @@ DEVICE_TEST_CASE("rows beyond 2^31 elements: products") {
                   PackedMatrix packed(ctx, dtype, 4, 8);
                   const std::array request{PackRequest{m[1], SourceRows::kAlongK, &packed}};
                   pack(ctx, request);
-                  const std::array problem{GemmProblem{m[0], &packed, m[2], true, true, nullptr, nullptr, 1, varies}};
+                  const std::array problem{GemmProblem{m[0], &packed, m[2], true, true, nullptr, nullptr, varies}};
                   gemm(ctx, scratch, problem);
                 });
     }

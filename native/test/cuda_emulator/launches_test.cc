@@ -44,7 +44,7 @@ DEVICE_TEST_CASE("varying products share launches, as many as the arguments of a
   HostMatrix a = HostMatrix::random(DType::kF16, 8, 8, random), c(DType::kF32, 8, 8);
   const SourceOperand source{{a.view()}, SourceRows::kAlongN};
   std::vector<GemmProblem> problems(100,
-                                    GemmProblem{a.view(), nullptr, c.view(), false, false, nullptr, &source, 1, true});
+                                    GemmProblem{a.view(), nullptr, c.view(), false, false, nullptr, &source, true});
   Scratch scratch(machine.ctx);
   gemm(machine.ctx, scratch, std::span(problems).first(1));
   const auto before = emulator::counts();

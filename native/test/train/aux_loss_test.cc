@@ -52,7 +52,7 @@ struct AuxJob : TinyJob {
     config.gradient_clipping = 0;
     config.batch = {kSequences, 1, kLength};
     config.token_file = token_file;
-    config.validation_file.clear();
+    config.evaluation_files.clear();
   }
 
   StepResult first, second;

@@ -153,7 +153,7 @@ DEVICE_TEST_CASE("CUDA devices: the loss of validation data is the CPU's") {
       DeviceJob job(i == 0 ? Device{} : device, DType::kF32);
       job.on_ranks(1, 1, [&](Trainer& trainer) {
         trainer.initialize();
-        losses[i] = trainer.evaluate().loss;
+        losses[i] = trainer.evaluate(0).loss;
       });
     }
     CHECK(losses[1] == doctest::Approx(losses[0]).epsilon(1e-6));

@@ -22,10 +22,10 @@ std::vector<std::vector<EvalResult>> evaluations(TinyJob& job, int world_size, i
   std::mutex mutex;
   job.on_ranks(world_size, num_threads, [&](Trainer& trainer) {
     trainer.initialize();
-    std::vector<EvalResult> results = {trainer.evaluate()};
+    std::vector<EvalResult> results = {trainer.evaluate(0)};
     for (int step = 0; step < 2; ++step) {
       trainer.step(0);
-      results.push_back(trainer.evaluate());
+      results.push_back(trainer.evaluate(0));
     }
     const std::lock_guard lock(mutex);
     of_ranks.push_back(results);
@@ -61,13 +61,43 @@ TEST_CASE("evaluation changes nothing of the training") {
   job.on_ranks(2, 1, [&](Trainer& trainer) {
     trainer.initialize();
     for (int step = 0; step < 3; ++step) {
-      trainer.evaluate();
+      trainer.evaluate(0);
       trainer.step(0);
     }
     const std::lock_guard lock(mutex);
     digest += trainer.digest_part();
   });
   CHECK(digest.to_hex() == plain);
+}
+
+TEST_CASE("each evaluation file has the loss that it has alone, on 1 to 3 ranks and in any order") {
+  TinyJob job(DType::kBF16);
+  const std::vector<std::string> files = {job.config.evaluation_files.front(), job.config.token_file};
+  const auto results_of = [&](const std::vector<std::string>& of, int world_size, const std::vector<std::size_t>& order) {
+    job.config.evaluation_files = of;
+    std::vector<EvalResult> results(of.size());
+    job.on_ranks(world_size, 1, [&](Trainer& trainer) {
+      trainer.initialize();
+      trainer.step(0);
+      for (const std::size_t file : order) {
+        const EvalResult result = trainer.evaluate(file);
+        if (trainer.config().rank == 0) results[file] = result;
+      }
+    });
+    return results;
+  };
+  const EvalResult first = results_of({files[0]}, 1, {0})[0], second = results_of({files[1]}, 1, {0})[0];
+  CHECK(first.num_sequences == 9);
+  CHECK(second.num_sequences == 23);
+  CHECK(first.loss != second.loss);
+  for (const int world_size : {1, 2, 3}) {
+    for (const auto& order : {std::vector<std::size_t>{0, 1}, std::vector<std::size_t>{1, 0}}) {
+      CAPTURE(world_size);
+      const auto both = results_of(files, world_size, order);
+      CHECK(both[0].loss == first.loss);
+      CHECK(both[1].loss == second.loss);
+    }
+  }
 }
 
 TEST_CASE("the loss is the mean over the targets that count, however they are spread over sequences") {
@@ -77,13 +107,13 @@ TEST_CASE("the loss is the mean over the targets that count, however they are sp
   tables.counts.assign(17 * 3 + 1, true);
   for (std::size_t place = 19; place <= 34; ++place) tables.counts[place] = false;
   const TemporaryFile all(bytes_of(tables));
-  job.config.validation_file = all.path();
+  job.config.evaluation_files = {all.path()};
   std::map<std::string, EvalResult> results;
   const auto evaluate_on = [&](const std::string& path) {
-    job.config.validation_file = path;
+    job.config.evaluation_files = {path};
     job.on_ranks(1, 1, [&](Trainer& trainer) {
       trainer.initialize();
-      results[path] = trainer.evaluate();
+      results[path] = trainer.evaluate(0);
     });
     return results[path];
   };
@@ -103,11 +133,11 @@ TEST_CASE("documents in one sequence do not see each other, and packing does not
   TinyJob job(DType::kF32);
   const auto loss_of = [&](const TokenTables& tables) {
     const TemporaryFile file(bytes_of(tables));
-    job.config.validation_file = file.path();
+    job.config.evaluation_files = {file.path()};
     EvalResult result;
     job.on_ranks(1, 1, [&](Trainer& trainer) {
       trainer.initialize();
-      result = trainer.evaluate();
+      result = trainer.evaluate(0);
     });
     return result;
   };
@@ -154,7 +184,7 @@ TEST_CASE("evaluation without data, or where nothing counts, is a typed error") 
     job.on_ranks(1, 1, [&](Trainer& trainer) {
       trainer.initialize();
       try {
-        trainer.evaluate();
+        trainer.evaluate(0);
       } catch (const Error& error) {
         code = error.code();
       }
@@ -165,8 +195,8 @@ TEST_CASE("evaluation without data, or where nothing counts, is a typed error") 
   TokenTables tables = cut_into_sequences(std::vector<std::uint32_t>(18, 5), 17);
   tables.counts.assign(18, false);
   const TemporaryFile file(bytes_of(tables));
-  job.config.validation_file = file.path();
+  job.config.evaluation_files = {file.path()};
   CHECK(code_of() == "no_targets");
-  job.config.validation_file.clear();
-  CHECK(code_of() == "no_validation_data");
+  job.config.evaluation_files.clear();
+  CHECK(code_of() == "no_evaluation_data");
 }

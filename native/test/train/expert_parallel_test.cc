@@ -163,9 +163,9 @@ TEST_CASE("experts spread over ranks: evaluation gives the same bits on 2, 4 and
     std::mutex mutex;
     job.on_ranks(world_size, 1, [&](Trainer& trainer) {
       trainer.initialize();
-      const double before = trainer.evaluate().loss;
+      const double before = trainer.evaluate(0).loss;
       trainer.step(0);
-      const double after = trainer.evaluate().loss;
+      const double after = trainer.evaluate(0).loss;
       const std::lock_guard lock(mutex);
       of_ranks.push_back(before);
       of_ranks.push_back(after);
@@ -276,7 +276,7 @@ DEVICE_TEST_CASE("experts spread over CUDA devices: losses, also of validation d
       std::mutex mutex;
       job.on_ranks(world_size, 1, [&](Trainer& trainer) {
         trainer.initialize();
-        const double first = trainer.step(0).loss, of_validation = trainer.evaluate().loss;
+        const double first = trainer.step(0).loss, of_validation = trainer.evaluate(0).loss;
         const std::lock_guard lock(mutex);
         seen.push_back(first);
         seen.push_back(of_validation);

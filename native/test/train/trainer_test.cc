@@ -146,7 +146,7 @@ TEST_CASE("a trainer whose step failed is destroyed at once, though another rank
   const TemporaryFile tokens(mostly_bad_tokens());
   TrainerConfig config = job.config;
   config.token_file = tokens.path();
-  config.validation_file.clear();
+  config.evaluation_files.clear();
   config.num_threads = 1;
   config.world_size = 2;
   config.zero.bucket_bytes = std::int64_t{1} << 24;  // all gradients of a leaf are in transit together

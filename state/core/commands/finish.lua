@@ -12,7 +12,9 @@ local function finish(id, job, state, reason, failure, export, at)
   end
   end_attempt(id, state, reason, at)
   redis.call('HSET', job_key(id), 'final', '1', 'failure', failure, 'export', export)
-  redis.call('SREM', prefix .. ':dataset:' .. job.dataset_id .. ':jobs', id)
+  for dataset_id in string.gmatch(job.dataset_ids, '%S+') do
+    redis.call('SREM', prefix .. ':dataset:' .. dataset_id .. ':jobs', id)
+  end
   let_go_of_source(job)
   for model_id in string.gmatch(job.model_ids, '%S+') do
     redis.call('SREM', prefix .. ':model:' .. model_id .. ':jobs', id)

@@ -19,11 +19,13 @@ local function add_record(id, fields)
 end
 
 -- Returns an error when an input of the job does not exist, else nil. `fresh`: it has no checkpoint of its own to resume from.
-local function missing_source(fields, model_ids, fresh)
-  if redis.call('EXISTS', prefix .. ':dataset:' .. fields.dataset_id) == 0 then
-    return failure('dataset_not_found', 'there is no dataset ' .. fields.dataset_id)
+local function missing_source(fields, fresh)
+  for dataset_id in string.gmatch(fields.dataset_ids, '%S+') do
+    if redis.call('EXISTS', prefix .. ':dataset:' .. dataset_id) == 0 then
+      return failure('dataset_not_found', 'there is no dataset ' .. dataset_id)
+    end
   end
-  for _, model_id in ipairs(model_ids) do
+  for model_id in string.gmatch(fields.model_ids, '%S+') do
     if redis.call('EXISTS', prefix .. ':model:' .. model_id) == 0 then
       return failure('model_not_found', 'there is no model ' .. model_id)
     end
@@ -35,12 +37,14 @@ local function missing_source(fields, model_ids, fresh)
 end
 
 -- Protects the job's inputs from deletion while it lives; its initial checkpoint until it has one of its own, or for `hold_ms`.
-local function hold_sources(id, fields, model_ids, hold_ms)
-  redis.call('SADD', prefix .. ':dataset:' .. fields.dataset_id .. ':jobs', id)
+local function hold_sources(id, fields, hold_ms)
+  for dataset_id in string.gmatch(fields.dataset_ids, '%S+') do
+    redis.call('SADD', prefix .. ':dataset:' .. dataset_id .. ':jobs', id)
+  end
   if fields.init_checkpoint ~= '' and (fields.latest_checkpoint or '') == '' then
     hold_checkpoint(fields.init_checkpoint, id, hold_ms)
   end
-  for _, model_id in ipairs(model_ids) do
+  for model_id in string.gmatch(fields.model_ids, '%S+') do
     redis.call('SADD', prefix .. ':model:' .. model_id .. ':jobs', id)
   end
 end

@@ -1,6 +1,6 @@
 -- Creates a job atomically: record, indexes, first event, idempotency entry and outbox entry.
 --
--- call: job_id, record {field: text}, reply (JSON of the first reply), model_ids [text],
+-- call: job_id, record {field: text}, reply (JSON of the first reply),
 --       trace_id (hex) or absent, at, hold_ms, idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, reply, '0'        created
 --          ok, reply, '1'        the idempotency key made a job before: that job's first reply
@@ -24,7 +24,7 @@ end
 if redis.call('EXISTS', key) == 1 then
   return { 'ok', call.reply, '0' }
 end
-local missing = missing_source(call.record, call.model_ids, true)
+local missing = missing_source(call.record, true)
 if missing then
   return missing
 end
@@ -39,7 +39,7 @@ add_usage(project, 'jobs', 1)
 add_record(call.job_id, call.record)
 local created = { state = call.record.state, reason = cjson.null, at = call.at }
 redis.call('RPUSH', key .. ':history', cjson.encode(created))
-hold_sources(call.job_id, call.record, call.model_ids, call.hold_ms)
+hold_sources(call.job_id, call.record, call.hold_ms)
 append_event(call.job_id, 'job.created', call.at, call.trace_id and cjson.encode({ trace_id = call.trace_id }) or '{}')
 queue_attempt(call.job_id, call.record)
 -- The first such text is the job's own field (record.ts writes it before the document).

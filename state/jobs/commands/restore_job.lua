@@ -1,6 +1,6 @@
 -- Restores a job that Redis lost, with its checkpoints; a job that is neither final nor paused is queued.
 --
--- call: job_id, record {field: text}, history [JSON], checkpoints [{id, document (JSON)}], model_ids [text], hold_ms, at,
+-- call: job_id, record {field: text}, history [JSON], checkpoints [{id, document (JSON)}], hold_ms, at,
 --       reply (JSON of the first reply to its creation), idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, '1'     restored
 --          ok, '0'     the job exists already, or is being deleted: nothing is changed
@@ -21,7 +21,7 @@ end
 local data = { state = call.record.state, checkpoints = #call.checkpoints }
 append_event(call.job_id, 'job.recovered', call.at, cjson.encode(data))
 if call.record.final ~= '1' then
-  hold_sources(call.job_id, call.record, call.model_ids, call.hold_ms)
+  hold_sources(call.job_id, call.record, call.hold_ms)
   if call.record.state == 'queued' then
     queue_attempt(call.job_id, call.record)
   end

@@ -18,15 +18,11 @@ local refused = jobs_error(project) or ranks_error(project, tonumber(job.request
 if refused then
   return refused
 end
-local model_ids = {}
-for model_id in string.gmatch(job.model_ids, '%S+') do
-  model_ids[#model_ids + 1] = model_id
-end
-local missing = missing_source(job, model_ids, job.latest_checkpoint == '')
+local missing = missing_source(job, job.latest_checkpoint == '')
 if missing then
   return missing
 end
-hold_sources(call.job_id, job, model_ids, call.hold_ms)
+hold_sources(call.job_id, job, call.hold_ms)
 redis.call('HSET', job_key(call.job_id), 'final', '', 'failure', '', 'error_count', '0')
 begin_anew(call.job_id, job, call.at)
 return { 'ok', unpack(job_reply(call.job_id)) }

@@ -13,8 +13,7 @@ if not text then
 end
 local user = redis.call('SRANDMEMBER', key .. ':jobs')
 if user then
-  local needs = kind == 'dataset' and ' trains on ' or ' needs '
-  return failure(kind .. '_in_use', 'job ' .. user .. needs .. id .. ' and has not ended')
+  return failure(kind .. '_in_use', 'job ' .. user .. ' needs ' .. id .. ' and has not ended')
 end
 redis.call('DEL', key)
 local document = cjson.decode(text)

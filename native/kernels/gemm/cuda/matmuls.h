@@ -27,8 +27,8 @@ struct Matmul {
   Matrix c;
   const void* bias = nullptr;  // (n) of c's dtype
   bool accumulate = false;
-  float alpha = 1;
   GemmEpilogue epilogue = {};
+  float alpha = 1;
 };
 
 /// Returns the largest power of two up to 256 that the address and all rows begin at multiples of.

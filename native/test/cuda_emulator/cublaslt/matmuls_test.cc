@@ -42,7 +42,7 @@ struct Activated {
         inner(HostMatrix::random(dtype, 6, 16, random, gap)),
         c(dtype, 6, 16) {}
   cuda::Matmul matmul(EpilogueKind kind, const void* added = nullptr) {
-    return {a.view(), false, b.view(), false, c.view(), added, false, 1, {kind, GeluKind::kTanh, inner.view()}};
+    return {a.view(), false, b.view(), false, c.view(), added, false, {kind, GeluKind::kTanh, inner.view()}};
   }
 
   std::mt19937 random{5};

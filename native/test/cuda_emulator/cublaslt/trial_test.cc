@@ -58,7 +58,7 @@ struct FormedProduct {
     return {a.view(),        form.transposed,
             b.view(),        false,
             c.view(),        form.has_bias ? bias.view().data : nullptr,
-            form.accumulate, 1, {form.epilogue, GeluKind::kTanh, inner.view()}};
+            form.accumulate, {form.epilogue, GeluKind::kTanh, inner.view()}};
   }
 
   Form form;

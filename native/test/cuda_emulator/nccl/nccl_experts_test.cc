@@ -81,7 +81,7 @@ DEVICE_TEST_CASE("experts over NCCL: one exchange at a time, too, where it is ev
   job.config.batch = {12, 3, 17};
   const auto codes = on_nccl_ranks(job.config, 2, [&](Trainer& trainer) {
     trainer.step(0);
-    trainer.evaluate();
+    trainer.evaluate(0);
   });
   CHECK(codes == std::vector<std::string>(2, "none"));
 }

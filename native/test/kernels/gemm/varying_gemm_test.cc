@@ -161,8 +161,8 @@ DEVICE_TEST_CASE("gemm: a row of a varying product has the same bits whatever ro
     HostMatrix all(DType::kF32, kRows, kN), one(DType::kF32, 1, kN);
     const SourceOperand source{{b.view()}, SourceRows::kAlongN};
     const Matrix row{a.view().at(137, 0), DType::kBF16, 1, kK, a.view().stride};
-    GemmProblem problems[] = {{a.view(), nullptr, all.view(), false, false, nullptr, &source, 1, true},
-                              {row, nullptr, one.view(), false, false, nullptr, &source, 1, true}};
+    GemmProblem problems[] = {{a.view(), nullptr, all.view(), false, false, nullptr, &source, true},
+                              {row, nullptr, one.view(), false, false, nullptr, &source, true}};
     Scratch scratch(machine.ctx);
     gemm(machine.ctx, scratch, problems);
     synchronize(machine.ctx);

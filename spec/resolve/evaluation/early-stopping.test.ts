@@ -1,9 +1,14 @@
 import t from 'tap';
-import type { JobSpec } from '../../contracts/index.js';
-import { resolveSpec } from '../resolve-spec.js';
-import { DATASET, SMALLEST } from '../testing/documents.js';
+import type { JobSpec } from '../../../contracts/index.js';
+import { resolveSpec } from '../../resolve-spec.js';
+import { DATASET, SMALLEST } from '../../testing/documents.js';
 
-const TRAIN = { steps: 10, sequence_length: 16, eval_every_steps: 3, early_stopping: { patience: 2 } };
+const TRAIN = {
+  steps: 10,
+  sequence_length: 16,
+  evaluation: { every_steps: 3 },
+  early_stopping: { patience: 2 },
+};
 const DATA = { ...SMALLEST.data, validation_fraction: 0.1 };
 
 const resolve = (changes: Partial<JobSpec> = {}) =>
@@ -28,7 +33,7 @@ t.test('combinations that cannot work are refused', async (t) => {
     [
       [
         'no evaluations',
-        { data: SMALLEST.data, train: { ...TRAIN, eval_every_steps: undefined } },
+        { data: SMALLEST.data, train: { ...TRAIN, evaluation: undefined } },
         '/train/early_stopping',
         'evaluation_missing',
         /set data.validation_fraction/,
