@@ -45,6 +45,7 @@ struct ModelContext {
   DType weight_gradients = DType::kF32;          // that products make in one go: fp32 or `dtype`
   FrozenParams frozen = {};
   const Tensor* dropped = nullptr;  // (M, widest input) room for an adapter's input after dropout; null: nothing is dropped there
+  bool adapters_on = true;        // off: passes leave the products of adapters out; not for a backward
 
   bool trains(std::size_t param) const { return !frozen.has(param); }
   /// Gives a gradient to the sink, unless the parameter is frozen.

@@ -99,7 +99,7 @@ void Linear::add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<
 void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, const Tensor& low,
                      const GemmEpilogue& epilogue) const {
   std::vector<GemmProblem> products, added;
-  if (adapter_.empty()) {
+  if (!adapter_.is_on(model)) {
     add_forward(x, y, products);
     products.front().epilogue = epilogue;
     return gemm(model.ctx, *model.scratch, products);
@@ -114,7 +114,7 @@ void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& 
 }
 
 void Linear::forward_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Tensor& low) const {
-  if (adapter_.empty()) return;
+  if (!adapter_.is_on(model)) return;
   std::vector<GemmProblem> products;
   adapter_.add_low(adapter_.dropped(model, pass, x), low.first_rows(x.rows), products);
   gemm(model.ctx, *model.scratch, products);
@@ -124,7 +124,7 @@ void Linear::forward_from_low(const ModelContext& model, const Matrix& x, const 
   std::vector<GemmProblem> products, added;
   add_forward(x, y, products);
   gemm(model.ctx, *model.scratch, products);
-  adapter_.add_outputs(low.first_rows(x.rows), y, added);
+  if (adapter_.is_on(model)) adapter_.add_outputs(low.first_rows(x.rows), y, added);
   if (!added.empty()) gemm(model.ctx, *model.scratch, added);
 }
 
@@ -132,7 +132,7 @@ void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& 
                      const Tensor& low) const {
   std::vector<GemmProblem> products, added;
   for (std::size_t part = 0; part < places_.size(); ++part) products.push_back(output(part, x, ys[part]));
-  if (!adapter_.empty()) {
+  if (adapter_.is_on(model)) {
     adapter_.add_low(adapter_.dropped(model, pass, x), low.first_rows(x.rows), products);
     adapter_.add_outputs(low.first_rows(x.rows), ys, added);
   }

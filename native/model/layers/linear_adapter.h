@@ -40,6 +40,8 @@ class LinearAdapter {
   LinearAdapter(const ModelContext& model, const LinearPlaces& places, std::int64_t in, bool varies);
 
   bool empty() const { return parts_.empty(); }
+  /// Returns true if forward passes have products of adapters.
+  bool is_on(const ModelContext& model) const { return model.adapters_on && !empty(); }
   /// Room for `low`, or an empty tensor.
   Tensor make_low(const ModelContext& model, std::int64_t rows) const {
     return empty() ? Tensor() : model.tensor(rows, low_size());

@@ -123,8 +123,10 @@ void HeldExperts::forward_of(const ModelContext& model, const ExpertRows& rows, 
   on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
     const Matrix mine = rows_of(x, part.rows);
     (expert.*linear).add_forward(mine, rows_of(y, part.rows), problems, part.row_range);
-    (expert.*linear).adapter().add_low(mine, rows_of(low.view(), part.rows), problems, part.row_range);
+    if ((expert.*linear).adapter().is_on(model))
+      (expert.*linear).adapter().add_low(mine, rows_of(low.view(), part.rows), problems, part.row_range);
   });
+  if (!model.adapters_on) return;
   on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
     (expert.*linear).adapter().add_outputs(rows_of(low.view(), part.rows), rows_of(y, part.rows), problems, part.row_range);
   });

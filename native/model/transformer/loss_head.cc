@@ -21,7 +21,19 @@ std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t 
 }
 
 Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {
-  return {matrix.at(begin, 0), matrix.dtype, count, matrix.cols, matrix.stride};
+  return {matrix.data == nullptr ? nullptr : matrix.at(begin, 0), matrix.dtype, count, matrix.cols, matrix.stride};
+}
+
+/// The factor of a row's loss, and the number of rows from this one on that have the same.
+struct RowFactor {
+  float value;
+  std::int64_t rows;
+};
+RowFactor factor_of(const LossHead::Gradients* gradients, std::int64_t row, std::int64_t rows) {
+  if (gradients == nullptr) return {0, rows};
+  if (gradients->factors.empty()) return {gradients->grad_scale, rows};
+  const std::int64_t length = gradients->normed.rows / std::ssize(gradients->factors), sequence = row / length;
+  return {gradients->factors[static_cast<std::size_t>(sequence)], std::min(rows, (sequence + 1) * length - row)};
 }
 
 }  // namespace
@@ -60,7 +72,7 @@ void LossHead::run(const ModelContext& model, const Matrix& normed, const Indice
       dlogits_ = Tensor(model.ctx, model.dtype, chunk_rows_, model.config.vocab_size);
     const Matrix dlogits = gradients == nullptr ? Matrix{} : dlogits_.first_rows(rows);
     chunk_forward(model, chunk, targets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), first, dlogits,
-                  gradients == nullptr ? 0.0F : gradients->grad_scale);
+                  gradients);
     if (gradients == nullptr) continue;
     const auto start = std::chrono::steady_clock::now();
     chunk_backward(model, chunk, dlogits, *gradients, first);
@@ -80,18 +92,36 @@ LeafResult LossHead::result(const Indices& targets) const {
   return result;
 }
 
+std::vector<SequenceScore> LossHead::scores(const Indices& targets, std::int64_t batch) const {
+  const std::span<const float> losses = losses_.on_host();
+  std::vector<SequenceScore> scores(static_cast<std::size_t>(batch));
+  const std::size_t length = targets.size() / scores.size();
+  for (std::size_t row = 0; row < targets.size(); ++row) {
+    if (targets[row] < 0) continue;
+    SequenceScore& score = scores[row / length];
+    score.log_prob -= static_cast<double>(losses[row]);
+    ++score.num_targets;
+  }
+  return scores;
+}
+
 void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, const Indices& targets,
-                             std::int64_t first_row, const Matrix& dlogits, float grad_scale) {
+                             std::int64_t first_row, const Matrix& dlogits, const Gradients* gradients) {
   const std::int64_t most = logits_.view().rows;
   for (std::int64_t row = 0; row < normed.rows; row += most) {
     const std::int64_t rows = std::min(most, normed.rows - row);
     const Matrix logits = logits_.first_rows(rows);
     const GemmProblem product[] = {{rows_of(normed, row, rows), &forward_, logits}};
     gemm(model.ctx, *model.scratch, product);
-    const auto count = static_cast<std::size_t>(rows);
-    cross_entropy(model.ctx, {logits, targets.subspan(static_cast<std::size_t>(row), count),
-                              losses_.on_device().subspan(static_cast<std::size_t>(first_row + row), count),
-                              dlogits.data == nullptr ? Matrix{} : rows_of(dlogits, row, rows), grad_scale});
+    for (std::int64_t done = 0; done < rows;) {
+      const std::int64_t at = row + done;
+      const RowFactor factor = factor_of(gradients, first_row + at, rows - done);
+      const auto count = static_cast<std::size_t>(factor.rows);
+      cross_entropy(model.ctx, {rows_of(logits, done, factor.rows), targets.subspan(static_cast<std::size_t>(at), count),
+                                losses_.on_device().subspan(static_cast<std::size_t>(first_row + at), count),
+                                rows_of(dlogits, at, factor.rows), factor.value});
+      done += factor.rows;
+    }
   }
 }
 

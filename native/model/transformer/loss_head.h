@@ -7,6 +7,7 @@
 #include "kernels/gemm/gemm.h"
 #include "model/layers/block.h"
 #include "model/layers/transit.h"
+#include "model/objective/sequence_score.h"
 #include "model/transformer/transformer.h"
 
 namespace zerofleet {
@@ -33,11 +34,12 @@ class LossHead {
   /// weight: (V, D) of the compute dtype; it must stay where it is until the next call.
   void pack(const ModelContext& model, const void* weight);
 
-  /// Destination of the gradient of grad_scale · loss_sum.
+  /// Destination of the gradient of grad_scale · loss_sum, or of the sum over sequences of factor · loss_sum.
   struct Gradients {
     Matrix normed;  // (M, D) compute dtype
     Matrix weight;  // (V, D) fp32, overwritten; without data it is not computed
     float grad_scale = 0;
+    std::span<const float> factors = {};  // (B) instead of grad_scale; each is of M / B rows
   };
 
   /// normed: (M, D), M ≤ max_rows; targets: (M) in [0, V) or -100. gradients may be null.
@@ -45,6 +47,8 @@ class LossHead {
 
   /// The losses of the last run(), whose targets these are; on a CUDA device this waits for them.
   LeafResult result(const Indices& targets) const;
+  /// The same for each of `batch` sequences.
+  std::vector<SequenceScore> scores(const Indices& targets, std::int64_t batch) const;
 
   /// Logits of one row of (1, D); logits: (V).
   void logits(const ModelContext& model, const Matrix& row, std::span<float> logits);
@@ -57,9 +61,9 @@ class LossHead {
   double backward_seconds() const { return backward_seconds_; }
 
  private:
-  /// Losses and, unless it has no data, dlogits (rows, V) of some rows, the first of which is first_row of the leaf.
+  /// Losses and, unless gradients are null, dlogits (rows, V) of some rows, the first of which is first_row of the leaf.
   void chunk_forward(const ModelContext& model, const Matrix& normed, const Indices& targets,
-                     std::int64_t first_row, const Matrix& dlogits, float grad_scale);
+                     std::int64_t first_row, const Matrix& dlogits, const Gradients* gradients);
   void chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
                       const Gradients& gradients, std::int64_t first_row);
 

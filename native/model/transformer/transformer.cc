@@ -5,10 +5,11 @@
 #include <iterator>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "core/error.h"
+#include "model/transformer/callback_sink.h"
 #include "model/transformer/layer_stack.h"
+#include "model/transformer/leaf_check.h"
 #include "model/transformer/loss_head.h"
 #include "model/layers/norm.h"
 #include "model/mlp/router_tally.h"
@@ -31,19 +32,6 @@ const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::i
               " tokens; the model takes 1 to " + std::to_string(config.max_position_embeddings) + " tokens");
   return config;
 }
-
-class CallbackSink final : public GradSink {
- public:
-  explicit CallbackSink(const GradCallback& on_grad) : on_grad_(on_grad) {}
-
-  void take(std::size_t param, const GradView& grad) override {
-    require(grad.dtype == DType::kF32, "invalid_argument", "a callback takes gradients in fp32");
-    on_grad_(param, {reinterpret_cast<const float*>(grad.data), grad.numel});
-  }
-
- private:
-  const GradCallback& on_grad_;
-};
 
 template <class T>
 T* pointer_to(std::optional<T>& part) {
@@ -93,14 +81,16 @@ struct Transformer::State {
   double forward_seconds = 0;
   double backward_seconds = 0;
 
-  void check_leaf(const LeafInput& leaf) const;
-  void check_documents(std::span<const std::int32_t> starts) const;
+  void check_leaf(const LeafInput& leaf) const { zerofleet::check_leaf(leaf, shape, model.config.vocab_size); }
   Pass pass_of(const LeafInput& leaf, const LeafKey* dropout);
   Pass placed_pass(std::span<const std::int32_t> document_starts, const LeafKey* dropout);
-  void run_layers(Pass pass, const Indices& tokens);
+  void run_layers(Pass pass, const Indices& tokens, Adapters adapters);
   double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load.load()); }
   void prepare_backward();
   void run_backward(const Pass& pass, const Indices& tokens, GradSink& sink);
+  LeafResult forward(const LeafInput& leaf, Adapters adapters);
+  LeafResult forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale, GradSink& sink);
+  void run_head(const Indices& targets, const SequenceObjective& objective, float scale);
 };
 
 Transformer::State::State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass_shape,
@@ -130,32 +120,6 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
   if (table.positions) positions.resize(static_cast<std::size_t>(shape.rows()));
 }
 
-void Transformer::State::check_leaf(const LeafInput& leaf) const {
-  const auto rows = static_cast<std::size_t>(shape.rows());
-  require(leaf.tokens.size() == rows && leaf.targets.size() == rows, "invalid_argument",
-          "a pass takes " + std::to_string(rows) + " tokens and targets");
-  require(leaf.lengths.empty() || std::ssize(leaf.lengths) == shape.batch, "invalid_argument",
-          "lengths has one number per sequence, or none at all");
-  check_documents(leaf.document_starts);
-  for (const std::int32_t target : leaf.targets) {
-    if (target == -100 || (target >= 0 && target < model.config.vocab_size)) continue;
-    throw Error("token_out_of_vocab", "target " + std::to_string(target) + " is neither in the vocabulary nor -100");
-  }
-}
-
-void Transformer::State::check_documents(std::span<const std::int32_t> starts) const {
-  if (starts.empty()) return;
-  require(starts.size() == static_cast<std::size_t>(shape.rows()), "invalid_argument",
-          "document_starts has one place per token, or none at all");
-  for (std::size_t row = 0; row < starts.size(); ++row) {
-    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % shape.length);
-    const std::int32_t before = place == 0 ? 0 : starts[row - 1];
-    require(starts[row] >= before && starts[row] <= place, "invalid_argument",
-            "document_starts: the document of token " + std::to_string(place) + " cannot begin at " +
-                std::to_string(starts[row]));
-  }
-}
-
 Pass Transformer::State::pass_of(const LeafInput& leaf, const LeafKey* dropout) {
   Pass pass = placed_pass(leaf.document_starts, dropout);
   if (model.config.num_experts > 0) pass.lengths = lengths_upload.upload(model.ctx, leaf.lengths);
@@ -173,9 +137,10 @@ Pass Transformer::State::placed_pass(std::span<const std::int32_t> document_star
           dropout};
 }
 
-void Transformer::State::run_layers(Pass pass, const Indices& tokens) {
+void Transformer::State::run_layers(Pass pass, const Indices& tokens, Adapters adapters) {
   require(forward_packed, "invalid_argument", "params_changed() must be called before the first pass");
   const std::int64_t rows = pass.rows();
+  model.adapters_on = adapters == Adapters::kOn;
   load.clear(model.ctx);
   pass.load = &load;
   const Matrix room = last.first_rows(rows), delta = added.first_rows(rows);
@@ -229,28 +194,64 @@ void Transformer::params_changed() {
   s.backward_packed = false;
 }
 
-LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale& scale, GradSink& sink) {
-  State& s = *state_;
-  s.check_leaf(leaf);
+// An objective needs the scores of all sequences before the first gradient, and the logits of a leaf do not exist at once:
+// the head computes them again. A loss is -log p, so that its factor is that of log p with the other sign.
+void Transformer::State::run_head(const Indices& targets, const SequenceObjective& objective, float scale) {
+  const Matrix dhead = model.trains(table.head) ? embedding_work->dtokens.view() : Matrix{};
+  LossHead::Gradients to{layers.work().normed.view(), dhead, scale};
+  std::vector<float> factors;
+  if (objective) {
+    head.run(model, last_normed.view(), targets, nullptr);
+    for (const double factor : objective(head.scores(targets, shape.batch)))
+      factors.push_back(static_cast<float>(-factor * static_cast<double>(scale)));
+    require(std::ssize(factors) == shape.batch, "invalid_argument", "an objective returns one derivative per sequence");
+    to.factors = factors;
+  }
+  head.run(model, last_normed.view(), targets, &to);
+}
+
+LeafResult Transformer::State::forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale,
+                                                GradSink& sink) {
+  check_leaf(leaf);
   const auto start = Clock::now();
-  Pass pass = s.pass_of(leaf, &leaf.key);
-  const Indices tokens = s.tokens_upload.upload(s.model.ctx, leaf.tokens);
-  const Indices targets = s.targets_upload.upload(s.model.ctx, leaf.targets);
-  s.run_layers(pass, tokens);
+  Pass pass = pass_of(leaf, &leaf.key);
+  const Indices tokens = tokens_upload.upload(model.ctx, leaf.tokens);
+  const Indices targets = targets_upload.upload(model.ctx, leaf.targets);
+  run_layers(pass, tokens, Adapters::kOn);
   const double layers_seconds = seconds_since(start);
-  s.prepare_backward();
+  prepare_backward();
   const auto head_start = Clock::now();
-  const Matrix dhead = s.model.trains(s.table.head) ? s.embedding_work->dtokens.view() : Matrix{};
-  const LossHead::Gradients to{s.layers.work().normed.view(), dhead, scale.loss};
-  s.head.run(s.model, s.last_normed.view(), targets, &to);
-  s.forward_seconds = layers_seconds + seconds_since(head_start) - s.head.backward_seconds();
-  const double aux_scale = s.model.config.router_aux_loss_coef * static_cast<double>(scale.aux_loss);
-  pass.dprobs = s.load.gradient(s.model.ctx, aux_scale);
-  s.run_backward(pass, tokens, sink);
-  LeafResult result = s.head.result(targets);
-  result.aux_loss = s.aux_loss();
-  s.backward_seconds = seconds_since(start) - s.forward_seconds;
+  run_head(targets, objective, scale.loss);
+  forward_seconds = layers_seconds + seconds_since(head_start) - head.backward_seconds();
+  const double aux_scale = model.config.router_aux_loss_coef * static_cast<double>(scale.aux_loss);
+  pass.dprobs = load.gradient(model.ctx, aux_scale);
+  run_backward(pass, tokens, sink);
+  LeafResult result = head.result(targets);
+  result.aux_loss = aux_loss();
+  backward_seconds = seconds_since(start) - forward_seconds;
   return result;
+}
+
+LeafResult Transformer::State::forward(const LeafInput& leaf, Adapters adapters) {
+  check_leaf(leaf);
+  const auto start = Clock::now();
+  run_layers(pass_of(leaf, nullptr), tokens_upload.upload(model.ctx, leaf.tokens), adapters);
+  const Indices targets = targets_upload.upload(model.ctx, leaf.targets);
+  head.run(model, last_normed.view(), targets, nullptr);
+  LeafResult result = head.result(targets);
+  result.aux_loss = aux_loss();
+  forward_seconds = seconds_since(start);
+  backward_seconds = 0;
+  return result;
+}
+
+LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale& scale, GradSink& sink) {
+  return state_->forward_backward(leaf, {}, scale, sink);
+}
+
+LeafResult Transformer::forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale,
+                                         GradSink& sink) {
+  return state_->forward_backward(leaf, objective, scale, sink);
 }
 
 LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad) {
@@ -258,18 +259,15 @@ LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale&
   return forward_backward(leaf, scale, sink);
 }
 
-LeafResult Transformer::forward(const LeafInput& leaf) {
+LeafResult Transformer::forward(const LeafInput& leaf) { return state_->forward(leaf, Adapters::kOn); }
+
+std::vector<SequenceScore> Transformer::scores(const LeafInput& leaf, Adapters adapters) {
   State& s = *state_;
-  s.check_leaf(leaf);
-  const auto start = Clock::now();
-  s.run_layers(s.pass_of(leaf, nullptr), s.tokens_upload.upload(s.model.ctx, leaf.tokens));
-  const Indices targets = s.targets_upload.upload(s.model.ctx, leaf.targets);
-  s.head.run(s.model, s.last_normed.view(), targets, nullptr);
-  LeafResult result = s.head.result(targets);
-  result.aux_loss = s.aux_loss();
-  s.forward_seconds = seconds_since(start);
-  s.backward_seconds = 0;
-  return result;
+  const std::optional<AdapterConfig>& adapter = s.model.config.adapter;
+  require(adapters == Adapters::kOn || (adapter && adapter->modules_to_save.empty()), "invalid_argument",
+          "a model without adapters, or with modules_to_save, does not hold the base beside what it trains");
+  s.forward(leaf, adapters);
+  return s.head.scores(leaf.targets, s.shape.batch);
 }
 
 std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }

@@ -15,6 +15,7 @@
 #include "model/layers/leaf_input.h"
 #include "model/layers/weight_use.h"
 #include "model/mlp/expert_exchange.h"
+#include "model/objective/sequence_score.h"
 
 namespace zerofleet {
 
@@ -85,8 +86,17 @@ class Transformer {
   /// The same for gradients in fp32.
   LeafResult forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad);
 
+  /// The same with the gradients of scale.loss · the loss of an objective over the leaf's sequences, which is asked once for
+  /// its derivatives. The output projection runs twice, for the scores and for the gradients. The result is as above.
+  LeafResult forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale, GradSink& sink);
+
   /// The loss alone, without dropout.
   LeafResult forward(const LeafInput& leaf);
+
+  enum class Adapters : std::uint8_t { kOn, kOff };
+  /// What the parameters say of the targets of each sequence, without dropout. With the adapters off it is what the base
+  /// says; throws Error{"invalid_argument"} where the configuration has no adapter, or trains other modules of the base, too.
+  std::vector<SequenceScore> scores(const LeafInput& leaf, Adapters adapters = Adapters::kOn);
 
   /// Bytes that this object holds now: packed copies of the weights; and activations, gradients in transit, and
   /// kernels' work space. Both reach their final size in the first forward_backward(); the formulas stand beside the

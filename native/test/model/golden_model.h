@@ -30,6 +30,7 @@ class GoldenModel {
 
   const std::vector<ParamSpec>& specs() const { return specs_; }
   const Transformer& model() const { return model_; }
+  Transformer& model() { return model_; }
 
  private:
   void put(std::size_t param, std::size_t i, float value);

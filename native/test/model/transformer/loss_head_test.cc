@@ -18,31 +18,35 @@ namespace {
 
 struct Results {
   LeafResult loss;
+  std::vector<SequenceScore> scores;  // of sequences of kLength
   HostMatrix dnormed, dweight;
 };
 
-constexpr std::int64_t kRows = 150;
+constexpr std::int64_t kRows = 150, kLength = 25;
+const std::vector<float> kFactors{0.5F, -0.25F, 0.01F, 0, 3, -1};  // of sequences
 
-Results run(CpuIsa isa, DType dtype, const LogitRows& at_once) {
+Results run(const Context& ctx, DType dtype, const LogitRows& at_once, float grad_scale, std::span<const float> factors = {}) {
   constexpr std::int64_t kHidden = 20, kVocab = 70;
-  Machine machine(isa, 2);
-  Scratch scratch(machine.ctx);
+  Scratch scratch(ctx);
   ModelConfig config;
   config.hidden_size = kHidden;
   config.vocab_size = kVocab;
-  const ModelContext model{machine.ctx, config, dtype, &scratch, nullptr};
+  const ModelContext model{ctx, config, dtype, &scratch, nullptr};
   std::mt19937 random(43);
   HostMatrix normed = HostMatrix::random(dtype, kRows, kHidden, random),
              weight = HostMatrix::random(dtype, kVocab, kHidden, random);
-  std::vector<std::int32_t> targets(kRows);
-  for (auto& target : targets) target = static_cast<std::int32_t>(random() % kVocab);
-  targets[100] = -100;
-  Results results{{}, HostMatrix(dtype, kRows, kHidden), HostMatrix(DType::kF32, kVocab, kHidden)};
-  const LossHead::Gradients gradients{results.dnormed.view(), results.dweight.view(), 0.01F};
+  SharedValues<std::int32_t> values(kRows);
+  for (auto& target : values) target = static_cast<std::int32_t>(random() % kVocab);
+  values[100] = -100;
+  const Indices targets{values, values.data()};
+  Results results{{}, {}, HostMatrix(dtype, kRows, kHidden), HostMatrix(DType::kF32, kVocab, kHidden)};
+  const LossHead::Gradients gradients{results.dnormed.view(), results.dweight.view(), grad_scale, factors};
   LossHead head(model, kRows, at_once);
   head.pack(model, weight.view().data);
   head.run(model, normed.view(), targets, &gradients);
+  synchronize(ctx);
   results.loss = head.result(targets);
+  results.scores = head.scores(targets, kRows / kLength);
   return results;
 }
 
@@ -52,13 +56,46 @@ TEST_CASE("the loss head gives the same bits in one chunk of rows or in several,
   for (const CpuIsa isa : available_isas()) {
     for (const DType dtype : kAllDTypes) {
       CAPTURE(name_of(isa));
-      const Results whole = run(isa, dtype, {kRows, kRows}), chunks = run(isa, dtype, {64, 128});
+      const Machine machine(isa, 2);
+      const Results whole = run(machine.ctx, dtype, {kRows, kRows}, 0.01F), chunks = run(machine.ctx, dtype, {64, 128}, 0.01F);
       CHECK(whole.loss.num_targets == 149);
       CHECK(whole.loss.loss_sum == chunks.loss.loss_sum);
       CHECK(whole.dnormed == chunks.dnormed);
       CHECK(whole.dweight == chunks.dweight);
     }
   }
+}
+
+DEVICE_TEST_CASE("the loss head with a factor for each sequence: rows have the bits of that factor for all") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    const LogitRows at_once{64, 128};  // sequences lie across chunks of both
+    const Results got = run(ctx, dtype, at_once, 0, kFactors);
+    Table dweight(70, std::vector<double>(20));
+    double loss_sum = 0;
+    for (std::size_t sequence = 0; sequence < kFactors.size(); ++sequence) {
+      std::vector<float> alone(kFactors.size());
+      alone[sequence] = kFactors[sequence];
+      const Results plain = run(ctx, dtype, at_once, kFactors[sequence]), only = run(ctx, dtype, at_once, 0, alone);
+      for (std::int64_t row = 0; row < kRows; ++row) {
+        const bool mine = row / kLength == static_cast<std::int64_t>(sequence);
+        for (std::int64_t k = 0; k < 20; ++k) {
+          if (mine) REQUIRE(got.dnormed.at(row, k) == plain.dnormed.at(row, k));
+          REQUIRE(only.dnormed.at(row, k) == (mine ? got.dnormed.at(row, k) : 0));
+        }
+      }
+      for (std::int64_t token = 0; token < 70; ++token) {
+        for (std::int64_t k = 0; k < 20; ++k) dweight[static_cast<std::size_t>(token)][static_cast<std::size_t>(k)] += only.dweight.at(token, k);
+      }
+      CHECK(got.scores[sequence].num_targets == (sequence == 4 ? kLength - 1 : kLength));
+      loss_sum -= got.scores[sequence].log_prob;
+    }
+    CHECK(loss_sum == doctest::Approx(got.loss.loss_sum).epsilon(1e-12));
+    CHECK(relative_error(got.dweight, dweight) < 1e-6);
+    if (ctx.device.kind != DeviceKind::kCpu) return;
+    const Results whole = run(ctx, dtype, {kRows, kRows}, 0, kFactors);
+    CHECK(whole.dnormed == got.dnormed);
+    CHECK(whole.dweight == got.dweight);
+  });
 }
 
 TEST_CASE("rows of logits: those of a CPU stay in its caches, chunks of gradients are alike") {

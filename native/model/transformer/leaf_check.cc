@@ -1,0 +1,39 @@
+#include "model/transformer/leaf_check.h"
+
+#include <iterator>
+#include <string>
+
+#include "core/error.h"
+
+namespace zerofleet {
+namespace {
+
+void check_documents(std::span<const std::int32_t> starts, const PassShape& shape) {
+  if (starts.empty()) return;
+  require(starts.size() == static_cast<std::size_t>(shape.rows()), "invalid_argument",
+          "document_starts has one place per token, or none at all");
+  for (std::size_t row = 0; row < starts.size(); ++row) {
+    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % shape.length);
+    const std::int32_t before = place == 0 ? 0 : starts[row - 1];
+    require(starts[row] >= before && starts[row] <= place, "invalid_argument",
+            "document_starts: the document of token " + std::to_string(place) + " cannot begin at " +
+                std::to_string(starts[row]));
+  }
+}
+
+}  // namespace
+
+void check_leaf(const LeafInput& leaf, const PassShape& shape, std::int64_t vocab_size) {
+  const auto rows = static_cast<std::size_t>(shape.rows());
+  require(leaf.tokens.size() == rows && leaf.targets.size() == rows, "invalid_argument",
+          "a pass takes " + std::to_string(rows) + " tokens and targets");
+  require(leaf.lengths.empty() || std::ssize(leaf.lengths) == shape.batch, "invalid_argument",
+          "lengths has one number per sequence, or none at all");
+  check_documents(leaf.document_starts, shape);
+  for (const std::int32_t target : leaf.targets) {
+    if (target == -100 || (target >= 0 && target < vocab_size)) continue;
+    throw Error("token_out_of_vocab", "target " + std::to_string(target) + " is neither in the vocabulary nor -100");
+  }
+}
+
+}  // namespace zerofleet
