@@ -34,12 +34,15 @@ export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemor
   const { num_hidden_layers: layers, vocab_size: vocab } = sizes.model;
   const { hidden } = sizes;
   const layer = layerMemory(sizes);
+  // Layers below the lowest that is trained count as one.
+  const below = sizes.lowestTrainedLayer();
+  const numInputs = layers - below + (below === 0 ? 0 : 1);
   // With checkpoints a layer keeps only its input; the rest is recomputed, for one layer at a time.
-  const numKept = spec.train.activation_checkpointing ? 1 : layers;
+  const numKept = spec.train.activation_checkpointing ? 1 : numInputs;
   return {
     packed_weights: layers * layer.weights + sizes.packed(hidden, vocab),
     activations:
-      layers * sizes.tensor(hidden) +
+      numInputs * sizes.tensor(hidden) +
       numKept * layer.kept +
       layer.work +
       lossHead(sizes) +

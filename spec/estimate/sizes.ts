@@ -3,7 +3,7 @@ import { trainedArchitecture } from '../model/adapters.js';
 import type { Architecture } from '../model/architecture.js';
 import { addsLeaves } from '../model/leaves.js';
 import { countOf } from '../model/params.js';
-import { splitParams } from '../resolve/param-groups.js';
+import { type SplitKind, splitParams } from '../resolve/param-groups.js';
 
 /** Device of a rank. */
 export type EstimateDevice = 'cpu' | 'cuda';
@@ -35,6 +35,15 @@ export const roundUp = (value: number, to: number) => Math.ceil(value / to) * to
 function gradientsAreOnlyRounded(spec: ResolvedJobSpec): boolean {
   const { train, zero } = spec;
   return zero.reduce_dtype === train.precision && zero.gradient_predivide_factor === 1 && !addsLeaves(spec);
+}
+
+/** Returns the lowest layer in which a parameter of a kind is trained; null for a kind outside of the layers, and if all are frozen. */
+function lowestTrained({ kind, frozen, numFrozen }: SplitKind): number | null {
+  if (!kind.name.includes('{}') || numFrozen === countOf(kind)) return null;
+  const experts = Array.from({ length: kind.experts ?? 1 }, (_, expert) => expert);
+  for (let layer = 0; layer < kind.layers; layer++)
+    if (experts.some((expert) => !frozen.has(layer, expert))) return layer;
+  return null;
 }
 
 /** Sizes of one job on one machine. */
@@ -98,6 +107,14 @@ export class Sizes {
     return splitParams(this.spec).some(
       ({ kind, numFrozen }) => `.${kind.name}`.endsWith(`.${name}`) && numFrozen < countOf(kind),
     );
+  }
+
+  /** Returns the lowest layer with a trained parameter, 0 if the embeddings have one, or the number of layers. */
+  lowestTrainedLayer(): number {
+    const embeddings = this.inFirst ? ['wte.weight', 'wpe.weight'] : ['embed_tokens.weight'];
+    if (embeddings.some((name) => this.trains(name))) return 0;
+    const lowest = splitParams(this.spec).map((split) => lowestTrained(split) ?? Infinity);
+    return Math.min(this.model.num_hidden_layers, ...lowest);
   }
 
   /** Returns whether a parameter has adapters, of whose factors any may be frozen. @param name as in `trains` */

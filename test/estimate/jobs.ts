@@ -61,6 +61,30 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       },
     },
   },
+  'the last of five layers trained': {
+    model: { config: { ...MODEL, num_hidden_layers: 5 } },
+    train: {
+      optimizer: {
+        param_groups: [
+          { match: 'model.layers.4.*', lr: 1e-3 },
+          { match: '*', frozen: true },
+        ],
+      },
+    },
+  },
+  'GPT-2, its last layer and head trained, activation checkpointing': {
+    model: { config: { ...GPT2, tie_word_embeddings: false } },
+    train: {
+      activation_checkpointing: true,
+      optimizer: {
+        param_groups: [
+          { match: 'transformer.h.2.*', lr: 1e-3 },
+          { match: 'lm_head.*', lr: 1e-3 },
+          { match: '*', frozen: true },
+        ],
+      },
+    },
+  },
   'Mixtral, experts frozen': {
     model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 3 } },
     train: { optimizer: { param_groups: [{ match: '*.experts.*', frozen: true }] } },

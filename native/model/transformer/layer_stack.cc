@@ -20,11 +20,13 @@ std::size_t lowest_trained_layer(const ModelContext& model, const ParamTable& ta
 
 LayerStack::LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table,
                        bool checkpoint_activations)
-    : lowest_trained_(lowest_trained_layer(model, table)), shape_(shape) {
+    : lowest_trained_(lowest_trained_layer(model, table)), checkpoints_(checkpoint_activations), shape_(shape) {
   for (const LayerPlace& place : table.layers) {
-    layers_.emplace_back(model, place, layers_.size());
+    const std::size_t number = layers_.size();
+    layers_.emplace_back(model, place, number);
+    if (place_of(number) < inputs_.size()) continue;  // shared
     inputs_.push_back(model.tensor(shape.rows(), model.config.hidden_size));
-    if (kept_.empty() || !checkpoint_activations) kept_.emplace_back(model, shape, layers_.back());
+    if (kept_.empty() || !checkpoints_) kept_.emplace_back(model, shape, layers_.back());
   }
 }
 
@@ -54,7 +56,7 @@ std::size_t LayerStack::packed_bytes() const {
 }
 
 // M·row(D) per layer, what a layer keeps once per layer (with activation checkpointing once in all), and from the first
-// backward on the work space of one layer.
+// backward on the work space of one layer. All layers below the lowest that is trained count as one.
 std::size_t LayerStack::activation_bytes() const {
   std::size_t num_bytes = work_ ? work_->num_bytes() : 0;
   for (const Tensor& input : inputs_) num_bytes += input.num_bytes();
@@ -65,7 +67,7 @@ std::size_t LayerStack::activation_bytes() const {
 Residual LayerStack::forward(const ModelContext& model, const Pass& pass, Residual stream, const Matrix& added) {
   const std::int64_t rows = pass.rows();
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-    if (layer > 0) stream.sum = inputs_[layer].first_rows(rows);
+    if (layer > 0) stream.sum = inputs_[place_of(layer)].first_rows(rows);
     Layer::Kept& kept = kept_of(layer);
     layers_[layer].forward(model, pass, stream, kept, added);
     layers_[layer].project(model, pass, kept, added);
@@ -76,9 +78,9 @@ Residual LayerStack::forward(const ModelContext& model, const Pass& pass, Residu
 
 void LayerStack::backward(const ModelContext& model, const Pass& pass, const Matrix& added, GradSink& sink) {
   for (std::size_t layer = layers_.size(); layer-- > lowest_trained_;) {
-    const Matrix input = inputs_[layer].view();
+    const Matrix input = inputs_[place_of(layer)].view();
     Layer::Kept& kept = kept_of(layer);
-    const bool is_overwritten = kept_.size() < layers_.size() && layer + 1 < layers_.size();
+    const bool is_overwritten = checkpoints_ && layer + 1 < layers_.size();
     if (is_overwritten) layers_[layer].forward(model, pass, {input, {}, {}}, kept, added);
     layers_[layer].backward(model, pass, input, kept, *work_, sink);
   }

@@ -9,7 +9,8 @@ namespace zerofleet {
 
 /// All layers, and their state from the forward to the backward: everything, or with activation checkpointing each
 /// layer's input alone, from which the backward runs the layer again. Both give the same bits, because a layer's input
-/// is rounded to the compute dtype before anything is computed from it.
+/// is rounded to the compute dtype before anything is computed from it. Layers below the lowest that is trained have no
+/// backward, and share what the others have alone.
 class LayerStack {
  public:
   LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table, bool checkpoint_activations);
@@ -38,14 +39,20 @@ class LayerStack {
   void backward(const ModelContext& model, const Pass& pass, const Matrix& added, GradSink& sink);
 
  private:
-  Layer::Kept& kept_of(std::size_t layer) { return kept_[kept_.size() == 1 ? 0 : layer]; }
+  /// Place of a layer's input; without activation checkpointing also of what it keeps.
+  std::size_t place_of(std::size_t layer) const {
+    const std::size_t shared = lowest_trained_ == 0 ? 0 : 1;
+    return layer < lowest_trained_ ? 0 : layer - lowest_trained_ + shared;
+  }
+  Layer::Kept& kept_of(std::size_t layer) { return kept_[checkpoints_ ? 0 : place_of(layer)]; }
 
   std::size_t lowest_trained_;  // layer; the backward ends there
+  bool checkpoints_;            // activations
   PassShape shape_;
   ParamPointers params_;
   std::vector<Layer> layers_;
-  std::vector<Tensor> inputs_;      // (M, D) of each layer
-  std::vector<Layer::Kept> kept_;   // of each layer, or one for all in turn
+  std::vector<Tensor> inputs_;      // (M, D) by place
+  std::vector<Layer::Kept> kept_;   // by place, or one for all layers in turn
   std::optional<Layer::Work> work_;  // made by the first pack_backward()
 };
 

@@ -26,7 +26,10 @@ struct Choice {
 bool contains(const std::string& name, const std::string& part) { return name.find(part) != std::string::npos; }
 
 /// Layers are named layers.N. or h.N. in all families.
-bool is_in_layer(const std::string& name, int layer) { return contains(name, "." + std::to_string(layer) + "."); }
+bool is_in_layer(const std::string& name, int layer) {
+  const std::string number = std::to_string(layer) + ".";
+  return contains(name, "layers." + number) || contains(name, "h." + number);
+}
 
 std::vector<Choice> choices() {
   return {
@@ -79,5 +82,40 @@ TEST_CASE("frozen parameters have no gradient, and the others the same bits, in 
       check(machine, config, DType::kF32, false);
       check(machine, config, DType::kBF16, true);
     }
+  }
+}
+
+// Layers below the lowest that is trained share memory.
+TEST_CASE("frozen layers below the lowest that is trained keep nothing for a backward, and change no bit") {
+  const DeviceMachine machine({}, best_cpu_isa(), 2);
+  for (auto [name, config] : family_configs()) {
+    CAPTURE(name);
+    config.num_hidden_layers = 4;
+    config.layer_windows.resize(config.layer_windows.empty() ? 0 : 4);
+    std::vector<std::size_t> num_bytes;
+    for (const int lowest : {0, 1, 2, 3, 4}) {
+      const Choice choice{"layers", [&](const std::string& param) {
+                            const bool is_last = contains(param, "lm_head") || contains(param, "model.norm") || contains(param, "ln_f");
+                            for (int layer = lowest; layer < 4; ++layer)
+                              if (is_in_layer(param, layer)) return true;
+                            return is_last;
+                          }};
+      for (const bool checkpoints : {false, true}) {
+        TransformerOptions options;
+        options.checkpoint_activations = checkpoints;
+        const RandomModel::Gradients all = RandomModel(machine.ctx, config, DType::kF32, options).gradients();
+        options.frozen = frozen_of(config, choice);
+        RandomModel model(machine.ctx, config, DType::kF32, options);
+        const RandomModel::Gradients some = model.gradients();
+        CHECK(some.result.loss_sum == all.result.loss_sum);
+        for (std::size_t param = 0; param < all.of.size(); ++param)
+          if (!options.frozen[param]) CHECK(some.of[param] == all.of[param]);
+        if (!checkpoints) num_bytes.push_back(model.model().activation_bytes());
+      }
+    }
+    // From the second frozen layer on each keeps less. One place each has 4, 4, 3, 2 and 1 layer.
+    CHECK(num_bytes[1] > num_bytes[2]);
+    CHECK(num_bytes[2] > num_bytes[3]);
+    CHECK(num_bytes[3] > num_bytes[4]);
   }
 }
