@@ -54,6 +54,8 @@ export async function setUp({ advise = true } = {}) {
   checkNodeVersion();
   const advice = advise && nodeVersionAdvice();
   if (advice) process.stderr.write(`${advice}\n`);
+  // Commands that run at the same time do not wait for each other then.
+  if (isCurrent()) return false;
   const onWait = () => process.stderr.write('  waiting for another setup of this checkout\n');
   return withLock('setup', runSteps, onWait);
 }
@@ -72,6 +74,15 @@ export async function allDone(works) {
   for (const error of errors) if (!(error instanceof SetupError)) throw error;
   if (errors.size > 0) throw new SetupError([...errors].map(({ message }) => message).join('\n\n'));
   return results.map(({ value }) => value);
+}
+
+function isCurrent() {
+  return (
+    missingSystemPackages().length === 0 &&
+    npmPackagesAreCurrent() &&
+    nativeBuildIsCurrent('release') &&
+    typescriptIsCurrent()
+  );
 }
 
 async function runSteps() {
