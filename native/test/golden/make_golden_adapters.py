@@ -8,15 +8,12 @@ gradients of what is trained only: of the factors, and of modules_to_save.
 """
 
 import copy
-import pathlib
-import sys
-import zlib
 
 import numpy as np
 import torch
 from peft import LoraConfig, get_peft_model
 
-from make_golden_families import BATCH, CASES, LENGTH, bf16_errors, gradients, randomise, write_gpt2, write_llama_like, write_words
+from make_golden_families import BATCH, CASES, LENGTH, bf16_errors, gradients, randomise, write_cases, write_gpt2, write_llama_like, write_words
 from make_golden_model import IGNORED, GoldenFile
 
 ALL_LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -112,13 +109,5 @@ class TrainedOnly:
         return TrainedOnly(copy.deepcopy(self.model, memo))
 
 
-def main():
-    directory = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
-    torch.set_num_threads(1)
-    for name in ADAPTERS:
-        if not sys.argv[2:] or name in sys.argv[2:]:
-            one_case(directory, name, seed=zlib.crc32(name.encode()))
-
-
 if __name__ == "__main__":
-    main()
+    write_cases(ADAPTERS, one_case)

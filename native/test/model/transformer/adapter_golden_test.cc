@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "test/devices_here.h"
-#include "test/kernels/test_machine.h"
-#include "test/model/golden_model.h"
+#include "test/model/every_golden.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -21,26 +19,9 @@ TransformerOptions over_frozen_base(const GoldenFile& golden) {
   return options;
 }
 
-/// Runs `body` with each model on each instruction-set path and each CUDA device.
 template <class Body>
 void on_every_case(DType dtype, const Body& body) {
-  for (const char* name : kCases) {
-    const GoldenFile golden(name);
-    const TransformerOptions options = over_frozen_base(golden);
-    for (const Device device : cuda_devices_here()) {
-      CAPTURE(std::string(name) + " on " + to_string(device));
-      DeviceMachine machine(device);
-      GoldenModel model(golden, machine.ctx, dtype, options);
-      body(golden, model);
-    }
-    if (!cpu_is_tested()) continue;
-    for (const CpuIsa isa : available_isas()) {
-      CAPTURE(std::string(name) + " on " + name_of(isa));
-      Machine machine(isa, 2);
-      GoldenModel model(golden, machine.ctx, dtype, options);
-      body(golden, model);
-    }
-  }
+  on_every_golden(kCases, dtype, over_frozen_base, body);
 }
 
 }  // namespace

@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "test/devices_here.h"
-#include "test/kernels/test_machine.h"
-#include "test/model/golden_model.h"
+#include "test/model/every_golden.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -16,25 +14,9 @@ namespace {
 constexpr const char* kFamilies[] = {"gpt2_tied", "gpt2_exact_gelu", "llama_linear",  "llama_llama3", "llama_yarn",
                                      "mistral",   "mixtral",         "qwen2",         "qwen2_windows", "qwen3"};
 
-/// Runs `body` with each family's model on each instruction-set path and each CUDA device.
 template <class Body>
 void on_every_family(DType dtype, const Body& body) {
-  for (const char* family : kFamilies) {
-    const GoldenFile golden(family);
-    for (const Device device : cuda_devices_here()) {
-      CAPTURE(std::string(family) + " on " + to_string(device));
-      DeviceMachine machine(device);
-      GoldenModel model(golden, machine.ctx, dtype);
-      body(golden, model);
-    }
-    if (!cpu_is_tested()) continue;
-    for (const CpuIsa isa : available_isas()) {
-      CAPTURE(std::string(family) + " on " + name_of(isa));
-      Machine machine(isa, 2);
-      GoldenModel model(golden, machine.ctx, dtype);
-      body(golden, model);
-    }
-  }
+  on_every_golden(kFamilies, dtype, [](const GoldenFile&) { return TransformerOptions{}; }, body);
 }
 
 }  // namespace
