@@ -99,13 +99,13 @@ double gelu_gradient(double x) {
   return (1 + t) / 2 + x / 2 * (1 - t * t) * kSlope * (1 + 3 * kCubic * x * x);
 }
 
-/// D (m, n) = epilogue of op(A) op(B) + bias + beta · C, column-major.
+/// D (m, n) = epilogue of alpha · op(A) op(B) + bias + beta · C, column-major.
 struct Job {
   MatmulDesc desc;
   Layout a, b, d;
   const std::byte *a_data, *b_data;
   std::byte* d_data;
-  float beta;
+  float alpha, beta;
   std::uint64_t fault;
 };
 
@@ -145,6 +145,7 @@ void multiply(const Job& job) {
       const float *left = rows.data() + row * depth, *right = cols.data() + col * depth;
       float sum = 0;
       for (std::int64_t k = 0; k < depth; ++k) sum += left[k] * right[k];
+      sum *= job.alpha;
       const std::int64_t at = col * job.d.stride + row;
       if ((job.desc.epilogue & kBias) != 0)
         sum += load(static_cast<const std::byte*>(job.desc.bias), dtype_of(job.desc.bias_type), row);
@@ -306,7 +307,7 @@ ZF_EXPORT int cublasLtMatmul(void*, const MatmulDesc* desc, const float* alpha, 
   const auto aligned = [&](const void* data, std::size_t which) {
     return reinterpret_cast<std::uintptr_t>(data) % algorithm->data[which] == 0;
   };
-  if (algorithm->data[0] != 2 || *alpha != 1 || c != d || workspace == nullptr || workspace_bytes < 1024)
+  if (algorithm->data[0] != 2 || c != d || workspace == nullptr || workspace_bytes < 1024)
     return kInvalidValue;
   if (!aligned(a, 1) || !aligned(b, 2) || !aligned(c, 3) || !aligned(d, 4) ||
       !fits(*desc, *a_layout, *b_layout, *d_layout))
@@ -316,7 +317,7 @@ ZF_EXPORT int cublasLtMatmul(void*, const MatmulDesc* desc, const float* alpha, 
   ++num_products;
   if ((desc->epilogue & kAux) != 0) ++num_gelus;
   auto job = std::make_unique<Job>(Job{*desc, *a_layout, *b_layout, *d_layout, static_cast<const std::byte*>(a),
-                                       static_cast<const std::byte*>(b), static_cast<std::byte*>(d), *beta,
+                                       static_cast<const std::byte*>(b), static_cast<std::byte*>(d), *alpha, *beta,
                                        algorithm->data[7]});
   const cudaError_t status = cudaLaunchHostFunc(
       stream,
