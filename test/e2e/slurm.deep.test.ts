@@ -9,7 +9,8 @@ import { largerSteps, smallJob } from '../support/specs.js';
 import { sampleText } from '../support/stack.js';
 
 const NODES = 4;
-const STEPS = 300;
+/** Enough for Slurm to preempt a job in time on a busy machine: its scheduler looks at the queue now and then. */
+const STEPS = 600;
 /** More than a job can take in these tests. */
 const ENDLESS = 1_000_000;
 const POLL_MS = 200;
