@@ -23,7 +23,7 @@ export interface RequiredObject {
   source: DatasetCopySource;
 }
 
-/** What a part of the document names by `dataset` or `uri`. */
+/** Dataset, or object to copy as one, of a part of the document. */
 interface FoundSource {
   /** Dataset for the rule checks; null if nothing is known about it. */
   dataset: Dataset | null;

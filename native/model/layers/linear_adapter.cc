@@ -66,7 +66,7 @@ GemmProblem LinearAdapter::product(const Matrix& a, const SourceOperand& source,
 }
 
 void LinearAdapter::add_low(const Matrix& x, const Matrix& low, std::vector<GemmProblem>& problems,
-                              const std::int32_t* row_range) const {
+                            const std::int32_t* row_range) const {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     problems.push_back(product(x, parts_[part].down.along_n, low_of(low, part), row_range));
     problems.back().alpha = scale_;
@@ -91,7 +91,7 @@ void LinearAdapter::add_outputs(const Matrix& low, std::span<const Matrix> ys, s
 }
 
 void LinearAdapter::add_low_gradient(const Matrix& dy, const Matrix& dlow, std::vector<GemmProblem>& problems,
-                                       const std::int32_t* row_range) const {
+                                     const std::int32_t* row_range) const {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     const Part& mine = parts_[part];
     problems.push_back(product(dy.columns(mine.begin, mine.out), mine.up.along_k, low_of(dlow, part), row_range));

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,9 +22,9 @@ struct AdapterGradients {
 
   /// Gradients of one matrix' factors: (rank, in) and (out, rank).
   struct Factors {
-    Tensor down, up;                   // for gradients without room in the sink
-    Matrix down_target, up_target;     // of the current pass: room in the sink, or the above
-    PackedMatrix low;                // (M, rank)
+    Tensor down, up;                // for gradients without room in the sink
+    Matrix down_target, up_target;  // of the current pass: room in the sink, or the above
+    PackedMatrix low;               // (M, rank)
   };
   std::vector<Factors> factors;  // of each matrix with an adapter
   PackedMatrix x;                // (M, in), after dropout
@@ -46,7 +45,6 @@ class LinearAdapter {
   Tensor make_low(const ModelContext& model, std::int64_t rows) const {
     return empty() ? Tensor() : model.tensor(rows, low_size());
   }
-  std::int64_t in() const { return in_; }
   /// Columns of `low`.
   std::int64_t low_size() const { return static_cast<std::int64_t>(parts_.size()) * rank_; }
   void bind(ParamPointers params);
@@ -55,7 +53,7 @@ class LinearAdapter {
   Matrix dropped(const ModelContext& model, const Pass& pass, const Matrix& x) const;
   /// low (M, low_size()) from x (M, in), which is dropped already.
   void add_low(const Matrix& x, const Matrix& low, std::vector<GemmProblem>& problems,
-                 const std::int32_t* row_range = nullptr) const;
+               const std::int32_t* row_range = nullptr) const;
   /// y (M, out) += low Bᵀ.
   void add_outputs(const Matrix& low, const Matrix& y, std::vector<GemmProblem>& problems,
                    const std::int32_t* row_range = nullptr) const;
@@ -63,7 +61,7 @@ class LinearAdapter {
   void add_outputs(const Matrix& low, std::span<const Matrix> ys, std::vector<GemmProblem>& problems) const;
   /// dlow (M, low_size()) from dy (M, out).
   void add_low_gradient(const Matrix& dy, const Matrix& dlow, std::vector<GemmProblem>& problems,
-                          const std::int32_t* row_range = nullptr) const;
+                        const std::int32_t* row_range = nullptr) const;
 
   /// dx (M, in) += dlow A of all parts, through the dropout.
   void input_gradient(const ModelContext& model, const Pass& pass, const Matrix& dlow, const Matrix& dx) const;
@@ -73,9 +71,9 @@ class LinearAdapter {
                           const std::int32_t* row_range = nullptr) const;
 
   struct Backward {
-    Matrix x;       // (M, in), dropped
+    Matrix x;     // (M, in), dropped
     Matrix low;   // (M, low_size())
-    Matrix dy;      // (M, out)
+    Matrix dy;    // (M, out)
     Matrix dlow;  // (M, low_size())
   };
   void add_weight_gradients(const ModelContext& model, const Backward& args, AdapterGradients& grads, GradSink& sink,
@@ -94,9 +92,9 @@ class LinearAdapter {
     void bind(const ConstMatrix& matrix);
   };
   struct Part {
-    std::size_t place = 0;           // in the Linear
+    std::size_t place = 0;            // in the Linear
     std::int64_t begin = 0, out = 0;  // columns of y
-    Factor down, up;                 // (rank, in), (out, rank)
+    Factor down, up;                  // (rank, in), (out, rank)
   };
   Matrix low_of(const Matrix& low, std::size_t part) const {
     return low.columns(static_cast<std::int64_t>(part) * rank_, rank_);

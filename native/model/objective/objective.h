@@ -36,7 +36,7 @@ struct ObjectiveOptions {
 /// Throws Error{"invalid_argument"} for what cannot be, settings of other objectives included.
 void validate(const ObjectiveOptions& options);
 
-/// What an objective takes beside the policy's scores.
+/// Reference, labels and reference point of a leaf.
 struct ObjectiveLeaf {
   std::span<const double> reference = {};      // (B) log_prob under the reference, or empty for objectives without one
   std::span<const std::uint8_t> desirable = {};  // (B) 1 or 0, KTO only

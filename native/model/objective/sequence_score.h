@@ -7,7 +7,7 @@
 
 namespace zerofleet {
 
-/// What a model says of the targets of one sequence.
+/// Log-probability of the targets of one sequence.
 struct SequenceScore {
   double log_prob = 0;           // sum of log p(target) over the targets that count, added in token order; nats
   std::int64_t num_targets = 0;  // targets other than -100

@@ -94,7 +94,7 @@ class Transformer {
   LeafResult forward(const LeafInput& leaf);
 
   enum class Adapters : std::uint8_t { kOn, kOff };
-  /// What the parameters say of the targets of each sequence, without dropout. With the adapters off it is what the base
+  /// Log-probabilities of the targets of each sequence, without dropout. With the adapters off they are those that the base
   /// says; throws Error{"invalid_argument"} where the configuration has no adapter, or trains other modules of the base, too.
   std::vector<SequenceScore> scores(const LeafInput& leaf, Adapters adapters = Adapters::kOn);
 

@@ -10,7 +10,7 @@ type Evaluation = NonNullable<Train['evaluation']>;
 
 const AT = '/train/evaluation';
 
-/** What to write where evaluations are missing. */
+/** Remedy in messages about missing evaluations. */
 export const EVALUATE =
   'set data.validation_fraction, e.g. 0.05, or list datasets in train.evaluation.datasets';
 

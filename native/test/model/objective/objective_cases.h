@@ -27,7 +27,7 @@ inline std::vector<ObjectiveCase> objective_cases() {
           {"kto", {Kind::kKto, 0.2, 0, 0, 1.25, 0.75}}};
 }
 
-/// What a leaf of four sequences takes of these, without what the objective does not use.
+/// Inputs of an objective for a leaf of four sequences; those that it does not use are empty.
 inline ObjectiveLeaf leaf_for(const ObjectiveOptions& options, std::span<const double> reference, double kl) {
   static constexpr std::uint8_t kDesirable[] = {1, 0, 0, 1};
   ObjectiveLeaf leaf;
