@@ -94,8 +94,8 @@ class Transformer {
   LeafResult forward(const LeafInput& leaf);
 
   enum class Adapters : std::uint8_t { kOn, kOff };
-  /// Log-probabilities of the targets of each sequence, without dropout. With the adapters off they are those that the base
-  /// says; throws Error{"invalid_argument"} where the configuration has no adapter, or trains other modules of the base, too.
+  /// Log-probabilities of the targets of each sequence, without dropout. With the adapters off they are those of the
+  /// base; throws Error{"invalid_argument"} where the configuration has no adapter, or trains other modules of the base, too.
   std::vector<SequenceScore> scores(const LeafInput& leaf, Adapters adapters = Adapters::kOn);
 
   /// Bytes that this object holds now: packed copies of the weights; and activations, gradients in transit, and
