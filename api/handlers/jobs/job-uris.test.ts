@@ -1,77 +1,17 @@
 /** Jobs whose data is an S3 object. dataset-uris.test.ts tests the copy itself. */
-import { EventEmitter, once } from 'node:events';
-import t, { type Test } from 'tap';
-import {
-  type Dataset,
-  type DryRun,
-  datasetKey,
-  type Job,
-  type Page,
-  type Problem,
-} from '../../../contracts/index.js';
-import { S3DatasetSources } from '../../../platform/dataset-sources.js';
+import t from 'tap';
+import { type Dataset, type DryRun, datasetKey, type Job, type Problem } from '../../../contracts/index.js';
 import { putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
-import { type Fate, S3StandIn } from '../../../platform/testing/s3-stand-in.js';
-import type { JobStorePort } from '../../../state/index.js';
-import { ADMIN_KEY, smallSpec, startTestStack, type TestStack } from '../../testing/stack.js';
+import { startWithData as start, TEXT, URI } from '../../testing/data-bucket.js';
+import { smallSpec } from '../../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../testing/training.js';
 
 process.env.AWS_ACCESS_KEY_ID = 'test';
 process.env.AWS_SECRET_ACCESS_KEY = 'test';
 
-const TEXT = Buffer.from('to be or not to be, that is the question. '.repeat(20));
 const CHATS = Buffer.from(
   `${JSON.stringify({ messages: [{ role: 'assistant', content: 'Because.'.repeat(40) }] })}\n`.repeat(20),
 );
-const URI = 's3://texts/open/play.txt';
-
-interface Started {
-  bucket: S3StandIn;
-  stack: TestStack;
-  /** Requests that the bucket received. */
-  requested: string[];
-  post(data: object, more?: { key?: string; url?: string; train?: object }): ReturnType<TestStack['request']>;
-  datasets(): Promise<Dataset[]>;
-}
-
-async function start(
-  t: Test,
-  options: { fate?: (name: string) => Fate; store?: (store: JobStorePort) => JobStorePort } = {},
-): Promise<Started> {
-  const bucket = new S3StandIn();
-  bucket.objects.set('open/play.txt', TEXT);
-  const requested: string[] = [];
-  const door = await bucket.open((name) => {
-    requested.push(name);
-    return options.fate?.(name) ?? 'served';
-  });
-  const allowed = [{ bucket: 'texts', prefix: 'open/' }];
-  const sources = new S3DatasetSources({ allowed, s3Endpoint: door.endpoint });
-  const { store: change } = options;
-  const stack = await startTestStack({
-    sources,
-    limits: { dataset_bytes: 100_000 },
-    ...(change && { wrap: ({ store }) => ({ store: change(store) }) }),
-  });
-  t.teardown(async () => {
-    await stack.close();
-    await sources.close();
-    door.close();
-  });
-  return {
-    bucket,
-    stack,
-    requested,
-    post: (data, { key, url = '/v1/jobs', train = {} } = {}) =>
-      stack.request({
-        method: 'POST',
-        url,
-        payload: { ...smallSpec(''), data, train: { steps: 10, ...train } },
-        ...(key && { headers: { 'idempotency-key': key } }),
-      }),
-    datasets: async () => (await stack.request({ url: '/v1/datasets' })).json<Page<Dataset>>().data,
-  };
-}
 
 const reads = (requested: readonly string[]) =>
   requested.filter((name) => name.startsWith('GetObject')).length;
@@ -320,80 +260,4 @@ t.test('a fork may use an object as its data', async (t) => {
   const reply = await stack.request({ method: 'POST', url, payload: { overrides } });
   t.equal(reply.statusCode, 201, reply.body);
   t.equal(reply.json<Job>().spec.data.dataset, job.spec.data.dataset);
-});
-
-t.test('a copy continues after its client disconnects, and the next request waits for it', async (t) => {
-  const events = new EventEmitter();
-  const bucket = new S3StandIn();
-  bucket.objects.set('a', TEXT);
-  const door = await bucket.open();
-  const real = new S3DatasetSources({
-    allowed: [{ bucket: 'texts', prefix: '' }],
-    s3Endpoint: door.endpoint,
-  });
-  let copies = 0;
-  const stack = await startTestStack({
-    sources: {
-      close: () => real.close(),
-      list: (uri) => real.list(uri),
-      async find(uri) {
-        const object = await real.find(uri);
-        return {
-          ...object,
-          async *read() {
-            copies += 1;
-            const go_on = once(events, 'go on');
-            events.emit('reading');
-            await go_on;
-            yield* object.read();
-          },
-        };
-      },
-    },
-  });
-  t.teardown(async () => {
-    await stack.close();
-    await real.close();
-    door.close();
-  });
-  const url = `${await stack.listen()}/v1/jobs`;
-  const body = JSON.stringify({ ...smallSpec(''), data: { uri: 's3://texts/a' } });
-  const headers = {
-    authorization: `Bearer ${ADMIN_KEY}`,
-    'content-type': 'application/json',
-    'idempotency-key': 'x',
-  };
-  const leaving = new AbortController();
-  const reading = once(events, 'reading');
-  const first = fetch(url, { method: 'POST', headers, body, signal: leaving.signal });
-  first.catch(() => undefined);
-  await reading;
-  leaving.abort();
-  await t.rejects(first);
-  const second = fetch(url, { method: 'POST', headers, body });
-  events.emit('go on');
-  const reply = await second;
-  t.equal(reply.status, 201);
-  t.match(await reply.json(), { state: 'queued' });
-  t.equal(copies, 1);
-});
-
-t.test('a failed copy leaves nothing, and the next request repeats it', async (t) => {
-  let fail = true;
-  const { post, datasets, stack } = await start(t, {
-    store: (store) => ({
-      ...store,
-      async putDataset(dataset) {
-        if (fail) throw new Error('the record is not written');
-        return store.putDataset(dataset);
-      },
-    }),
-  });
-  t.equal((await post({ uri: URI }, { key: 'k' })).statusCode, 500);
-  t.same(await datasets(), []);
-  const left: string[] = [];
-  for await (const { key } of stack.objects.list('datasets/')) left.push(key);
-  t.same(left, []);
-  fail = false;
-  t.equal((await post({ uri: URI }, { key: 'k' })).statusCode, 201);
 });
