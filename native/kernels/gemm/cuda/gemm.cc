@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/device/transfer.h"
+#include "kernels/gemm/cuda/divided_products.h"
 #include "kernels/gemm/cuda/launch.h"
 #include "kernels/gemm/cuda/matmuls.h"
 #include "kernels/gemm/cuda/plain_gemm.h"
@@ -38,44 +39,19 @@ GemmState& state_in(Scratch& scratch, const Context& ctx) {
   return scratch.state<GemmState>([&] { return std::make_unique<GemmState>(ctx); });
 }
 
-ConstMatrix columns(const ConstMatrix& matrix, std::int64_t begin, std::int64_t count) {
-  return {matrix.at(0, begin), matrix.dtype, matrix.rows, count, matrix.stride};
-}
-
-/// Products, one for each part of B, each added to those before it.
-std::vector<Matmul> matmuls_of(const GemmProblem& problem, const RightOperand& right, const Matrix& c) {
-  std::vector<Matmul> matmuls;
-  std::int64_t k = 0;
-  for (std::size_t part = 0; part < right.parts.size(); ++part) {
-    const std::int64_t count = right.k_of(part);
-    const bool is_all = right.parts.size() == 1;
-    Matmul matmul;
-    matmul.a = is_all ? problem.a : columns(problem.a, k, count);
-    matmul.a_transposed = problem.a_transposed;
-    matmul.b = right.parts[part];
-    matmul.b_transposed = right.rows == SourceRows::kAlongN;
-    matmul.c = c;
-    matmul.accumulate = problem.accumulate || part > 0;
-    matmul.alpha = problem.alpha;
-    matmuls.push_back(matmul);
-    k += count;
-  }
-  return matmuls;
-}
-
 bool by_library(const Context& ctx, GemmState& state, const GemmProblem& problem, const RightOperand& right) {
+  const DividedProducts products(problem, right);
   // Parts are added in fp32, so that C is rounded once. With a transposed A they would be rows of A, which no caller
   // needs.
-  const bool in_parts = right.parts.size() > 1;
-  if (in_parts && problem.a_transposed) return false;
-  const bool apart = in_parts && problem.c.dtype != DType::kF32;
-  std::vector<Matmul> matmuls = matmuls_of(problem, right, apart ? state.sums_for(ctx, problem.c) : problem.c);
-  if (!apart) matmuls.back().bias = problem.bias;
+  if (products.are_in_parts() && problem.a_transposed) return false;
+  const bool apart = products.are_in_parts() && problem.c.dtype != DType::kF32;
+  const Matrix c = apart ? state.sums_for(ctx, problem.c) : problem.c;
+  const std::vector<Matmul> matmuls = products.into(c);
   for (const Matmul& matmul : matmuls) {
     if (!state.matmuls.can_run(matmul)) return false;
   }
   for (const Matmul& matmul : matmuls) state.matmuls.run(matmul);
-  if (apart) round_sums(ctx, matmuls.back().c, problem.bias, problem.c);
+  if (apart) round_sums(ctx, c, problem.bias, problem.c);
   return true;
 }
 
@@ -111,9 +87,7 @@ bool gemm_with_epilogue(const Context& ctx, Scratch& scratch, const GemmProblem&
   if (is_quantized(problem)) return gemm_with_epilogue(ctx, scratch, RestoredProblem(ctx, problem).problem());
   const RightOperand right = right_operand(problem);
   if (problem.varies || right.parts.size() != 1) return false;
-  Matmul matmul = matmuls_of(problem, right, problem.c).front();
-  matmul.bias = problem.bias;
-  matmul.epilogue = problem.epilogue;
+  const Matmul matmul = whole_product(problem, right);
   Matmuls& matmuls = state_in(scratch, ctx).matmuls;
   if (!matmuls.can_run(matmul)) return false;
   matmuls.run(matmul);

@@ -21,7 +21,7 @@ using namespace zerofleet::test;
 namespace {
 
 using Kind = GemmEpilogue::Kind;
-using Fault = FakeCublaslt::Fault;
+using ProductFault = FakeCublaslt::Fault;
 
 const std::array<std::string, 1> kLibrary{ZF_FAKE_CUBLASLT};
 
@@ -84,10 +84,10 @@ DEVICE_TEST_CASE("an algorithm that drops the end of k, or leaves an element, is
   for (const Form& form : kForms) {
     CAPTURE(form.k);
     CAPTURE(static_cast<int>(form.epilogue));
-    fake.have_fault(Fault::kNone);
+    fake.have_fault(ProductFault::kNone);
     const auto right = result_of(machine, form);
     CHECK(std::isfinite(right[0].at(5, 15)));
-    for (const Fault fault : {Fault::kDropsEndOfK, Fault::kLeavesLastElement}) {
+    for (const ProductFault fault : {ProductFault::kDropsEndOfK, ProductFault::kLeavesLastElement}) {
       fake.have_fault(fault);
       CHECK(result_of(machine, form) == right);
     }
@@ -98,7 +98,7 @@ DEVICE_TEST_CASE("products for which a library has wrong algorithms alone go to 
   DeviceMachine machine(kFirstGpu);
   const FakeCublaslt fake(ZF_FAKE_CUBLASLT);
   for (const Form& form : kForms) {
-    fake.have_fault(Fault::kDropsEndOfK, true);
+    fake.have_fault(ProductFault::kDropsEndOfK, true);
     cuda::Matmuls matmuls(machine.ctx, cublaslt::open_library(kLibrary));
     FormedProduct product(form);
     const int before = fake.num_heuristics();
