@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -35,8 +36,9 @@ struct Matmul {
 std::uint32_t alignment_of(const void* data, std::int64_t stride, DType dtype);
 
 /// Matrix products by cuBLASLt. The algorithm for a shape is chosen once: the first by the library's heuristic that has sums
-/// of a fixed order, and adds up ones rightly when it is tried (OnesTrial). It depends on shapes, alignment, library and kind
-/// of device alone, so equal ranks choose alike. For one context's stream; not thread-safe.
+/// of a fixed order, and adds up ones rightly when it is tried (OnesTrial), or the fastest of the others that do so and have
+/// its bits (NoiseTrial). Bits depend on shapes, alignment, library and kind of device alone, so equal ranks have equal ones. For one
+/// context's stream; not thread-safe.
 class Matmuls {
  public:
   /// library: null where there is none. Throws Error{"device_failed"} where it does not work with the device.
@@ -67,6 +69,9 @@ class Matmuls {
   std::unique_ptr<Plan> make_plan(const Matmul& matmul, std::int64_t k);
   void describe(const Matmul& matmul, Plan& plan) const;
   std::vector<cublaslt::Algorithm> candidates(const Matmul& matmul, std::int64_t k, const Plan& plan) const;
+  /// The fastest of those that give the bits of the first, which is right.
+  cublaslt::Algorithm fastest(const Plan& plan, std::span<const cublaslt::Algorithm> found, OnesTrial& ones);
+  double seconds_of(const Plan& plan, const cublaslt::Algorithm& algorithm, const Matmul& product);
   bool passes_trial(const Plan& plan, const cublaslt::Algorithm& algorithm, OnesTrial& trial);
   cublaslt::Status multiply(const Plan& plan, const cublaslt::Algorithm& algorithm, const Matmul& matmul);
   void check(cublaslt::Status status, const char* call) const;

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "core/dtype.h"
@@ -25,8 +27,10 @@ constexpr std::uint32_t kBias = 4, kGelu = 32, kGeluGradient = 64, kAux = 128;  
 std::atomic<int> num_heuristics{0}, num_products{0}, num_gelus{0};
 std::atomic<bool> has_gelu{true};
 
-/// Faults that an algorithm may have.
-enum Fault : std::uint64_t { kNoFault, kDropsEndOfK, kLeavesLastElement };
+/// Faults that an algorithm may have; the last two are none: sums from the end of k, and in their order with a pause.
+enum Fault : std::uint64_t { kNoFault, kDropsEndOfK, kLeavesLastElement, kAddsBackwards, kTakesItsTime };
+std::atomic<int> num_slow{0};
+std::atomic<bool> has_choice{false};        // of a slow one, one that adds backwards, and the usual one
 std::atomic<Fault> fault{kNoFault};         // of an algorithm that is offered before a right one
 std::atomic<bool> only_faulty{false};       // no right one is offered
 
@@ -132,6 +136,7 @@ std::vector<float> lines_of(const std::byte* data, DType dtype, std::int64_t cou
 }
 
 void multiply(const Job& job) {
+  if (job.fault == kTakesItsTime) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const std::int64_t whole = job.desc.transpose_a != 0 ? job.a.rows : job.a.cols;
   const std::int64_t depth = job.fault == kDropsEndOfK ? (whole - 1) / 64 * 64 : whole;
   const bool a_lies_along_k = job.desc.transpose_a != 0, b_lies_along_k = job.desc.transpose_b == 0;
@@ -144,7 +149,10 @@ void multiply(const Job& job) {
       if (job.fault == kLeavesLastElement && row == job.d.rows - 1 && col == job.d.cols - 1) continue;
       const float *left = rows.data() + row * depth, *right = cols.data() + col * depth;
       float sum = 0;
-      for (std::int64_t k = 0; k < depth; ++k) sum += left[k] * right[k];
+      for (std::int64_t k = 0; k < depth; ++k) {
+        const std::int64_t at = job.fault == kAddsBackwards ? depth - 1 - k : k;
+        sum += left[at] * right[at];
+      }
       sum *= job.alpha;
       const std::int64_t at = col * job.d.stride + row;
       if ((job.desc.epilogue & kBias) != 0)
@@ -191,6 +199,10 @@ ZF_EXPORT int zf_num_heuristics() { return num_heuristics; }
 ZF_EXPORT int zf_num_products() { return num_products; }
 /// The number of these with GELU in their epilogue.
 ZF_EXPORT int zf_num_gelus() { return num_gelus; }
+/// The number of these by the slow algorithm.
+ZF_EXPORT int zf_num_slow() { return num_slow; }
+/// Sets whether a slow algorithm and one that adds in another order are offered before the usual one.
+ZF_EXPORT void zf_have_choice(bool have) { has_choice = have; }
 /// Sets whether the library has algorithms for GELU epilogues.
 ZF_EXPORT void zf_have_gelu(bool have) { has_gelu = have; }
 /// Sets the fault of an algorithm that is offered before the right one, or alone.
@@ -278,7 +290,7 @@ ZF_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, const MatmulDesc* desc, cons
                                              int requested, Heuristic* results, int* returned) {
   ++num_heuristics;
   *returned = 0;
-  if (!fits(*desc, *a, *b, *d) || c->rows != d->rows || c->cols != d->cols || requested < 4) return kInvalidValue;
+  if (!fits(*desc, *a, *b, *d) || c->rows != d->rows || c->cols != d->cols || requested < 5) return kInvalidValue;
   if (!is_complete(*desc, *d)) return kInvalidValue;
   if ((desc->epilogue & kAux) != 0 && !has_gelu) return kNotSupported;
   if ((preference->reductions & ~2U) != 0) return kInvalidValue;  // this project wants sums of a fixed order
@@ -296,6 +308,8 @@ ZF_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, const MatmulDesc* desc, cons
   results[(*returned)++] = {{{1}}, preference->workspace_bytes + 1, kSuccess, 1, {}};
   if (preference->reductions != 0 && k % 64 != 0) offer(kDropsEndOfK);
   if (fault != kNoFault) offer(fault);
+  if (has_choice) offer(kTakesItsTime);
+  if (has_choice) offer(kAddsBackwards);
   if (!only_faulty) offer(kNoFault);
   return kSuccess;
 }
@@ -315,6 +329,7 @@ ZF_EXPORT int cublasLtMatmul(void*, const MatmulDesc* desc, const float* alpha, 
   if (!is_complete(*desc, *d_layout) || !aligned(desc->aux, 5) || desc->epilogue != algorithm->data[6])
     return kInvalidValue;
   ++num_products;
+  if (algorithm->data[7] == kTakesItsTime) ++num_slow;
   if ((desc->epilogue & kAux) != 0) ++num_gelus;
   auto job = std::make_unique<Job>(Job{*desc, *a_layout, *b_layout, *d_layout, static_cast<const std::byte*>(a),
                                        static_cast<const std::byte*>(b), static_cast<std::byte*>(d), *alpha, *beta,

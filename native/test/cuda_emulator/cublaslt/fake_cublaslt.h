@@ -15,6 +15,7 @@ class FakeCublaslt {
   ~FakeCublaslt() {
     have_gelu(true);
     have_fault(Fault::kNone);
+    have_choice(false);
   }
   FakeCublaslt(const FakeCublaslt&) = delete;
   FakeCublaslt& operator=(const FakeCublaslt&) = delete;
@@ -25,6 +26,10 @@ class FakeCublaslt {
   int num_products() const { return entry<int()>("zf_num_products")(); }
   /// The number of these with GELU or its gradient in their epilogue.
   int num_gelus() const { return entry<int()>("zf_num_gelus")(); }
+  /// The number of these by the slow algorithm of a choice.
+  int num_slow() const { return entry<int()>("zf_num_slow")(); }
+  /// Sets whether the library offers a slow algorithm and one with other bits before the usual one.
+  void have_choice(bool have) const { entry<void(bool)>("zf_have_choice")(have); }
   /// Sets whether the library has algorithms for GELU epilogues.
   void have_gelu(bool have) const { entry<void(bool)>("zf_have_gelu")(have); }
 

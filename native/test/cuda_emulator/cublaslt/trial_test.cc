@@ -158,3 +158,44 @@ DEVICE_TEST_CASE("a product that adds to C has the algorithm of the one that doe
   synchronize(machine.ctx);
   CHECK(product.c.at(5, 15) == doctest::Approx(2 * once).epsilon(1e-5));
 }
+
+DEVICE_TEST_CASE("of a large product's algorithms the fastest with the bits of the first is used") {
+  DeviceMachine machine(kFirstGpu);
+  const FakeCublaslt fake(ZF_FAKE_CUBLASLT);
+  std::mt19937 random(3);
+  HostMatrix a = HostMatrix::random(DType::kBF16, 256, 40, random), b = HostMatrix::random(DType::kBF16, 40, 256, random);
+  const HostMatrix bias = HostMatrix::random(DType::kBF16, 1, 256, random);
+  for (const Kind kind : {Kind::kNone, Kind::kGelu}) {
+    const auto result = [&](bool has_choice) {
+      fake.have_choice(has_choice);
+      HostMatrix c(DType::kBF16, 256, 256), inner(DType::kBF16, 256, 256), added = bias;
+      cuda::Matmuls matmuls(machine.ctx, cublaslt::open_library(kLibrary));
+      const cuda::Matmul matmul{a.view(), false, b.view(), false, c.view(), added.view().data, false, {kind, GeluKind::kTanh, inner.view()}};
+      REQUIRE(matmuls.can_run(matmul));
+      const int slow = fake.num_slow();
+      matmuls.run(matmul);
+      synchronize(machine.ctx);
+      CHECK(fake.num_slow() == slow);
+      return std::array{c, inner};
+    };
+    CHECK(result(true) == result(false));
+  }
+}
+
+// Between algorithms with other bits the order of the library decides, whatever their speed.
+DEVICE_TEST_CASE("an algorithm with other bits is not used, however fast it is") {
+  DeviceMachine machine(kFirstGpu);
+  const FakeCublaslt fake(ZF_FAKE_CUBLASLT);
+  std::mt19937 random(3);
+  HostMatrix a = HostMatrix::random(DType::kBF16, 256, 40, random), b = HostMatrix::random(DType::kBF16, 40, 256, random);
+  HostMatrix c(DType::kF32, 256, 256);
+  fake.have_choice(true);
+  fake.have_fault(ProductFault::kDropsEndOfK, true);  // nor the usual one
+  cuda::Matmuls matmuls(machine.ctx, cublaslt::open_library(kLibrary));
+  const cuda::Matmul matmul{a.view(), false, b.view(), false, c.view()};
+  REQUIRE(matmuls.can_run(matmul));
+  const int slow = fake.num_slow();
+  matmuls.run(matmul);
+  synchronize(machine.ctx);
+  CHECK(fake.num_slow() == slow + 1);
+}
