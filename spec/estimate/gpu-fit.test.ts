@@ -52,6 +52,12 @@ t.test('a GPU has logits of up to 1 GiB, in equal chunks, and gradients of as ma
   const trial = 64 * 4096 * 2 + 2 * 768 * 64; // gradients and weight, as operands of the product that needs most
   t.equal(activations(50_304, 'cuda') - activations(50_240, 'cuda'), 64 * 4096 * (4 + 2) + embedding + trial);
   t.equal(activations(50_304, 'cpu') - activations(50_240, 'cpu'), 64 * (64 * 4 + 640 * 2) + embedding);
+  const sums = 4 * 4096 * 768; // of the gradient of the head's input, whose vocabulary is divided
+  t.equal(
+    activations(50_257, 'cuda') - activations(50_264, 'cuda'),
+    sums - 7 * (4 + 2) * 768 - 4096 * 16,
+    'rows are padded',
+  );
 });
 
 t.test('offloaded state is not on the GPU', async (t) => {

@@ -1,7 +1,6 @@
 /**
  * GPU memory of kernels besides the tensors: the maximum that native/kernels allocates at once. The
- * tensors are the same as on a CPU; this part is not counted by a trainer, and has not been measured on a
- * GPU.
+ * tensors are the same as on a CPU; this part is not counted by a trainer.
  */
 import { attentionMemory } from './attention-memory.js';
 import { logitRows } from './logit-rows.js';
@@ -13,6 +12,10 @@ const WORKSPACE_BYTES = 32 * 2 ** 20;
 const SUMMED_ROWS = 64;
 /** Bytes before and behind the operands of a trial, which are five at most. */
 const TRIAL_ROUNDING = 5 * 512;
+/** Checksums of a trial's threads (noise_trial.cu). */
+const CHECKSUM_BYTES = 8 * 64 * 256;
+/** Contiguous dimensions from this on are divided where they are not a multiple of 8 (divided_products.cc). */
+const MIN_DIVIDED = 1024;
 /** LayerNorm needs two sums of each column. */
 const MAX_SUMS = 2;
 /** Parts of the rows of a norm's backward pass, and the minimum of their rows (norm_backward.cu). */
@@ -28,11 +31,18 @@ export function kernelMemory(sizes: Sizes): number {
   return WORKSPACE_BYTES + sumsOfProducts(sizes) + temporaryBytes + indices(sizes);
 }
 
-/** Returns the fp32 sums of a product with several adjacent parameters, which is rounded once (gemm.cc). */
-function sumsOfProducts({ rows, hidden, element, inFirst, model, expertSets }: Sizes): number {
-  if (inFirst || element === 4) return 0;
+/**
+ * Returns the fp32 sums of a product in parts, which is rounded once (gemm.cc): with several adjacent parameters, or of a
+ * vocabulary that is divided.
+ */
+function sumsOfProducts(sizes: Sizes): number {
+  const { rows, hidden, element, inFirst, model, expertSets } = sizes;
+  if (element === 4) return 0;
+  const isDivided = model.vocab_size >= MIN_DIVIDED && model.vocab_size % 8 !== 0;
+  const ofHead = isDivided ? 4 * logitRows(sizes).gradients * hidden : 0;
+  if (inFirst) return ofHead;
   const share = model.num_experts === 0 ? 1 : (expertSets * model.experts_per_token) / model.num_experts;
-  return 4 * Math.ceil(rows * Math.max(1, share)) * hidden;
+  return Math.max(ofHead, 4 * Math.ceil(rows * Math.max(1, share)) * hidden);
 }
 
 /**
@@ -66,7 +76,7 @@ function trialOfHead(sizes: Sizes): number {
   // A last chunk that is shorter has a product of its own, which adds to the gradient of the chunks before.
   const toWeight =
     gradients * (sizes.row(vocab) + sizes.row(hidden)) + (rows % gradients === 0 ? 0 : 4 * vocab * hidden);
-  return Math.max(forward, toInput, toWeight) + TRIAL_ROUNDING;
+  return Math.max(forward, toInput, toWeight) + TRIAL_ROUNDING + CHECKSUM_BYTES;
 }
 
 /** Returns the same for the products of a layer; an upper bound, since their operands differ. */
@@ -75,7 +85,7 @@ function trialOfLayer(sizes: Sizes): number {
   const widest = Math.max(hidden, widened, qkv);
   const matrices = rows * (sizes.row(widest) + sizes.row(Math.max(hidden, query)));
   const weightAndBias = element * widest * (Math.max(hidden, query) + 1);
-  return matrices + weightAndBias + sumsOfProducts(sizes) + TRIAL_ROUNDING;
+  return matrices + weightAndBias + sumsOfProducts(sizes) + TRIAL_ROUNDING + CHECKSUM_BYTES;
 }
 
 /**

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,7 +24,39 @@ struct Lanes {
 /// In memory: one access, or several of 16 bytes.
 template <class T, int N>
 struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Packed {
-  T v[N];
+  static constexpr int kWords = static_cast<int>(N * sizeof(T) / 4);
+  std::uint32_t word[kWords];
+
+  __device__ T at(int k) const {
+    if constexpr (sizeof(T) == 4) return std::bit_cast<T>(word[k]);
+    else return std::bit_cast<T>(static_cast<std::uint16_t>(word[k / 2] >> (k % 2 * 16)));
+  }
+  /// Elements in order, from the first on.
+  __device__ void set(int k, T value) {
+    if constexpr (sizeof(T) == 4) word[k] = std::bit_cast<std::uint32_t>(value);
+    else if (k % 2 == 0) word[k / 2] = std::bit_cast<std::uint16_t>(value);
+    else word[k / 2] |= static_cast<std::uint32_t>(std::bit_cast<std::uint16_t>(value)) << 16;
+  }
+  /// The compiler divides such an access into its elements now and then, when there are several: swiglu_backward took a quarter more time
+  /// (H100).
+  __device__ void write(T* to) const {
+#if defined(__CUDA_ARCH__)
+    if constexpr (kWords % 4 == 0) {
+#pragma unroll
+      for (int i = 0; i < kWords; i += 4) {
+        asm volatile("st.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(reinterpret_cast<std::uint32_t*>(to) + i), "r"(word[i]),
+                     "r"(word[i + 1]), "r"(word[i + 2]), "r"(word[i + 3])
+                     : "memory");
+      }
+    } else if constexpr (kWords == 2) {
+      asm volatile("st.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(word[0]), "r"(word[1]) : "memory");
+    } else {
+      *reinterpret_cast<Packed*>(to) = *this;
+    }
+#else
+    *reinterpret_cast<Packed*>(to) = *this;
+#endif
+  }
 };
 
 /// The columns of a row that one thread handles: `count` (0 to N) from `first` on; `whole`: N, and all arrays aligned.
@@ -93,7 +126,7 @@ template <int N, class T>
 __device__ inline Lanes<N> load(const T* row, const Columns<N>& at, float other = 0.0F) {
   if (at.whole) {
     const Packed<T, N> packed = *reinterpret_cast<const Packed<T, N>*>(row + at.first);
-    return lanes<N>([&](int k) { return widened(packed.v[k]); });
+    return lanes<N>([&](int k) { return widened(packed.at(k)); });
   }
   return lanes<N>([&](int k) { return k < at.count ? widened(row[at.first + k]) : other; });
 }
@@ -103,8 +136,8 @@ __device__ inline void store(T* row, const Columns<N>& at, const Lanes<N>& x) {
   if (at.whole) {
     Packed<T, N> packed;
 #pragma unroll
-    for (int k = 0; k < N; ++k) packed.v[k] = narrowed<T>(x.v[k]);
-    *reinterpret_cast<Packed<T, N>*>(row + at.first) = packed;
+    for (int k = 0; k < N; ++k) packed.set(k, narrowed<T>(x.v[k]));
+    packed.write(row + at.first);
   } else {
 #pragma unroll
     for (int k = 0; k < N; ++k) {
