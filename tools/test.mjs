@@ -15,7 +15,7 @@ const typescript = (kind) => async (paths) => ({
 const commands = {
   quick: { lint, native: native(['tests']), typescript: typescript('quick') },
   deep: {
-    native: native(['emulated-tests', 'asan', 'tsan', 'cuda']),
+    native: native(['asan', 'emulated-tests', 'tsan', 'cuda']),
     typescript: typescript('deep'),
     infra,
   },

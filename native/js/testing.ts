@@ -5,6 +5,12 @@ import { LLAMA_TRAITS } from './model-config.js';
 import { Trainer } from './trainer.js';
 import { plainSettings, type TrainerConfig } from './trainer-config.js';
 
+/**
+ * Where ranks of tests meet. Gloo takes the first client of a port for its other rank: at 127.0.0.1 that may be a client of another test
+ * that looks for a server which had this port before.
+ */
+export const RANKS_ADDRESS = '127.0.0.2';
+
 /** A job of seconds: two small layers, seven leaves per step, a corpus with a pattern to learn. For tests only. */
 export function tinyConfig(tokenFile: string): TrainerConfig {
   const settings = plainSettings('bf16');
@@ -44,7 +50,7 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
     zero: { ...settings.zero, bucket_bytes: 65_536 },
     token_file: tokenFile,
     evaluation_files: [],
-    comm: { backend: 'solo', bind_address: '127.0.0.1', timeout_ms: 30_000 },
+    comm: { backend: 'solo', bind_address: RANKS_ADDRESS, timeout_ms: 60_000 },
   };
 }
 
@@ -76,7 +82,10 @@ export function tokenFile(tokens: readonly number[], length: number): Buffer {
 
 export { useAddon } from './addon.js';
 
-/** Connects a world of ranks inside this process, over Gloo or on GPUs over NCCL, each key relayed to every rank. */
+/**
+ * Connects a world of ranks inside this process, over Gloo or on GPUs over NCCL, each key relayed to every rank. Each rank blocks a thread
+ * of the pool meanwhile. When one fails, none is left that does: the next world needs all threads.
+ */
 export async function connectWorld(config: TrainerConfig, worldSize: number): Promise<Trainer[]> {
   const world: Trainer[] = [];
   const relay = (key: string, value: Uint8Array) => {
@@ -89,8 +98,20 @@ export async function connectWorld(config: TrainerConfig, worldSize: number): Pr
     };
     world.push(Trainer.create({ ...config, rank, world_size: worldSize, comm }, relay));
   }
-  await Promise.all(world.map((trainer) => trainer.connect()));
+  const connecting = world.map((trainer) => trainer.connect());
+  try {
+    await Promise.all(connecting);
+  } catch (error) {
+    await closeWorld(world);
+    await Promise.allSettled(connecting);
+    throw error;
+  }
   return world;
+}
+
+/** Closes all ranks of a world, and waits until their memory is free. */
+export async function closeWorld(world: Trainer[]): Promise<void> {
+  await Promise.all(world.map((trainer) => trainer.close()));
 }
 
 /** The state digest of a world: the sum of its ranks' shares mod 2^128. */

@@ -10,7 +10,7 @@ import {
   stateNames,
   Trainer,
 } from './index.js';
-import { connectWorld, tinyConfig, tinyTokens, worldDigest } from './testing.js';
+import { connectWorld, RANKS_ADDRESS, tinyConfig, tinyTokens, worldDigest } from './testing.js';
 
 const tokens = tinyTokens();
 t.teardown(() => tokens.remove());
@@ -164,14 +164,14 @@ t.test('invalid configurations are refused with a code', async (t) => {
 });
 
 t.test('a rank whose peer never comes gives up with comm_timeout', async (t) => {
-  const comm = { backend: 'gloo' as const, bind_address: '127.0.0.1', timeout_ms: 300 };
+  const comm = { backend: 'gloo' as const, bind_address: RANKS_ADDRESS, timeout_ms: 300 };
   const lonely = Trainer.create({ ...config, world_size: 2, comm }, () => {});
   await t.rejects(lonely.connect(), { code: 'comm_timeout' });
   lonely.close();
 });
 
 t.test('a trainer can be closed while it connects, and while it waits in a step', async (t) => {
-  const comm = { backend: 'gloo' as const, bind_address: '127.0.0.1', timeout_ms: 60_000 };
+  const comm = { backend: 'gloo' as const, bind_address: RANKS_ADDRESS, timeout_ms: 60_000 };
   for (let repeat = 0; repeat < 20; repeat++) {
     const lonely = Trainer.create({ ...config, world_size: 2, comm }, () => {});
     const connected = t.rejects(lonely.connect(), { code: /comm_failed|closed/ });

@@ -1,7 +1,7 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import type { InstructionSet, ResolvedJobSpec } from '../../contracts/index.js';
-import { fingerprint } from '../../native/js/index.js';
-import { connectWorld, tinyTokens } from '../../native/js/testing.js';
+import { fingerprint, type Trainer } from '../../native/js/index.js';
+import { closeWorld, connectWorld, tinyTokens } from '../../native/js/testing.js';
 import { estimateRank, feasibleWorldSizes, resolveSpec } from '../../spec/index.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
@@ -23,6 +23,31 @@ function expertOperands({ model: { config }, train }: ResolvedJobSpec): number {
   return 4 * rows * (config.hidden_size + config.intermediate_size);
 }
 
+/** Compares what each rank of a world has allocated with the estimate. */
+function checkWorld(t: Test, world: Trainer[], spec: ResolvedJobSpec, threads: number): void {
+  for (const [rank, trainer] of world.entries()) {
+    const { total, ...estimated } = estimateRank(spec, world.length, rank, {
+      device: 'cpu',
+      threads,
+      instruction_set: instructionSet,
+    });
+    const { staging, ...measured } = trainer.memory();
+    const { staging: wanted, host, ...others } = estimated;
+    t.equal(host, 0, 'no memory of a host beside a GPU');
+    const [least, most] = rangeOfActivations(spec, others.activations);
+    t.ok(
+      measured.activations >= least && measured.activations <= most,
+      `rank ${rank} of ${world.length}: ${measured.activations} of ${others.activations}`,
+    );
+    t.strictSame({ ...measured, activations: others.activations }, others, `rank ${rank} of ${world.length}`);
+    // The second bucket is allocated only if the first one is still in transit when it is started.
+    t.ok(
+      staging === wanted || staging === wanted - spec.zero.bucket_bytes,
+      `${staging} of ${wanted} staging`,
+    );
+  }
+}
+
 for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JOBS)) {
   t.test(`${name}: the estimate equals the measurement`, async (t) => {
     const { spec, errors } = resolveSpec(
@@ -40,38 +65,15 @@ for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JO
     const tokens = tinyTokens(spec.train.sequence_length);
     t.teardown(() => tokens.remove());
     for (const worldSize of feasibleWorldSizes(spec)) {
-      const config = trainerConfig(
-        startMessage({ spec, threads, world_size: worldSize, token_file: tokens.path }),
-      );
-      const world = await connectWorld(config, worldSize);
-      await Promise.all(world.map((trainer) => trainer.initialize()));
-      for (let step = 0; step < 2; step += 1) await Promise.all(world.map((trainer) => trainer.step(0)));
-      for (const [rank, trainer] of world.entries()) {
-        const { total, ...estimated } = estimateRank(spec, worldSize, rank, {
-          device: 'cpu',
-          threads,
-          instruction_set: instructionSet,
-        });
-        const { staging, ...measured } = trainer.memory();
-        const { staging: wanted, host, ...others } = estimated;
-        t.equal(host, 0, 'no memory of a host beside a GPU');
-        const [least, most] = rangeOfActivations(spec, others.activations);
-        t.ok(
-          measured.activations >= least && measured.activations <= most,
-          `rank ${rank} of ${worldSize}: ${measured.activations} of ${others.activations}`,
-        );
-        t.strictSame(
-          { ...measured, activations: others.activations },
-          others,
-          `rank ${rank} of ${worldSize}`,
-        );
-        // The second bucket is allocated only if the first one is still in transit when it is started.
-        t.ok(
-          staging === wanted || staging === wanted - spec.zero.bucket_bytes,
-          `${staging} of ${wanted} staging`,
-        );
+      const start = startMessage({ spec, threads, world_size: worldSize, token_file: tokens.path });
+      const world = await connectWorld(trainerConfig(start), worldSize);
+      try {
+        await Promise.all(world.map((trainer) => trainer.initialize()));
+        for (let step = 0; step < 2; step += 1) await Promise.all(world.map((trainer) => trainer.step(0)));
+        checkWorld(t, world, spec, threads);
+      } finally {
+        await closeWorld(world);
       }
-      for (const trainer of world) trainer.close();
     }
   });
 }

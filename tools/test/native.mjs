@@ -5,11 +5,17 @@ import { inRoot } from '../bootstrap/paths.mjs';
 import { ensureNative } from '../bootstrap/setup.mjs';
 import { runPool } from './pool.mjs';
 
-/** Presets of native/CMakePresets.json in build order. `check`: run instead of its programs, which need a GPU. */
+/**
+ * Presets of native/CMakePresets.json. `parts`: ctest's options for programs that run beside the others; all one after another when
+ * absent. `check`: run instead of its programs, which need a GPU.
+ */
 const suites = {
   tests: { label: 'native tests' },
   'emulated-tests': { label: 'native tests on an emulated CUDA device' },
-  asan: { label: 'native tests under AddressSanitizer and UndefinedBehaviorSanitizer' },
+  asan: {
+    label: 'native tests under AddressSanitizer and UndefinedBehaviorSanitizer',
+    parts: { 'emulated device': ['--label-regex', 'emulated'], CPU: ['--label-exclude', 'emulated'] },
+  },
   tsan: { label: 'native tests under ThreadSanitizer' },
   cuda: {
     label: 'CUDA backend by nvcc: no hot kernel spills registers',
@@ -36,12 +42,15 @@ function countCases(output, code, isCheck) {
   return totals;
 }
 
-async function runSuite(preset) {
-  const { label, check } = suites[preset];
+/** Runs a preset, or one of its parts. */
+async function runSuite(preset, part) {
+  const { check, parts } = suites[preset];
+  const label = part ? `${suites[preset].label}, ${part}` : suites[preset].label;
+  const programs = part ? parts[part] : [];
   const started = performance.now();
   const { code, output } = check
     ? await capture(check)
-    : await capture(['ctest', '--preset', preset, '--verbose'], { cwd: inRoot('native') });
+    : await capture(['ctest', '--preset', preset, '--verbose', ...programs], { cwd: inRoot('native') });
   const totals = countCases(output, code, Boolean(check));
   const took = `${((performance.now() - started) / 1000).toFixed(1)} s`;
   console.log(`  ${code === 0 ? 'ok    ' : 'FAILED'} ${label}: ${totals.passed} cases ${took}`);
@@ -56,13 +65,15 @@ async function skipCuda() {
 
 /**
  * Builds native tests, then starts them. They use few cores, so the next part need not wait for them.
- * @param {(keyof typeof suites)[]} presets
+ * @param {(keyof typeof suites)[]} presets the longest first
  * @returns {Promise<{results: Promise<{passed: number, failed: number, skipped: number}[]>}>} test cases, one entry per suite
  */
 export async function startNativeTests(presets) {
   const chosen = presets.filter((preset) => preset !== 'cuda' || hasNvcc());
   for (const preset of chosen) await ensureNative(preset, `${suites[preset].label}: building`);
-  const runs = chosen.map((preset) => () => runSuite(preset));
+  const runs = chosen.flatMap((preset) =>
+    Object.keys(suites[preset].parts ?? { '': [] }).map((part) => () => runSuite(preset, part)),
+  );
   if (chosen.length < presets.length) runs.push(skipCuda);
   return { results: runPool(runs, AT_ONCE) };
 }

@@ -15,6 +15,14 @@ const PROCESS_TIMEOUT_MS = 1_800_000;
 /** Tests partly wait for processes and timers; one process more than cores keeps the cores busy. */
 const AT_ONCE = availableParallelism() + 1;
 const KEPT_LINES = 60;
+/** Tests of two to seven minutes, the longest first. They begin first: one that began last would run on alone. */
+const LONGEST = [
+  'test/chaos/chaos.deep',
+  'test/docs/fine-tuning.deep',
+  'test/docs/guide.deep',
+  'platform/redis/failover.deep',
+  'test/docs/slurm.deep',
+];
 
 /**
  * Test files of one of the two commands, selected by name: compiled ones, and those of the bootstrap, which runs without
@@ -36,9 +44,15 @@ function testFiles(kind, paths) {
 
 const roomOf = (file) => file.replace(/^dist\//, '').split('/')[0];
 
+/** Place of a process among LONGEST, behind them when none of its files is there. */
+function placeOf(files) {
+  const place = LONGEST.findIndex((name) => files.some((file) => file.startsWith(`dist/${name}.`)));
+  return place < 0 ? LONGEST.length : place;
+}
+
 /**
- * Test files of each process. Tests of the whole system (test/) have their own process and come first, since they take longest;
- * others share one with their neighbours.
+ * Test files of each process. Tests of the whole system (test/) have their own process and come before others, since they take
+ * longer; others share one with their neighbours.
  */
 function groupsOf(files) {
   const alone = files.filter((file) => file.startsWith('dist/test/'));
@@ -49,7 +63,7 @@ function groupsOf(files) {
     if (last && roomOf(last[0]) === roomOf(file) && last.length < FILES_PER_PROCESS) last.push(file);
     else groups.push([file]);
   }
-  return [...alone.map((file) => [file]), ...groups];
+  return [...alone.map((file) => [file]), ...groups].sort((a, b) => placeOf(a) - placeOf(b));
 }
 
 /** Prints one line per finished file, the full output of a failed one, and each skipped test with its reason. */

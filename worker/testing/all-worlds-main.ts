@@ -38,8 +38,6 @@ const WORLDS = Array.from({ length: Number(most) }, (_, i) => i + 1);
 const SAVED_STEP = 2;
 const MORE_STEPS = 2;
 const SEQUENCES = 64;
-/** Longer than connecting takes on a busy machine. */
-const COMM_TIMEOUT_MS = 60_000;
 
 const spec = testSpec({ steps: SAVED_STEP + MORE_STEPS });
 if (what === 'adapter')
@@ -67,8 +65,7 @@ function report(finding: Finding): Promise<void> {
 }
 
 function start(world_size: number, nonce = ''): Promise<LocalWorld> {
-  const comm = { bind_address: '127.0.0.1', timeout_ms: COMM_TIMEOUT_MS };
-  return LocalWorld.start({ core, spec, world_size, job_id: 'job', nonce, token_file, comm });
+  return LocalWorld.start({ core, spec, world_size, job_id: 'job', nonce, token_file });
 }
 
 /** Trains to the end without a save. */

@@ -6,7 +6,6 @@ import type {
   RangeChecksum,
   RankMessage,
   ShardMessage,
-  StartMessage,
   TrainingPosition,
 } from '../../contracts/rank-protocol.js';
 import { sumDigests } from '../../platform/checkpoint/digest.js';
@@ -35,7 +34,6 @@ export interface LocalWorldOptions {
   execution?: Execution;
   nonce?: string;
   token_file?: string;
-  comm?: StartMessage['comm'];
   /** Threads of each rank. */
   threads?: number;
 }

@@ -3,6 +3,11 @@ import type { StartMessage } from '../../contracts/rank-protocol.js';
 import { continueTrace } from '../../platform/tracing.js';
 import { resolveSpec } from '../../spec/index.js';
 
+/** Not 127.0.0.1, where clients of other tests look for their servers: see RANKS_ADDRESS of native/js/testing.ts. */
+const RANKS_ADDRESS = '127.0.0.2';
+/** Longer than connecting takes on a busy machine. */
+const COMM_TIMEOUT_MS = 60_000;
+
 const TINY_MODEL: ModelConfig = {
   model_type: 'llama',
   hidden_size: 32,
@@ -85,7 +90,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     evaluation_files: [],
     object_store: { url: '', s3_endpoint: null },
     load: null,
-    comm: { bind_address: '127.0.0.1', timeout_ms: 5000 },
+    comm: { bind_address: RANKS_ADDRESS, timeout_ms: COMM_TIMEOUT_MS },
     heartbeat_ms: 50,
     agent_silence_ms: 30_000,
     failures_per_second: 1 / 86_400,

@@ -65,7 +65,7 @@ GLOO_TEST_CASE("groups of ranks over Gloo are worlds of their own, beside the wh
   for (const int num_groups : {1, 2, 4}) {
     RelayedStores stores(kWorldSize);
     const auto gloo = run_threads(kWorldSize, [&](int rank) {
-      const GlooOptions options{rank, kWorldSize, "127.0.0.1", 30s};
+      const GlooOptions options{rank, kWorldSize, kRanksAddress, 30s};
       const auto world = connect_gloo(options, stores.of(rank));
       const auto group = connect_gloo_group(options, num_groups, stores.of(rank));
       const auto beside = connect_gloo_neighbours(options, num_groups, stores.of(rank));

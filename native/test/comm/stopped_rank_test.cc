@@ -57,7 +57,7 @@ class KeyRelay {
 /// Meets the other process as `rank`.
 void run_rank(int rank, int fd, const RankBody& body) {
   KeyRelay relay(fd);
-  const auto comm = connect_gloo({rank, 2, "127.0.0.1", 2s}, relay.store());
+  const auto comm = connect_gloo({rank, 2, kRanksAddress, 2s}, relay.store());
   body(*comm);
 }
 

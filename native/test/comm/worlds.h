@@ -26,6 +26,10 @@ inline std::vector<std::string> run_threads(int world_size, const std::function<
   return codes;
 }
 
+/// Where ranks meet. Gloo takes the first client of a port for its other rank: at 127.0.0.1 that may be one of another test that
+/// looks for a server which had this port before.
+inline constexpr const char* kRanksAddress = "127.0.0.2";
+
 /// A rendezvous store per rank of one process; replaces the agent: a key that one rank publishes reaches all.
 class RelayedStores {
  public:
@@ -58,7 +62,7 @@ inline std::vector<std::string> run_thread_world(int world_size, const RankBody&
 inline std::vector<std::string> run_gloo_world(int world_size, const RankBody& body, std::chrono::milliseconds timeout) {
   RelayedStores stores(world_size);
   return run_threads(world_size, [&](int rank) {
-    const auto comm = connect_gloo({rank, world_size, "127.0.0.1", timeout}, stores.of(rank));
+    const auto comm = connect_gloo({rank, world_size, kRanksAddress, timeout}, stores.of(rank));
     body(*comm);
   });
 }

@@ -10,6 +10,7 @@
 #include "test/cuda_emulator/emulator.h"
 #include "test/devices_here.h"
 #include "test/kernels/host_matrix.h"
+#include "test/sanitized.h"
 #include "test/train/tiny_job.h"
 #include "zero/exchange/comm_queue.h"
 
@@ -125,7 +126,7 @@ DEVICE_TEST_CASE("the size of buckets, by which gradients have room there or not
   const auto expected = job.digests_of_run(1, 1, 2);
   for (const std::int64_t bytes : {16384, 40000}) {
     job.config.zero.bucket_bytes = bytes;
-    CHECK(job.digests_of_run(1, 1, 2) == expected);
+    if (!kSanitized) CHECK(job.digests_of_run(1, 1, 2) == expected);  // three ranks make the same accesses
     CHECK(job.digests_of_run(3, 1, 2) == expected);
   }
 }

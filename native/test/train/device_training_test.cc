@@ -8,6 +8,7 @@
 #include "core/cuda/cuda_runtime.h"
 #include "test/devices_here.h"
 #include "test/error_code.h"
+#include "test/sanitized.h"
 #include "test/train/tiny_job.h"
 
 using namespace zerofleet;
@@ -43,6 +44,7 @@ DEVICE_TEST_CASE("CUDA devices: digests are equal after each step for 1, 2 and 3
       const auto expected = job.digests_of_run(1, 1, kDeviceSteps);
       REQUIRE(expected.front() != expected.back());
       for (const int world_size : {1, 2, 3}) {
+        if (kSanitized && world_size < 3) continue;  // the accesses of three
         CAPTURE(world_size);
         CHECK(job.digests_of_run(world_size, 1, kDeviceSteps) == expected);
       }

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/sanitized.h"
 #include "test/train/tiny_job.h"
 
 using namespace zerofleet;
@@ -15,20 +16,21 @@ using namespace zerofleet::test;
 namespace {
 
 constexpr int kExactSteps = 20;
+constexpr int kWatchedSteps = kSanitized ? 5 : kExactSteps;  // a step's accesses are those of the step before
 
 }  // namespace
 
 TEST_CASE("digests are equal after each step for 1, 2, 3, 4 and 5 ranks with 1 or 2 threads") {
   for (const DType precision : {DType::kBF16, DType::kF32}) {
     TinyJob job(precision);
-    const auto expected = job.digests_of_run(1, 1, kExactSteps);
-    REQUIRE(expected.size() == kExactSteps);
+    const auto expected = job.digests_of_run(1, 1, kWatchedSteps);
+    REQUIRE(expected.size() == kWatchedSteps);
     REQUIRE(expected.front() != expected.back());
     for (const int world_size : {1, 2, 3, 4, 5}) {
       for (const int num_threads : {1, 2}) {
         CAPTURE(world_size);
         CAPTURE(num_threads);
-        CHECK(job.digests_of_run(world_size, num_threads, kExactSteps) == expected);
+        CHECK(job.digests_of_run(world_size, num_threads, kWatchedSteps) == expected);
       }
     }
   }

@@ -7,6 +7,7 @@
 #include "test/cuda_emulator/cublaslt/fake_cublaslt.h"
 #include "test/cuda_emulator/cudnn/fake_cudnn.h"
 #include "test/devices_here.h"
+#include "test/sanitized.h"
 #include "test/train/tiny_job.h"
 
 using namespace zerofleet;
@@ -63,6 +64,7 @@ DEVICE_TEST_CASE("cuDNN's attention: losses follow those of our own kernels, whi
   const Libraries libraries;
   const FakeCudnn fake(ZF_FAKE_CUDNN);
   for (const std::int64_t window : {0, 5}) {
+    if (kSanitized && window == 0) continue;  // the other job has a layer without one
     AttentionJob job;
     job.config.model.layer_windows = {0, window};
     const double by_cudnn = loss_after_two_steps(job);

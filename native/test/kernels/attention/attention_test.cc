@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "test/kernels/attention/attention_float64.h"
 #include "test/kernels/every_path.h"
+#include "test/sanitized.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -19,6 +21,10 @@ namespace {
 struct AttentionResults {
   HostMatrix out, dqkv;
   friend bool operator==(const AttentionResults&, const AttentionResults&) = default;
+};
+
+struct ExactResults {
+  Table out, dqkv;
 };
 
 AttentionResults attention_results(const Context& ctx, const AttentionCase& c, HostMatrix qkv, HostMatrix dout,
@@ -75,15 +81,19 @@ AttentionCase two_sequences() { return with_documents({{2, 70, 6, 2, 10}, 30}); 
 DEVICE_TEST_CASE("attention and its backward match float64") {
   for (const AttentionCase& c : cases()) {
     const std::int64_t rows = c.shape.batch * c.shape.sequence_length;
+    std::map<DType, ExactResults> exact;  // of operands that all paths have
     on_every_device([&](const Context& ctx, DType dtype) {
       CAPTURE(c.name());
       std::mt19937 random(23);
       const HostMatrix qkv = HostMatrix::random(dtype, rows, c.shape.qkv_size(), random, c.gap(), 1.5F);
       const HostMatrix dout = HostMatrix::random(dtype, rows, c.shape.query_size(), random);
       const AttentionResults results = attention_results(ctx, c, qkv, dout, dtype);
-      CHECK(relative_error(results.out, attention_rows(c, table_of(qkv))) < tolerance(dtype));
-      const Table dqkv = attention_gradient(c, table_of(qkv), table_of(dout));
-      CHECK(relative_error(results.dqkv, dqkv) < 2 * tolerance(dtype));
+      if (!exact.contains(dtype)) {
+        const Table operands = table_of(qkv);
+        exact[dtype] = {attention_rows(c, operands), attention_gradient(c, operands, table_of(dout))};
+      }
+      CHECK(relative_error(results.out, exact[dtype].out) < tolerance(dtype));
+      CHECK(relative_error(results.dqkv, exact[dtype].dqkv) < 2 * tolerance(dtype));
     });
   }
 }
@@ -174,6 +184,7 @@ TEST_CASE("attention gives the same bits with one to eight threads, which share 
                                           with_documents({{1, 900, 1, 1, 9}, 0, {}, 0.1})};
   for (const CpuIsa isa : available_isas()) {
     for (const DType dtype : kAllDTypes) {
+      if (is_repetition(isa, dtype)) continue;
       for (const AttentionCase& c : shared) {
         CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype) + " " + c.name());
         const std::int64_t rows = c.shape.batch * c.shape.sequence_length;
@@ -182,7 +193,7 @@ TEST_CASE("attention gives the same bits with one to eight threads, which share 
         const HostMatrix dout = HostMatrix::random(dtype, rows, c.shape.query_size(), random);
         Machine one(isa, 1);
         const AttentionResults expected = attention_results(one.ctx, c, qkv, dout, dtype);
-        for (int threads = 2; threads <= 8; ++threads) {
+        for (int threads = 2; threads <= 8; threads += kSanitized ? 3 : 1) {
           Machine machine(isa, threads);
           CHECK(attention_results(machine.ctx, c, qkv, dout, dtype) == expected);
         }

@@ -40,9 +40,10 @@ struct LayerNormResults {
 
 DEVICE_TEST_CASE("layernorm and its backward") {
   on_every_device([](const Context& ctx, DType dtype) {
-    // The last ones are rows for a whole block of threads.
+    // The last ones are rows for a whole block of a device's threads.
     for (const auto& [rows, cols] :
          {std::pair<std::int64_t, std::int64_t>{67, 21}, {3, 64}, {130, 5}, {2, 1056}, {1, 1033}}) {
+      if (kSanitized && cols > 1000 && ctx.device.kind == DeviceKind::kCpu) continue;
       std::mt19937 random(61);
       HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 3),
                  delta = HostMatrix::random(dtype, rows, cols, random, 1),

@@ -170,7 +170,9 @@ TEST_CASE("a model's bytes are those of the formulas, from its first backward on
   for (const Shape& shape : shapes) {
     for (const CpuIsa isa : available_isas()) {
       for (const DType dtype : kAllDTypes) {
-        if (kSanitized && shape.config.vocab_size > 100'000 && dtype != DType::kBF16) continue;
+        const bool is_large = shape.config.vocab_size > 100'000;
+        // Other tests make the accesses of the paths and of fp16; of these shapes one path's are enough.
+        if (kSanitized && (isa != best_cpu_isa() || dtype == DType::kF16 || (is_large && dtype == DType::kF32))) continue;
         CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype) + " V " + std::to_string(shape.config.vocab_size));
         const Formulas formulas{static_cast<std::int64_t>(size_of(dtype)),
                                 dtype == DType::kBF16 && isa == CpuIsa::kAvx512Bf16};
