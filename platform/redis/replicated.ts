@@ -32,7 +32,6 @@ export class ReplicatedRedis extends Redis {
     private readonly sentinels?: Sentinels,
   ) {
     super({ ...options, replyMapping: 'legacy' });
-    this.on('end', () => sentinels?.close());
     this.on('close', () => {
       this.losses += 1;
     });
@@ -51,6 +50,12 @@ export class ReplicatedRedis extends Redis {
       if (this.losses !== losses) throw new Error('the connection was lost before a replica had the change');
       return value;
     });
+  }
+
+  override disconnect(reconnect = false): void {
+    // While it is between two connections, `end` does not follow.
+    if (!reconnect) this.sentinels?.close();
+    super.disconnect(reconnect);
   }
 
   private confirm(): Promise<void> {
