@@ -6,7 +6,7 @@ import { apiKeys } from './access/api-keys.js';
 import { auditLog } from './access/audit.js';
 import { projects } from './access/projects.js';
 import { CommandRunner } from './core/command-runner.js';
-import { redisCall, type StoreContext, serverTime } from './core/context.js';
+import { confirmed, type StoreContext, serverTime } from './core/context.js';
 import { Subscriptions } from './core/subscriptions.js';
 import { jobAttempts } from './jobs/attempts.js';
 import { jobChanges } from './jobs/changes.js';
@@ -27,8 +27,6 @@ import { uploadSpace } from './records/uploads.js';
 import { requestRepeats } from './repeats/repeats.js';
 import { jobStreams } from './streams/streams.js';
 import { webhooks } from './webhooks/webhooks.js';
-
-const PROBE_TTL_SECONDS = 60;
 
 export interface JobStoreOptions {
   /** `redis://`, `rediss://` or `unix:///path`. */
@@ -96,10 +94,8 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
 
     now: () => serverTime(context),
 
-    async check() {
-      // The probe is a write: a server that only answers reads (full disk, replica) cannot accept jobs.
-      await redisCall(redis.set(`${prefix}:probe`, '1', 'EX', PROBE_TTL_SECONDS));
-    },
+    // A write: a server that only answers reads (full disk, replica) cannot accept jobs.
+    check: () => confirmed(context),
 
     async close() {
       await Promise.all([disconnectRedis(redis), disconnectRedis(subscriber)]);

@@ -5,6 +5,7 @@ import { type RedisAddress, redisAddress } from '../config/redis-address.js';
 import type { Logger } from '../logging/logging.js';
 import { clusterConnector } from './cluster-connector.js';
 import { ReplicatedRedis } from './replicated.js';
+import { Sentinels } from './sentinels.js';
 
 /**
  * Purpose of a connection, which decides its behaviour while Redis is unavailable:
@@ -115,13 +116,20 @@ export async function connectRedis(url: string, purpose: RedisPurpose, log?: Log
 
 function created(url: string, purpose: RedisPurpose, more: RedisOptions, log: Logger | undefined): Redis {
   const options = { ...redisOptions(url, purpose), ...more };
-  const { replicas } = redisAddress(url);
-  const confirms = purpose === 'commands' && replicas > 0;
-  const redis = confirms ? new ReplicatedRedis(options, replicas) : new Redis(options);
+  const address = redisAddress(url);
+  const confirms = purpose === 'commands' && address.replicas > 0;
+  const redis = confirms
+    ? new ReplicatedRedis(options, address.replicas, sentinelsOf(address))
+    : new Redis(options);
   if (purpose === 'subscriber') pingWhileConnected(redis);
   // Without a listener ioredis prints to the console; commands report their own failure to their callers.
   redis.on('error', (error: Error) => log?.warn({ err: error }, 'redis connection'));
   return redis;
+}
+
+function sentinelsOf({ server, tls }: RedisAddress): Sentinels | undefined {
+  if (server.kind !== 'sentinel') return undefined;
+  return new Sentinels(server.nodes, server.primary, { password: server.password, ...(tls && { tls: {} }) });
 }
 
 function pingWhileConnected(redis: Redis): void {

@@ -1,8 +1,10 @@
 /** Primaries are lost under load: under sentinels, and in a cluster. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import { REDIS_PREFIX } from '../../contracts/index.js';
 import { FailoverRedis } from '../testing/failover-redis.js';
+import type { RedisProcess } from '../testing/redis-process.js';
 import { until, untilDone } from '../testing/waiting.js';
 import { connectRedis, disconnectRedis, openRedis, redisError } from './connect.js';
 
@@ -124,4 +126,50 @@ for (const kind of Object.keys(KINDS) as (keyof typeof KINDS)[]) {
     const confirmed = await loseLaggingReplicas(await start(t, kind), 1);
     t.equal(confirmed.lost, 0, `with ?replicas=1 none is: ${JSON.stringify(confirmed)}`);
   });
+}
+
+/** Time in which a failover ends, and the former primary becomes a replica. */
+const REPLACED_MS = 6_000;
+
+/** Waits until one of the servers calls itself the primary. A sentinel also ends the connections to it. */
+async function untilPromoted(servers: readonly RedisProcess[]): Promise<void> {
+  const connections = servers.map(({ port }) => new Redis({ port, commandTimeout: 100 }));
+  for (const connection of connections) connection.on('error', () => undefined);
+  const isPrimary = (redis: Redis) =>
+    redis.role().then(
+      ([role]) => role === 'master',
+      () => false,
+    );
+  await until(async () => (await Promise.all(connections.map(isPrimary))).includes(true));
+  for (const connection of connections) connection.disconnect();
+}
+
+for (const kind of Object.keys(KINDS) as (keyof typeof KINDS)[]) {
+  t.test(
+    `${kind}: a stopped primary goes on when a replica was just promoted; no acknowledged write is lost`,
+    async (t) => {
+      const servers = await start(t, kind);
+      const redis = await connectRedis(servers.url, 'commands');
+      t.teardown(() => disconnectRedis(redis));
+      const primary = await servers.primary();
+      await redis.set(key(0), '1');
+      process.kill(primary.pid ?? 0, 'SIGSTOP');
+      await untilPromoted(servers.servers.filter((server) => server !== primary));
+      process.kill(primary.pid ?? 0, 'SIGCONT');
+      // The other replica still follows it when a sentinel promotes one, and confirms its writes.
+      const acknowledged: number[] = [];
+      let next = 1;
+      for (const end = Date.now() + REPLACED_MS; Date.now() < end; await sleep(5)) {
+        const n = next++;
+        await redis.set(key(n), '1').then(
+          () => acknowledged.push(n),
+          (error: unknown) => t.equal(redisError(error).code, 'job_store_unavailable', String(error)),
+        );
+      }
+      t.not(await servers.primary(), primary);
+      await untilDone(() => redis.set(key(next), '1'));
+      const kept = await Promise.all(acknowledged.map((n) => redis.exists(key(n))));
+      t.equal(kept.filter(Boolean).length, acknowledged.length, `of ${next} writes`);
+    },
+  );
 }

@@ -31,6 +31,37 @@ t.test('a write that no replica gets is not acknowledged', async (t) => {
   t.equal(await single.set(key(1), '1'), 'OK', 'by choice none is needed');
 });
 
+t.test('a reply about a write that no replica has is no acknowledgement either', async (t) => {
+  const servers = await started(t, FailoverRedis.sentinel());
+  const redis = await connectRedis(servers.url, 'commands');
+  const other = await connectRedis(servers.url, 'commands');
+  t.teardown(() => Promise.all([redis, other].map(disconnectRedis)));
+  const read = () => other.eval(`return redis.call('GET', KEYS[1])`, 1, key(0));
+  const primary = await servers.primary();
+  const replicas = servers.servers.filter((server) => server !== primary);
+  // The replicas stay connected.
+  for (const { pid } of replicas) process.kill(pid ?? 0, 'SIGSTOP');
+  const refused = { message: /0 of 1 replicas have the change/ };
+  await t.rejects(redis.set(key(0), '1'), refused);
+  await t.rejects(read(), refused);
+  for (const { pid } of replicas) process.kill(pid ?? 0, 'SIGCONT');
+  t.equal(await untilDone(read), '1');
+});
+
+t.test('a write is acknowledged while most sentinels can be reached', async (t) => {
+  const servers = await started(t, FailoverRedis.sentinel());
+  const redis = await connectRedis(servers.url, 'commands');
+  t.teardown(() => disconnectRedis(redis));
+  const [one, another] = servers.others;
+  await one?.kill();
+  t.equal(await untilDone(() => redis.set(key(0), '1')), 'OK');
+  await another?.kill();
+  const failure = await redis.set(key(0), '2').catch(redisError);
+  t.match(failure, { code: 'job_store_unavailable', message: /sentinel/ });
+  one?.start();
+  t.equal(await untilDone(() => redis.set(key(0), '3')), 'OK');
+});
+
 t.test('a node that is not in the URL is found', async (t) => {
   const servers = await started(t, FailoverRedis.cluster());
   const redis = await connectRedis(servers.url, 'commands');

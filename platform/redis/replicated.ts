@@ -1,8 +1,15 @@
 import { exists, hasFlag } from '@ioredis/commands';
-import { type Command, Redis, type RedisOptions } from 'ioredis';
+import { Command, Redis, type RedisOptions } from 'ioredis';
+import { REDIS_PREFIX } from '../../contracts/index.js';
+import type { Sentinels } from './sentinels.js';
 
 /** Limit for the replicas; until then the connection processes no other command. */
 const WAIT_MS = 1_000;
+/**
+ * A write before each WAIT, which since Redis 7.2 covers only what its own connection has written: a reply may repeat what another one has
+ * written and no replica got. Works on a full server, which still deletes.
+ */
+const MARK = "#!lua flags=allow-oom\nreturn redis.call('SET', KEYS[1], '')";
 /** Commands that run a program, which may write. */
 const PROGRAMS = ['eval', 'evalsha', 'fcall'];
 
@@ -22,6 +29,7 @@ export class ReplicatedRedis extends Redis {
   constructor(
     options: RedisOptions,
     private readonly replicas: number,
+    private readonly sentinels?: Sentinels,
   ) {
     super({ ...options, replyMapping: 'legacy' });
     this.on('close', () => {
@@ -44,14 +52,32 @@ export class ReplicatedRedis extends Redis {
     });
   }
 
+  override disconnect(reconnect = false): void {
+    // While it is between two connections, `end` does not follow.
+    if (!reconnect) this.sentinels?.close();
+    super.disconnect(reconnect);
+  }
+
   private confirm(): Promise<void> {
     this.confirming ??= Promise.resolve().then(async () => {
       this.confirming = undefined;
-      const reached = await this.wait(this.replicas, WAIT_MS);
+      const reached = await this.reached().catch((cause: Error) => {
+        // For example because the server has become a replica.
+        throw new Error(`it is not known whether a replica has the change: ${cause.message}`, { cause });
+      });
       if (reached < this.replicas)
         throw new Error(`${reached} of ${this.replicas} replicas have the change after ${WAIT_MS} ms`);
+      await this.sentinels?.requirePrimary(this.stream);
     });
     return this.confirming;
+  }
+
+  /** @returns the number of replicas that have all that was written */
+  private async reached(): Promise<number> {
+    const mark = new Command('eval', [MARK, '1', `${REDIS_PREFIX}:confirmed`]);
+    this.seen.add(mark);
+    const [, reached] = await Promise.all([this.sendCommand(mark), this.wait(this.replicas, WAIT_MS)]);
+    return reached;
   }
 }
 

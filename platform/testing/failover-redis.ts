@@ -21,7 +21,8 @@ export class FailoverRedis {
   private constructor(
     readonly url: string,
     readonly servers: readonly RedisProcess[],
-    private readonly others: readonly RedisProcess[],
+    /** The sentinels, or the other shards. */
+    readonly others: readonly RedisProcess[],
     private readonly root: string,
   ) {}
 

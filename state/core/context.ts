@@ -31,6 +31,16 @@ export function projectsKey({ prefix }: Pick<StoreContext, 'prefix'>): string {
   return `${prefix}:projects`;
 }
 
+const PROBE_TTL_SECONDS = 60;
+
+/**
+ * Resolves once everything that was written before is acknowledged: for a reply that only read it.
+ * @throws ZerofleetError `job_store_unavailable`
+ */
+export async function confirmed({ redis, prefix }: Pick<StoreContext, 'redis' | 'prefix'>): Promise<void> {
+  await redisCall(redis.set(`${prefix}:probe`, '1', 'EX', PROBE_TTL_SECONDS));
+}
+
 export function nowText(): string {
   return new Date().toISOString();
 }

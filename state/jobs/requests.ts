@@ -5,9 +5,10 @@ import {
   type TraceHeaders,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { indexKey, jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
+import { confirmed, indexKey, jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
 import { readPage } from '../core/listing.js';
 import { idempotencyEntry } from '../repeats/idempotency.js';
+import type { IdempotencyInput } from '../repeats/repeats-port.js';
 import type { Condition } from './changes-port.js';
 import { finish } from './finish.js';
 import { HOLD_MS } from './holds.js';
@@ -60,14 +61,7 @@ export function jobRequests(context: StoreContext): JobRequests {
   return {
     createJob: (input) => createJob(context, input),
 
-    async findCreated(idempotency) {
-      const { id, body_hash } = idempotencyEntry(idempotency);
-      const key = `${context.prefix}:idempotency:${id}`;
-      const [known, reply] = await redisCall(context.redis.hmget(key, 'body_hash', 'reply'));
-      if (!known || !reply) return null;
-      if (known === body_hash) return JSON.parse(reply) as Job;
-      throw new ZerofleetError('idempotency_key_reused', 'the idempotency key was used with another request');
-    },
+    findCreated: (idempotency) => findCreated(context, idempotency),
 
     async getTrace(jobId) {
       const text = await redisCall(context.redis.hget(jobKey(context, jobId), 'trace'));
@@ -147,6 +141,18 @@ async function changeCheckpoint(
 ): Promise<Checkpoint | null> {
   const [text] = await commands.run(command, { checkpoint_id: checkpointId, pinned, at: nowText() });
   return text === '' ? null : (JSON.parse(text as string) as Checkpoint);
+}
+
+async function findCreated(context: StoreContext, idempotency: IdempotencyInput): Promise<Job | null> {
+  const { id, body_hash } = idempotencyEntry(idempotency);
+  const key = `${context.prefix}:idempotency:${id}`;
+  const [known, reply] = await redisCall(context.redis.hmget(key, 'body_hash', 'reply'));
+  if (!known || !reply) return null;
+  if (known !== body_hash)
+    throw new ZerofleetError('idempotency_key_reused', 'the idempotency key was used with another request');
+  // The first request may have failed because no replica had the job.
+  await confirmed(context);
+  return JSON.parse(reply) as Job;
 }
 
 async function createJob({ commands }: StoreContext, input: CreateJobInput): Promise<CreateJobResult> {
