@@ -100,9 +100,10 @@ std::byte* allocate(const Device& device, std::size_t num_bytes) {
 void release(std::byte* data) noexcept {
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, data) == cudaSuccess) cudaSetDevice(attributes.device);
-  // For memory of a pool cudaFree() waits for nothing.
   cudaDeviceSynchronize();
-  cudaFree(data);
+  // Not by cudaFree(), after which the pool's counters have it in use for ever (CUDA 13.0, driver 580).
+  cudaFreeAsync(data, nullptr);
+  cudaStreamSynchronize(nullptr);
 }
 
 std::byte* allocate(CUstream_st* stream, std::size_t num_bytes) {
