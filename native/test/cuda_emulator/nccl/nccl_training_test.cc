@@ -127,7 +127,7 @@ DEVICE_TEST_CASE("queued exchanges: digests of 1, 2 and 3 ranks over NCCL are th
   QueuedJob job;
   const auto expected = job.digests_of_run(2, 1, 2);
   for (const int world_size : {1, 2, 3}) {
-    if (kSanitized && world_size == 2) continue;  // the accesses of three
+    if (kSanitized && world_size < 3) continue;  // the accesses of three
     CAPTURE(world_size);
     CHECK(digests_over_nccl(job, world_size, 2) == expected);
   }
