@@ -16,7 +16,7 @@ const PROGRAMS = ['eval', 'evalsha', 'fcall'];
 /**
  * Connection whose writes resolve once a number of replicas have them: a failover to one of these loses no write that was acknowledged
  * (`WAIT`, https://redis.io/docs/latest/commands/wait). A write that they did not get in time is rejected; it may take effect, like one
- * whose reply was lost.
+ * whose reply was lost. So is a write during a failover by sentinels (sentinels.ts).
  *
  * Writes whose replies arrive together share one WAIT. Pipelines and transactions do not wait.
  */

@@ -37,7 +37,7 @@ export class Sentinels {
   }
 
   /**
-   * Resolves if the server of a connection is the primary, and no failover had begun when this was called.
+   * Resolves if the server of a connection is the primary, and no failover had begun before this call.
    * @throws Error also when most sentinels cannot be reached, or one of the others does not answer
    */
   async requirePrimary(connection: Pick<Socket, 'remoteAddress' | 'remotePort'>): Promise<void> {
