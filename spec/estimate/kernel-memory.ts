@@ -12,8 +12,8 @@ const WORKSPACE_BYTES = 32 * 2 ** 20;
 const SUMMED_ROWS = 64;
 /** Bytes before and behind the operands of a trial, which are five at most. */
 const TRIAL_ROUNDING = 5 * 512;
-/** Checksums of a trial's threads (noise_trial.cu). */
-const CHECKSUM_BYTES = 8 * 64 * 256;
+/** Checksums of a trial's threads, and the minimum of elements of a product that has them (noise_trial.cu). */
+const [CHECKSUM_BYTES, MIN_CHECKED] = [8 * 64 * 256, 65_536];
 /** Contiguous dimensions from this on are divided where they are not a multiple of 8 (divided_products.cc). */
 const MIN_DIVIDED = 1024;
 /** LayerNorm needs two sums of each column. */
@@ -76,7 +76,8 @@ function trialOfHead(sizes: Sizes): number {
   // A last chunk that is shorter has a product of its own, which adds to the gradient of the chunks before.
   const toWeight =
     gradients * (sizes.row(vocab) + sizes.row(hidden)) + (rows % gradients === 0 ? 0 : 4 * vocab * hidden);
-  return Math.max(forward, toInput, toWeight) + TRIAL_ROUNDING + CHECKSUM_BYTES;
+  const largest = Math.max(logits * vocab, gradients * hidden, vocab * hidden);
+  return Math.max(forward, toInput, toWeight) + TRIAL_ROUNDING + checksums(largest);
 }
 
 /** Returns the same for the products of a layer; an upper bound, since their operands differ. */
@@ -85,7 +86,13 @@ function trialOfLayer(sizes: Sizes): number {
   const widest = Math.max(hidden, widened, qkv);
   const matrices = rows * (sizes.row(widest) + sizes.row(Math.max(hidden, query)));
   const weightAndBias = element * widest * (Math.max(hidden, query) + 1);
-  return matrices + weightAndBias + sumsOfProducts(sizes) + TRIAL_ROUNDING + CHECKSUM_BYTES;
+  const largest = Math.max(rows, hidden, query) * widest;
+  return matrices + weightAndBias + sumsOfProducts(sizes) + TRIAL_ROUNDING + checksums(largest);
+}
+
+/** @param elements of the largest product */
+function checksums(elements: number): number {
+  return elements < MIN_CHECKED ? 0 : CHECKSUM_BYTES;
 }
 
 /**
