@@ -1,4 +1,4 @@
-/** What is told of a job that no replica has. */
+/** A job that no replica has yet is not acknowledged, not even by the answer to a repeated request. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { FailoverRedis } from '../../platform/testing/failover-redis.js';

@@ -27,13 +27,13 @@ t.test(
       `${DIGESTS}\nprint(json.dumps({"part": "copy"}))\nopen(os.path.join(os.path.dirname(sys.argv[0]), "runs"), "a").write("x")`,
     );
     const stage = ['--stage', 'kernels,training', '--config', 'gpt2-tiny'];
-    // 25 s less a reserve: a training is expected to take 20.
+    // 25 s less a reserve: a training is expected to take 35.
     const short = await check(folder, ...stage, '--deadline', '25');
     t.equal(short.code, 0);
     t.match(short.result.stages.training?.[0], {
       status: 'not_run',
-      why: /^about 20 s are expected, and \d+ s are left before the deadline$/,
-      estimated_seconds: 20,
+      why: /^about 35 s are expected, and \d+ s are left before the deadline$/,
+      estimated_seconds: 35,
     });
     const first = await check(folder, ...stage, '--deadline', '570');
     t.match(first.result.stages.training?.[0], { status: 'passed' });

@@ -101,7 +101,7 @@ void release(std::byte* data) noexcept {
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, data) == cudaSuccess) cudaSetDevice(attributes.device);
   cudaDeviceSynchronize();
-  // Not by cudaFree(), after which the pool's counters have it in use for ever (CUDA 13.0, driver 580).
+  // Not by cudaFree(): on an H100 (CUDA 13.0, driver 580) the pool's counters still had such memory in use.
   cudaFreeAsync(data, nullptr);
   cudaStreamSynchronize(nullptr);
 }

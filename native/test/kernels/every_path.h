@@ -16,8 +16,8 @@
 
 namespace zerofleet::test {
 
-/// Whether a kernel on this path makes, for this storage type, accesses that a sanitizer has seen on another path or for another
-/// type. The two 16-bit types differ in their conversions alone: fp16's are seen on the portable path, where they are arithmetic, and
+/// Returns true if a sanitizer learns nothing new from a kernel on this path with this storage type, because another path or type makes
+/// the same accesses. The two 16-bit types differ in their conversions alone: fp16's are seen on the portable path, where they are arithmetic, and
 /// on the best one, where they are instructions. The path with AVX-512's instructions for bf16 differs from AVX-512's for bf16 alone.
 /// Threads share work in the same way for every type.
 inline bool is_repetition(CpuIsa isa, DType dtype) {

@@ -28,8 +28,7 @@ DividedProducts::DividedProducts(const GemmProblem& problem, const RightOperand&
       right_rows_(right.rows),
       rows_(divided(problem.c.rows, problem.a_transposed)),
       cols_(divided(problem.c.cols, true)) {
-  // A C of 16 bits that is added to takes one product: it would be rounded twice. So would it with a transposed A, over
-  // whose rows no sum is divided.
+  // A C of 16 bits that is added to would be rounded twice by two products. Of a transposed A, k is not contiguous.
   const bool adds_to_rounded = problem.accumulate && problem.c.dtype != DType::kF32;
   std::int64_t k = 0;
   for (std::size_t part = 0; part < right.parts.size(); ++part) {
