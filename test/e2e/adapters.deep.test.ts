@@ -1,5 +1,5 @@
 /** Adapters over a model that another job trained: training, exports, samples, and jobs that begin with them. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
@@ -7,6 +7,7 @@ import { collect } from '../../client/index.js';
 import type { CheckpointExport, ExportRequest, Job, JobSpec } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
+import { tarOf } from '../../platform/testing/models.js';
 import { pythonWith, runPython } from '../support/python.js';
 import { sampleText, startStack } from '../support/stack.js';
 import { roundedToBf16, StoredState } from '../support/stored-state.js';
@@ -56,6 +57,16 @@ t.test('adapters', async (t) => {
     return job;
   };
   const run = async (t: Test, spec: JobSpec) => finished(t, await client.jobs.create(spec));
+  /** Pauses a job in the middle, and continues it on three ranks. */
+  const interrupted = async (t: Test, spec: JobSpec) => {
+    const { id } = await client.jobs.create(spec);
+    await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: 5 });
+    await client.jobs.pause(id);
+    const paused = await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 10 });
+    t.ok(paused.progress.step < STEPS, `paused at step ${paused.progress.step}`);
+    await client.jobs.resume(id, { ranks: 3 });
+    return finished(t, { id });
+  };
   const checkpointOf = async ({ id }: Job) => {
     const [last] = await collect(client.jobs.checkpoints(id));
     if (!last) throw new Error(`job ${id} has no checkpoint`);
@@ -91,13 +102,7 @@ t.test('adapters', async (t) => {
   ) as [StoredState, StoredState];
 
   await t.test('the same bits on two ranks, paused, and three', async (t) => {
-    const { id } = await client.jobs.create(adapted('two and three ranks', 2));
-    await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: 5 });
-    await client.jobs.pause(id);
-    const paused = await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 10 });
-    t.ok(paused.progress.step < STEPS, `paused at step ${paused.progress.step}`);
-    await client.jobs.resume(id, { ranks: 3 });
-    const three = await finished(t, { id });
+    const three = await interrupted(t, adapted('two and three ranks', 2));
     t.equal(three.export?.state_digest, one.export?.state_digest);
   });
 
@@ -161,6 +166,45 @@ t.test('adapters', async (t) => {
       t.ok(difference < 1e-5 * size, `logits differ by ${difference} of ${size}`);
     },
   );
+
+  await t.test(
+    'an uploaded model with the same weights is the same base, until the job is deleted',
+    async (t) => {
+      const folder = folderOf(await exportOf(init.checkpoint, { dtype: 'fp32' }));
+      const files = readdirSync(folder).map((name): [string, Buffer] => [
+        name,
+        readFileSync(join(folder, name)),
+      ]);
+      const model = (await client.models.create('base', await tarOf(new Map(files)))).id;
+      const spec = { ...adapted('over a model', 2), model: { init_from: { model } } };
+      const job = await interrupted(t, spec);
+      t.equal(job.export?.state_digest, one.export?.state_digest);
+      const state = new StoredState(stack.data_dir, await checkpointOf(job));
+      t.equal(state.manifest.base?.digest, after.manifest.base?.digest);
+      const again = folderOf(await exportOf((await checkpointOf(job)).id, { dtype: 'fp32' }));
+      const [ours, theirs] = [again, folderOf(whole)].map((at) =>
+        readFileSync(join(at, 'model.safetensors')),
+      );
+      t.ok(ours?.equals(theirs ?? Buffer.of()), 'merged into the same weights');
+      await t.rejects(client.models.delete(model), /409 .*model_in_use/);
+      await client.jobs.delete(job.id);
+      await client.models.delete(model);
+    },
+  );
+
+  await t.test('a base of a seed', async (t) => {
+    const spec = (ranks: number) =>
+      tinyJob({ name: 'fresh', dataset, ranks, train: { adapter: ADAPTER, optimizer: { lr: 5e-3 } } });
+    const job = await run(t, spec(1));
+    t.equal((await interrupted(t, spec(2))).export?.state_digest, job.export?.state_digest);
+    const fresh = await checkpointOf(
+      await run(t, tinyJob({ name: 'unchanged', dataset, steps: 1, train: { optimizer: { lr: 1e-30 } } })),
+    );
+    const first = new StoredState(stack.data_dir, fresh);
+    const folder = folderOf(await exportOf((await checkpointOf(job)).id, { dtype: 'fp32' }));
+    const tensors = tensorsOf(join(folder, 'model.safetensors'));
+    t.same(tensors.get('lm_head.weight'), roundedToBf16(first.read('master', 'lm_head.weight')));
+  });
 
   await t.test('a sample comes from the adapted model', async (t) => {
     const ask = (id: string) =>
