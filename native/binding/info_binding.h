@@ -13,8 +13,13 @@ Napi::Value state_names(const Napi::CallbackInfo& info);
 /// (cpu_isa: string) → the numerics fingerprint
 Napi::Value fingerprint(const Napi::CallbackInfo& info);
 
-/// (fp32 bytes: Uint8Array) → bf16 bytes: Uint8Array, rounded to nearest even
+/// (adapter: object, begin: number, fp32 bytes: Uint8Array) → fp32 bytes of the merged matrix: Uint8Array
 Napi::Value merge_adapter(const Napi::CallbackInfo& info);
+
+/// (adapter: object, begin: number, fp32 bytes: Uint8Array, sums: Float64Array): adds to the sums
+Napi::Value add_output_squares(const Napi::CallbackInfo& info);
+
+/// (dtype: string, fp32 bytes: Uint8Array) → bytes of the dtype: Uint8Array, rounded to nearest even
 Napi::Value cast_to_16_bit(const Napi::CallbackInfo& info);
 
 }  // namespace zerofleet::binding

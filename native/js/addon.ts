@@ -46,6 +46,7 @@ export interface Addon {
   cudaProblem(): string | null;
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
   mergeAdapter(adapter: object, begin: number, fp32: Uint8Array): Uint8Array;
+  addOutputSquares(adapter: object, begin: number, fp32: Uint8Array, sums: Float64Array): void;
   endWithParent(): boolean;
   stayOnNode(localRank: number, localRanks: number, threads: number): boolean;
   measureOptimizer(options: object): Promise<OptimizerSeconds>;

@@ -35,15 +35,27 @@ function tensorsOf(file: string): Map<string, Float32Array> {
   );
 }
 
-/** W + scale · B A of one matrix, summed in float64. */
-function merged(weight: Float32Array, down: Float32Array, up: Float32Array): Float32Array {
+/** W + scale · B A of one matrix, in float64. */
+function sumOf(weight: Float32Array, down: Float32Array, up: Float32Array): Float64Array {
   const columns = down.length / RANK;
-  return weight.map((value, at) => {
+  return Float64Array.from(weight, (value, at) => {
     const [row, column] = [Math.floor(at / columns), at % columns];
     let sum = 0;
     for (let r = 0; r < RANK; r++) sum += (up[row * RANK + r] ?? 0) * (down[r * columns + column] ?? 0);
     return value + SCALE * sum;
   });
+}
+
+/** The same with rows of these norms. */
+function withNorms(sum: Float64Array, norms: Float32Array): Float64Array {
+  const columns = sum.length / norms.length;
+  const factors = Array.from(norms, (norm, row) => {
+    const squares = sum
+      .subarray(row * columns, (row + 1) * columns)
+      .reduce((all, value) => all + value ** 2, 0);
+    return norm / Math.sqrt(squares);
+  });
+  return sum.map((value, at) => value * (factors[Math.floor(at / columns)] ?? 0));
 }
 
 t.test('adapters', async (t) => {
@@ -74,14 +86,14 @@ t.test('adapters', async (t) => {
 
   const source = await run(t, tinyJob({ name: 'source', dataset, ranks: 2 }));
   const init = { checkpoint: (await checkpointOf(source)).id };
-  const adapted = (name: string, ranks: number, steps = STEPS): JobSpec =>
+  const adapted = (name: string, ranks: number, adapter: object = ADAPTER): JobSpec =>
     tinyJob({
       name,
       dataset,
       ranks,
-      steps,
+      steps: STEPS,
       init_from: init,
-      train: { adapter: ADAPTER, optimizer: { lr: 5e-3 } },
+      train: { adapter, optimizer: { lr: 5e-3 } },
     });
 
   const one = await run(t, adapted('one rank', 1));
@@ -123,7 +135,8 @@ t.test('adapters', async (t) => {
       "the model's own parameters",
     );
     const [down, up] = ['A', 'B'].map((factor) => after.read('master', `${BASE}.lora_${factor}.weight`));
-    t.same(tensors.get(`${BASE}.weight`), merged(after.read('master', `${BASE}.weight`), down!, up!));
+    const sum = sumOf(after.read('master', `${BASE}.weight`), down!, up!);
+    t.same(tensors.get(`${BASE}.weight`), Float32Array.from(sum));
     t.same(tensors.get('lm_head.weight'), after.read('master', 'lm_head.weight'));
   });
 
@@ -156,6 +169,47 @@ t.test('adapters', async (t) => {
         size: number;
       };
       t.ok(difference < 1e-5 * size, `logits differ by ${difference} of ${size}`);
+    },
+  );
+
+  await t.test(
+    'DoRA: the same bits on other ranks; exports that peft and the formula agree with',
+    async (t) => {
+      const dora = { ...ADAPTER, type: 'dora', modules_to_save: [] };
+      const job = await run(t, adapted('magnitudes', 1, dora));
+      t.equal(
+        (await run(t, adapted('magnitudes on three', 3, dora))).export?.state_digest,
+        job.export?.state_digest,
+      );
+      const last = await checkpointOf(job);
+      const state = new StoredState(stack.data_dir, last);
+      const of = (name: string) => state.read('master', `${BASE}.${name}.weight`);
+      const base = state.read('master', `${BASE}.weight`);
+      const first = withNorms(Float64Array.from(base), of('lora_magnitude_vector'));
+      t.ok(
+        first.every((value, at) => Math.abs(value - (base[at] ?? 9)) < 0.1 * Math.abs(base[at] ?? 9)),
+        'magnitudes are about the norms of the base',
+      );
+      const folders = [
+        await exportOf(init.checkpoint, { dtype: 'bf16' }),
+        await exportOf(last.id, { format: 'peft', dtype: 'fp32' }),
+        await exportOf(last.id, { dtype: 'fp32' }),
+      ].map(folderOf) as [string, string, string];
+      const expected = withNorms(sumOf(base, of('lora_A'), of('lora_B')), of('lora_magnitude_vector'));
+      const tensors = tensorsOf(join(folders[2], 'model.safetensors'));
+      t.same(tensors.get(`${BASE}.weight`), Float32Array.from(expected));
+      t.match(JSON.parse(readFileSync(join(folders[1], 'adapter_config.json'), 'utf8')), { use_dora: true });
+      const named = `base_model.model.${BASE}.lora_magnitude_vector`;
+      t.same(
+        tensorsOf(join(folders[1], 'adapter_model.safetensors')).get(named),
+        of('lora_magnitude_vector'),
+      );
+      if ('python' in found) {
+        const { difference, size } = runPython(found.python, loader, folders) as Record<string, number>;
+        t.ok((difference ?? 9) < 1e-5 * (size ?? 0), `logits differ by ${difference} of ${size}`);
+      }
+      const sampled = await client.checkpoints.sample(last.id, { prompt: 'open', max_tokens: 8 });
+      t.equal(sampled.num_tokens, 8);
     },
   );
 

@@ -23,7 +23,7 @@ export const DTYPES = {
  */
 export async function exportModel(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'castTo16Bit' | 'mergeAdapter'>,
+  core: Pick<NativeCore, 'castTo16Bit' | 'mergeAdapter' | 'addOutputSquares'>,
   request: ExportRequest,
 ): Promise<TaskResults['export']> {
   const { spec, checkpoint, prefix, dtype: format, retry: policy } = request;

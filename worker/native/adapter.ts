@@ -7,6 +7,7 @@ import type { Sharding } from '../../contracts/rank-protocol.js';
 import { shardingOf } from '../../contracts/shard-layout.js';
 import {
   type AdapterFactors,
+  addOutputSquares,
   type CudaDevice,
   castTo16Bit,
   cudaDevices,
@@ -75,8 +76,10 @@ export interface NativeCore {
   cudaProblem(): string | null;
   /** Converts fp32 bytes to 16-bit bytes, rounded to nearest even. */
   castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
-  /** Adds an adapter's product to elements of its matrix from `begin` on; see native/js. */
+  /** Merges an adapter into elements of its matrix from `begin` on; see native/js. */
   mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array;
+  /** Adds the squares of merged elements to the sums of their outputs; see native/js. */
+  addOutputSquares(adapter: AdapterFactors, begin: number, fp32: Uint8Array, sums: Float64Array): void;
 }
 
 export const nativeCore: NativeCore = {
@@ -92,5 +95,6 @@ export const nativeCore: NativeCore = {
   cudaDevices,
   cudaProblem,
   castTo16Bit,
+  addOutputSquares,
   mergeAdapter,
 };

@@ -62,6 +62,9 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
       ),
     cudaProblem: () => process.env.ZF_TEST_CUDA_PROBLEM ?? null,
     castTo16Bit: (_dtype, fp32) => upperHalves(fp32),
+    addOutputSquares: () => {
+      throw new Error('the fake model has no adapters');
+    },
     mergeAdapter: () => {
       throw new Error('the fake model has no adapters');
     },
