@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "test/devices_here.h"
 #include "test/model/adapted_matrices.h"
 #include "test/model/family_configs.h"
 #include "test/train/tiny_job.h"
@@ -55,6 +56,20 @@ TEST_CASE("magnitudes begin as norms, and digests are equal after each step on 1
     SavedState state = job.run_from(nullptr, 2, 2);
     state = job.run_from(&state, 3, 2);
     CHECK(state.digest == expected.back());
+  }
+}
+
+DEVICE_TEST_CASE("magnitudes begin as norms on CUDA devices, and digests are equal for 1 rank, and for 3 with activation checkpointing") {
+  for (const Device device : cuda_devices_here()) {
+    TinyJob job(DType::kBF16);
+    job.config.device = device;
+    job.config.batch.global_batch_size = 6;
+    job.config.model = with_magnitudes(job.config.model);
+    const auto expected = job.digests_of_run(1, 1, 2);
+    job.config.activation_checkpointing = true;
+    CHECK(job.digests_of_run(3, 1, 2) == expected);
+    job.config.precision = DType::kF32;
+    check_norms(job.config.model, job.run_from(nullptr, 2, 0).values[static_cast<std::size_t>(StateId::kMaster)]);
   }
 }
 
