@@ -30,7 +30,7 @@ export async function runPytorch(python: string, training: Training, steps: numb
   };
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const checkpointing = training.activation_checkpointing ? ['--activation-checkpointing'] : [];
-  const adapter = training.adapter === undefined ? [] : ['--adapter', String(training.adapter)];
+  const adapter = training.adapter === undefined ? [] : ['--adapter', String(training.adapter.rank)];
   const { stdout } = await promisify(execFile)(python, [script, ...args, ...checkpointing, ...adapter]);
   return JSON.parse(stdout) as PeerReport;
 }

@@ -7,7 +7,8 @@
  *
  * `--frozen 'model.layers.*'` does not train the parameters that match; the share then counts the work of a training of all.
  *
- * `--adapter 16` trains adapters of this rank over all matrices of the layers, and the base is frozen.
+ * `--adapter 16` trains adapters of this rank over all matrices of the layers, and the base is frozen; `--dora` with magnitudes, which
+ * the peer does not have.
  *
  * With `--peer PYTHON`, a Python with torch, the same training also runs with PyTorch. The peak resident set is that of the
  * process, Node.js included, of which `start_rss_bytes` existed before the trainer.
@@ -44,8 +45,10 @@ const { config, precision, ranks, threads, steps, peer, ...options } = benchOpti
   activation_checkpointing: onOff(),
   frozen: text(),
   adapter: optionalCount(),
+  dora: onOff(),
   peer: path(),
 });
+const type = options.dora ? 'dora' : 'lora';
 const training: Training = {
   config,
   precision,
@@ -56,7 +59,7 @@ const training: Training = {
   ...(options.micro_batch && { micro_batch_size: options.micro_batch }),
   ...(options.bucket_bytes && { zero: { bucket_bytes: options.bucket_bytes } }),
   ...(options.frozen && { frozen: options.frozen }),
-  ...(options.adapter && { adapter: options.adapter }),
+  ...(options.adapter && { adapter: { type, rank: options.adapter } }),
 };
 
 function speedOf(reports: RankReport[]) {
@@ -93,7 +96,7 @@ await withRandomTokens(config, async (tokenFile) => {
     bucket_bytes: options.bucket_bytes ?? 'default',
     tokens_per_step: tokensPerStep(training),
     frozen: options.frozen,
-    adapter: options.adapter ?? 'none',
+    adapter: options.adapter ? `${type} ${options.adapter}` : 'none',
     steps,
     tokens_per_s: Math.round(tokensPerSecond),
     gemm_gflops: Math.round(gemmFlops / 1e9),

@@ -36,8 +36,8 @@ export interface Training {
   micro_batch_size?: number;
   /** Pattern of the parameters that are not trained. */
   frozen?: string;
-  /** Rank of adapters over all matrices of the layers, whose base is frozen. */
-  adapter?: number;
+  /** Adapters over all matrices of the layers, whose base is frozen. */
+  adapter?: { type: 'lora' | 'dora'; rank: number };
 }
 
 export function numParams(config: PresetName): number {
@@ -69,12 +69,12 @@ export function shapeOf(config: PresetName) {
   return shape;
 }
 
-function adapterOf({ config, adapter: rank }: Training): TrainerConfig['model']['adapter'] {
-  if (rank === undefined) return null;
+function adapterOf({ config, adapter }: Training): TrainerConfig['model']['adapter'] {
+  if (adapter === undefined) return null;
   const target_modules = layerModules(architectureOf(presets[config])).map((name) =>
     name.replace(/.*\./, ''),
   );
-  return { rank, scale: 2, dropout: 0, init: 'kaiming_uniform', target_modules, modules_to_save: [] };
+  return { ...adapter, scale: 2, dropout: 0, init: 'kaiming_uniform', target_modules, modules_to_save: [] };
 }
 
 /** The configurations of all ranks. */

@@ -50,6 +50,7 @@ export const FIELD_ERROR_CATALOGUE = {
   adapter_module_unknown: 'The model has no such module.',
   adapter_module_twice: 'The module is targeted and trained as a whole.',
   adapter_dropout_over_experts: 'Adapters over experts have no dropout.',
+  adapter_dropout_with_dora: 'DoRA adapters have no dropout.',
   early_stopping_missing: 'The field needs early stopping.',
   patience_longer_than_training: 'The job has no more evaluations than patience.',
   checkpoints_not_evaluated: 'The steps of checkpoints and of evaluations do not coincide.',

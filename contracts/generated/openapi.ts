@@ -2149,15 +2149,18 @@ export interface components {
         /**
          * @description Trains low-rank adapters (LoRA, Hu et al. 2021) over the model, whose own parameters are frozen: y = x Wᵀ +
          *     scale · dropout(x) Aᵀ Bᵀ for each matrix W of the targeted modules. Their parameters are named as in PEFT,
-         *     `<module>.lora_A.weight` and `<module>.lora_B.weight`.
+         *     `<module>.lora_A.weight` and `<module>.lora_B.weight`, and with `type: dora`
+         *     `<module>.lora_magnitude_vector.weight`.
          */
         AdapterSpec: {
             /**
-             * @description Kind of adapter.
+             * @description `lora`: the products alone. `dora`: also trains the norm of each output's weights (weight-decomposed adapters,
+             *     Liu et al. 2024; `use_dora` in PEFT): V = W + scale · B A, y = x (m / ‖V‖ · V)ᵀ with a magnitude m for each
+             *     output, which begins as ‖W‖. The gradient takes ‖V‖ for a constant.
              * @default lora
              * @enum {string}
              */
-            type?: "lora";
+            type?: "lora" | "dora";
             /**
              * @description Rows of A and columns of B (`r` in PEFT).
              * @default 16
@@ -2172,7 +2175,7 @@ export interface components {
             rank_stabilized?: boolean;
             /**
              * @description Dropout of the adapters' input. Matrices with the same input (queries, keys and values; gate and up) have one
-             *     mask. Must be 0 for adapters over experts.
+             *     mask. Must be 0 for adapters over experts, and for `dora`.
              * @default 0
              */
             dropout?: number;

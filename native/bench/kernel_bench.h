@@ -92,6 +92,7 @@ std::span<const KernelEntry> token_kernels();
 std::span<const KernelEntry> expert_kernels();
 std::span<const KernelEntry> optimizer_kernels();
 std::span<const KernelEntry> quantized_kernels();
+std::span<const KernelEntry> adapter_kernels();
 
 /// "512 × 768"
 std::string shape_text(std::initializer_list<std::int64_t> sizes);

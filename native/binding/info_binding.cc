@@ -95,13 +95,36 @@ Napi::Value cast_to_16_bit(const Napi::CallbackInfo& info) {
   });
 }
 
+namespace {
+
+std::span<double> doubles_from(const Napi::Value& value) {
+  auto array = value.As<Napi::Float64Array>();
+  return {array.Data(), array.ElementLength()};
+}
+
+AdapterFactors adapter_factors_from(const Napi::Value& value) {
+  const auto given = value.As<Napi::Object>();
+  AdapterFactors factors{floats_from(given.Get("down")), floats_from(given.Get("up")), int_field(given, "rank"),    int_field(given, "in"),
+                         int_field(given, "out"),        number_field(given, "scale"), bool_field(given, "in_first")};
+  if (!given.Get("output_factors").IsNull()) factors.output_factors = doubles_from(given.Get("output_factors"));
+  return factors;
+}
+
+}  // namespace
+
+Napi::Value add_output_squares(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    const std::int64_t begin = info[1].As<Napi::Number>().Int64Value();
+    zerofleet::add_output_squares(adapter_factors_from(info[0]), begin, floats_from(info[2]), doubles_from(info[3]));
+    return env.Undefined();
+  });
+}
+
 Napi::Value merge_adapter(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   return guarded(env, [&]() -> Napi::Value {
-    const auto given = info[0].As<Napi::Object>();
-    AdapterFactors factors{floats_from(given.Get("down")),     floats_from(given.Get("up")),    int_field(given, "rank"),
-                           int_field(given, "in"),             int_field(given, "out"),         number_field(given, "scale"),
-                           bool_field(given, "in_first")};
+    const AdapterFactors factors = adapter_factors_from(info[0]);
     const auto values = floats_from(info[2]);
     auto bytes = Napi::Uint8Array::New(env, values.size_bytes());
     const std::span<float> merged(reinterpret_cast<float*>(bytes.Data()), values.size());

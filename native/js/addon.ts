@@ -47,6 +47,7 @@ export interface Addon {
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
   mergeAdapter(adapter: object, begin: number, fp32: Uint8Array): Uint8Array;
   initialValues(model: object, seed: number, param: number, begin: number, end: number): Uint8Array;
+  addOutputSquares(adapter: object, begin: number, fp32: Uint8Array, sums: Float64Array): void;
   endWithParent(): boolean;
   stayOnNode(localRank: number, localRanks: number, threads: number): boolean;
   measureOptimizer(options: object): Promise<OptimizerSeconds>;

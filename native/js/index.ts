@@ -2,6 +2,7 @@ export type { CudaDevice, EvalResult, Gpu, KernelTimes, StepResult, ZeroMemory }
 export { NativeError } from './error.js';
 export {
   type AdapterFactors,
+  addOutputSquares,
   castTo16Bit,
   cudaDevices,
   cudaProblem,

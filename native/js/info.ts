@@ -75,15 +75,30 @@ export interface AdapterFactors {
   scale: number;
   /** The matrix is stored as (in, out). */
   in_first: boolean;
+  /** (out): factors of the outputs of W + scale · B A; null: 1. */
+  output_factors: Float64Array | null;
 }
 
 /**
- * Returns the elements of a matrix from `begin` on plus scale · B A. Sums are rounded once, so the bits do not depend on how
- * the matrix is cut. Throws `invalid_argument` where sizes do not fit.
+ * Returns the elements of W + scale · B A from `begin` on, times the factors of their outputs. They are rounded once, so the bits do not
+ * depend on how the matrix is cut. Throws `invalid_argument` where sizes do not fit.
  */
 export function mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array {
-  const [down, up, values] = [aligned(adapter.down), aligned(adapter.up), aligned(fp32)];
-  return native(() => addon().mergeAdapter({ ...adapter, down, up }, begin, values));
+  return native(() => addon().mergeAdapter(withAligned(adapter), begin, aligned(fp32)));
+}
+
+/** Adds the squares of these elements, without factors, to the sums of their outputs: (out). */
+export function addOutputSquares(
+  adapter: AdapterFactors,
+  begin: number,
+  fp32: Uint8Array,
+  sums: Float64Array,
+): void {
+  native(() => addon().addOutputSquares(withAligned(adapter), begin, aligned(fp32), sums));
+}
+
+function withAligned(adapter: AdapterFactors): AdapterFactors {
+  return { ...adapter, down: aligned(adapter.down), up: aligned(adapter.up) };
 }
 
 /** Returns elements `[begin, end)` of a parameter as a training with this seed begins, in fp32. */

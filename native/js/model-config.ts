@@ -20,6 +20,7 @@ export interface RopeScalingConfig {
 
 /** Low-rank adapters over a model; the fields are those of native/model/config/adapter_config.h. */
 export interface AdapterConfig {
+  type: 'lora' | 'dora';
   rank: number;
   scale: number;
   dropout: number;

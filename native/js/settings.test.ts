@@ -71,6 +71,7 @@ const yarn = {
   },
 };
 const adapter = {
+  type: 'lora',
   rank: 2,
   scale: 2,
   dropout: 0.1,
@@ -208,6 +209,7 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'model.adapter.modules_to_save': [],
     },
   ],
+  [{ 'model.adapter': { ...adapter, dropout: 0 } }, { 'model.adapter.type': 'dora' }],
   [
     overflows,
     { 'loss_scale.hysteresis': 2, 'loss_scale.min_scale': 2 ** 39, 'loss_scale.max_skipped_steps': 2 },

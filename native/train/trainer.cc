@@ -83,6 +83,7 @@ ZeroComms zero_comms(Communicator& world, Communicator* same_experts) {
 Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
     : config_(prepared(config, comms)),
       specs_(param_specs(config.model)),
+      norm_init_(specs_),
       pool_(config.num_threads),
       stream_(config.device),
       context_{config.device, &pool_, config.cpu_isa, &stream_},
@@ -115,11 +116,16 @@ void Trainer::abort() {
 
 void Trainer::initialize(std::size_t first) {
   optimizer_.initialize(config_.seed, first);
-  model_.params_changed();
+  norm_init_.want(first);
+  if (first == 0) params_replaced();
   steps_done_ = 0;
 }
 
 void Trainer::initialize_base(std::uint64_t seed) { optimizer_.initialize_base(seed); }
+void Trainer::params_replaced() {
+  if (norm_init_.set(context_, config_.precision, optimizer_)) optimizer_.finish_load(optimizer_.progress());
+  model_.params_changed();
+}
 
 std::vector<OwnedSlice> Trainer::slices() { return optimizer_.state_ranges(); }
 
@@ -127,11 +133,12 @@ std::vector<OwnedSlice> Trainer::base_slices() { return optimizer_.base_ranges()
 
 void Trainer::load(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values) {
   optimizer_.load_state(state, param, begin, values);
+  if (state == StateId::kMaster) norm_init_.loaded(param);
 }
 
 void Trainer::finish_load(const TrainingPosition& position, Restore restore) {
   optimizer_.finish_load({position.optimizer_steps, position.skipped_steps, position.loss_scaler}, restore);
-  model_.params_changed();
+  params_replaced();
   steps_done_ = position.step;
 }
 

@@ -17,6 +17,7 @@
 #include "model/transformer/transformer.h"
 #include "train/evaluation.h"
 #include "train/expert_rows_comm.h"
+#include "train/norm_init.h"
 #include "train/trainer_comms.h"
 #include "train/trainer_config.h"
 #include "zero/step/zero_optimizer.h"
@@ -128,12 +129,15 @@ class Trainer {
   /// For the gradients that the optimizer takes as those of the mean over the step's targets, and of the mean over leaves
   /// of the auxiliary loss.
   GradScale grad_scale() const;
+  /// Finishes fresh parameters that depend on others, and refreshes what the model derives from parameters.
+  void params_replaced();
   void run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& seconds);
   /// Bytes sent since the last call, through all communicators.
   SentBytes take_sent();
 
   TrainerConfig config_;
   std::vector<ParamSpec> specs_;
+  NormInit norm_init_;
   ThreadPool pool_;
   Stream stream_;
   Context context_;

@@ -4,6 +4,7 @@ import {
   gradientOperand,
   type Linear,
   lowRankRows,
+  magnitudeFactors,
   type PartMemory,
   weightGradients,
 } from './linear-memory.js';
@@ -19,7 +20,7 @@ export function layerMemory(sizes: Sizes): PartMemory {
   const streams = (model.residual_dropout > 0 ? 3 : 2) * sizes.tensor(hidden);
   const normGradients = (model.norm === 'layer' ? 8 : 4) * hidden;
   return {
-    weights: mlp.weights,
+    weights: attention.weights + mlp.weights,
     kept: 3 * sizes.tensor(hidden) + 2 * normKept(sizes) + attention.kept + mlp.kept,
     work: streams + normGradients + attention.work + mlp.work,
   };
@@ -36,12 +37,13 @@ function qkvOf({ hidden, query, keyValue, qkv, inFirst }: Sizes): Linear {
   return { from: hidden, to: [query, keyValue, keyValue], names: ['q_proj', 'k_proj', 'v_proj'] };
 }
 
-function attentionMemory(sizes: Sizes, qkv: Linear): Omit<PartMemory, 'weights'> {
+function attentionMemory(sizes: Sizes, qkv: Linear): PartMemory {
   const { hidden, query, rows, model } = sizes;
   const output = { from: query, to: [hidden], names: [sizes.inFirst ? 'attn.c_proj' : 'o_proj'] };
   const tensors =
     sizes.tensor(sizes.qkv) + sizes.tensor(query) + lowRankRows(sizes, qkv) + lowRankRows(sizes, output);
   return {
+    weights: magnitudeFactors(sizes, qkv) + magnitudeFactors(sizes, output),
     kept: tensors + 4 * rows * model.num_attention_heads + keptByQkNorm(sizes),
     work:
       tensors +

@@ -12,7 +12,10 @@ export interface Linear {
 
 /** Memory of a part of a layer. */
 export interface PartMemory {
-  /** Packed copies of weights, forward and backward; only experts have them, for products of few rows. */
+  /**
+   * Packed copies of weights, forward and backward; only experts have them, for products of few rows. And the factors of adapters with
+   * magnitudes.
+   */
   weights: number;
   /** Tensors kept for the backward pass. */
   kept: number;
@@ -52,19 +55,36 @@ export function sharedOperand(sizes: Sizes, linear: Linear, earlier: Linear): nu
   return isShared ? 0 : gradientOperand(sizes, linear);
 }
 
-/** Returns the tensors of a Linear's adapters: the low-rank rows, and in the backward pass their gradients. */
+/**
+ * Returns the tensors of a Linear's adapters: the low-rank rows, and in the backward pass their gradients; with magnitudes behind the rows of
+ * products.
+ */
 export function lowRankRows(sizes: Sizes, linear: Linear, rows = sizes.rows): number {
   const columns = adaptedOutputs(sizes, linear).length * sizes.rank;
-  return columns === 0 ? 0 : rows * sizes.row(columns);
+  return columns === 0 ? 0 : rows * sizes.row(columns + scaledColumns(sizes, linear));
+}
+
+/** Returns the norms of outputs, their inverses and the factors of outputs. */
+export function magnitudeFactors(sizes: Sizes, linear: Linear): number {
+  return 12 * scaledColumns(sizes, linear);
+}
+
+/** Returns the output columns of a Linear with magnitudes, in which all columns have a factor. */
+function scaledColumns(sizes: Sizes, linear: Linear): number {
+  return sizes.magnitudes && adaptedOutputs(sizes, linear).length > 0 ? columnsOut(linear.to) : 0;
 }
 
 /** Returns the gradients of a Linear's adapters, and the operands of their products. */
 export function adapterGradients(sizes: Sizes, linear: Linear, rows = sizes.rows): number {
   const outputs = adaptedOutputs(sizes, linear);
   if (outputs.length === 0) return 0;
-  const { rank, gradientElement } = sizes;
+  const { rank, gradientElement, magnitudes } = sizes;
   return outputs.reduce(
-    (sum, columns) => sum + gradientElement * rank * (linear.from + columns) + sizes.packed(rows, rank),
+    (sum, columns) =>
+      sum +
+      gradientElement * rank * (linear.from + columns) +
+      sizes.packed(rows, rank) +
+      (magnitudes ? 4 * columns : 0),
     sizes.packed(rows, linear.from),
   );
 }

@@ -5,6 +5,7 @@ import {
   gradientOperand,
   type Linear,
   lowRankRows,
+  magnitudeFactors,
   type PartMemory,
   packedWeights,
   sharedOperand,
@@ -38,7 +39,7 @@ function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const [widened, inner] = [sizes.tensor(sizes.widened), sizes.tensor(sizes.inner)];
   const low = lowRankRows(sizes, to) + lowRankRows(sizes, back);
   return {
-    weights: 0,
+    weights: magnitudeFactors(sizes, to) + magnitudeFactors(sizes, back),
     kept: widened + inner + low,
     work:
       (sizes.widened === sizes.inner ? inner : widened + inner) +
@@ -72,7 +73,10 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const plan = expertSets === 1 ? 0 : 8 * (4 * expertSets + experts + held + 1) + orders;
   const operandRows = Math.ceil(rows * Math.max(1, (expertSets * chosen) / experts));
   return {
-    weights: held * (packedWeights(sizes, to) + packedWeights(sizes, back)),
+    weights:
+      held * (packedWeights(sizes, to) + packedWeights(sizes, back)) +
+      held * (magnitudeFactors(sizes, to) + magnitudeFactors(sizes, back)) +
+      magnitudeFactors(sizes, router),
     kept:
       inner +
       low +

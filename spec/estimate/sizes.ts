@@ -74,6 +74,8 @@ export class Sizes {
   readonly inFirst: boolean;
   /** Rank of adapters; 0 without. */
   readonly rank: number;
+  /** True if adapters have magnitudes. */
+  readonly magnitudes: boolean;
   /** Bytes of an element of a weight's gradient as its product leaves it. */
   readonly gradientElement: number;
 
@@ -96,6 +98,7 @@ export class Sizes {
     this.widened = this.inner * (model.mlp === 'swiglu' ? 2 : 1);
     this.inFirst = model.naming === 'gpt2';
     this.rank = model.adapter?.rank ?? 0;
+    this.magnitudes = model.adapter?.type === 'dora';
     this.rows = train.micro_batch_size * train.sequence_length;
     const share = this.rows * model.experts_per_token;
     this.gradientElement = this.onGpu && gradientsAreOnlyRounded(spec) ? this.element : 4;

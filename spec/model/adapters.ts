@@ -15,7 +15,7 @@ export function trainedArchitecture({
 /** Rank-stabilized adapters (Kalajdzievski 2023) are divided by the root of the rank. */
 function adapterParams(adapter: ResolvedJobSpec['train']['adapter']): AdapterParams | null {
   if (adapter === undefined) return null;
-  const { type: _, alpha, rank_stabilized, ...params } = adapter;
+  const { alpha, rank_stabilized, ...params } = adapter;
   return { ...params, scale: alpha / (rank_stabilized ? Math.sqrt(params.rank) : params.rank) };
 }
 
@@ -34,18 +34,26 @@ export function isFrozenBase({ adapter }: Architecture, param: string): boolean 
   return adapter !== null && !adapter.modules_to_save.some((name) => isNamed(moduleOf(param), name));
 }
 
-/** Returns the adapters of matrices of a layer or an expert: `lora_A` (rank, in) and `lora_B` (out, rank) of each. */
+/**
+ * Returns the adapters of matrices of a layer or an expert: `lora_A` (rank, in), `lora_B` (out, rank) and with DoRA
+ * `lora_magnitude_vector` (out) of each.
+ */
 export function adaptersOf({ adapter }: Architecture, shapes: readonly ParamShape[]): ParamShape[] {
   if (adapter === null) return [];
-  const { rank, target_modules } = adapter;
+  const { type, rank, target_modules } = adapter;
   return shapes.flatMap(({ name, linear }) => {
     const module = moduleOf(name);
     if (linear === undefined || !target_modules.some((target) => isNamed(module, target))) return [];
     return [
       factor(`${module}.lora_A.weight`, rank, linear.from),
       factor(`${module}.lora_B.weight`, linear.to, rank),
+      ...(type === 'dora' ? [magnitude(`${module}.lora_magnitude_vector.weight`, linear.to)] : []),
     ];
   });
+}
+
+function magnitude(name: string, size: number): ParamShape {
+  return { name, shape: [size], numel: size, decays: false, frozen: false };
 }
 
 function factor(name: string, rows: number, columns: number): ParamShape {

@@ -22,6 +22,8 @@ export interface RopeScalingParams {
 
 /** Low-rank adapters over a model; the fields are those of native/model/config/adapter_config.h. */
 export interface AdapterParams {
+  /** `dora`: each output has a magnitude. */
+  type: 'lora' | 'dora';
   rank: number;
   /** Factor of the adapters' outputs. */
   scale: number;

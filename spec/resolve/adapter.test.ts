@@ -64,6 +64,15 @@ t.test('the base is frozen, but for what is trained whole', async (t) => {
       'model.layers.{}.self_attn.q_proj.lora_B.weight',
     ],
   );
+  const dora = splitParams(resolve({ type: 'dora', target_modules: ['q_proj'] }).spec).map(
+    ({ kind }) => kind,
+  );
+  t.match(dora.at(-1), {
+    name: 'model.layers.{}.self_attn.q_proj.lora_magnitude_vector.weight',
+    decays: false,
+    frozen: false,
+  });
+  t.equal(dora.length, 3 + splitParams(resolve(undefined).spec).length);
   const all = resolve(
     {},
     {
@@ -102,6 +111,10 @@ t.test('what cannot be is refused by name', async (t) => {
       { dropout: 0.1 },
       { pointer: '/train/adapter/dropout', code: 'adapter_dropout_over_experts', suggestion: '0' },
       { model: { config: MIXTRAL } },
+    ],
+    [
+      { type: 'dora', dropout: 0.1 },
+      { pointer: '/train/adapter/dropout', code: 'adapter_dropout_with_dora', suggestion: '0' },
     ],
   ];
   for (const [adapter, error, changes] of refused) t.match(resolve(adapter, changes).errors, [error]);

@@ -38,7 +38,7 @@ export function checkAdapter({ model, train: { adapter }, export: exported }: Re
     return [fieldError('/export/format', 'adapter_missing', message, 'safetensors')];
   }
   const architecture = architectureOf(model.config);
-  const { target_modules, modules_to_save, dropout } = adapter;
+  const { type, target_modules, modules_to_save, dropout } = adapter;
   const errors = [
     ...checkModules('target_modules', target_modules, layerModules(architecture)),
     ...checkModules('modules_to_save', modules_to_save, modules(architecture)),
@@ -53,6 +53,11 @@ export function checkAdapter({ model, train: { adapter }, export: exported }: Re
     const message =
       'rows of several micro-batches pass through an expert together, so its adapter has no dropout: set 0, or target other modules';
     errors.push(fieldError(`${AT}/dropout`, 'adapter_dropout_over_experts', message, '0'));
+  }
+  if (dropout > 0 && type === 'dora') {
+    const message =
+      'a norm is of the whole matrix, so dropout would need a second product with it: set 0, or type lora';
+    errors.push(fieldError(`${AT}/dropout`, 'adapter_dropout_with_dora', message, '0'));
   }
   return errors;
 }

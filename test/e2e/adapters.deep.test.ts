@@ -15,6 +15,7 @@ import { STEPS, tinyJob } from '../support/zero-specs.js';
 
 const RANK = 4;
 const SCALE = 3;
+const LR = 5e-3;
 const ADAPTER = {
   rank: RANK,
   alpha: SCALE * RANK,
@@ -36,15 +37,32 @@ function tensorsOf(file: string): Map<string, Float32Array> {
   );
 }
 
-/** W + scale · B A of one matrix, summed in float64. */
-function merged(weight: Float32Array, down: Float32Array, up: Float32Array): Float32Array {
+/** W + scale · B A of one matrix, in float64. */
+function sumOf(weight: Float32Array, down: Float32Array, up: Float32Array): Float64Array {
   const columns = down.length / RANK;
-  return weight.map((value, at) => {
+  return Float64Array.from(weight, (value, at) => {
     const [row, column] = [Math.floor(at / columns), at % columns];
     let sum = 0;
     for (let r = 0; r < RANK; r++) sum += (up[row * RANK + r] ?? 0) * (down[r * columns + column] ?? 0);
     return value + SCALE * sum;
   });
+}
+
+/** The norm of each row. */
+function normsOf(matrix: Float64Array, rows: number): number[] {
+  const columns = matrix.length / rows;
+  return Array.from({ length: rows }, (_, row) =>
+    Math.sqrt(
+      matrix.subarray(row * columns, (row + 1) * columns).reduce((sum, value) => sum + value ** 2, 0),
+    ),
+  );
+}
+
+/** A matrix whose rows are made to have these norms. */
+function withNorms(matrix: Float64Array, norms: Float32Array): Float64Array {
+  const factors = normsOf(matrix, norms.length).map((norm, row) => (norms[row] ?? 0) / norm);
+  const columns = matrix.length / norms.length;
+  return matrix.map((value, at) => value * (factors[Math.floor(at / columns)] ?? 0));
 }
 
 t.test('adapters', async (t) => {
@@ -85,14 +103,14 @@ t.test('adapters', async (t) => {
 
   const source = await run(t, tinyJob({ name: 'source', dataset, ranks: 2 }));
   const init = { checkpoint: (await checkpointOf(source)).id };
-  const adapted = (name: string, ranks: number, steps = STEPS): JobSpec =>
+  const adapted = (name: string, ranks: number, adapter: object = ADAPTER): JobSpec =>
     tinyJob({
       name,
       dataset,
       ranks,
-      steps,
+      steps: STEPS,
       init_from: init,
-      train: { adapter: ADAPTER, optimizer: { lr: 5e-3 } },
+      train: { adapter, optimizer: { lr: LR } },
     });
 
   const one = await run(t, adapted('one rank', 1));
@@ -131,7 +149,7 @@ t.test('adapters', async (t) => {
     );
     const [down, up] = ['A', 'B'].map((factor) => after.read('master', `${BASE}.lora_${factor}.weight`));
     const base = (name: string) => roundedToBf16(before.read('master', name));
-    t.same(tensors.get(`${BASE}.weight`), merged(base(`${BASE}.weight`), down!, up!));
+    t.same(tensors.get(`${BASE}.weight`), Float32Array.from(sumOf(base(`${BASE}.weight`), down!, up!)));
     t.same(tensors.get('lm_head.weight'), base('lm_head.weight'), 'rounded as in training');
   });
 
@@ -205,6 +223,48 @@ t.test('adapters', async (t) => {
     const tensors = tensorsOf(join(folder, 'model.safetensors'));
     t.same(tensors.get('lm_head.weight'), roundedToBf16(first.read('master', 'lm_head.weight')));
   });
+
+  await t.test(
+    'DoRA: the same bits on other ranks; exports that peft and the formula agree with',
+    async (t) => {
+      const dora = { ...ADAPTER, type: 'dora', modules_to_save: [] };
+      const job = await run(t, adapted('magnitudes', 1, dora));
+      t.equal(
+        (await run(t, adapted('magnitudes on three', 3, dora))).export?.state_digest,
+        job.export?.state_digest,
+      );
+      const last = await checkpointOf(job);
+      const state = new StoredState(stack.data_dir, last);
+      const of = (name: string) => state.read('master', `${BASE}.${name}.weight`);
+      const base = roundedToBf16(before.read('master', `${BASE}.weight`));
+      const magnitudes = of('lora_magnitude_vector');
+      const moved = normsOf(Float64Array.from(base), magnitudes.length).map((norm, row) =>
+        Math.abs((magnitudes[row] ?? 0) - norm),
+      );
+      t.ok(Math.max(...moved) < 1.1 * STEPS * LR, 'magnitudes begin as the norms of the base');
+      t.ok(Math.min(...moved) > 0, 'and are trained');
+      const folders = [
+        await exportOf(init.checkpoint, { dtype: 'bf16' }),
+        await exportOf(last.id, { format: 'peft', dtype: 'fp32' }),
+        await exportOf(last.id, { dtype: 'fp32' }),
+      ].map(folderOf) as [string, string, string];
+      const expected = withNorms(sumOf(base, of('lora_A'), of('lora_B')), magnitudes);
+      const tensors = tensorsOf(join(folders[2], 'model.safetensors'));
+      t.same(tensors.get(`${BASE}.weight`), Float32Array.from(expected));
+      t.match(JSON.parse(readFileSync(join(folders[1], 'adapter_config.json'), 'utf8')), { use_dora: true });
+      const named = `base_model.model.${BASE}.lora_magnitude_vector`;
+      t.same(
+        tensorsOf(join(folders[1], 'adapter_model.safetensors')).get(named),
+        of('lora_magnitude_vector'),
+      );
+      if ('python' in found) {
+        const { difference, size } = runPython(found.python, loader, folders) as Record<string, number>;
+        t.ok((difference ?? 9) < 1e-5 * (size ?? 0), `logits differ by ${difference} of ${size}`);
+      }
+      const sampled = await client.checkpoints.sample(last.id, { prompt: 'open', max_tokens: 8 });
+      t.equal(sampled.num_tokens, 8);
+    },
+  );
 
   await t.test('a sample comes from the adapted model', async (t) => {
     const ask = (id: string) =>

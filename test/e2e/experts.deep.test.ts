@@ -72,14 +72,19 @@ t.test('two and four ranks: the same state, and an export with all experts', asy
 });
 
 t.test('adapters over experts: the same state and export on two and four ranks', async (t) => {
-  const train = { ...expertJob(2).train, adapter: { rank: 4, alpha: 16 } };
+  const train = { ...expertJob(2).train, adapter: { type: 'dora' as const, rank: 4, alpha: 16 } };
   const [two, four] = [await trained(expertJob(2, { train })), await trained(expertJob(4, { train }))];
   t.equal(four.checkpoint.state_digest, two.checkpoint.state_digest);
   t.ok(two.file('model.safetensors').equals(four.file('model.safetensors')));
-  const expert = 'model.layers.0.block_sparse_moe.experts.3.w2.lora_B.weight';
+  const expert = 'model.layers.0.block_sparse_moe.experts.3.w2';
   t.ok(
-    two.state.read('master', expert).some((value) => value !== 0),
+    two.state.read('master', `${expert}.lora_B.weight`).some((value) => value !== 0),
     'it is trained',
+  );
+  const norms = two.state.read('master', `${expert}.lora_magnitude_vector.weight`);
+  t.ok(
+    norms.every((value) => value > 0.1),
+    'magnitudes begin as norms',
   );
 });
 

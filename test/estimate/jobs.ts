@@ -112,6 +112,20 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       },
     },
   },
+  'DoRA over matrices of a Llama with biases': {
+    model: { config: { ...MODEL, attention_bias: true, mlp_bias: true } },
+    train: {
+      adapter: { type: 'dora', rank: 8, target_modules: ['q_proj', 'v_proj', 'gate_proj', 'down_proj'] },
+    },
+  },
+  'DoRA over all matrices of a GPT-2, activation checkpointing': {
+    model: { config: GPT2 },
+    train: { activation_checkpointing: true, adapter: { type: 'dora', rank: 5 } },
+  },
+  'DoRA over experts and their router': {
+    model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 4 } },
+    train: { adapter: { type: 'dora', rank: 4 } },
+  },
   'LoRA whose factors A are frozen': {
     model: { config: MODEL },
     train: { adapter: { rank: 8 }, optimizer: { param_groups: [{ match: '*.lora_A.*', frozen: true }] } },

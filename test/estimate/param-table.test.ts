@@ -62,6 +62,8 @@ for (const [name, document] of Object.entries(MODELS)) {
         modules_to_save: ['model.norm', 'ln_1', 'input_layernorm', 'mlp.c_proj', 'w1'],
       },
     ];
-    for (const choice of choices) check(t, { ...architecture, adapter: { ...shared, ...choice } });
+    for (const choice of choices)
+      for (const type of ['lora', 'dora'] as const)
+        check(t, { ...architecture, adapter: { type, ...shared, ...choice } });
   });
 }

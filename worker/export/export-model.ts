@@ -21,7 +21,7 @@ export const DTYPES = {
  */
 export async function exportModel(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'castTo16Bit' | 'mergeAdapter' | 'initialValues'>,
+  core: Pick<NativeCore, 'castTo16Bit' | 'initialValues' | 'mergeAdapter' | 'addOutputSquares'>,
   request: ExportRequest,
 ): Promise<TaskResults['export']> {
   const { spec, prefix, dtype: format, retry: policy } = request;

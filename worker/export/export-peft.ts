@@ -35,7 +35,7 @@ export async function exportPeft(
   const tensors = trained.map(({ name, shape, numel }) => {
     const begin = at;
     at += numel * dtype.bytes;
-    return { name: PEFT_PREFIX + name, dtype: dtype.name, shape, begin, end: at };
+    return { name: peftName(name), dtype: dtype.name, shape, begin, end: at };
   });
   const weights = async function* () {
     yield safetensorsHeader(tensors, { format: 'pt' });
@@ -51,6 +51,11 @@ export async function exportPeft(
   await folder.put('adapter_model.safetensors', weights, { bytes: at });
   await folder.putCompanions(spec);
   return { prefix, state_digest: manifest.state_digest, files: folder.files };
+}
+
+/** PEFT's files have magnitudes without the name of their parameter. */
+function peftName(name: string): string {
+  return PEFT_PREFIX + name.replace(/(\.lora_magnitude_vector)\.weight$/, '$1');
 }
 
 /** Returns the modules that were trained whole, by their full names: PEFT also takes names that only end alike. */
@@ -73,7 +78,7 @@ function adapterConfig({ model, train }: ResolvedJobSpec, whole: string[]): Reco
     lora_alpha: alpha,
     lora_dropout: dropout,
     use_rslora: adapter.rank_stabilized,
-    use_dora: false,
+    use_dora: adapter.type === 'dora',
     init_lora_weights: adapter.init === 'gaussian' ? 'gaussian' : true,
     target_modules,
     modules_to_save: whole.length === 0 ? null : whole,

@@ -7,6 +7,7 @@ import type { Sharding } from '../../contracts/rank-protocol.js';
 import { shardingOf } from '../../contracts/shard-layout.js';
 import {
   type AdapterFactors,
+  addOutputSquares,
   type CudaDevice,
   castTo16Bit,
   cudaDevices,
@@ -76,10 +77,12 @@ export interface NativeCore {
   cudaProblem(): string | null;
   /** Converts fp32 bytes to 16-bit bytes, rounded to nearest even. */
   castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
-  /** Adds an adapter's product to elements of its matrix from `begin` on; see native/js. */
+  /** Merges an adapter into elements of its matrix from `begin` on; see native/js. */
   mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array;
   /** Elements of a parameter as a training with this seed begins, in fp32; see native/js. */
   initialValues(model: ModelConfig, seed: number, param: number, begin: number, end: number): Uint8Array;
+  /** Adds the squares of merged elements to the sums of their outputs; see native/js. */
+  addOutputSquares(adapter: AdapterFactors, begin: number, fp32: Uint8Array, sums: Float64Array): void;
 }
 
 export const nativeCore: NativeCore = {
@@ -95,6 +98,7 @@ export const nativeCore: NativeCore = {
   cudaDevices,
   cudaProblem,
   castTo16Bit,
+  addOutputSquares,
   mergeAdapter,
   initialValues,
 };

@@ -41,7 +41,10 @@ const SEQUENCES = 64;
 
 const spec = testSpec({ steps: SAVED_STEP + MORE_STEPS });
 if (what === 'adapter')
-  spec.train.adapter = resolveAdapter({ rank: 3, modules_to_save: ['norm'] }, spec.model.config).adapter;
+  spec.train.adapter = resolveAdapter(
+    { type: 'dora', rank: 3, modules_to_save: ['norm'] },
+    spec.model.config,
+  ).adapter;
 // At least one sample for each rank.
 Object.assign(spec.train, { micro_batch_size: 1, global_batch_size: WORLDS.length });
 const { sequence_length } = spec.train;

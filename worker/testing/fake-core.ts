@@ -63,6 +63,9 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
     cudaProblem: () => process.env.ZF_TEST_CUDA_PROBLEM ?? null,
     castTo16Bit: (_dtype, fp32) => upperHalves(fp32),
     initialValues: () => new Uint8Array(),
+    addOutputSquares: () => {
+      throw new Error('the fake model has no adapters');
+    },
     mergeAdapter: () => {
       throw new Error('the fake model has no adapters');
     },

@@ -33,6 +33,11 @@ t.test('each wrong field is refused by its place', async (t) => {
     [{ train: { adapter: { rank: 513 } } }, '/train/adapter/rank', 'out_of_range'],
     [{ train: { adapter: { alpha: 0 } } }, '/train/adapter/alpha', 'out_of_range'],
     [{ train: { adapter: { dropout: 1 } } }, '/train/adapter/dropout', 'out_of_range'],
+    [
+      { train: { adapter: { type: 'dora', dropout: 0.1 } } },
+      '/train/adapter/dropout',
+      'adapter_dropout_with_dora',
+    ],
     [{ train: { adapter: { type: 'ia3' } } }, '/train/adapter/type', 'unknown_value'],
     [{ train: { adapter: { init: 'pissa' } } }, '/train/adapter/init', 'unknown_value'],
     [{ train: { adapter: { r: 8 } } }, '/train/adapter/r', 'unknown_field'],

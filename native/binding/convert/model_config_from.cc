@@ -72,6 +72,7 @@ std::vector<std::string> names_field(const Napi::Object& object, const char* nam
 
 AdapterConfig adapter_from(const Napi::Object& object) {
   AdapterConfig adapter;
+  adapter.type = choice<AdapterType>(object, "type", {{"lora", AdapterType::kLora}, {"dora", AdapterType::kDora}});
   adapter.rank = int_field(object, "rank");
   adapter.scale = number_field(object, "scale");
   adapter.dropout = number_field(object, "dropout");

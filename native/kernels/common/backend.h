@@ -17,11 +17,13 @@ class Scratch;
 struct AttentionBackward;
 struct AttentionForward;
 struct CachedAttention;
+struct ColumnScaling;
 struct CombineBackward;
 struct ConstMatrix;
 struct ConstQuantBlocks;
 struct CrossEntropy;
 struct DeviceGroups;
+struct DirectionNorms;
 struct DropoutRule;
 struct ExpertGroups;
 struct Fold;
@@ -33,6 +35,7 @@ struct LambScalars;
 struct LambSums;
 struct LayerNormBackward;
 struct LayerNormForward;
+struct MagnitudeGradient;
 struct Matrix;
 struct OptimizerDTypes;
 struct OptimizerGroups;
@@ -122,6 +125,11 @@ struct Backend {
   Operation<void(const ConstMatrix&, const ConstMatrix&, const Matrix&)> swiglu_backward{"swiglu_backward"};
   Operation<void(const ConstMatrix&, std::span<float>)> bias_gradient{"bias_gradient"};
   Operation<void(const DropoutRule&, const ConstMatrix&, const Matrix&)> dropout{"dropout"};
+
+  // adapter
+  Operation<void(const DirectionNorms&)> direction_norms{"direction_norms"};
+  Operation<void(const ColumnScaling&)> scale_columns{"scale_columns"};
+  Operation<void(const MagnitudeGradient&)> magnitude_gradient{"magnitude_gradient"};
 
   // embedding and loss
   Operation<void(const ConstMatrix&, const Indices&, const Matrix&)> embedding{"embedding"};

@@ -10,21 +10,28 @@ namespace zerofleet {
 
 inline constexpr std::int64_t kMaxAdapterRank = 512;
 
+enum class AdapterType : std::uint8_t {
+  kLora,  // Hu et al. 2021
+  kDora,  // Liu et al. 2024
+};
+
 /// First values of an adapter's A; those of B are zeros.
 enum class AdapterInit : std::uint8_t {
   kKaimingUniform,  // uniform in ±1/√in
   kGaussian,        // normal with the standard deviation 1/rank
 };
 
-/// Low-rank adapters (LoRA, Hu et al. 2021) of a model's matrices: y = x Wᵀ + scale · dropout(x) Aᵀ Bᵀ, with A (rank, in) and
-/// B (out, rank). Modules are named by the end of their name, as `q_proj` or `mlp.c_proj`.
+/// Low-rank adapters of a model's matrices: y = x Wᵀ + scale · dropout(x) Aᵀ Bᵀ, with A (rank, in) and B (out, rank). kDora multiplies
+/// each output by its magnitude m (out) over the norm of its weights in V = W + scale · B A, so that the norm of each is m: y = m / ‖V‖ ·
+/// x Vᵀ; m begins as ‖W‖. Modules are named by the end of their name, as `q_proj` or `mlp.c_proj`.
 struct AdapterConfig {
   std::int64_t rank = 0;
   double scale = 1;
-  double dropout = 0;
+  double dropout = 0;  // not with kDora
   AdapterInit init = AdapterInit::kKaimingUniform;
   std::vector<std::string> target_modules;   // whose matrices have adapters
   std::vector<std::string> modules_to_save;  // whose own parameters are trained as well
+  AdapterType type = AdapterType::kLora;
 
   bool targets(std::string_view module) const { return names(target_modules, module); }
   bool saves(std::string_view module) const { return names(modules_to_save, module); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include "core/error.h"
@@ -27,10 +28,10 @@ std::vector<float> transposed(const AdapterFactors& adapter) {
   return result;
 }
 
-}  // namespace
-
-// A row of the matrix is Σ over the rank of a factor · a row of the other: A's for (out, in), Bᵀ's for (in, out).
-void merge_adapter(const AdapterFactors& adapter, std::int64_t begin, std::span<float> values) {
+/// Calls take(i, output, v) for the i-th of the values and its element v of V. A row of V is that of the matrix plus Σ over the rank of a factor ·
+/// a row of the other: A's for (out, in), Bᵀ's for (in, out).
+template <class Take>
+void for_each_row(const AdapterFactors& adapter, std::int64_t begin, std::span<const float> values, const Take& take) {
   check(adapter, begin, values.size());
   const std::int64_t columns = adapter.in_first ? adapter.out : adapter.in;
   const std::vector<float> up = adapter.in_first ? transposed(adapter) : std::vector<float>();
@@ -46,11 +47,28 @@ void merge_adapter(const AdapterFactors& adapter, std::int64_t begin, std::span<
       const float* other = rows.data() + r * columns + first;
       for (std::int64_t i = 0; i < count; ++i) sums[static_cast<std::size_t>(i)] += factor * static_cast<double>(other[i]);
     }
-    float* target = values.data() + (at - begin);
-    for (std::int64_t i = 0; i < count; ++i)
-      target[i] = static_cast<float>(static_cast<double>(target[i]) + adapter.scale * sums[static_cast<std::size_t>(i)]);
+    const float* weights = values.data() + (at - begin);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double v = static_cast<double>(weights[i]) + adapter.scale * sums[static_cast<std::size_t>(i)];
+      take(static_cast<std::size_t>(at - begin + i), static_cast<std::size_t>(adapter.in_first ? first + i : row), v);
+    }
     at += count;
   }
+}
+
+}  // namespace
+
+void merge_adapter(const AdapterFactors& adapter, std::int64_t begin, std::span<float> values) {
+  const bool has_factors = !adapter.output_factors.empty();
+  require(!has_factors || std::ssize(adapter.output_factors) == adapter.out, "invalid_argument", "an adapter has a factor for each output");
+  for_each_row(adapter, begin, values, [&](std::size_t at, std::size_t output, double v) {
+    values[at] = static_cast<float>(has_factors ? v * adapter.output_factors[output] : v);
+  });
+}
+
+void add_output_squares(const AdapterFactors& adapter, std::int64_t begin, std::span<const float> values, std::span<double> sums) {
+  require(std::ssize(sums) == adapter.out, "invalid_argument", "there is a sum of squares for each output");
+  for_each_row(adapter, begin, values, [&](std::size_t, std::size_t output, double v) { sums[output] += v * v; });
 }
 
 }  // namespace zerofleet

@@ -102,6 +102,7 @@ void check_adapter(const ModelConfig& config) {
   check(adapter.scale > 0 && adapter.scale < 1e6, "adapter.scale must be above 0 and below 1000000");
   check(!adapter.target_modules.empty(), "adapter.target_modules must name a module");
   check_probability("adapter.dropout", adapter.dropout);
+  check(adapter.dropout == 0 || adapter.type == AdapterType::kLora, "adapter.dropout must be 0 for adapters with magnitudes");
   // Rows of several leaves pass through an expert together.
   const bool in_experts = config.num_experts > 0 && std::ranges::any_of(kExpertMatrices, [&](const char* name) { return adapter.targets(name); });
   check(adapter.dropout == 0 || !in_experts, "adapter.dropout must be 0 where an adapter is over experts");

@@ -77,7 +77,17 @@ class Builder {
     add_adapter({name + ".lora_A.weight", {adapter.rank, in}, ParamGroup::kDecay,
                  is_normal ? ParamInit::kNormal : ParamInit::kUniform, static_cast<float>(scale)});
     add_adapter({name + ".lora_B.weight", {place.out, adapter.rank}, ParamGroup::kDecay, ParamInit::kZeros, 0.0F});
+    if (adapter.type == AdapterType::kDora) place.adapter->magnitude = add_magnitude(name, place);
     return place;
+  }
+  /// It begins as the norms of the weights of each output.
+  std::size_t add_magnitude(const std::string& name, const LinearPlace& place) {
+    const bool in_first = config_.naming == ParamNaming::kGpt2;
+    ParamSpec spec{name + ".lora_magnitude_vector.weight", {place.out}, ParamGroup::kNoDecay,
+                   in_first ? ParamInit::kColumnNorms : ParamInit::kRowNorms, 0.0F};
+    spec.norms_of = place.weight;
+    add_adapter(std::move(spec));
+    return first_adapter_ + adapters_.size() - 1;
   }
   void add_adapter(ParamSpec spec) {
     spec.expert = expert_;

@@ -16,9 +16,10 @@ struct NormPlace {
   std::optional<std::size_t> bias;
 };
 
-/// Positions of the factors of an adapter: (rank, in) and (out, rank).
+/// Positions of the factors of an adapter: (rank, in) and (out, rank); and of its magnitude, (out), with AdapterType::kDora.
 struct AdapterPlace {
   std::size_t down = 0, up = 0;
+  std::optional<std::size_t> magnitude = {};
 };
 
 /// A weight matrix from `in` to `out` features, and its bias and its adapter where there are.

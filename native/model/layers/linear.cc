@@ -26,9 +26,9 @@ Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, 
 }
 
 // Bytes of the packed copies: Σ packed(in, out of each matrix), and from the first backward on packed(out of all, in)
-// too.
+// too; and what adapters keep about the weights.
 std::size_t Linear::packed_bytes() const {
-  std::size_t num_bytes = packed_backward_.num_bytes();
+  std::size_t num_bytes = packed_backward_.num_bytes() + adapter_.magnitudes().num_bytes();
   for (const PackedMatrix& operand : packed_forward_) num_bytes += operand.num_bytes();
   return num_bytes;
 }
@@ -39,7 +39,6 @@ ConstMatrix Linear::parameter(const ModelContext& model, ParamPointers params, c
 }
 
 void Linear::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
-  adapter_.bind(params);
   for (std::size_t part = 0; part < places_.size(); ++part) {
     SourceOperand& source = source_forward_[part];
     source.parts.assign(1, parameter(model, params, places_[part]));
@@ -47,6 +46,7 @@ void Linear::request_forward(const ModelContext& model, ParamPointers params, st
     if (use_ == WeightUse::kInPlace) continue;
     requests.push_back({source.parts.front(), source.rows, &packed_forward_[part], 0});
   }
+  adapter_.bind(model, params, source_forward_);
 }
 
 void Linear::request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
@@ -106,21 +106,32 @@ void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& 
   }
   const Matrix sums = epilogue.kind == GemmEpilogue::Kind::kGelu ? epilogue.inner : y, rows = low.first_rows(x.rows);
   add_forward(x, sums, products);
+  adapter_.magnitudes().keep_products(rows, products);
   adapter_.add_low(adapter_.dropped(model, pass, x), rows, products);
   adapter_.add_outputs(rows, sums, added);
   gemm(model.ctx, *model.scratch, products);
   gemm(model.ctx, *model.scratch, added);
+  adapter_.finish(model, rows, sums);
   apply_epilogue(model.ctx, epilogue, y);
 }
 
 void Linear::forward_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Tensor& low) const {
   if (!adapter_.is_on(model)) return;
-  std::vector<GemmProblem> products;
-  adapter_.add_low(adapter_.dropped(model, pass, x), low.first_rows(x.rows), products);
+  const Matrix rows = low.first_rows(x.rows);
+  std::vector<GemmProblem> products, added;
+  if (!adapter_.magnitudes().empty()) {
+    require(places_.size() == 1, "internal", "the outputs of several matrices come in one step");
+    add_forward(x, rows, products);
+    adapter_.magnitudes().keep_products(rows, products);
+    adapter_.add_outputs(rows, rows, added);
+  }
+  adapter_.add_low(adapter_.dropped(model, pass, x), rows, products);
   gemm(model.ctx, *model.scratch, products);
+  if (!added.empty()) gemm(model.ctx, *model.scratch, added);
 }
 
 void Linear::forward_from_low(const ModelContext& model, const Matrix& x, const Matrix& y, const Tensor& low) const {
+  if (adapter_.is_on(model) && !adapter_.magnitudes().empty()) return adapter_.finish(model, low.first_rows(x.rows), y);
   std::vector<GemmProblem> products, added;
   add_forward(x, y, products);
   gemm(model.ctx, *model.scratch, products);
@@ -132,12 +143,14 @@ void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& 
                      const Tensor& low) const {
   std::vector<GemmProblem> products, added;
   for (std::size_t part = 0; part < places_.size(); ++part) products.push_back(output(part, x, ys[part]));
-  if (adapter_.is_on(model)) {
-    adapter_.add_low(adapter_.dropped(model, pass, x), low.first_rows(x.rows), products);
-    adapter_.add_outputs(low.first_rows(x.rows), ys, added);
-  }
+  if (!adapter_.is_on(model)) return gemm(model.ctx, *model.scratch, products);
+  const Matrix rows = low.first_rows(x.rows);
+  adapter_.magnitudes().keep_products(rows, products);
+  adapter_.add_low(adapter_.dropped(model, pass, x), rows, products);
+  adapter_.add_outputs(rows, ys, added);
   gemm(model.ctx, *model.scratch, products);
-  if (!added.empty()) gemm(model.ctx, *model.scratch, added);
+  gemm(model.ctx, *model.scratch, added);
+  adapter_.finish(model, rows, ys);
 }
 
 // In the order in which the gradients will be taken.
@@ -187,15 +200,15 @@ void Linear::backward(const ModelContext& model, const Pass& pass, const Backwar
     gemm(model.ctx, *model.scratch, problems);
     problems.clear();
   };
-  add_input_gradient(args.dy, args.dx, problems);
+  const Matrix dlow = grads.dlow.view(), dproducts = adapter_.magnitudes().scale_gradient(model, args.dy, dlow, nullptr);
+  add_input_gradient(dproducts, args.dx, problems);
   if (adapter_.empty()) problems.front().epilogue = args.epilogue;
-  add_weight_gradients(model, args.x, args.dy, grads, sink, problems);
+  add_weight_gradients(model, args.x, dproducts, grads, sink, problems);
   if (adapter_.empty()) {
     run();
     return emit_all(model, args.dy, grads, sink);
   }
-  const Matrix dlow = grads.dlow.view();
-  adapter_.add_low_gradient(args.dy, dlow, problems);
+  adapter_.add_low_gradient(dproducts, dlow, problems);
   run();
   adapter_.add_weight_gradients(model, {adapter_.dropped(model, pass, args.x), low.view(), args.dy, dlow}, grads.adapter,
                                 sink, problems);
@@ -211,8 +224,8 @@ void Linear::weight_gradients(const ModelContext& model, const LinearAdapter::Ba
   require(row_range == nullptr || std::ranges::none_of(places_, has_bias), "internal",
           "gradients of biases are over all rows");
   std::vector<GemmProblem> problems;
-  add_weight_gradients(model, args.x, args.dy, grads, sink, problems);
-  adapter_.add_weight_gradients(model, args, grads.adapter, sink, problems);
+  add_weight_gradients(model, args.x, adapter_.magnitudes().product_gradient(args.dy, args.dlow), grads, sink, problems);
+  adapter_.add_weight_gradients(model, args, grads.adapter, sink, problems, row_range);
   for (GemmProblem& problem : problems) problem.row_range = row_range;
   if (!problems.empty()) gemm(model.ctx, *model.scratch, problems);
   emit_all(model, args.dy, grads, sink);

@@ -23,7 +23,7 @@ GradView view_of(const Matrix& gradient) {
 }  // namespace
 
 LinearAdapter::LinearAdapter(const ModelContext& model, const LinearPlaces& places, std::int64_t in, bool varies)
-    : dtype_(model.dtype), in_(in), varies_(varies) {
+    : dtype_(model.dtype), in_(in), varies_(varies), magnitudes_(model, places) {
   if (!model.config.adapter) return;
   rank_ = model.config.adapter->rank;
   scale_ = static_cast<float>(model.config.adapter->scale);
@@ -49,10 +49,13 @@ void LinearAdapter::Factor::bind(const ConstMatrix& matrix) {
   along_n = {{matrix}, SourceRows::kAlongN};
 }
 
-void LinearAdapter::bind(ParamPointers params) {
+void LinearAdapter::bind(const ModelContext& model, ParamPointers params, std::span<const SourceOperand> weights) {
   for (Part& part : parts_) {
-    part.down.bind({params[part.down.param], dtype_, rank_, in_, in_});
-    part.up.bind({params[part.up.param], dtype_, part.out, rank_, rank_});
+    const ConstMatrix down{params[part.down.param], dtype_, rank_, in_, in_}, up{params[part.up.param], dtype_, part.out, rank_, rank_};
+    part.down.bind(down);
+    part.up.bind(up);
+    magnitudes_.bind(model, params, part.place,
+                     {weights[part.place].parts.front(), model.layout == WeightLayout::kInOut, down, up, scale_});
   }
 }
 
@@ -77,7 +80,8 @@ void LinearAdapter::add_outputs(const Matrix& low, const Matrix& y, std::vector<
                                 const std::int32_t* row_range) const {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     const Part& mine = parts_[part];
-    problems.push_back(product(low_of(low, part), mine.up.along_n, y.columns(mine.begin, mine.out), row_range));
+    const Matrix sums = magnitudes_.empty() ? y.columns(mine.begin, mine.out) : magnitudes_.products_of(low, mine.place);
+    problems.push_back(product(low_of(low, part), mine.up.along_n, sums, row_range));
     problems.back().accumulate = true;
   }
 }
@@ -85,9 +89,20 @@ void LinearAdapter::add_outputs(const Matrix& low, const Matrix& y, std::vector<
 void LinearAdapter::add_outputs(const Matrix& low, std::span<const Matrix> ys, std::vector<GemmProblem>& problems) const {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     const Part& mine = parts_[part];
-    problems.push_back(product(low_of(low, part), mine.up.along_n, ys[mine.place], nullptr));
+    const Matrix sums = magnitudes_.empty() ? ys[mine.place] : magnitudes_.products_of(low, mine.place);
+    problems.push_back(product(low_of(low, part), mine.up.along_n, sums, nullptr));
     problems.back().accumulate = true;
   }
+}
+
+void LinearAdapter::finish(const ModelContext& model, const Matrix& low, const Matrix& y, const std::int32_t* row_range) const {
+  if (magnitudes_.empty()) return;
+  for (const Part& part : parts_) magnitudes_.output(model, part.place, low, y.columns(part.begin, part.out), row_range);
+}
+
+void LinearAdapter::finish(const ModelContext& model, const Matrix& low, std::span<const Matrix> ys) const {
+  if (magnitudes_.empty()) return;
+  for (const Part& part : parts_) magnitudes_.output(model, part.place, low, ys[part.place], nullptr);
 }
 
 void LinearAdapter::add_low_gradient(const Matrix& dy, const Matrix& dlow, std::vector<GemmProblem>& problems,
@@ -118,18 +133,21 @@ void LinearAdapter::input_gradient(const ModelContext& model, const Pass& pass, 
   if (drops) add_dropout(model.ctx, pass.dropout_key(site_), dropout_, target, dx);
 }
 
-// dA = dlowᵀ x and dB = dyᵀ low: room in the sink is asked for in the order in which the gradients will be taken.
+// dA = dlowᵀ x and dB = dyᵀ low, or dzᵀ low: room in the sink is asked for in the order in which the gradients will be taken.
 void LinearAdapter::add_weight_gradients(const ModelContext& model, const Backward& args, AdapterGradients& grads,
-                                         GradSink& sink, std::vector<GemmProblem>& problems) const {
+                                         GradSink& sink, std::vector<GemmProblem>& problems, const std::int32_t* row_range) const {
+  const Matrix dproducts = magnitudes_.product_gradient(args.dy, args.dlow);
   std::vector<PackRequest> requests;
   std::vector<GemmProblem> products;
   for (std::size_t part = parts_.size(); part-- > 0;) {
     const Part& at = parts_[part];
     AdapterGradients::Factors& mine = grads.factors[part];
+    if (const auto param = magnitudes_.param(at.place); param && model.trains(*param))
+      magnitudes_.gradient(model, at.place, args.dy, args.low, mine.magnitude.span(), row_range);
     if (model.trains(at.up.param)) {
       mine.up_target = target_of(at.up.param, mine.up, sink);
       requests.push_back({low_of(args.low, part), SourceRows::kAlongK, &mine.low});
-      products.push_back({args.dy.columns(at.begin, at.out), &mine.low, mine.up_target, true});
+      products.push_back({dproducts.columns(at.begin, at.out), &mine.low, mine.up_target, true});
     }
     if (model.trains(at.down.param)) {
       mine.down_target = target_of(at.down.param, mine.down, sink);
@@ -147,6 +165,7 @@ void LinearAdapter::emit(const ModelContext& model, std::size_t place, AdapterGr
   const auto part = std::ranges::find(parts_, place, &Part::place);
   if (part == parts_.end()) return;
   const AdapterGradients::Factors& mine = grads.factors[static_cast<std::size_t>(part - parts_.begin())];
+  if (const auto param = magnitudes_.param(place)) model.emit(*param, mine.magnitude.span(), sink);
   if (model.trains(part->up.param)) sink.take(part->up.param, view_of(mine.up_target));
   if (model.trains(part->down.param)) sink.take(part->down.param, view_of(mine.down_target));
 }
@@ -154,6 +173,7 @@ void LinearAdapter::emit(const ModelContext& model, std::size_t place, AdapterGr
 void LinearAdapter::no_gradient(const ModelContext& model, AdapterGradients& grads) const {
   for (AdapterGradients::Factors& factors : grads.factors) {
     for (Tensor* gradient : {&factors.down, &factors.up}) fill_zero(model.ctx, gradient->bytes());
+    if (!magnitudes_.empty()) fill_zero(model.ctx, factors.magnitude.bytes());
     factors.down_target = factors.down.view();
     factors.up_target = factors.up.view();
   }
@@ -165,6 +185,7 @@ AdapterGradients::AdapterGradients(const ModelContext& model, const LinearAdapte
   for (const LinearAdapter::Part& part : adapter.parts_) {
     factors.push_back({Tensor(model.ctx, dtype, adapter.rank_, adapter.in_, kContiguous),
                        Tensor(model.ctx, dtype, part.out, adapter.rank_, kContiguous),
+                       Values<float>(model.ctx, adapter.magnitudes_.empty() ? 0 : part.out),
                        {},
                        {},
                        PackedMatrix(model.ctx, model.dtype, rows, adapter.rank_)});
@@ -178,10 +199,10 @@ void AdapterGradients::resize(const ModelContext& model, std::int64_t rows) {
   for (Factors& mine : factors) mine.low = PackedMatrix(model.ctx, model.dtype, rows, mine.low.n());
 }
 
-// packed(M, in) and for each adapter g · rank · (in + out), for gradients of g bytes, and packed(M, rank)
+// packed(M, in) and for each adapter g · rank · (in + out), for gradients of g bytes, packed(M, rank) and with a magnitude 4 · out
 std::size_t AdapterGradients::num_bytes() const {
   std::size_t num_bytes = x.num_bytes();
-  for (const Factors& mine : factors) num_bytes += bytes_of(mine.down, mine.up, mine.low);
+  for (const Factors& mine : factors) num_bytes += bytes_of(mine.down, mine.up, mine.magnitude, mine.low);
   return num_bytes;
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_matrix.h"
+#include "model/layers/adapter_magnitude.h"
 #include "model/layers/block.h"
 
 namespace zerofleet {
@@ -23,6 +24,7 @@ struct AdapterGradients {
   /// Gradients of one matrix' factors: (rank, in) and (out, rank).
   struct Factors {
     Tensor down, up;                // for gradients without room in the sink
+    Values<float> magnitude;        // (out), or empty
     Matrix down_target, up_target;  // of the current pass: room in the sink, or the above
     PackedMatrix low;               // (M, rank)
   };
@@ -34,6 +36,9 @@ struct AdapterGradients {
 /// each matrix that has one, side by side: the caller keeps it for the backward. Empty where no matrix has one.
 ///
 /// scale is in `low` and in its gradient, so neither the outputs nor the gradients of the factors need it.
+///
+/// With magnitudes these rows begin with z and dz (AdapterMagnitudes), of which the outputs are made by finish(), and which take the place of
+/// dy in all products of the backward.
 class LinearAdapter {
  public:
   LinearAdapter(const ModelContext& model, const LinearPlaces& places, std::int64_t in, bool varies);
@@ -45,21 +50,26 @@ class LinearAdapter {
   Tensor make_low(const ModelContext& model, std::int64_t rows) const {
     return empty() ? Tensor() : model.tensor(rows, low_size());
   }
-  /// Columns of `low`.
-  std::int64_t low_size() const { return static_cast<std::int64_t>(parts_.size()) * rank_; }
-  void bind(ParamPointers params);
+  /// Columns of `low`, z included.
+  std::int64_t low_size() const { return magnitudes_.width() + static_cast<std::int64_t>(parts_.size()) * rank_; }
+  const AdapterMagnitudes& magnitudes() const { return magnitudes_; }
+  /// `weights`: the Linear's matrices.
+  void bind(const ModelContext& model, ParamPointers params, std::span<const SourceOperand> weights);
 
   /// x (M, in) after dropout: x itself, or model.dropped filled.
   Matrix dropped(const ModelContext& model, const Pass& pass, const Matrix& x) const;
   /// low (M, low_size()) from x (M, in), which is dropped already.
   void add_low(const Matrix& x, const Matrix& low, std::vector<GemmProblem>& problems,
                const std::int32_t* row_range = nullptr) const;
-  /// y (M, out) += low Bᵀ.
+  /// y (M, out) += low Bᵀ; with magnitudes z += low Bᵀ.
   void add_outputs(const Matrix& low, const Matrix& y, std::vector<GemmProblem>& problems,
                    const std::int32_t* row_range = nullptr) const;
   /// The same for outputs that lie apart, of all matrices of the Linear.
   void add_outputs(const Matrix& low, std::span<const Matrix> ys, std::vector<GemmProblem>& problems) const;
-  /// dlow (M, low_size()) from dy (M, out).
+  /// y from z, after all products of the forward; nothing without magnitudes.
+  void finish(const ModelContext& model, const Matrix& low, const Matrix& y, const std::int32_t* row_range = nullptr) const;
+  void finish(const ModelContext& model, const Matrix& low, std::span<const Matrix> ys) const;
+  /// dlow (M, low_size()) from the gradient of the products, (M, out).
   void add_low_gradient(const Matrix& dy, const Matrix& dlow, std::vector<GemmProblem>& problems,
                         const std::int32_t* row_range = nullptr) const;
 
@@ -76,8 +86,9 @@ class LinearAdapter {
     Matrix dy;    // (M, out)
     Matrix dlow;  // (M, low_size())
   };
+  /// Adds the products of the factors' gradients, without row_range; the gradients of magnitudes are computed at once.
   void add_weight_gradients(const ModelContext& model, const Backward& args, AdapterGradients& grads, GradSink& sink,
-                            std::vector<GemmProblem>& problems) const;
+                            std::vector<GemmProblem>& problems, const std::int32_t* row_range = nullptr) const;
   /// Gives the gradients of the Linear's matrix `place` to the sink, if it has an adapter.
   void emit(const ModelContext& model, std::size_t place, AdapterGradients& grads, GradSink& sink) const;
   /// Makes them zeros, for a backward without rows.
@@ -97,7 +108,7 @@ class LinearAdapter {
     Factor down, up;                  // (rank, in), (out, rank)
   };
   Matrix low_of(const Matrix& low, std::size_t part) const {
-    return low.columns(static_cast<std::int64_t>(part) * rank_, rank_);
+    return low.columns(magnitudes_.width() + static_cast<std::int64_t>(part) * rank_, rank_);
   }
   GemmProblem product(const Matrix& a, const SourceOperand& source, const Matrix& c, const std::int32_t* row_range) const;
 
@@ -108,6 +119,7 @@ class LinearAdapter {
   std::uint32_t site_ = 0;  // of the dropout
   bool varies_ = false;
   std::vector<Part> parts_;
+  AdapterMagnitudes magnitudes_;
 };
 
 }  // namespace zerofleet

@@ -122,27 +122,40 @@ void HeldExperts::forward_of(const ModelContext& model, const ExpertRows& rows, 
                              const Matrix& y, const Tensor& low) const {
   on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
     const Matrix mine = rows_of(x, part.rows);
+    const std::size_t first = problems.size();
     (expert.*linear).add_forward(mine, rows_of(y, part.rows), problems, part.row_range);
-    if ((expert.*linear).adapter().is_on(model))
-      (expert.*linear).adapter().add_low(mine, rows_of(low.view(), part.rows), problems, part.row_range);
+    const LinearAdapter& adapter = (expert.*linear).adapter();
+    if (!adapter.is_on(model)) return;
+    const Matrix rows_of_low = rows_of(low.view(), part.rows);
+    adapter.magnitudes().keep_products(rows_of_low, std::span(problems).subspan(first));
+    adapter.add_low(mine, rows_of_low, problems, part.row_range);
   });
   if (!model.adapters_on) return;
   on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
     (expert.*linear).adapter().add_outputs(rows_of(low.view(), part.rows), rows_of(y, part.rows), problems, part.row_range);
   });
+  for (std::size_t e = 0; e < experts_.size(); ++e) {
+    const Part part(rows, e);
+    if (!part.rows.empty())
+      (experts_[e].*linear).adapter().finish(model, rows_of(low.view(), part.rows), rows_of(y, part.rows), part.row_range);
+  }
 }
 
 void HeldExperts::low_gradient_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& dy,
                                   const Tensor& dlow) const {
   on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
-    (expert.*linear).adapter().add_low_gradient(rows_of(dy, part.rows), rows_of(dlow.view(), part.rows), problems, part.row_range);
+    const LinearAdapter& adapter = (expert.*linear).adapter();
+    const Matrix drows = rows_of(dlow.view(), part.rows);
+    const Matrix dproducts = adapter.magnitudes().scale_gradient(model, rows_of(dy, part.rows), drows, part.row_range);
+    adapter.add_low_gradient(dproducts, drows, problems, part.row_range);
   });
 }
 
 void HeldExperts::input_gradient_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& dy,
                                     const Matrix& dx, const Tensor& dlow) const {
   on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
-    const Matrix mine = rows_of(dy, part.rows);
+    const AdapterMagnitudes& magnitudes = (expert.*linear).adapter().magnitudes();
+    const Matrix mine = magnitudes.product_gradient(rows_of(dy, part.rows), rows_of(dlow.view(), part.rows));
     (expert.*linear).add_input_gradient(mine, rows_of(dx, part.rows), problems, part.row_range);
   });
   for (std::size_t number = 0; number < (experts_.front().*linear).adapter().num_parts(); ++number) {

@@ -113,7 +113,8 @@ std::optional<AdapterConfig> GoldenFile::adapter() const {
     return found;
   };
   return AdapterConfig{integer("adapter.rank"), number("adapter.scale"),        0, AdapterInit::kKaimingUniform,
-                       names("adapter.target_modules"), names("adapter.modules_to_save")};
+                       names("adapter.target_modules"), names("adapter.modules_to_save"),
+                       word_or("adapter.type", "lora") == "dora" ? AdapterType::kDora : AdapterType::kLora};
 }
 
 ModelConfig GoldenFile::model_config() const {

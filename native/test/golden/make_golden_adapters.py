@@ -4,7 +4,8 @@
     python native/test/golden/make_golden_adapters.py [directory] [case ...]
 
 Each case is a pair of files as make_golden_families.py describes them, with adapters whose A and B are both random, and the
-gradients of what is trained only: of the factors, and of modules_to_save.
+gradients of what is trained only: of the factors, of DoRA's magnitudes, and of modules_to_save. transformers has the experts of Mixtral in
+one tensor, over which peft has no DoRA: its case is peft's formula written out.
 """
 
 import copy
@@ -13,7 +14,8 @@ import numpy as np
 import torch
 from peft import LoraConfig, get_peft_model
 
-from make_golden_families import BATCH, CASES, LENGTH, bf16_errors, gradients, randomise, write_cases, write_gpt2, write_llama_like, write_words
+from make_golden_families import (BATCH, CASES, LENGTH, MIN_MARGIN, MOE_BATCH, MOE_LENGTH, as_saved, bf16_errors, gradients, margin,
+                                  randomise, write_cases, write_gpt2, write_llama_like, write_words)
 from make_golden_model import IGNORED, GoldenFile
 
 ALL_LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -22,6 +24,12 @@ ADAPTERS = {
     "lora_gpt2": ("gpt2_tied", {"r": 4, "lora_alpha": 6, "use_rslora": True, "target_modules": ["c_attn", "mlp.c_proj", "c_fc"],
                                 "modules_to_save": ["ln_f", "ln_1"], "fan_in_fan_out": True}),
     "lora_qwen3": ("qwen3", {"r": 16, "lora_alpha": 16, "target_modules": ["q_proj", "v_proj", "down_proj"]}),
+    "dora_llama": ("llama_llama3", {"r": 5, "lora_alpha": 7, "target_modules": ["q_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
+                                    "use_dora": True}),
+    "dora_gpt2": ("gpt2_tied", {"r": 4, "lora_alpha": 6, "use_rslora": True, "target_modules": ["c_attn", "mlp.c_proj", "c_fc"],
+                                "modules_to_save": ["ln_f"], "fan_in_fan_out": True, "use_dora": True}),
+    "dora_qwen3": ("qwen3", {"r": 3, "lora_alpha": 6, "target_modules": ["k_proj", "v_proj", "down_proj"], "use_dora": True}),
+    "dora_mixtral": ("mixtral", {"r": 3, "lora_alpha": 4, "target_modules": ["w1", "w2", "w3", "gate", "o_proj"], "use_dora": True}),
 }
 
 
@@ -40,44 +48,122 @@ def adapted(base, settings, seed):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if ".lora_" in name:
-                parameter.copy_((torch.randn_like(parameter) * 0.2).to(torch.bfloat16).float())
+                randomise_adapter(name, parameter)
     return model
+
+
+def randomise_adapter(name, parameter):
+    """A magnitude is around its first value."""
+    noise = torch.randn_like(parameter) * 0.2
+    value = parameter * (1 + noise) if "magnitude" in name else noise
+    parameter.copy_(value.to(torch.bfloat16).float())
 
 
 def one_case(directory, name, seed):
     base, settings = ADAPTERS[name]
-    model = adapted(base, settings, seed)
+    model, tokens = over_experts(base, settings, seed) if base == "mixtral" else over_modules(base, settings, seed)
     cfg = model.config
-    tokens = torch.randint(cfg.vocab_size, (BATCH, LENGTH))
     targets = torch.randint(cfg.vocab_size, tokens.shape)
     targets[torch.rand(tokens.shape) < 0.1] = IGNORED
     grad_scale = 1.0 / tokens.numel()
-    names = [key for key, parameter in model.named_parameters() if parameter.requires_grad]
+    names = [key for key, _ in model.named_parameters()]
     with torch.no_grad():
         logits = model(input_ids=tokens[:1], use_cache=False).logits[0, -1]
-    only = TrainedOnly(model)
-    loss, _, grads = gradients(only, tokens, targets, grad_scale)
-    off = bf16_errors(only, tokens, targets, grad_scale, grads)
+    loss, _, grads = gradients(model, tokens, targets, grad_scale)
+    off = bf16_errors(model, tokens, targets, grad_scale, grads)
 
     golden = GoldenFile(directory, name)
     (write_gpt2 if cfg.model_type == "gpt2" else write_llama_like)(golden, cfg)
     rank, alpha = settings["r"], settings["lora_alpha"]
-    numbers = {"vocab_size": cfg.vocab_size, "tie_word_embeddings": int(cfg.tie_word_embeddings), "batch": BATCH, "length": LENGTH,
+    numbers = {"vocab_size": cfg.vocab_size, "tie_word_embeddings": int(cfg.tie_word_embeddings), "batch": tokens.shape[0], "length": tokens.shape[1],
                "grad_scale": grad_scale, "loss_sum": loss, "adapter.rank": rank,
                "adapter.scale": alpha / (rank ** 0.5 if settings.get("use_rslora") else rank)}
     for key, value in numbers.items():
         golden.number(key, value)
     write_words(golden, {"adapter." + key: ",".join(settings[key]) for key in ("target_modules", "modules_to_save") if key in settings})
+    if settings.get("use_dora"):
+        write_words(golden, {"adapter.type": "dora"})
     golden.tensor("tokens", tokens.numpy().astype(np.int32))
     golden.tensor("targets", targets.numpy().astype(np.int32))
     golden.tensor("logits", logits.numpy().copy())
-    for key, parameter in model.named_parameters():
+    for key, parameter in model.all_parameters():
         if ".original_module." not in key:
             golden.bf16_tensor("param." + plain(key), parameter)
     for key in names:
         golden.tensor("grad." + plain(key), grads[key].numpy())
         golden.number("bf16_error." + plain(key), off[key])
     golden.write()
+
+
+def over_modules(base, settings, seed):
+    model = TrainedOnly(adapted(base, settings, seed))
+    return model, torch.randint(model.config.vocab_size, (BATCH, LENGTH))
+
+
+def over_experts(base, settings, seed):
+    """A model with adapters, and tokens of which its routers choose clearly."""
+    while True:
+        torch.manual_seed(seed)
+        model = CASES[base]().float().eval()
+        randomise(model)
+        model = WrittenOut(model, settings["r"], settings["lora_alpha"] / settings["r"], settings["target_modules"])
+        tokens = torch.randint(model.config.vocab_size, (MOE_BATCH, MOE_LENGTH))
+        if margin(model, tokens) > MIN_MARGIN:
+            return model, tokens
+        seed += 1
+
+
+class WrittenOut(torch.nn.Module):
+    """DoRA over the matrices of any model: W is replaced by m · (W + scale · B A) / |W + scale · B A|, whose norm has no gradient."""
+
+    def __init__(self, base, rank, scale, targets):
+        super().__init__()
+        self.base, self.scale = base.requires_grad_(False), scale
+        self.trained = torch.nn.ParameterDict()
+        with torch.no_grad():
+            for key, weight in self.base_parts():
+                module = key.removesuffix(".weight")
+                if weight.dim() != 2 or module.split(".")[-1] not in targets:
+                    continue
+                shapes = {"lora_A": torch.zeros(rank, weight.shape[1]), "lora_B": torch.zeros(weight.shape[0], rank),
+                          "lora_magnitude_vector": weight.norm(dim=1)}
+                for part, value in shapes.items():
+                    parameter = torch.nn.Parameter(value.clone())
+                    randomise_adapter(part, parameter)
+                    self.trained[f"{module}.{part}.weight".replace(".", "/")] = parameter
+
+    def base_parts(self):
+        return [part for item in self.base.named_parameters() for part in as_saved(*item)]
+
+    def named_parameters(self, *args, **kwargs):
+        return [(key.replace("/", "."), parameter) for key, parameter in self.trained.items()]
+
+    def all_parameters(self):
+        return self.base_parts() + self.named_parameters()
+
+    def adapted(self, key, weight):
+        parts = [self.trained[f"{key.removesuffix('.weight')}.{part}.weight".replace(".", "/")]
+                 for part in ("lora_A", "lora_B", "lora_magnitude_vector")] if self.has(key) else None
+        if parts is None:
+            return weight
+        down, up, magnitude = parts
+        direction = weight + self.scale * up @ down
+        return direction * (magnitude / direction.norm(dim=1).detach())[:, None]
+
+    def has(self, key):
+        return f"{key.removesuffix('.weight')}.lora_A.weight".replace(".", "/") in self.trained
+
+    def forward(self, **kwargs):
+        weights = {name: torch.cat([self.adapted(*part) for part in as_saved(name, parameter)]).view_as(parameter)
+                   for name, parameter in self.base.named_parameters()}
+        return torch.func.functional_call(self.base, weights, kwargs=kwargs)
+
+    def set_attn_implementation(self, attention):
+        self.base.set_attn_implementation(attention)
+
+    @property
+    def config(self):
+        return self.base.config
 
 
 class TrainedOnly:
@@ -88,6 +174,9 @@ class TrainedOnly:
 
     def named_parameters(self):
         return [(key, parameter) for key, parameter in self.model.named_parameters() if parameter.requires_grad]
+
+    def all_parameters(self):
+        return self.model.named_parameters()
 
     def named_modules(self):
         return self.model.named_modules()

@@ -49,6 +49,35 @@ TEST_CASE("a merged adapter is W + scale · B A, in both layouts, wherever a pie
   }
 }
 
+TEST_CASE("squares of a merged matrix are summed by output, wherever a piece begins, and factors multiply outputs before they are rounded") {
+  const std::vector<float> down = random_values(kRank * kIn, 1), up = random_values(kOut * kRank, 2), weight = random_values(kIn * kOut, 3);
+  for (const bool in_first : {false, true}) {
+    AdapterFactors adapter{down, up, kRank, kIn, kOut, 0.375, in_first};
+    std::vector<float> plain = weight;
+    merge_adapter(adapter, 0, plain);
+    std::vector<double> squares(kOut), expected(kOut);
+    add_output_squares(adapter, 0, weight, squares);
+    const auto output_of = [&](std::size_t at) { return in_first ? at % kOut : at / kIn; };
+    for (std::size_t at = 0; at < plain.size(); ++at) expected[output_of(at)] += static_cast<double>(plain[at]) * static_cast<double>(plain[at]);
+    for (std::size_t o = 0; o < squares.size(); ++o) CHECK(squares[o] == doctest::Approx(expected[o]).epsilon(1e-6));
+    for (std::int64_t begin = 0; begin <= kIn * kOut; ++begin) {
+      std::vector<double> again(kOut);
+      add_output_squares(adapter, 0, std::span(weight).first(static_cast<std::size_t>(begin)), again);
+      add_output_squares(adapter, begin, std::span(weight).subspan(static_cast<std::size_t>(begin)), again);
+      CHECK(again == squares);
+    }
+    const std::vector<double> factors{2, 0.5, -1, 0, 3};
+    adapter.output_factors = factors;
+    std::vector<float> scaled = weight;
+    merge_adapter(adapter, 0, scaled);
+    for (std::size_t at = 0; at < plain.size(); ++at)
+      CHECK(static_cast<double>(scaled[at]) == doctest::Approx(factors[output_of(at)] * static_cast<double>(plain[at])).epsilon(1e-6));
+    adapter.output_factors = std::span(factors).first(4);
+    CHECK(code_of([&] { merge_adapter(adapter, 0, scaled); }) == "invalid_argument");
+    CHECK(code_of([&] { add_output_squares(adapter, 0, weight, std::span(squares).first(4)); }) == "invalid_argument");
+  }
+}
+
 TEST_CASE("an adapter of another size is not merged") {
   const std::vector<float> down = random_values(kRank * kIn, 1), up = random_values(kOut * kRank, 2);
   std::vector<float> values(4);

@@ -35,7 +35,7 @@ std::array<double, 4> uniforms(const Draw& bits) {
 
 void init_param(const ParamSpec& spec, std::uint64_t seed, std::size_t param, std::int64_t begin,
                 std::span<float> values) {
-  if (spec.init == ParamInit::kOnes || spec.init == ParamInit::kZeros) {
+  if (spec.init != ParamInit::kNormal && spec.init != ParamInit::kUniform) {
     std::ranges::fill(values, spec.init == ParamInit::kOnes ? 1.0F : 0.0F);
     return;
   }

@@ -68,7 +68,7 @@ function checkAdapters(spec: ResolvedJobSpec, { checkpoint, spec: from }: Checkp
   if (ours === theirs || begins) return [];
   const message =
     `checkpoint ${checkpoint.id} has ${theirs ?? 'no adapter'}, and the job ${ours ?? 'no adapter'}; ` +
-    'give train.adapter the same rank and modules, or begin with an export of the merged weights (POST /v1/models)';
+    'give train.adapter the same type, rank and modules, or begin with an export of the merged weights (POST /v1/models)';
   return [fieldError(`${AT}/checkpoint`, 'checkpoint_adapter_mismatch', message)];
 }
 

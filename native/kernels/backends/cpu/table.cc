@@ -1,6 +1,7 @@
 // The operations of the CPU. Where an instruction set counts, their launchers choose (kernels/common/cpu/isa_dispatch.h). It has no row
 // for an epilogue, which comes after its product, and none for rows of experts that a device groups and orders: the host does that.
 #include "kernels/backends/tables.h"
+#include "kernels/adapter/cpu/launch.h"
 #include "kernels/attention/cpu/launch.h"
 #include "kernels/elementwise/cpu/launch.h"
 #include "kernels/embedding/cpu/launch.h"
@@ -43,6 +44,10 @@ constexpr Backend make_table() {
   table.swiglu_backward = swiglu_backward;
   table.bias_gradient = bias_gradient;
   table.dropout = dropout;
+
+  table.direction_norms = direction_norms;
+  table.scale_columns = scale_columns;
+  table.magnitude_gradient = magnitude_gradient;
 
   table.embedding = embedding;
   table.embedding_backward = embedding_backward;

@@ -1,6 +1,7 @@
 // The operations of CUDA devices.
 #include "kernels/backends/cuda/numerics.h"
 #include "kernels/backends/tables.h"
+#include "kernels/adapter/cuda/launch.h"
 #include "kernels/attention/cuda/launch.h"
 #include "kernels/elementwise/cuda/launch.h"
 #include "kernels/embedding/cuda/launch.h"
@@ -42,6 +43,10 @@ constexpr Backend make_table() {
   table.swiglu_backward = swiglu_backward;
   table.bias_gradient = bias_gradient;
   table.dropout = dropout;
+
+  table.direction_norms = direction_norms;
+  table.scale_columns = scale_columns;
+  table.magnitude_gradient = magnitude_gradient;
 
   table.embedding = embedding;
   table.embedding_backward = embedding_backward;

@@ -11,7 +11,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr const char* kCases[] = {"lora_llama", "lora_gpt2", "lora_qwen3"};
+constexpr const char* kCases[] = {"lora_llama", "lora_gpt2", "lora_qwen3", "dora_llama", "dora_gpt2", "dora_qwen3", "dora_mixtral"};
 
 TransformerOptions over_frozen_base(const GoldenFile& golden) {
   TransformerOptions options;

@@ -2,25 +2,31 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "kernels/adapter/magnitude.h"
 #include "test/devices_here.h"
 #include "test/error_code.h"
+#include "test/model/adapted_matrices.h"
 #include "test/model/family_configs.h"
 #include "test/model/random_model.h"
 
 using namespace zerofleet;
+using zerofleet::test::Adapted;
+using zerofleet::test::adapted_of;
+using zerofleet::test::AllValues;
+using zerofleet::test::apply_magnitudes;
 using zerofleet::test::code_of;
 using zerofleet::test::DeviceMachine;
 using zerofleet::test::devices_here;
+using zerofleet::test::Expected;
+using zerofleet::test::expected_of;
 using zerofleet::test::family_configs;
+using zerofleet::test::merge;
 using zerofleet::test::RandomModel;
 
 namespace {
-
-using AllValues = std::vector<std::vector<float>>;  // of each parameter
 
 const std::vector<std::vector<std::string>> kTargets = {
     {"q_proj", "v_proj", "c_attn", "w2"},
@@ -28,77 +34,18 @@ const std::vector<std::vector<std::string>> kTargets = {
     {"down_proj", "o_proj", "w1", "c_proj"},
 };
 
-ModelConfig with_adapter(ModelConfig config, const std::vector<std::string>& targets, std::int64_t rank = 3) {
+constexpr AdapterType kTypes[] = {AdapterType::kLora, AdapterType::kDora};
+
+ModelConfig with_adapter(ModelConfig config, const std::vector<std::string>& targets, std::int64_t rank = 3,
+                         AdapterType type = AdapterType::kLora) {
   config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
-  config.adapter = AdapterConfig{rank, 0.75, 0, AdapterInit::kKaimingUniform, targets, {}};
+  config.adapter = AdapterConfig{rank, 0.75, 0, AdapterInit::kKaimingUniform, targets, {}, type};
   return config;
 }
 
 ModelConfig without_adapter(ModelConfig config) {
   config.adapter.reset();
   return config;
-}
-
-std::map<std::string, std::size_t> numbers_of(const std::vector<ParamSpec>& specs) {
-  std::map<std::string, std::size_t> numbers;
-  for (std::size_t param = 0; param < specs.size(); ++param) numbers[specs[param].name] = param;
-  return numbers;
-}
-
-/// One adapted matrix, all sums in float64.
-struct Adapted {
-  std::size_t weight, down, up;  // parameters
-  std::int64_t rank, in, out;
-  bool in_first;                 // the weight is stored as (in, out)
-
-  std::size_t at(std::int64_t o, std::int64_t i) const { return static_cast<std::size_t>(in_first ? i * out + o : o * in + i); }
-};
-
-std::vector<Adapted> adapted_of(const ModelConfig& config, const std::vector<ParamSpec>& specs) {
-  std::vector<Adapted> found;
-  const auto numbers = numbers_of(specs);
-  for (const auto& [name, down] : numbers) {
-    const std::size_t end = name.find(".lora_A.weight");
-    if (end == std::string::npos) continue;
-    const std::string module = name.substr(0, end);
-    const std::size_t up = numbers.at(module + ".lora_B.weight");
-    found.push_back({numbers.at(module + ".weight"), down, up, specs[down].shape[0], specs[down].shape[1], specs[up].shape[0],
-                     config.naming == ParamNaming::kGpt2});
-  }
-  return found;
-}
-
-/// W + scale · B A.
-void merge(const Adapted& one, double scale, AllValues& values) {
-  const std::vector<float>&a = values[one.down], &b = values[one.up];
-  for (std::int64_t o = 0; o < one.out; ++o) {
-    for (std::int64_t i = 0; i < one.in; ++i) {
-      double sum = 0;
-      for (std::int64_t r = 0; r < one.rank; ++r)
-        sum += static_cast<double>(b[static_cast<std::size_t>(o * one.rank + r)]) * static_cast<double>(a[static_cast<std::size_t>(r * one.in + i)]);
-      float& weight = values[one.weight][one.at(o, i)];
-      weight = static_cast<float>(static_cast<double>(weight) + scale * sum);
-    }
-  }
-}
-
-/// The gradients of A and B from that of the merged matrix: scale · Bᵀ dW and scale · dW Aᵀ.
-struct Expected {
-  std::vector<double> down, up;
-};
-Expected expected_of(const Adapted& one, double scale, const AllValues& values, const std::vector<float>& dweight) {
-  Expected expected{std::vector<double>(values[one.down].size()), std::vector<double>(values[one.up].size())};
-  for (std::int64_t o = 0; o < one.out; ++o) {
-    for (std::int64_t r = 0; r < one.rank; ++r) {
-      for (std::int64_t i = 0; i < one.in; ++i) {
-        const auto up = static_cast<std::size_t>(o * one.rank + r), down = static_cast<std::size_t>(r * one.in + i);
-        const double gradient = scale * static_cast<double>(dweight[one.at(o, i)]);
-        expected.down[down] += gradient * static_cast<double>(values[one.up][up]);
-        expected.up[up] += gradient * static_cast<double>(values[one.down][down]);
-      }
-    }
-  }
-  return expected;
 }
 
 /// The largest difference, relative to the largest value.
@@ -120,21 +67,33 @@ void check_against_merged(const Context& ctx, const ModelConfig& config) {
   const std::vector<Adapted> all = adapted_of(config, specs);
   REQUIRE(!all.empty());
   for (const Adapted& one : all) merge(one, scale, values);
-  merged.set({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(merged.specs().size())});
+  AllValues applied = values;
+  for (const Adapted& one : all) apply_magnitudes(one, applied);
+  merged.set({applied.begin(), applied.begin() + static_cast<std::ptrdiff_t>(merged.specs().size())});
   merged.tokens = adapted.tokens;
   merged.targets = adapted.targets;
   const RandomModel::Gradients got = adapted.gradients(), expected = merged.gradients();
   CHECK(got.result.loss_sum == doctest::Approx(expected.result.loss_sum).epsilon(1e-6));
   for (std::size_t param = 0; param < merged.specs().size(); ++param) {
     CAPTURE(specs[param].name);
-    CHECK(difference(got.of[param], expected.of[param]) < 2e-5);
+    const auto one = std::ranges::find(all, param, &Adapted::weight);
+    if (one == all.end() || !one->magnitude) CHECK(difference(got.of[param], expected.of[param]) < 2e-5);
   }
   for (const Adapted& one : all) {
     CAPTURE(specs[one.weight].name);
     const Expected factors = expected_of(one, scale, values, expected.of[one.weight]);
     CHECK(difference(got.of[one.down], factors.down) < 2e-5);
     CHECK(difference(got.of[one.up], factors.up) < 2e-5);
+    if (one.magnitude) CHECK(difference(got.of[*one.magnitude], factors.magnitude) < 2e-5);
   }
+}
+
+/// As the trainer sets it (train/norm_init.h).
+std::vector<float> first_magnitude(const Context& ctx, const Adapted& one, const std::vector<float>& weight) {
+  const std::int64_t rows = one.in_first ? one.in : one.out, cols = one.in_first ? one.out : one.in;
+  std::vector<float> norms(static_cast<std::size_t>(one.out));
+  direction_norms(ctx, {{{weight.data(), DType::kF32, rows, cols, cols}, one.in_first}, norms});
+  return norms;
 }
 
 std::vector<bool> frozen_of(const std::vector<ParamSpec>& specs) {
@@ -150,9 +109,11 @@ TEST_CASE("an adapter computes what the model with merged matrices does, in ever
     const DeviceMachine machine(device, best_cpu_isa(), 2);
     for (const auto& [name, config] : family_configs()) {
       for (const auto& targets : kTargets) {
-        CAPTURE(name);
-        CAPTURE(targets.front());
-        check_against_merged(machine.ctx, with_adapter(config, targets));
+        for (const AdapterType type : kTypes) {
+          CAPTURE(name);
+          CAPTURE(targets.front());
+          check_against_merged(machine.ctx, with_adapter(config, targets, 3, type));
+        }
       }
     }
   }
@@ -161,33 +122,38 @@ TEST_CASE("an adapter computes what the model with merged matrices does, in ever
 TEST_CASE("an adapter whose B is zeros changes no bit of the loss, and the base's parameters keep their numbers") {
   const DeviceMachine machine({}, best_cpu_isa(), 2);
   for (const auto& [name, config] : family_configs()) {
-    CAPTURE(name);
-    const ModelConfig with = with_adapter(config, kTargets[1], 8);
-    const ModelConfig base = without_adapter(with);
-    const auto specs = param_specs(with), base_specs = param_specs(base);
-    for (std::size_t param = 0; param < base_specs.size(); ++param) {
-      CHECK(specs[param].name == base_specs[param].name);
-      CHECK(specs[param].base);
+    for (const AdapterType type : kTypes) {
+      CAPTURE(name);
+      const ModelConfig with = with_adapter(config, kTargets[1], 8, type);
+      const ModelConfig base = without_adapter(with);
+      const auto specs = param_specs(with), base_specs = param_specs(base);
+      for (std::size_t param = 0; param < base_specs.size(); ++param) {
+        CHECK(specs[param].name == base_specs[param].name);
+        CHECK(specs[param].base);
+      }
+      RandomModel adapted(machine.ctx, with, DType::kF32), model(machine.ctx, base, DType::kF32);
+      AllValues values = adapted.values();
+      for (std::size_t param = base_specs.size(); param < specs.size(); ++param) {
+        CHECK_FALSE(specs[param].base);
+        if (specs[param].init == ParamInit::kZeros) std::ranges::fill(values[param], 0.0F);
+      }
+      for (const Adapted& one : adapted_of(with, specs))
+        if (one.magnitude) values[*one.magnitude] = first_magnitude(machine.ctx, one, values[one.weight]);
+      adapted.set(values);
+      model.set({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(base_specs.size())});
+      adapted.tokens = model.tokens;
+      adapted.targets = model.targets;
+      CHECK(adapted.gradients().result.loss_sum == model.gradients().result.loss_sum);
     }
-    RandomModel adapted(machine.ctx, with, DType::kF32), model(machine.ctx, base, DType::kF32);
-    AllValues values = adapted.values();
-    for (std::size_t param = base_specs.size(); param < specs.size(); ++param) {
-      CHECK_FALSE(specs[param].base);
-      if (specs[param].init == ParamInit::kZeros) std::ranges::fill(values[param], 0.0F);
-    }
-    adapted.set(values);
-    model.set({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(base_specs.size())});
-    adapted.tokens = model.tokens;
-    adapted.targets = model.targets;
-    CHECK(adapted.gradients().result.loss_sum == model.gradients().result.loss_sum);
   }
 }
 
 TEST_CASE("an adapter's gradients have the same bits with any number of threads, with recomputed activations, over a frozen base") {
   for (const auto& [name, config] : family_configs()) {
-    ModelConfig with = with_adapter(config, kTargets[1], 8);
-    if (config.num_experts == 0) with.adapter->dropout = 0.3;
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const auto& [type, dtype] : {std::pair(AdapterType::kLora, DType::kF32), {AdapterType::kLora, DType::kBF16},
+                                      {AdapterType::kDora, DType::kF32}, {AdapterType::kDora, DType::kBF16}}) {
+      ModelConfig with = with_adapter(config, kTargets[1], 8, type);
+      if (config.num_experts == 0 && type == AdapterType::kLora) with.adapter->dropout = 0.3;
       CAPTURE(name);
       const DeviceMachine one({}, best_cpu_isa(), 1), three({}, best_cpu_isa(), 3);
       const RandomModel::Gradients all = RandomModel(one.ctx, with, dtype).gradients();
@@ -211,9 +177,9 @@ TEST_CASE("a frozen factor of an adapter has no gradient, and the other one the 
   const DeviceMachine machine({}, best_cpu_isa(), 2);
   for (const auto& [name, config] : family_configs()) {
     CAPTURE(name);
-    const ModelConfig with = with_adapter(config, kTargets[1], 8);
+    const ModelConfig with = with_adapter(config, kTargets[1], 8, AdapterType::kDora);
     const RandomModel::Gradients all = RandomModel(machine.ctx, with, DType::kF32).gradients();
-    for (const char* factor : {".lora_A.", ".lora_B."}) {
+    for (const char* factor : {".lora_A.", ".lora_B.", ".lora_magnitude_vector."}) {
       TransformerOptions options;
       for (const ParamSpec& spec : param_specs(with))
         options.frozen.push_back(spec.base || spec.name.find(factor) != std::string::npos);
@@ -262,6 +228,10 @@ TEST_CASE("adapters that cannot be are refused") {
   CHECK(refused([](AdapterConfig& adapter) { adapter.scale = 0; }) == "invalid_model_config");
   CHECK(refused([](AdapterConfig& adapter) { adapter.dropout = 1; }) == "invalid_model_config");
   CHECK(refused([](AdapterConfig& adapter) { adapter.target_modules.clear(); }) == "invalid_model_config");
+  CHECK(refused([](AdapterConfig& adapter) {
+          adapter.type = AdapterType::kDora;
+          adapter.dropout = 0.1;
+        }) == "invalid_model_config");
   for (const auto& [name, family] : family_configs()) {
     ModelConfig over_experts = with_adapter(family, {"w1", "c_proj", "o_proj"});
     over_experts.adapter->dropout = 0.1;

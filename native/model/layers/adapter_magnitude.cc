@@ -1,0 +1,84 @@
+#include "model/layers/adapter_magnitude.h"
+
+#include <algorithm>
+
+#include "core/device/transfer.h"
+#include "core/error.h"
+
+namespace zerofleet {
+
+AdapterMagnitudes::AdapterMagnitudes(const ModelContext& model, const LinearPlaces& places) {
+  std::int64_t begin = 0;
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    const LinearPlace& matrix = places[place];
+    if (matrix.adapter && matrix.adapter->magnitude)
+      parts_.push_back({place, begin, matrix.out, *matrix.adapter->magnitude, matrix.bias});
+    begin += matrix.out;
+  }
+  if (parts_.empty()) return;
+  width_ = begin;
+  norms_ = Values<float>(model.ctx, width_);
+  factors_ = Values<float>(model.ctx, width_);
+  inverses_ = Values<float>(model.ctx, width_);
+  const std::vector<float> ones(static_cast<std::size_t>(width_), 1.0F);
+  copy_bytes(model.ctx, factors_.bytes(), model.ctx.device, std::as_bytes(std::span(ones)), Device{});
+}
+
+std::span<float> AdapterMagnitudes::of(Values<float>& values, const Part& part) {
+  return values.span().subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.out));
+}
+
+std::span<const float> AdapterMagnitudes::of(const Values<float>& values, const Part& part) {
+  return values.span().subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.out));
+}
+
+const AdapterMagnitudes::Part& AdapterMagnitudes::part_of(std::size_t place) const {
+  const auto part = std::ranges::find(parts_, place, &Part::place);
+  require(part != parts_.end(), "internal", "a matrix without a magnitude");
+  return *part;
+}
+
+std::optional<std::size_t> AdapterMagnitudes::param(std::size_t place) const {
+  return empty() ? std::nullopt : std::optional(part_of(place).param);
+}
+
+void AdapterMagnitudes::bind(const ModelContext& model, ParamPointers params, std::size_t place, const AdaptedMatrix& matrix) {
+  const auto part = std::ranges::find(parts_, place, &Part::place);
+  if (part == parts_.end()) return;
+  part->bias = part->bias_param ? params[*part->bias_param] : nullptr;
+  direction_norms(model.ctx, {matrix, of(norms_, *part), params[part->param], of(factors_, *part), of(inverses_, *part)});
+}
+
+Matrix AdapterMagnitudes::products_of(const Matrix& rows, std::size_t place) const {
+  const Part& part = part_of(place);
+  return rows.columns(part.begin, part.out);
+}
+
+void AdapterMagnitudes::keep_products(const Matrix& rows, std::span<GemmProblem> products) const {
+  for (const Part& part : parts_) {
+    products[part.place].c = rows.columns(part.begin, part.out);
+    products[part.place].bias = nullptr;
+  }
+}
+
+void AdapterMagnitudes::output(const ModelContext& model, std::size_t place, const Matrix& rows, const Matrix& y,
+                               const std::int32_t* row_range) const {
+  const Part& part = part_of(place);
+  scale_columns(model.ctx, {rows.columns(part.begin, part.out), of(factors_, part), part.bias, y, row_range});
+}
+
+Matrix AdapterMagnitudes::scale_gradient(const ModelContext& model, const Matrix& dy, const Matrix& drows,
+                                         const std::int32_t* row_range) const {
+  const Matrix dz = product_gradient(dy, drows);
+  if (!empty()) scale_columns(model.ctx, {dy, factors_.span(), nullptr, dz, row_range});
+  return dz;
+}
+
+void AdapterMagnitudes::gradient(const ModelContext& model, std::size_t place, const Matrix& dy, const Matrix& rows,
+                                 std::span<float> gradient, const std::int32_t* row_range) const {
+  const Part& part = part_of(place);
+  magnitude_gradient(model.ctx, {dy.columns(part.begin, part.out), rows.columns(part.begin, part.out), of(inverses_, part), gradient,
+                                 row_range});
+}
+
+}  // namespace zerofleet
