@@ -11,7 +11,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr const char* kCases[] = {"lora_llama", "lora_gpt2", "lora_qwen3"};
+constexpr const char* kCases[] = {"lora_llama", "lora_gpt2", "lora_qwen3", "qlora_llama_nf4", "qlora_gpt2_int8"};
 
 TransformerOptions over_frozen_base(const GoldenFile& golden) {
   TransformerOptions options;
