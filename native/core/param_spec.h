@@ -23,8 +23,8 @@ struct ParamSpec {
   float init_scale = 0.02F;  // kNormal: standard deviation; kUniform: the numbers are in (−scale, scale)
   int expert = -1;           // number of the expert that it belongs to, counted over all experts; -1: shared by all tokens
   int layer = -1;            // number of the layer that it belongs to; -1: none
-  bool frozen = false;       // part of the base under an adapter
-  std::optional<QuantFormat> quantization = {};  // of a frozen matrix: how ranks hold it; none: in the compute dtype
+  bool base = false;         // part of the frozen base under an adapter
+  std::optional<QuantFormat> quantization = {};  // of a matrix of the base: how ranks hold it; none: in the compute dtype
 
   std::int64_t numel() const {
     std::int64_t product = 1;

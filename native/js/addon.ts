@@ -46,6 +46,7 @@ export interface Addon {
   cudaProblem(): string | null;
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
   mergeAdapter(adapter: object, begin: number, fp32: Uint8Array): Uint8Array;
+  initialValues(model: object, seed: number, param: number, begin: number, end: number): Uint8Array;
   endWithParent(): boolean;
   stayOnNode(localRank: number, localRanks: number, threads: number): boolean;
   measureOptimizer(options: object): Promise<OptimizerSeconds>;
@@ -81,8 +82,8 @@ export interface RawParamInfo {
   shape: number[];
   numel: number;
   group: 'decay' | 'no_decay';
-  /** Base under an adapter. */
-  frozen: boolean;
+  /** Belongs to the frozen base under adapters. */
+  base: boolean;
   first_block: number;
   num_blocks: number;
 }
@@ -106,7 +107,9 @@ export interface RawTrainer {
   deliver(key: string, value: Uint8Array): void;
   connect(): Promise<void>;
   initialize(first: number): Promise<void>;
+  initializeBase(seed: number): Promise<void>;
   slices(): RawSlice[];
+  baseSlices(): RawSlice[];
   load(state: string, param: number, begin: number, data: Uint8Array): void;
   finishLoad(at: TrainingPosition & { restore: Restore }): Promise<void>;
   memory(): RankMemory;
@@ -117,6 +120,7 @@ export interface RawTrainer {
   snapshot(): Promise<RawSnapshot>;
   releaseSnapshot(slot: number): void;
   digestPart(): string;
+  baseDigestPart(): Promise<string>;
   close(): Promise<void>;
 }
 

@@ -8,6 +8,7 @@ export {
   endWithParent,
   fingerprint,
   gpus,
+  initialValues,
   mergeAdapter,
   type ParamInfo,
   paramTable,

@@ -101,15 +101,17 @@ t.test('adapters', async (t) => {
     t.equal(three.export?.state_digest, one.export?.state_digest);
   });
 
-  await t.test('the base stays as it was, in 16 bits, and what is over it is trained', async (t) => {
+  await t.test('a checkpoint has what is trained, and the base by its digest', async (t) => {
     const metrics = await collect(client.jobs.metrics(one.id));
     t.ok((metrics.at(-1)?.loss ?? 9) < (metrics[0]?.loss ?? 0), 'it learns');
-    const base = roundedToBf16(before.read('master', `${BASE}.weight`));
-    t.same(Buffer.from(after.read('master', `${BASE}.weight`).buffer), Buffer.from(base.buffer));
     t.ok(after.read('master', `${BASE}.lora_B.weight`).some((value) => value !== 0));
     t.notSame(after.read('master', 'model.norm.weight'), before.read('master', 'model.norm.weight'));
-    const trained = after.manifest.params.filter(({ frozen }) => !frozen).map(({ name }) => name);
+    const trained = after.manifest.params.filter(({ base }) => !base);
     t.equal(trained.length, 1 + 2 * 2 * 2);
+    const elements = trained.reduce((sum, { numel }) => sum + numel, 0);
+    const bytes = after.manifest.shards.reduce((sum, shard) => sum + shard.bytes - shard.data_begin, 0);
+    t.equal(bytes, elements * 3 * 4, 'a master and two moments');
+    t.match(after.manifest.base, { digest: /^[0-9a-f]{32}$/, source: init });
   });
 
   const whole = await exportOf(checkpoint.id, { dtype: 'fp32' });
@@ -123,8 +125,9 @@ t.test('adapters', async (t) => {
       "the model's own parameters",
     );
     const [down, up] = ['A', 'B'].map((factor) => after.read('master', `${BASE}.lora_${factor}.weight`));
-    t.same(tensors.get(`${BASE}.weight`), merged(after.read('master', `${BASE}.weight`), down!, up!));
-    t.same(tensors.get('lm_head.weight'), after.read('master', 'lm_head.weight'));
+    const base = (name: string) => roundedToBf16(before.read('master', name));
+    t.same(tensors.get(`${BASE}.weight`), merged(base(`${BASE}.weight`), down!, up!));
+    t.same(tensors.get('lm_head.weight'), base('lm_head.weight'), 'rounded as in training');
   });
 
   await t.test('a PEFT folder has the adapters alone', async (t) => {
@@ -177,7 +180,10 @@ t.test('adapters', async (t) => {
         init_from,
         train: { ...(adapter && { adapter }), optimizer: { lr: 1e-9 } },
       });
-    const next = new StoredState(stack.data_dir, await checkpointOf(await run(t, spec(ADAPTER))));
+    const job = await run(t, spec(ADAPTER));
+    const next = new StoredState(stack.data_dir, await checkpointOf(job));
+    t.same(next.manifest.base, after.manifest.base, 'over the same base');
+    await t.rejects(client.checkpoints.delete(init.checkpoint), /409 .*checkpoint_held/);
     const [ours, theirs] = [next, after].map((state) => state.read('master', `${BASE}.lora_B.weight`));
     t.ok(ours?.every((value, at) => Math.abs(value - (theirs?.[at] ?? 9)) < 1e-6));
     for (const other of [{ ...ADAPTER, rank: 5 }, undefined])

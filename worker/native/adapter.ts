@@ -16,6 +16,7 @@ import {
   fingerprint,
   type Gpu,
   gpus,
+  initialValues,
   type ModelConfig,
   mergeAdapter,
   type ParamInfo,
@@ -77,6 +78,8 @@ export interface NativeCore {
   castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
   /** Adds an adapter's product to elements of its matrix from `begin` on; see native/js. */
   mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array;
+  /** Elements of a parameter as a training with this seed begins, in fp32; see native/js. */
+  initialValues(model: ModelConfig, seed: number, param: number, begin: number, end: number): Uint8Array;
 }
 
 export const nativeCore: NativeCore = {
@@ -93,4 +96,5 @@ export const nativeCore: NativeCore = {
   cudaProblem,
   castTo16Bit,
   mergeAdapter,
+  initialValues,
 };

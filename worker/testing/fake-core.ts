@@ -62,6 +62,7 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
       ),
     cudaProblem: () => process.env.ZF_TEST_CUDA_PROBLEM ?? null,
     castTo16Bit: (_dtype, fp32) => upperHalves(fp32),
+    initialValues: () => new Uint8Array(),
     mergeAdapter: () => {
       throw new Error('the fake model has no adapters');
     },
@@ -162,6 +163,16 @@ class FakeTrainer implements RankTrainer {
 
   async initialize(): Promise<void> {
     this.state = fakeState(this.config.seed, 0);
+  }
+
+  async initializeBase(): Promise<void> {}
+
+  baseSlices(): Slice[] {
+    return [];
+  }
+
+  async baseDigestPart(): Promise<string> {
+    return '0'.repeat(32);
   }
 
   slices(): Slice[] {

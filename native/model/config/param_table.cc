@@ -76,7 +76,7 @@ class Builder {
   }
   LinearPlace quantized(LinearPlace place) {
     ParamSpec& spec = specs_[place.weight];
-    if (spec.frozen) spec.quantization = config_.quantization;
+    if (spec.base) spec.quantization = config_.quantization;
     place.quantized = spec.quantization.has_value();
     return place;
   }
@@ -104,7 +104,7 @@ class Builder {
     const std::string_view module = std::string_view(spec.name).substr(0, spec.name.rfind('.'));
     spec.expert = expert_;
     spec.layer = layer_;
-    spec.frozen = config_.adapter && !config_.adapter->saves(module);
+    spec.base = config_.adapter && !config_.adapter->saves(module);
     specs_.push_back(std::move(spec));
     return specs_.size() - 1;
   }

@@ -41,7 +41,7 @@ std::vector<float> restored(QuantFormat format, const ParamSpec& spec, std::vect
 TransformerOptions over_frozen_base(const std::vector<ParamSpec>& specs, WeightUse weights) {
   TransformerOptions options;
   options.weights = weights;
-  for (const ParamSpec& spec : specs) options.frozen.push_back(spec.frozen);
+  for (const ParamSpec& spec : specs) options.frozen.push_back(spec.base);
   return options;
 }
 
