@@ -46,6 +46,7 @@ export const FIELD_ERROR_CATALOGUE = {
   sequences_unknown: 'The number of training sequences is known only after a worker has prepared the data.',
   checkpoint_adapter_mismatch: 'The checkpoint has other adapters than the job.',
   adapter_missing: 'The field needs adapters.',
+  adapter_module_quantized: 'The module is quantized and cannot be trained as a whole.',
   export_of_adapter: 'The format is for whole models, and the job trains adapters.',
   adapter_module_unknown: 'The model has no such module.',
   adapter_module_twice: 'The module is targeted and trained as a whole.',

@@ -12,6 +12,8 @@ export {
   mergeAdapter,
   type ParamInfo,
   paramTable,
+  type QuantizedShape,
+  quantizedValues,
   stateNames,
   stayOnNode,
   watchGpu,

@@ -39,12 +39,19 @@ const MODELS: Record<string, object> = {
 function check(t: Test, architecture: Architecture) {
   const native = paramTable(architecture);
   t.strictSame(
-    modelParams(architecture).map(({ name, shape, decays, frozen }) => ({ name, shape, decays, frozen })),
-    native.map(({ name, shape, group, base }) => ({
+    modelParams(architecture).map(({ name, shape, decays, frozen, quantization }) => ({
+      name,
+      shape,
+      decays,
+      frozen,
+      quantization,
+    })),
+    native.map(({ name, shape, group, base, quantization }) => ({
       name,
       shape: [...shape],
       decays: group === 'decay',
       frozen: base,
+      quantization,
     })),
   );
 }
@@ -62,6 +69,8 @@ for (const [name, document] of Object.entries(MODELS)) {
         modules_to_save: ['model.norm', 'ln_1', 'input_layernorm', 'mlp.c_proj', 'w1'],
       },
     ];
-    for (const choice of choices) check(t, { ...architecture, adapter: { ...shared, ...choice } });
+    for (const choice of choices)
+      for (const quantization of [null, 'int8'] as const)
+        check(t, { ...architecture, adapter: { ...shared, ...choice }, quantization });
   });
 }

@@ -21,6 +21,8 @@ import {
   mergeAdapter,
   type ParamInfo,
   paramTable,
+  type QuantizedShape,
+  quantizedValues,
   Sampler,
   type StateName,
   stateNames,
@@ -37,6 +39,7 @@ export type {
   Gpu,
   ModelConfig,
   ParamInfo,
+  QuantizedShape,
   SampleOptions,
   Slice,
   Snapshot,
@@ -78,6 +81,8 @@ export interface NativeCore {
   castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
   /** Adds an adapter's product to elements of its matrix from `begin` on; see native/js. */
   mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array;
+  /** What products read of a matrix of the base that is quantized; see native/js. */
+  quantizedValues(matrix: QuantizedShape, fp32: Uint8Array): Uint8Array;
   /** Elements of a parameter as a training with this seed begins, in fp32; see native/js. */
   initialValues(model: ModelConfig, seed: number, param: number, begin: number, end: number): Uint8Array;
 }
@@ -96,5 +101,6 @@ export const nativeCore: NativeCore = {
   cudaProblem,
   castTo16Bit,
   mergeAdapter,
+  quantizedValues,
   initialValues,
 };

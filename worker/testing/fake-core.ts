@@ -63,6 +63,7 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
     cudaProblem: () => process.env.ZF_TEST_CUDA_PROBLEM ?? null,
     castTo16Bit: (_dtype, fp32) => upperHalves(fp32),
     initialValues: () => new Uint8Array(),
+    quantizedValues: (_, fp32) => fp32,
     mergeAdapter: () => {
       throw new Error('the fake model has no adapters');
     },
