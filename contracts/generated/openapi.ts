@@ -1780,9 +1780,9 @@ export interface components {
          */
         PresetName: "llama-tiny" | "llama-small" | "gpt2" | "mixtral-tiny";
         /**
-         * @description Storage of the frozen matrices of the layers under `train.adapter` (QLoRA, Dettmers et al. 2023): 4 bits an element
-         *     in NF4 or 8 bits in int8, with quantized scales of blocks of 64 elements. Embeddings, norms, biases, routers and the
-         *     output projection stay in `train.precision`, as do all without it.
+         * @description Storage of the frozen matrices of the layers, for a job with `train.adapter` (QLoRA, Dettmers et al. 2023): 4 bits
+         *     an element in NF4 or 8 bits in int8, with quantized scales of blocks of 64 elements. Embeddings, norms, biases,
+         *     routers and the output projection stay in `train.precision`. Without the field all weights do.
          * @enum {string}
          */
         Quantization: "nf4" | "int8";
