@@ -7,8 +7,8 @@
  *
  * `--frozen 'model.layers.*'` does not train the parameters that match; the share then counts the work of a training of all.
  *
- * `--adapter 16` trains adapters of this rank over all matrices of the layers, and the base is frozen; `--dora` with magnitudes, which
- * the peer does not have.
+ * `--adapter 16` trains adapters of this rank over all matrices of the layers, and the base is frozen; with `--quantization nf4` or
+ * `int8` its matrices are quantized, and with `--dora` the adapters have magnitudes. The peer has neither.
  *
  * With `--peer PYTHON`, a Python with torch, the same training also runs with PyTorch. The peak resident set is that of the
  * process, Node.js included, of which `start_rss_bytes` existed before the trainer.
@@ -46,6 +46,7 @@ const { config, precision, ranks, threads, steps, peer, ...options } = benchOpti
   frozen: text(),
   adapter: optionalCount(),
   dora: onOff(),
+  quantization: oneOf<'none' | 'nf4' | 'int8'>(['none', 'nf4', 'int8'], 'none'),
   peer: path(),
 });
 const type = options.dora ? 'dora' : 'lora';
@@ -60,6 +61,7 @@ const training: Training = {
   ...(options.bucket_bytes && { zero: { bucket_bytes: options.bucket_bytes } }),
   ...(options.frozen && { frozen: options.frozen }),
   ...(options.adapter && { adapter: { type, rank: options.adapter } }),
+  ...(options.quantization !== 'none' && { quantization: options.quantization }),
 };
 
 function speedOf(reports: RankReport[]) {
@@ -97,6 +99,7 @@ await withRandomTokens(config, async (tokenFile) => {
     tokens_per_step: tokensPerStep(training),
     frozen: options.frozen,
     adapter: options.adapter ? `${type} ${options.adapter}` : 'none',
+    quantization: options.quantization,
     steps,
     tokens_per_s: Math.round(tokensPerSecond),
     gemm_gflops: Math.round(gemmFlops / 1e9),

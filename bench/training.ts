@@ -38,6 +38,8 @@ export interface Training {
   frozen?: string;
   /** Adapters over all matrices of the layers, whose base is frozen. */
   adapter?: { type: 'lora' | 'dora'; rank: number };
+  /** Storage of that base. */
+  quantization?: 'nf4' | 'int8';
 }
 
 export function numParams(config: PresetName): number {
@@ -83,7 +85,11 @@ export function rankConfigs(training: Training, tokenPath: string): TrainerConfi
   const micro_batch_size = microBatchOf(training);
   const plain = plainSettings(precision);
   return Array.from({ length: ranks }, (_, rank) => ({
-    model: { ...architectureOf(presets[config]), adapter: adapterOf(training) },
+    model: {
+      ...architectureOf(presets[config]),
+      adapter: adapterOf(training),
+      quantization: training.quantization ?? null,
+    },
     activation_checkpointing: training.activation_checkpointing ?? false,
     rank,
     world_size: ranks,

@@ -31,6 +31,7 @@ import { checkLrSchedule, resolveLrSchedule } from './resolve/lr-schedule.js';
 import { checkModel, resolveConfig } from './resolve/model.js';
 import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
+import { checkQuantization } from './resolve/quantization.js';
 import { checkBatch, checkRanks, resolveResources } from './resolve/resources.js';
 import { resolveSteps } from './resolve/steps.js';
 import { checkTokenizer, checkVocabulary, type DataSources } from './resolve/tokenizer.js';
@@ -121,6 +122,7 @@ function checkAgainstModel(resolved: ResolvedJobSpec, sources: DataSources): Fie
   return [
     ...checkModel(resolved),
     ...checkAdapter(resolved),
+    ...checkQuantization(resolved),
     ...checkVocabulary(resolved, sources),
     ...checkInitFrom(resolved, sources.source),
     ...checkParamGroups(resolved),
@@ -136,7 +138,7 @@ function named(data: JobSpec['data']): NamedData {
 }
 
 function fillDefaults(
-  spec: Omit<JobSpec, 'model'> & { model: Pick<JobSpec['model'], 'preset' | 'init_from'> },
+  spec: Omit<JobSpec, 'model'> & { model: Pick<JobSpec['model'], 'preset' | 'init_from' | 'quantization'> },
   config: ResolvedModelConfig,
   sources: DataSources,
 ): { resolved: ResolvedJobSpec; error: FieldError | null } {
@@ -161,6 +163,7 @@ function fillDefaults(
   const model = {
     config,
     preset: spec.model.preset ?? null,
+    ...(spec.model.quantization && { quantization: spec.model.quantization }),
     init_from: resolveInitFrom(initFromOf(spec.model), sources.source),
     ...resolveBase({ train: { seed, ...adapted } }, sources.source),
   };

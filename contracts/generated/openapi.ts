@@ -1780,6 +1780,13 @@ export interface components {
          */
         PresetName: "llama-tiny" | "llama-small" | "gpt2" | "mixtral-tiny";
         /**
+         * @description Storage of the frozen matrices of the layers, for a job with `train.adapter` (QLoRA, Dettmers et al. 2023): 4 bits
+         *     an element in NF4 or 8 bits in int8, with quantized scales of blocks of 64 elements. Embeddings, norms, biases,
+         *     routers and the output projection stay in `train.precision`. Without the field all weights do.
+         * @enum {string}
+         */
+        Quantization: "nf4" | "int8";
+        /**
          * @description `ckpt_` and a ULID.
          * @example ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F
          */
@@ -1837,6 +1844,7 @@ export interface components {
         ResolvedModel: {
             config: components["schemas"]["ResolvedModelConfig"];
             preset: components["schemas"]["PresetName"] | null;
+            quantization?: components["schemas"]["Quantization"];
             init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | null;
             base?: components["schemas"]["ResolvedBase"];
         };
@@ -2964,6 +2972,7 @@ export interface components {
             preset?: components["schemas"]["PresetName"];
             config?: components["schemas"]["ModelConfig"];
             init_from?: components["schemas"]["InitFromSpec"];
+            quantization?: components["schemas"]["Quantization"];
         };
         /**
          * @description An existing DeepSpeed configuration, instead of the fields of `train` and `zero` that it defines. The server
@@ -3027,6 +3036,7 @@ export interface components {
         PlannedModel: {
             config: components["schemas"]["ResolvedModelConfig"];
             preset: components["schemas"]["PresetName"] | null;
+            quantization?: components["schemas"]["Quantization"];
             init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | components["schemas"]["PlannedInitFolder"] | null;
             base?: components["schemas"]["ResolvedBase"];
         };

@@ -23,6 +23,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("cudaProblem", Napi::Function::New(env, cuda_problem, "cudaProblem"));
   exports.Set("castTo16Bit", Napi::Function::New(env, cast_to_16_bit, "castTo16Bit"));
   exports.Set("mergeAdapter", Napi::Function::New(env, merge_adapter, "mergeAdapter"));
+  exports.Set("quantizedValues", Napi::Function::New(env, quantized_values, "quantizedValues"));
   exports.Set("initialValues", Napi::Function::New(env, initial_values, "initialValues"));
   exports.Set("addOutputSquares", Napi::Function::New(env, add_output_squares, "addOutputSquares"));
   exports.Set("endWithParent", Napi::Function::New(env, end_with_parent, "endWithParent"));

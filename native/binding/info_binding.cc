@@ -13,10 +13,20 @@
 #include "model/transformer/transformer.h"
 #include "zero/optimizer/optimizer_rule.h"
 #include "model/config/merge_adapter.h"
+#include "model/config/quantized_values.h"
 #include "zero/partition/param_init.h"
 #include "zero/partition/shard_layout.h"
 
 namespace zerofleet::binding {
+
+namespace {
+
+Napi::Value name_of(Napi::Env env, std::optional<QuantFormat> format) {
+  if (!format) return env.Null();
+  return Napi::String::New(env, *format == QuantFormat::kNf4 ? "nf4" : "int8");
+}
+
+}  // namespace
 
 Napi::Value param_table(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
@@ -40,6 +50,7 @@ Napi::Value param_table(const Napi::CallbackInfo& info) {
       row.Set("numel", Napi::Number::New(env, static_cast<double>(spec.numel())));
       row.Set("group", spec.group == ParamGroup::kDecay ? "decay" : "no_decay");
       row.Set("base", spec.base);
+      row.Set("quantization", name_of(env, spec.quantization));
       row.Set("first_block", Napi::Number::New(env, static_cast<double>(next_block)));
       row.Set("num_blocks", Napi::Number::New(env, static_cast<double>(num_blocks)));
       table.Set(i, row);
@@ -130,6 +141,21 @@ Napi::Value merge_adapter(const Napi::CallbackInfo& info) {
     const std::span<float> merged(reinterpret_cast<float*>(bytes.Data()), values.size());
     std::ranges::copy(values, merged.begin());
     zerofleet::merge_adapter(factors, info[1].As<Napi::Number>().Int64Value(), merged);
+    return bytes;
+  });
+}
+
+Napi::Value quantized_values(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    const auto given = info[0].As<Napi::Object>();
+    const auto values = floats_from(info[1]);
+    auto bytes = Napi::Uint8Array::New(env, values.size_bytes());
+    const std::span<float> restored(reinterpret_cast<float*>(bytes.Data()), values.size());
+    std::ranges::copy(values, restored.begin());
+    ThreadPool pool(1);
+    zerofleet::quantized_values({Device{}, &pool, best_cpu_isa()}, quant_format_field(given, "format"), dtype_from_name(string_field(given, "precision")),
+                                {int_field(given, "rows"), int_field(given, "columns")}, restored);
     return bytes;
   });
 }

@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "core/quant_format.h"
 
 namespace zerofleet {
 
@@ -25,6 +28,7 @@ struct ParamSpec {
   int expert = -1;           // number of the expert that it belongs to, counted over all experts; -1: shared by all tokens
   int layer = -1;            // number of the layer that it belongs to; -1: none
   bool base = false;         // part of the frozen base under an adapter
+  std::optional<QuantFormat> quantization = {};  // of a matrix of the base: how ranks hold it; none: in the compute dtype
 
   std::int64_t numel() const {
     std::int64_t product = 1;

@@ -46,6 +46,7 @@ export interface Addon {
   cudaProblem(): string | null;
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
   mergeAdapter(adapter: object, begin: number, fp32: Uint8Array): Uint8Array;
+  quantizedValues(matrix: object, fp32: Uint8Array): Uint8Array;
   initialValues(model: object, seed: number, param: number, begin: number, end: number): Uint8Array;
   addOutputSquares(adapter: object, begin: number, fp32: Uint8Array, sums: Float64Array): void;
   endWithParent(): boolean;
@@ -85,6 +86,8 @@ export interface RawParamInfo {
   group: 'decay' | 'no_decay';
   /** Belongs to the frozen base under adapters. */
   base: boolean;
+  /** Format of a quantized matrix of the base; null: the ranks hold it in the compute dtype. */
+  quantization: 'nf4' | 'int8' | null;
   first_block: number;
   num_blocks: number;
 }

@@ -13,6 +13,8 @@ export {
   mergeAdapter,
   type ParamInfo,
   paramTable,
+  type QuantizedShape,
+  quantizedValues,
   stateNames,
   stayOnNode,
   watchGpu,

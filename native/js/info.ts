@@ -1,7 +1,7 @@
 import { addon, type CudaDevice, type Gpu, type HalfDtype, type RawParamInfo } from './addon.js';
 import { native } from './error.js';
 import type { ModelConfig } from './model-config.js';
-import type { DeviceKind, OptimizerConfig, StateName } from './trainer-config.js';
+import type { DeviceKind, OptimizerConfig, Precision, StateName } from './trainer-config.js';
 
 export type ParamInfo = RawParamInfo;
 
@@ -99,6 +99,19 @@ export function addOutputSquares(
 
 function withAligned(adapter: AdapterFactors): AdapterFactors {
   return { ...adapter, down: aligned(adapter.down), up: aligned(adapter.up) };
+}
+
+/** A matrix of the base, the format in which ranks hold it, and the precision of the training. */
+export interface QuantizedShape {
+  format: 'nf4' | 'int8';
+  precision: Precision;
+  rows: number;
+  columns: number;
+}
+
+/** Returns what products read of a matrix that is quantized, in fp32. `fp32` has all its elements, in the order of its rows. */
+export function quantizedValues(matrix: QuantizedShape, fp32: Uint8Array): Uint8Array {
+  return native(() => addon().quantizedValues(matrix, aligned(fp32)));
 }
 
 /** Returns elements `[begin, end)` of a parameter as a training with this seed begins, in fp32. */

@@ -67,6 +67,8 @@ export interface ModelConfig {
   residual_initializer_range: number;
   /** Null: none. */
   adapter: AdapterConfig | null;
+  /** Storage of the frozen matrices of layers under an adapter; null: in the compute dtype. */
+  quantization: 'nf4' | 'int8' | null;
 }
 
 /** Settings that all models of the Llama family share. */
@@ -100,4 +102,5 @@ export const LLAMA_TRAITS = {
   attention_dropout: 0,
   residual_dropout: 0,
   adapter: null,
+  quantization: null,
 } satisfies Partial<ModelConfig>;

@@ -5,6 +5,7 @@ import {
   fingerprint,
   type OptimizerConfig,
   paramTable,
+  quantizedValues,
   Sampler,
   type Snapshot,
   stateNames,
@@ -276,3 +277,15 @@ t.test('sampling from weights is reproducible', async (t) => {
   t.same(await running, text, 'a draw that runs is not disturbed');
   await t.rejects(sampler.sample([1], options), { code: 'closed' });
 });
+
+t.test(
+  'a quantized matrix is restored from codes: levels are exact, and what lies between is rounded to one',
+  async (t) => {
+    const matrix = { format: 'nf4', precision: 'fp32', rows: 1, columns: 6 } as const;
+    const given = Float32Array.of(-1, 0, 0.33791524171829224, 0.44, 0.3, 1);
+    const fp32 = quantizedValues(matrix, new Uint8Array(given.buffer));
+    const [level, next] = [0.33791524171829224, 0.44070982933044434].map(Math.fround);
+    t.same([...new Float32Array(fp32.buffer)], [-1, 0, level, next, level, 1]);
+    t.throws(() => quantizedValues({ ...matrix, rows: 2 }, fp32), { code: 'invalid_argument' });
+  },
+);

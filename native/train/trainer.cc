@@ -100,7 +100,7 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
   for (const std::string& file : config.evaluation_files) {
     evaluation_.emplace_back(file, config.batch.sequence_length, config.model.vocab_size);
   }
-  model_.bind_params(optimizer_.params());
+  model_.bind_params(optimizer_.params(), optimizer_.quantized_params());
   // Exchanges of two NCCL communicators must not be in progress on one device at the same time: each may wait for a
   // place that the other has, on different ranks.
   if (expert_rows_ && config.device.kind == DeviceKind::kCuda) {

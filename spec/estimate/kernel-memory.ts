@@ -28,7 +28,13 @@ export function kernelMemory(sizes: Sizes): number {
     trialOfHead(sizes),
     trialOfLayer(sizes),
   );
-  return WORKSPACE_BYTES + sumsOfProducts(sizes) + temporaryBytes + indices(sizes);
+  return WORKSPACE_BYTES + sumsOfProducts(sizes) + temporaryBytes + restored(sizes) + indices(sizes);
+}
+
+/** Returns the largest right operand of a product that is restored from a quantized one: all matrices with one input (restored_problem.cc). */
+function restored({ hidden, inner, widened, qkv, query, element, model }: Sizes): number {
+  if (model.quantization === null) return 0;
+  return element * Math.max(qkv * hidden, query * hidden, widened * hidden, hidden * inner);
 }
 
 /**

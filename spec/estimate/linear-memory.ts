@@ -24,6 +24,8 @@ export interface PartMemory {
 }
 
 export function packedWeights(sizes: Sizes, { from, to }: Linear): number {
+  // Quantized matrices are used in place.
+  if (sizes.model.quantization !== null) return 0;
   const forward = to.reduce((sum, columns) => sum + sizes.packed(from, columns), 0);
   return forward + sizes.packed(columnsOut(to), from);
 }

@@ -16,7 +16,7 @@ import { type SplitKind, splitParams } from '../resolve/param-groups.js';
 import type { EstimateDevice } from './sizes.js';
 
 export interface ZeroMemory {
-  /** All parameters, in the training precision. */
+  /** All parameters, in the training precision or quantized. */
   params: number;
   /** Gradient sums of owned, trained parameters. */
   grad_shard: number;
@@ -68,7 +68,7 @@ export function zeroMemory(
   const isElsewhere = device === 'cuda' && zero.offload === 'cpu';
   const owned = ({ layout, shard }: Part) => (isElsewhere ? 0 : layout.ownedBlocks(shard));
   return {
-    params: blocks(parts, held) * BYTES_OF_ELEMENT[train.precision],
+    params: blocks(parts, held) * BYTES_OF_ELEMENT[train.precision] + quantizedBytes(spec, rank),
     grad_shard: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.grad_accum_dtype],
     master: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.master_dtype],
     moments: blocks(trained, owned) * 4 * momentsOf(train.optimizer).length,
@@ -119,6 +119,8 @@ interface HeldBlocks {
 interface Held {
   trained: HeldBlocks;
   frozen: HeldBlocks;
+  /** Matrices that have bytes instead of blocks. */
+  quantized: HeldBlocks;
 }
 
 /** Cache of the last document's blocks, which are requested for each rank of each world. */
@@ -136,9 +138,12 @@ function heldBlocks({ model, train, zero }: ResolvedJobSpec): Held {
 
 function countBlocks(kinds: readonly SplitKind[], numSets: number): Held {
   const none = (): HeldBlocks => ({ byAll: 0, bySet: new Array<number>(numSets).fill(0) });
-  const [trained, frozen] = [none(), none()];
+  const [trained, rest, quantized] = [none(), none(), none()];
   for (const { kind, numFrozen, frozenByExpert } of kinds) {
-    const blocks = blocksOf(kind.numel);
+    const [frozen, blocks] =
+      kind.quantization === null
+        ? [rest, blocksOf(kind.numel)]
+        : [quantized, bytesOf(kind.quantization, kind)];
     if (kind.experts === null || numSets === 1) {
       frozen.byAll += numFrozen * blocks;
       trained.byAll += (countOf(kind) - numFrozen) * blocks;
@@ -151,7 +156,22 @@ function countBlocks(kinds: readonly SplitKind[], numSets: number): Held {
       trained.bySet[set] = (trained.bySet[set] as number) + (kind.layers - count) * blocks;
     }
   }
-  return { trained, frozen };
+  return { trained, frozen: rest, quantized };
+}
+
+/** Elements of a quantized block, and blocks whose scales are quantized together (native/kernels/quantize). */
+const [QUANT_BLOCK, QUANT_GROUP] = [64, 256];
+
+/** Returns the bytes of a quantized matrix: codes, a scale of each block, and two numbers of each group. */
+function bytesOf(format: 'nf4' | 'int8', { shape: [rows = 0, columns = 0] }: SplitKind['kind']): number {
+  const blocks = rows * Math.ceil(columns / QUANT_BLOCK);
+  const code = QUANT_BLOCK / (format === 'nf4' ? 2 : 1);
+  return blocks * (code + 1) + 8 * Math.ceil(blocks / QUANT_GROUP);
+}
+
+function quantizedBytes(spec: ResolvedJobSpec, rank: number): number {
+  const { byAll, bySet } = heldBlocks(spec).quantized;
+  return byAll + (bySet[rank % spec.zero.expert_parallel_size] as number);
 }
 
 /**

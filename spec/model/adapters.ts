@@ -9,7 +9,11 @@ export function trainedArchitecture({
   model,
   train,
 }: Pick<ResolvedJobSpec, 'model' | 'train'>): Architecture {
-  return { ...architectureOf(model.config), adapter: adapterParams(train.adapter) };
+  return {
+    ...architectureOf(model.config),
+    adapter: adapterParams(train.adapter),
+    quantization: model.quantization ?? null,
+  };
 }
 
 /** Rank-stabilized adapters (Kalajdzievski 2023) are divided by the root of the rank. */
@@ -30,8 +34,25 @@ export function isNamed(module: string, name: string): boolean {
 }
 
 /** Returns whether a parameter of the model is frozen because an adapter is trained over it. */
-export function isFrozenBase({ adapter }: Architecture, param: string): boolean {
+function isFrozenBase({ adapter }: Architecture, param: string): boolean {
   return adapter !== null && !adapter.modules_to_save.some((name) => isNamed(moduleOf(param), name));
+}
+
+/**
+ * Returns a parameter of the model as it is under an adapter. The rounding of a router would change which experts a token has, so it is
+ * never quantized.
+ */
+export function underAdapter(architecture: Architecture, shape: ParamShape): ParamShape {
+  const frozen = isFrozenBase(architecture, shape.name);
+  return {
+    ...shape,
+    frozen,
+    quantization: frozen && isQuantizable(shape) ? architecture.quantization : null,
+  };
+}
+
+export function isQuantizable({ linear }: ParamShape): boolean {
+  return linear !== undefined && linear.router !== true;
 }
 
 /**
@@ -53,9 +74,16 @@ export function adaptersOf({ adapter }: Architecture, shapes: readonly ParamShap
 }
 
 function magnitude(name: string, size: number): ParamShape {
-  return { name, shape: [size], numel: size, decays: false, frozen: false };
+  return { name, shape: [size], numel: size, decays: false, frozen: false, quantization: null };
 }
 
 function factor(name: string, rows: number, columns: number): ParamShape {
-  return { name, shape: [rows, columns], numel: rows * columns, decays: true, frozen: false };
+  return {
+    name,
+    shape: [rows, columns],
+    numel: rows * columns,
+    decays: true,
+    frozen: false,
+    quantization: null,
+  };
 }

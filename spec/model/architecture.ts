@@ -77,4 +77,6 @@ export interface Architecture {
   residual_initializer_range: number;
   /** Adapters over the model, whose own parameters are frozen then; null without. */
   adapter: AdapterParams | null;
+  /** Storage of the frozen matrices of layers under an adapter; null: in the training precision. */
+  quantization: 'nf4' | 'int8' | null;
 }

@@ -12,6 +12,7 @@ const kind = (name: string, layers: number, experts: number | null): ParamKind =
   numel: 1,
   decays: true,
   frozen: false,
+  quantization: null,
 });
 
 const KINDS = [

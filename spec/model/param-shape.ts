@@ -9,9 +9,11 @@ export interface ModelParam {
   expert: number | null;
   /** True for the base under an adapter. */
   frozen: boolean;
+  /** Storage of a quantized matrix of the base; null: in the training precision. */
+  quantization: 'nf4' | 'int8' | null;
 }
 
 export interface ParamShape extends Omit<ModelParam, 'expert'> {
   /** Columns of the input and the output of a matrix of a layer; a matrix of the model's ends has none. */
-  linear?: { from: number; to: number };
+  linear?: { from: number; to: number; router?: boolean };
 }

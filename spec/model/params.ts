@@ -1,4 +1,4 @@
-import { adaptersOf, isFrozenBase, moduleOf } from './adapters.js';
+import { adaptersOf, isQuantizable, moduleOf, underAdapter } from './adapters.js';
 import type { Architecture } from './architecture.js';
 import type { ModelParam, ParamShape } from './param-shape.js';
 
@@ -22,27 +22,30 @@ export interface ParamKind extends Omit<ModelParam, 'expert'> {
 export function paramKinds(architecture: Architecture): ParamKind[] {
   const { num_hidden_layers, num_experts } = architecture;
   const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
+  const base = (shapes: readonly ParamShape[]) => shapes.map((shape) => underAdapter(architecture, shape));
   const adapters = (shapes: readonly ParamShape[]) => adaptersOf(architecture, shapes);
   const kinds = (shapes: readonly ParamShape[], layers: number, experts: number | null) =>
     shapes.map(({ linear: _, ...shape }) => ({ ...shape, layers, experts }));
   return [
-    ...kinds(frozenBase(architecture, before), 1, null),
-    ...kinds(frozenBase(architecture, layer), num_hidden_layers, null),
-    ...kinds(frozenBase(architecture, expert), num_hidden_layers, num_experts),
-    ...kinds(frozenBase(architecture, after), 1, null),
+    ...kinds(base(before), 1, null),
+    ...kinds(base(layer), num_hidden_layers, null),
+    ...kinds(base(expert), num_hidden_layers, num_experts),
+    ...kinds(base(after), 1, null),
     ...kinds(adapters(layer), num_hidden_layers, null),
     ...kinds(adapters(expert), num_hidden_layers, num_experts),
   ];
-}
-
-function frozenBase(architecture: Architecture, shapes: readonly ParamShape[]): ParamShape[] {
-  return shapes.map((shape) => ({ ...shape, frozen: isFrozenBase(architecture, shape.name) }));
 }
 
 /** Returns the modules whose matrices may have adapters; `{}` stands for numbers of layers and experts. */
 export function layerModules(architecture: Architecture): string[] {
   const { layer, expert } = NAMINGS[architecture.naming](architecture);
   return [...layer, ...expert].filter(({ linear }) => linear !== undefined).map(({ name }) => moduleOf(name));
+}
+
+/** Returns those of them whose matrices can be quantized. */
+export function quantizableModules(architecture: Architecture): string[] {
+  const { layer, expert } = NAMINGS[architecture.naming](architecture);
+  return [...layer, ...expert].filter(isQuantizable).map(({ name }) => moduleOf(name));
 }
 
 /** Returns all modules with parameters, in the same form. */
@@ -71,6 +74,7 @@ export function paramName({ name }: Pick<ParamKind, 'name'>, layer: number, expe
  */
 export function modelParams(architecture: Architecture): ModelParam[] {
   const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
+  const under = (shapes: readonly ParamShape[]) => shapes.map((shape) => underAdapter(architecture, shape));
   const param = ({ linear: _, ...shape }: ParamShape, at = 0, of: number | null = null): ModelParam => ({
     ...shape,
     name: paramName(shape, at, of ?? 0),
@@ -83,10 +87,10 @@ export function modelParams(architecture: Architecture): ModelParam[] {
       ...count(architecture.num_experts).flatMap((of) => ofExperts.map((shape) => param(shape, at, of))),
     ]);
   const base = [
-    ...before.map((shape) => param(shape)),
-    ...ofLayers(layer, expert),
-    ...after.map((shape) => param(shape)),
-  ].map((shape) => ({ ...shape, frozen: isFrozenBase(architecture, shape.name) }));
+    ...under(before).map((shape) => param(shape)),
+    ...ofLayers(under(layer), under(expert)),
+    ...under(after).map((shape) => param(shape)),
+  ];
   return [...base, ...ofLayers(adaptersOf(architecture, layer), adaptersOf(architecture, expert))];
 }
 
@@ -173,7 +177,8 @@ function denseMlp({ hidden_size: hidden, intermediate_size: inner, mlp_bias }: A
 const MOE = `${LAYER}block_sparse_moe.`;
 
 function router({ hidden_size, num_experts }: Architecture): ParamShape {
-  return projection(`${MOE}gate.weight`, num_experts, hidden_size);
+  const shape = projection(`${MOE}gate.weight`, num_experts, hidden_size);
+  return { ...shape, linear: { from: hidden_size, to: num_experts, router: true } };
 }
 
 /** Parameters of an expert, a gated MLP: w1 is its gate, w3 goes up, w2 goes down. */
@@ -199,9 +204,16 @@ function projection(name: string, to: number, from: number): ParamShape {
 }
 
 function matrix(name: string, rows: number, columns: number): ParamShape {
-  return { name, shape: [rows, columns], numel: rows * columns, decays: true, frozen: false };
+  return {
+    name,
+    shape: [rows, columns],
+    numel: rows * columns,
+    decays: true,
+    frozen: false,
+    quantization: null,
+  };
 }
 
 function vector(name: string, size: number): ParamShape {
-  return { name, shape: [size], numel: size, decays: false, frozen: false };
+  return { name, shape: [size], numel: size, decays: false, frozen: false, quantization: null };
 }

@@ -62,7 +62,7 @@ export function checkAdapter({ model, train: { adapter }, export: exported }: Re
   return errors;
 }
 
-function isAmong(module: string, names: readonly string[]): boolean {
+export function isAmong(module: string, names: readonly string[]): boolean {
   return names.some((name) => isNamed(module, name));
 }
 

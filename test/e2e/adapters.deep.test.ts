@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { collect } from '../../client/index.js';
 import type { CheckpointExport, ExportRequest, Job, JobSpec } from '../../contracts/index.js';
+import { quantizedValues } from '../../native/js/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
 import { tarOf } from '../../platform/testing/models.js';
@@ -265,6 +266,45 @@ t.test('adapters', async (t) => {
       t.equal(sampled.num_tokens, 8);
     },
   );
+
+  await t.test('a quantized base: equal bits, and an export of what was trained', async (t) => {
+    const quantized = (name: string, ranks: number) => {
+      const spec = adapted(name, ranks);
+      return { ...spec, model: { ...spec.model, quantization: 'nf4' as const } };
+    };
+    const alone = await run(t, quantized('nf4 on one rank', 1));
+    const { id } = await client.jobs.create(quantized('nf4 on two and three', 2));
+    await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: 5 });
+    await client.jobs.pause(id);
+    await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 10 });
+    await client.jobs.resume(id, { ranks: 3 });
+    t.equal((await finished(t, { id })).export?.state_digest, alone.export?.state_digest);
+    t.not(alone.export?.state_digest, one.export?.state_digest);
+    const last = await checkpointOf(alone);
+    const state = new StoredState(stack.data_dir, last);
+    t.equal(state.manifest.base?.digest, after.manifest.base?.digest, 'the digest is of what was quantized');
+    const file = join(folderOf(await exportOf(last.id, { dtype: 'fp32' })), 'model.safetensors');
+    const [down, up] = ['A', 'B'].map((factor) => state.read('master', `${BASE}.lora_${factor}.weight`));
+    const shape = state.manifest.params.find(({ name }) => name === `${BASE}.weight`)?.shape ?? [];
+    const matrix = { format: 'nf4', precision: 'bf16', rows: shape[0] ?? 0, columns: shape[1] ?? 0 } as const;
+    const weight = before.read('master', `${BASE}.weight`);
+    const restored = quantizedValues(
+      matrix,
+      new Uint8Array(weight.buffer, weight.byteOffset, weight.byteLength),
+    );
+    const tensors = tensorsOf(file);
+    t.same(tensors.get(`${BASE}.weight`), Float32Array.from(sumOf(new Float32Array(restored.buffer), down!, up!)));
+    t.notSame(restored, new Uint8Array(roundedToBf16(weight).buffer));
+    const sampled = await client.checkpoints.sample(last.id, { prompt: 'open', max_tokens: 8, seed: 5 });
+    t.equal(sampled.num_tokens, 8);
+    await t.rejects(
+      client.jobs.create({
+        ...tinyJob({ name: 'bare', dataset }),
+        model: { preset: 'llama-tiny', quantization: 'int8' },
+      }),
+      /422 .*\/model\/quantization/,
+    );
+  });
 
   await t.test('a sample comes from the adapted model', async (t) => {
     const ask = (id: string) =>

@@ -139,6 +139,19 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
     train: { precision: 'fp16', adapter: {} },
     zero: { expert_parallel_size: 2 },
   },
+  'LoRA over a Llama with biases in NF4': {
+    model: { config: { ...MODEL, attention_bias: true, mlp_bias: true }, quantization: 'nf4' },
+    train: { adapter: { rank: 8, modules_to_save: ['norm'] } },
+  },
+  'LoRA over a GPT-2 in int8, activation checkpointing': {
+    model: { config: GPT2, quantization: 'int8' },
+    train: { activation_checkpointing: true, adapter: { rank: 4 } },
+  },
+  'LoRA over experts in NF4, spread over two ranks': {
+    model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 4 }, quantization: 'nf4' },
+    train: { adapter: {} },
+    zero: { expert_parallel_size: 2 },
+  },
   'Llama with biases and scaled positions': {
     model: {
       config: {

@@ -39,12 +39,19 @@ const MODELS: Record<string, object> = {
 function check(t: Test, architecture: Architecture) {
   const native = paramTable(architecture);
   t.strictSame(
-    modelParams(architecture).map(({ name, shape, decays, frozen }) => ({ name, shape, decays, frozen })),
-    native.map(({ name, shape, group, base }) => ({
+    modelParams(architecture).map(({ name, shape, decays, frozen, quantization }) => ({
+      name,
+      shape,
+      decays,
+      frozen,
+      quantization,
+    })),
+    native.map(({ name, shape, group, base, quantization }) => ({
       name,
       shape: [...shape],
       decays: group === 'decay',
       frozen: base,
+      quantization,
     })),
   );
 }
@@ -63,7 +70,11 @@ for (const [name, document] of Object.entries(MODELS)) {
       },
     ];
     for (const choice of choices)
-      for (const type of ['lora', 'dora'] as const)
-        check(t, { ...architecture, adapter: { type, ...shared, ...choice } });
+      for (const [type, quantization] of [
+        ['lora', null],
+        ['lora', 'int8'],
+        ['dora', null],
+      ] as const)
+        check(t, { ...architecture, adapter: { type, ...shared, ...choice }, quantization });
   });
 }

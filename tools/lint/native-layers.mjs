@@ -30,7 +30,7 @@ const simdMayInclude = /^(kernels\/[a-z]+\/simd\/|\.?\/?[a-z0-9_]+\.(h|inc)$|std
 const simdFile = /^kernels\/[a-z]+\/simd\//;
 
 /** Headers with plain data, and with functions that always go into their callers: nothing in them can be emitted for the wrong machine. */
-const simdShares = /^(core\/(dtype_enum|host_device)|kernels\/[a-z]+\/formulas\/[a-z_0-9]+)\.h$/;
+const simdShares = /^(core\/(dtype_enum|host_device|quant_format)|kernels\/[a-z]+\/formulas\/[a-z_0-9]+)\.h$/;
 const formulaFile = /^kernels\/[a-z]+\/formulas\//;
 const UNMARKED_FUNCTION = /^(?!\s*(ZF_FORMULA|if|for|while|switch)\b)[\w:<>,&* ]+\(.*\)( const)? \{/;
 
@@ -51,7 +51,7 @@ export function includeProblem(file, header) {
     return `SIMD files include only simd/ and formulas/ folders of kernels/ and C headers, not ${header}`;
   }
   if (formulaFile.test(file) && !simdShares.test(header) && header !== 'stdint.h') {
-    return `formulas include only formulas/ folders, core/host_device.h and stdint.h, not ${header}`;
+    return `formulas include only formulas/ folders, plain data of core/ and stdint.h, not ${header}`;
   }
   if (!header.includes('/') || !everything.includes(target) || target === folder) return null;
   return mayInclude[folder]?.includes(target) ? null : `${folder}/ may not include ${target}/`;

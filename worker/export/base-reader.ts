@@ -6,10 +6,10 @@ import { planWeightReads, readWeights } from '../../platform/models/read-weights
 import type { ModelWeights, WeightDtype } from '../../platform/models/weights.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { ELEMENT_BYTES } from '../../platform/safetensors/header.js';
-import { trainedArchitecture } from '../../spec/index.js';
+import { modelParams, trainedArchitecture } from '../../spec/index.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { baseError, retryTransient } from '../common/errors.js';
-import type { NativeCore } from '../native/adapter.js';
+import type { NativeCore, QuantizedShape } from '../native/adapter.js';
 import { widenToFp32 } from '../rank/load/widen.js';
 import { ChunkReader } from './chunk-reader.js';
 import { TensorReader } from './tensor-reader.js';
@@ -19,7 +19,7 @@ export type ReadParam = (param: string, numel: number) => AsyncIterable<Uint8Arr
 
 export interface BaseOptions {
   objects: ObjectStore;
-  core: Pick<NativeCore, 'castTo16Bit' | 'initialValues'>;
+  core: Pick<NativeCore, 'castTo16Bit' | 'initialValues' | 'quantizedValues'>;
   /** Document of the job whose checkpoint has the base. */
   spec: ResolvedJobSpec;
   manifest: Manifest;
@@ -30,7 +30,8 @@ export interface BaseOptions {
 const PIECE_ELEMENTS = 1 << 18;
 
 /**
- * Opens the base of a checkpoint's adapters. Its weights are those that the training computed with: rounded to its precision.
+ * Opens the base of a checkpoint's adapters. Its weights are those that the training computed with: rounded to its precision, and restored
+ * from codes if they are quantized.
  * @throws ZerofleetError `base_damaged`, also while reading; errors of the object store
  */
 export async function openBase(
@@ -44,13 +45,32 @@ export async function openBase(
     precision === 'fp32'
       ? fp32
       : widenToFp32(precision === 'bf16' ? 'BF16' : 'F16', core.castTo16Bit(precision, fp32));
+  const quantized = quantizedParams(spec);
   return async function* (param, numel) {
+    const matrix = quantized.get(param);
     try {
-      for await (const piece of read(param, numel)) yield rounded(piece);
+      if (matrix === undefined) for await (const piece of read(param, numel)) yield rounded(piece);
+      else yield core.quantizedValues(matrix, await whole(read(param, numel)));
     } catch (error) {
       throw baseError(error);
     }
   };
+}
+
+function quantizedParams(spec: ResolvedJobSpec): ReadonlyMap<string, QuantizedShape> {
+  const { precision } = spec.train;
+  return new Map(
+    modelParams(trainedArchitecture(spec)).flatMap(
+      ({ name, shape: [rows = 0, columns = 0], quantization }) =>
+        quantization === null ? [] : [[name, { format: quantization, precision, rows, columns }]],
+    ),
+  );
+}
+
+async function whole(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
 }
 
 async function openSource(

@@ -1,3 +1,4 @@
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
 import type { NativeCore } from '../native/adapter.js';
@@ -15,13 +16,24 @@ export const DTYPES = {
 } as const;
 
 /**
+ * Returns the metadata of a file of weights. Hugging Face readers refuse one without the framework of its layout; adapters are for the base
+ * as it was quantized.
+ */
+export function metadataOf({ model: { quantization } }: ResolvedJobSpec): Record<string, string> {
+  return { format: 'pt', ...(quantization && { base_quantization: quantization }) };
+}
+
+/**
  * Writes a checkpoint's weights as a Hugging Face model folder, adapters merged, with the tokenizer of the training. Weights are streamed piece by piece.
  * May be repeated: the same checkpoint gives the same bytes.
  * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the object store
  */
 export async function exportModel(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'castTo16Bit' | 'initialValues' | 'mergeAdapter' | 'addOutputSquares'>,
+  core: Pick<
+    NativeCore,
+    'castTo16Bit' | 'initialValues' | 'mergeAdapter' | 'addOutputSquares' | 'quantizedValues'
+  >,
   request: ExportRequest,
 ): Promise<TaskResults['export']> {
   const { spec, prefix, dtype: format, retry: policy } = request;
@@ -37,8 +49,7 @@ export async function exportModel(
     return { name, dtype: dtype.name, shape, begin, end: at };
   });
   const weights = async function* () {
-    // Hugging Face readers refuse a file without the framework of its layout.
-    yield safetensorsHeader(tensors, { format: 'pt' });
+    yield safetensorsHeader(tensors, metadataOf(spec));
     for (const param of merged.params) for await (const piece of merged.read(param)) yield cast(piece);
   };
   const folder = new ExportFolder(objects, prefix, policy);

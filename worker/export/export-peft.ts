@@ -8,7 +8,7 @@ import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
-import { DTYPES } from './export-model.js';
+import { DTYPES, metadataOf } from './export-model.js';
 import { TensorReader } from './tensor-reader.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
@@ -38,7 +38,7 @@ export async function exportPeft(
     return { name: peftName(name), dtype: dtype.name, shape, begin, end: at };
   });
   const weights = async function* () {
-    yield safetensorsHeader(tensors, { format: 'pt' });
+    yield safetensorsHeader(tensors, metadataOf(spec));
     for (const { name, numel } of trained)
       for await (const piece of reader.read('master', name, numel))
         yield format === 'fp32' ? piece : core.castTo16Bit(format, piece);

@@ -29,7 +29,7 @@ type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
  */
 export async function exportUniversal(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'castTo16Bit' | 'initialValues'>,
+  core: Pick<NativeCore, 'castTo16Bit' | 'initialValues' | 'quantizedValues'>,
   request: ExportRequest,
 ): Promise<TaskResults['export']> {
   const { spec, prefix, retry: policy } = request;

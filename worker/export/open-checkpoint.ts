@@ -20,7 +20,7 @@ export interface OpenCheckpoint {
  */
 export async function openCheckpoint(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'castTo16Bit' | 'initialValues'>,
+  core: Pick<NativeCore, 'castTo16Bit' | 'initialValues' | 'quantizedValues'>,
   { spec, checkpoint, retry }: { spec: ResolvedJobSpec; checkpoint: string; retry: RetryPolicy },
 ): Promise<OpenCheckpoint> {
   const manifest = await retryTransient(() => readManifest(objects, checkpoint), retry);

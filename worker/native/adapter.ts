@@ -22,6 +22,8 @@ import {
   mergeAdapter,
   type ParamInfo,
   paramTable,
+  type QuantizedShape,
+  quantizedValues,
   Sampler,
   type StateName,
   stateNames,
@@ -38,6 +40,7 @@ export type {
   Gpu,
   ModelConfig,
   ParamInfo,
+  QuantizedShape,
   SampleOptions,
   Slice,
   Snapshot,
@@ -79,6 +82,8 @@ export interface NativeCore {
   castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
   /** Merges an adapter into elements of its matrix from `begin` on; see native/js. */
   mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array;
+  /** What products read of a matrix of the base that is quantized; see native/js. */
+  quantizedValues(matrix: QuantizedShape, fp32: Uint8Array): Uint8Array;
   /** Elements of a parameter as a training with this seed begins, in fp32; see native/js. */
   initialValues(model: ModelConfig, seed: number, param: number, begin: number, end: number): Uint8Array;
   /** Adds the squares of merged elements to the sums of their outputs; see native/js. */
@@ -100,5 +105,6 @@ export const nativeCore: NativeCore = {
   castTo16Bit,
   addOutputSquares,
   mergeAdapter,
+  quantizedValues,
   initialValues,
 };

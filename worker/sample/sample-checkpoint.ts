@@ -22,7 +22,10 @@ type SampleTask = Extract<TaskRequest, { kind: 'sample' }>;
  */
 export async function sampleCheckpoint(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'createSampler' | 'paramTable' | 'castTo16Bit' | 'initialValues'>,
+  core: Pick<
+    NativeCore,
+    'createSampler' | 'paramTable' | 'castTo16Bit' | 'initialValues' | 'quantizedValues'
+  >,
   task: SampleTask,
 ): Promise<TaskResults['sample']> {
   const tokenizer = await openTokenizer(objects, task);
@@ -30,7 +33,8 @@ export async function sampleCheckpoint(
   const prompt = buildPrompt(tokenizer, task.request, task.spec.data);
   const { tokens, text, end_text, end_token } = prompt;
   const model = trainedArchitecture(task.spec);
-  const sampler = core.createSampler(model, task.threads);
+  // The weights of a quantized base arrive restored.
+  const sampler = core.createSampler({ ...model, quantization: null }, task.threads);
   try {
     const checkpoint = await openCheckpoint(objects, core, task);
     await loadWeights(checkpoint, sampler, core.paramTable(model));

@@ -66,6 +66,7 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
     addOutputSquares: () => {
       throw new Error('the fake model has no adapters');
     },
+    quantizedValues: (_, fp32) => fp32,
     mergeAdapter: () => {
       throw new Error('the fake model has no adapters');
     },

@@ -101,7 +101,12 @@ ModelConfig model_config_from(const Napi::Object& object) {
   config.initializer_range = number_field(object, "initializer_range");
   config.residual_initializer_range = number_field(object, "residual_initializer_range");
   if (!object.Get("adapter").IsNull()) config.adapter = adapter_from(object_field(object, "adapter"));
+  if (!object.Get("quantization").IsNull()) config.quantization = quant_format_field(object, "quantization");
   return config;
+}
+
+QuantFormat quant_format_field(const Napi::Object& object, const char* name) {
+  return choice<QuantFormat>(object, name, {{"nf4", QuantFormat::kNf4}, {"int8", QuantFormat::kInt8}});
 }
 
 }  // namespace zerofleet::binding

@@ -95,6 +95,9 @@ constexpr const char* kExpertMatrices[] = {"block_sparse_moe.experts.0.w1", "blo
                                            "block_sparse_moe.experts.0.w3"};
 
 void check_adapter(const ModelConfig& config) {
+  check(!config.quantization || !config.adapter || config.adapter->type != AdapterType::kDora,
+        "magnitudes of adapters need a base that is not quantized");
+  check(!config.quantization || config.adapter, "quantization needs an adapter: a matrix that is trained is not quantized");
   if (!config.adapter) return;
   const AdapterConfig& adapter = *config.adapter;
   check(adapter.rank >= 1 && adapter.rank <= kMaxAdapterRank,

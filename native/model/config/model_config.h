@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/quant_format.h"
 #include "kernels/attention/rope_frequencies.h"
 #include "model/config/adapter_config.h"
 
@@ -48,6 +49,7 @@ struct ModelConfig {
   double initializer_range = 0.02;
   double residual_initializer_range = 0.02;  // of the matrices whose output is added to the residual stream
   std::optional<AdapterConfig> adapter;      // over the model, whose own parameters are frozen then
+  std::optional<QuantFormat> quantization;   // under an adapter: of the frozen matrices of layers, but for routers
 
   std::int64_t query_size() const { return num_attention_heads * head_dim; }
   std::int64_t key_value_size() const { return num_key_value_heads * head_dim; }

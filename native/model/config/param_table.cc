@@ -29,8 +29,9 @@ class Builder {
 
   /// A matrix that is stored as (in, out).
   LinearPlace conv1d(const std::string& name, std::int64_t in, std::int64_t out, double std) {
-    const std::size_t weight = matrix(name + ".weight", in, out, std);
-    return adapted({weight, zeros(name + ".bias", out), out}, name, in);
+    LinearPlace place = quantized({matrix(name + ".weight", in, out, std), std::nullopt, out});
+    place.bias = zeros(name + ".bias", out);
+    return adapted(place, name, in);
   }
 
   /// Marks parameters added during its lifetime as belonging to one expert.
@@ -45,9 +46,14 @@ class Builder {
     Builder& builder_;
   };
 
+  /// The matrix of a router, which is never quantized: its rounding would change which experts a token has.
+  LinearPlace router(const std::string& name, std::int64_t in, std::int64_t num_experts, double std) {
+    return adapted({matrix(name + ".weight", num_experts, in, std), std::nullopt, num_experts}, name, in);
+  }
+
   /// A matrix that is stored as (out, in).
   LinearPlace linear(const std::string& name, std::int64_t in, std::int64_t out, bool has_bias, double std) {
-    LinearPlace place{matrix(name + ".weight", out, in, std), std::nullopt, out};
+    LinearPlace place = quantized({matrix(name + ".weight", out, in, std), std::nullopt, out});
     if (has_bias) place.bias = zeros(name + ".bias", out);
     return adapted(place, name, in);
   }
@@ -65,7 +71,14 @@ class Builder {
   static std::size_t first_adapter_of(ModelConfig config) {
     if (!config.adapter) return 0;
     config.adapter.reset();
+    config.quantization.reset();
     return ParamTable(config).specs.size();
+  }
+  LinearPlace quantized(LinearPlace place) {
+    ParamSpec& spec = specs_[place.weight];
+    if (spec.base) spec.quantization = config_.quantization;
+    place.quantized = spec.quantization.has_value();
+    return place;
   }
   LinearPlace adapted(LinearPlace place, const std::string& name, std::int64_t in) {
     if (!config_.adapter || !config_.adapter->targets(name)) return place;
@@ -128,7 +141,7 @@ MlpPlace add_experts(Builder& add, const ModelConfig& c, const std::string& pref
   const std::int64_t hidden = c.hidden_size, inner = c.intermediate_size;
   const std::string moe = prefix + "block_sparse_moe.";
   MlpPlace place;
-  place.router = {add.linear(moe + "gate", hidden, c.num_experts, false, c.initializer_range)};
+  place.router = {add.router(moe + "gate", hidden, c.num_experts, c.initializer_range)};
   for (std::int64_t number = 0; number < c.num_experts; ++number) {
     const std::string expert = moe + "experts." + std::to_string(number) + ".";
     const Builder::OfExpert marked(add, static_cast<int>(number));

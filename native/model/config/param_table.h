@@ -28,6 +28,7 @@ struct LinearPlace {
   std::optional<std::size_t> bias;
   std::int64_t out = 0;
   std::optional<AdapterPlace> adapter = {};
+  bool quantized = false;
 };
 
 /// Matrices that are multiplied with the same input, their outputs side by side.

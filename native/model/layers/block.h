@@ -11,6 +11,7 @@
 #include "kernels/common/indices.h"
 #include "kernels/common/scratch.h"
 #include "kernels/elementwise/dropout.h"
+#include "kernels/quantize/quantized_matrix.h"
 #include "model/config/model_config.h"
 #include "model/config/frozen_params.h"
 #include "model/config/param_table.h"
@@ -82,8 +83,13 @@ struct Pass {
   DropoutKey dropout_key(std::uint32_t site) const { return {dropout->seed, dropout->step, dropout->leaf, site}; }
 };
 
-/// Parameters: a pointer per parameter to elements of the compute dtype.
-using ParamPointers = std::span<const std::byte* const>;
+/// Parameters: for each a pointer to elements of the compute dtype, or null and the quantized matrix.
+struct ParamPointers {
+  std::span<const std::byte* const> elements;
+  std::span<const QuantizedMatrix* const> quantized = {};  // empty: no parameter is quantized
+
+  const std::byte* operator[](std::size_t param) const { return elements[param]; }
+};
 
 inline std::size_t bytes_of(const std::vector<float>& values) { return values.size() * sizeof(float); }
 

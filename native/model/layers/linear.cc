@@ -10,10 +10,20 @@
 // For y = x Wᵀ: dx = dy W and dW = dyᵀ x. Both come out of one parallel section, after x was packed as an operand. For
 // weights that are stored as (in, out) it is dWᵀ = xᵀ dy, and dy is the operand.
 namespace zerofleet {
+namespace {
+
+bool are_quantized(const LinearPlaces& places) {
+  const auto count = std::ranges::count_if(places, &LinearPlace::quantized);
+  require(count == 0 || count == std::ssize(places), "invalid_model_config",
+          "adapter.modules_to_save must not name a matrix whose input quantized matrices share");
+  return count > 0;
+}
+
+}  // namespace
 
 Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use, RowCount rows)
-    : places_(std::move(places)), layout_(model.layout), in_(in), use_(use), rows_(rows), adapter_(model, places_, in, rows == RowCount::kVaries),
-      biases_(places_.size()) {
+    : places_(std::move(places)), layout_(model.layout), in_(in), use_(are_quantized(places_) ? WeightUse::kInPlace : use), rows_(rows),
+      adapter_(model, places_, in, rows == RowCount::kVaries), biases_(places_.size()) {
   require(layout_ == WeightLayout::kOutIn || places_.size() == 1, "internal",
           "weights that are stored as (in, out) come as one matrix");
   for (const LinearPlace& place : places_) {
@@ -33,15 +43,17 @@ std::size_t Linear::packed_bytes() const {
   return num_bytes;
 }
 
-ConstMatrix Linear::parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place) const {
-  if (layout_ == WeightLayout::kInOut) return {params[place.weight], model.dtype, in_, place.out, place.out};
-  return {params[place.weight], model.dtype, place.out, in_, in_};
+void Linear::add_parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place, SourceOperand& source) const {
+  if (place.quantized) return source.add(*params.quantized[place.weight], model.dtype);
+  const std::int64_t rows = layout_ == WeightLayout::kInOut ? in_ : place.out, cols = layout_ == WeightLayout::kInOut ? place.out : in_;
+  source.parts.push_back({params[place.weight], model.dtype, rows, cols, cols});
 }
 
 void Linear::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
   for (std::size_t part = 0; part < places_.size(); ++part) {
     SourceOperand& source = source_forward_[part];
-    source.parts.assign(1, parameter(model, params, places_[part]));
+    source = {{}, source.rows};
+    add_parameter(model, params, places_[part], source);
     biases_[part] = places_[part].bias ? params[*places_[part].bias] : nullptr;
     if (use_ == WeightUse::kInPlace) continue;
     requests.push_back({source.parts.front(), source.rows, &packed_forward_[part], 0});
@@ -50,8 +62,8 @@ void Linear::request_forward(const ModelContext& model, ParamPointers params, st
 }
 
 void Linear::request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
-  source_backward_.parts.clear();
-  for (const LinearPlace& place : places_) source_backward_.parts.push_back(parameter(model, params, place));
+  source_backward_ = {{}, source_backward_.rows};
+  for (const LinearPlace& place : places_) add_parameter(model, params, place, source_backward_);
   if (use_ == WeightUse::kInPlace) return;
   if (packed_backward_.k() == 0) packed_backward_ = PackedMatrix(model.ctx, model.dtype, out_, in_);
   std::int64_t begin = 0;

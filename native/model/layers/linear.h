@@ -41,6 +41,8 @@ class Linear {
   /// Number of rows of x: the same in every call, or varying.
   enum class RowCount : std::uint8_t { kFixed, kVaries };
 
+  /// Quantized matrices are always used in place: a packed copy would have the elements that they are to save.
+  /// Throws Error{"invalid_model_config"} where some of the matrices are quantized and others are not.
   Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use, RowCount rows = RowCount::kFixed);
 
   std::int64_t in() const { return in_; }
@@ -93,7 +95,7 @@ class Linear {
                             GradSink& sink, std::vector<GemmProblem>& problems) const;
   void find_room(const ModelContext& model, LinearGradients& grads, GradSink& sink) const;
   void emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, GradSink& sink) const;
-  ConstMatrix parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place) const;
+  void add_parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place, SourceOperand& source) const;
 
   LinearPlaces places_;
   WeightLayout layout_;

@@ -13,6 +13,7 @@
 #include "model/layers/rotations.h"
 #include "model/layers/token_embedding.h"
 #include "model/layers/transit.h"
+#include "model/transformer/bound_params.h"
 #include "model/transformer/layer_stack.h"
 #include "model/transformer/loss_head.h"
 
@@ -67,7 +68,7 @@ struct Decoder::State {
   Norm::Kept norm_kept;
   KeyValueCache cache;
   IndexUpload tokens_upload, positions_upload;  // (chunk)
-  std::vector<const std::byte*> params;
+  BoundParams params;
   Tensor added, last, last_normed;  // (chunk, D) as in Transformer
   bool packed = false;
 
@@ -94,20 +95,18 @@ Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;
 
-void Decoder::bind_params(std::span<const std::byte* const> params) {
-  require(params.size() == state_->table.specs.size(), "invalid_argument",
-          "bind_params: " + std::to_string(params.size()) + " pointers for " +
-              std::to_string(state_->table.specs.size()) + " parameters");
-  state_->params.assign(params.begin(), params.end());
+void Decoder::bind_params(std::span<const std::byte* const> params, std::span<const QuantizedMatrix* const> quantized) {
+  state_->params.bind(state_->table.specs, {params, quantized});
   state_->packed = false;
 }
 
 void Decoder::params_changed() {
   State& s = *state_;
   require(!s.params.empty(), "invalid_argument", "params_changed() before bind_params()");
-  s.layers.pack_forward(s.model, s.params);
-  s.embedding.bind(s.params);
-  s.norm->bind(s.params);
+  const ParamPointers params = s.params.pointers();
+  s.layers.pack_forward(s.model, params);
+  s.embedding.bind(params);
+  s.norm->bind(params);
   s.head.pack(s.model, s.params[s.table.head]);
   s.packed = true;
   clear();

@@ -6,6 +6,7 @@
 
 #include "core/device/context.h"
 #include "core/dtype.h"
+#include "kernels/quantize/quantized_matrix.h"
 #include "model/config/model_config.h"
 
 namespace zerofleet {
@@ -24,7 +25,7 @@ class Decoder {
   Decoder& operator=(Decoder&&) noexcept;
 
   /// Same contract as Transformer's: a pointer per ParamSpec, not owned, then params_changed() before the first token.
-  void bind_params(std::span<const std::byte* const> params);
+  void bind_params(std::span<const std::byte* const> params, std::span<const QuantizedMatrix* const> quantized = {});
   void params_changed();
 
   std::int64_t capacity() const;

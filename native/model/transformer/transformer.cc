@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "model/transformer/bound_params.h"
 #include "model/transformer/callback_sink.h"
 #include "model/transformer/layer_stack.h"
 #include "model/transformer/leaf_check.h"
@@ -67,7 +68,7 @@ struct Transformer::State {
   LayerStack layers;
   std::unique_ptr<Norm> norm;  // after the last layer
   Norm::Kept norm_kept;
-  std::vector<const std::byte*> params;
+  BoundParams params;
   RouterTally load;                     // of the last forward, in models with experts
   std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
   IndexUpload tokens_upload, targets_upload, positions_upload, documents_upload;  // (M)
@@ -175,20 +176,18 @@ Transformer::~Transformer() = default;
 Transformer::Transformer(Transformer&&) noexcept = default;
 Transformer& Transformer::operator=(Transformer&&) noexcept = default;
 
-void Transformer::bind_params(std::span<const std::byte* const> params) {
-  require(params.size() == state_->table.specs.size(), "invalid_argument",
-          "bind_params: " + std::to_string(params.size()) + " pointers for " + std::to_string(state_->table.specs.size()) +
-              " parameters");
-  state_->params.assign(params.begin(), params.end());
+void Transformer::bind_params(std::span<const std::byte* const> params, std::span<const QuantizedMatrix* const> quantized) {
+  state_->params.bind(state_->table.specs, {params, quantized});
   state_->forward_packed = false;
 }
 
 void Transformer::params_changed() {
   State& s = *state_;
   require(!s.params.empty(), "invalid_argument", "params_changed() before bind_params()");
-  s.layers.pack_forward(s.model, s.params);
-  s.embedding.bind(s.params);
-  s.norm->bind(s.params);
+  const ParamPointers params = s.params.pointers();
+  s.layers.pack_forward(s.model, params);
+  s.embedding.bind(params);
+  s.norm->bind(params);
   s.head.pack(s.model, s.params[s.table.head]);
   s.forward_packed = true;
   s.backward_packed = false;

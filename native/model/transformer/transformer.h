@@ -10,6 +10,7 @@
 #include "core/device/context.h"
 #include "core/dtype.h"
 #include "core/grad_sink.h"
+#include "kernels/quantize/quantized_matrix.h"
 #include "model/config/model_config.h"
 #include "model/config/param_specs.h"
 #include "model/layers/leaf_input.h"
@@ -71,7 +72,9 @@ class Transformer {
 
   /// Binds a pointer per ParamSpec to elements of the compute dtype, null for experts that other ranks hold. Not owned:
   /// they must outlive this object or the next bind_params(). Call params_changed() before the first pass.
-  void bind_params(std::span<const std::byte* const> params);
+  /// `quantized`: the matrices of parameters with a ParamSpec::quantization, whose pointers are not used; null for all others, and empty
+  /// for a model without.
+  void bind_params(std::span<const std::byte* const> params, std::span<const QuantizedMatrix* const> quantized = {});
 
   /// Refreshes data derived from the parameters (packed copies). To be called after each change of their contents.
   void params_changed();

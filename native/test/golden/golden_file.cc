@@ -145,6 +145,7 @@ ModelConfig GoldenFile::model_config() const {
   const std::string mlp = word_or("mlp", "swiglu");
   if (mlp != "swiglu") config.mlp = mlp == "gelu" ? MlpType::kGelu : MlpType::kGeluTanh;
   config.adapter = adapter();
+  if (words_.contains("quantization")) config.quantization = word_or("quantization", "") == "nf4" ? QuantFormat::kNf4 : QuantFormat::kInt8;
   if (!tensors_.contains("layer_windows")) return config;
   for (const std::int32_t window : integers("layer_windows")) config.layer_windows.push_back(window);
   return config;

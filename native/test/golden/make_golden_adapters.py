@@ -5,10 +5,12 @@
 
 Each case is a pair of files as make_golden_families.py describes them, with adapters whose A and B are both random, and the
 gradients of what is trained only: of the factors, of DoRA's magnitudes, and of modules_to_save. transformers has the experts of Mixtral in
-one tensor, over which peft has no DoRA: its case is peft's formula written out.
+one tensor, over which peft has no DoRA: its case is peft's formula written out. With a "quantization" peft computes over the matrices of
+layers as make_golden_quantize.py restores them; the file has them as they were.
 """
 
 import copy
+import re
 
 import numpy as np
 import torch
@@ -17,6 +19,7 @@ from peft import LoraConfig, get_peft_model
 from make_golden_families import (BATCH, CASES, LENGTH, MIN_MARGIN, MOE_BATCH, MOE_LENGTH, as_saved, bf16_errors, gradients, margin,
                                   randomise, write_cases, write_gpt2, write_llama_like, write_words)
 from make_golden_model import IGNORED, GoldenFile
+from make_golden_quantize import quantized
 
 ALL_LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 ADAPTERS = {
@@ -31,6 +34,8 @@ ADAPTERS = {
     "dora_qwen3": ("qwen3", {"r": 3, "lora_alpha": 6, "target_modules": ["k_proj", "v_proj", "down_proj"], "use_dora": True}),
     "dora_mixtral": ("mixtral", {"r": 3, "lora_alpha": 4, "target_modules": ["w1", "w2", "w3", "gate", "o_proj"], "use_dora": True}),
 }
+QUANTIZED = {"qlora_llama_nf4": ("lora_llama", "nf4"), "qlora_gpt2_int8": ("lora_gpt2", "int8")}
+ADAPTERS |= {name: ADAPTERS[like] for name, (like, _) in QUANTIZED.items()}
 
 
 def plain(name):
@@ -40,16 +45,28 @@ def plain(name):
     return name
 
 
-def adapted(base, settings, seed):
+def quantize_layers(model, format_name):
+    """Every matrix of a layer becomes what is restored of it, in the layout in which it is stored."""
+    for key, parameter in model.named_parameters():
+        if parameter.dim() == 2 and re.search(r"\.\d+\.", key):
+            restored = quantized(format_name, parameter.detach().numpy())[3]
+            parameter.data = torch.from_numpy(restored).reshape(parameter.shape).clone()
+
+
+def adapted(base, settings, seed, format_name=None):
+    """The model, and its own parameters before they were quantized."""
     torch.manual_seed(seed)
     model = CASES[base]().float().eval()
     randomise(model)
+    given = {key: parameter.detach().clone() for key, parameter in model.named_parameters()}
+    if format_name:
+        quantize_layers(model, format_name)
     model = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM", **settings)).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if ".lora_" in name:
                 randomise_adapter(name, parameter)
-    return model
+    return model, given
 
 
 def randomise_adapter(name, parameter):
@@ -61,7 +78,8 @@ def randomise_adapter(name, parameter):
 
 def one_case(directory, name, seed):
     base, settings = ADAPTERS[name]
-    model, tokens = over_experts(base, settings, seed) if base == "mixtral" else over_modules(base, settings, seed)
+    format_name = QUANTIZED.get(name, (None, None))[1]
+    model, tokens = over_experts(base, settings, seed) if base == "mixtral" else over_modules(base, settings, seed, format_name)
     cfg = model.config
     targets = torch.randint(cfg.vocab_size, tokens.shape)
     targets[torch.rand(tokens.shape) < 0.1] = IGNORED
@@ -83,20 +101,22 @@ def one_case(directory, name, seed):
     write_words(golden, {"adapter." + key: ",".join(settings[key]) for key in ("target_modules", "modules_to_save") if key in settings})
     if settings.get("use_dora"):
         write_words(golden, {"adapter.type": "dora"})
+    if format_name:
+        write_words(golden, {"quantization": format_name})
     golden.tensor("tokens", tokens.numpy().astype(np.int32))
     golden.tensor("targets", targets.numpy().astype(np.int32))
     golden.tensor("logits", logits.numpy().copy())
     for key, parameter in model.all_parameters():
         if ".original_module." not in key:
-            golden.bf16_tensor("param." + plain(key), parameter)
+            golden.bf16_tensor("param." + plain(key), model.given.get(plain(key), parameter))
     for key in names:
         golden.tensor("grad." + plain(key), grads[key].numpy())
         golden.number("bf16_error." + plain(key), off[key])
     golden.write()
 
 
-def over_modules(base, settings, seed):
-    model = TrainedOnly(adapted(base, settings, seed))
+def over_modules(base, settings, seed, format_name):
+    model = TrainedOnly(*adapted(base, settings, seed, format_name))
     return model, torch.randint(model.config.vocab_size, (BATCH, LENGTH))
 
 
@@ -118,7 +138,7 @@ class WrittenOut(torch.nn.Module):
 
     def __init__(self, base, rank, scale, targets):
         super().__init__()
-        self.base, self.scale = base.requires_grad_(False), scale
+        self.base, self.scale, self.given = base.requires_grad_(False), scale, {}
         self.trained = torch.nn.ParameterDict()
         with torch.no_grad():
             for key, weight in self.base_parts():
@@ -169,8 +189,8 @@ class WrittenOut(torch.nn.Module):
 class TrainedOnly:
     """The model as make_golden_families.py uses one, with the parameters that are trained."""
 
-    def __init__(self, model):
-        self.model = model
+    def __init__(self, model, given):
+        self.model, self.given = model, given
 
     def named_parameters(self):
         return [(key, parameter) for key, parameter in self.model.named_parameters() if parameter.requires_grad]
@@ -195,7 +215,7 @@ class TrainedOnly:
         return getattr(self.__dict__["model"], name)
 
     def __deepcopy__(self, memo):
-        return TrainedOnly(copy.deepcopy(self.model, memo))
+        return TrainedOnly(copy.deepcopy(self.model, memo), self.given)
 
 
 if __name__ == "__main__":

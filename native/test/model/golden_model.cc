@@ -25,7 +25,8 @@ GoldenModel::GoldenModel(const GoldenFile& golden, const Context& ctx, DType dty
     const bool here = is_here(specs_[param], golden.model_config(), options);
     pointers_.push_back(here ? params_.back().data() : nullptr);
   }
-  model_.bind_params(pointers_);
+  quantized_ = QuantizedParams(ctx, specs_, dtype, pointers_);
+  model_.bind_params(pointers_, quantized_.pointers());
   model_.params_changed();
 }
 
@@ -46,7 +47,7 @@ std::vector<float> GoldenModel::last_logits() const {
   const std::vector<std::int32_t> tokens = golden_.integers("tokens");
   const auto length = static_cast<std::size_t>(golden_.integer("length"));
   Decoder decoder(ctx_, golden_.model_config(), dtype_, static_cast<std::int64_t>(length));
-  decoder.bind_params(pointers_);
+  decoder.bind_params(pointers_, quantized_.pointers());
   decoder.params_changed();
   std::vector<float> logits(static_cast<std::size_t>(golden_.integer("vocab_size")));
   decoder.append(std::span(tokens).first(length), logits);

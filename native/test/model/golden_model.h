@@ -6,6 +6,7 @@
 #include "core/device/context.h"
 #include "model/transformer/transformer.h"
 #include "test/golden/golden_file.h"
+#include "test/model/quantized_params.h"
 #include "test/shared_bytes.h"
 
 namespace zerofleet::test {
@@ -41,6 +42,7 @@ class GoldenModel {
   std::vector<ParamSpec> specs_;
   std::vector<SharedBytes> params_;
   std::vector<const std::byte*> pointers_;
+  QuantizedParams quantized_;
   Transformer model_;
 };
 

@@ -30,7 +30,8 @@ RandomModel::RandomModel(const Context& ctx, const ModelConfig& config, DType dt
     tokens.push_back(static_cast<std::int32_t>(random() % vocab));
     targets.push_back(static_cast<std::int32_t>(random() % vocab));
   }
-  model_.bind_params(pointers_);
+  quantized_ = QuantizedParams(ctx, specs_, dtype, pointers_);
+  model_.bind_params(pointers_, quantized_.pointers());
   model_.params_changed();
 }
 

@@ -8,6 +8,7 @@
 #include "core/device/context.h"
 #include "model/layers/block.h"
 #include "model/transformer/transformer.h"
+#include "test/model/quantized_params.h"
 #include "test/shared_bytes.h"
 
 namespace zerofleet::test {
@@ -45,6 +46,7 @@ class RandomModel {
   std::vector<ParamSpec> specs_;
   std::vector<SharedBytes> params_;
   std::vector<const std::byte*> pointers_;
+  QuantizedParams quantized_;
   Transformer model_;
 };
 

@@ -20,10 +20,11 @@ int experts_per_set(std::span<const ParamSpec> specs, int num_sets) {
 
 struct Kind {
   const char* prefix;
-  bool frozen, base;
+  bool frozen, base, quantized;
 };
 
-constexpr Kind kKinds[] = {{"", false, false}, {"frozen ", true, false}, {"base ", true, true}};
+constexpr Kind kKinds[] = {
+    {"", false, false, false}, {"frozen ", true, false, false}, {"base ", true, true, false}, {"quantized base ", true, true, true}};
 
 std::string name_of(int expert_set, const Kind& kind) {
   return kind.prefix + (expert_set < 0 ? "shared" : "expert set " + std::to_string(expert_set));
@@ -38,7 +39,7 @@ std::vector<ParamSubset> partition_params(std::span<const ParamSpec> specs, std:
   std::vector<ParamSubset> subsets;
   for (const Kind& kind : kKinds) {
     for (int set = -1; set < (num_sets > 1 ? num_sets : 0); ++set) {
-      subsets.push_back({name_of(set, kind), set, kind.frozen, kind.base, {}, {}, {}, {}});
+      subsets.push_back({name_of(set, kind), set, kind.frozen, kind.base, kind.quantized, {}, {}, {}, {}});
     }
   }
   std::int64_t next_block = 0;
@@ -46,7 +47,8 @@ std::vector<ParamSubset> partition_params(std::span<const ParamSpec> specs, std:
     const ParamSpec& spec = specs[param];
     const int set = num_sets > 1 && spec.expert >= 0 ? spec.expert / per_set : -1;
     const auto home = std::ranges::find_if(subsets, [&](const ParamSubset& subset) {
-      return subset.expert_set == set && subset.frozen == settings[param].frozen && subset.base == spec.base;
+      return subset.expert_set == set && subset.frozen == settings[param].frozen && subset.base == spec.base &&
+             subset.quantized == spec.quantization.has_value();
     });
     home->params.push_back(param);
     home->specs.push_back(spec);

@@ -18,6 +18,7 @@ struct ParamSubset {
   int expert_set = -1;                     // of the ranks that hold it; -1: all ranks
   bool frozen = false;
   bool base = false;                       // the frozen base under an adapter: no part of the state
+  bool quantized = false;                  // matrices of the base whose ranks hold codes
   std::vector<std::size_t> params;         // canonical numbers, ascending
   std::vector<ParamSpec> specs;
   std::vector<ParamSettings> settings;
@@ -25,7 +26,7 @@ struct ParamSubset {
 };
 
 /// The model in subsets, none of them empty, in one order on every rank: what is trained before what is
-/// frozen before the base of adapters, what all ranks share before expert sets 0, 1, …
+/// frozen before the base of adapters before its quantized matrices, what all ranks share before expert sets 0, 1, …
 ///
 /// With `num_sets` sets of experts, expert e of E belongs to set e / (E / num_sets). With one set, experts are shared
 /// like all other parameters. Throws Error{"invalid_argument"} unless the sets divide the experts.

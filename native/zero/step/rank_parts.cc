@@ -44,7 +44,8 @@ RankParts::RankParts(const Context& context, const ZeroComms& comms, const std::
       params_(places_.size(), nullptr) {
   const PartTools tools{context, queue_, *placement_, windows_, *rule_, options};
   for (const PlannedPart& part : plan) {
-    if (part.shard_of(comms.world.rank()) >= 0) add_part(part, comms, tools);
+    if (part.shard_of(comms.world.rank()) < 0) continue;
+    part.subset.quantized ? add_quantized(part, comms, tools) : add_part(part, comms, tools);
   }
   order_ = BucketOrder(buckets_in_order(), [this](const BucketId& id, Buffer contents) {
     trained_[id.part]->reducer().reduce_bucket(turn_.round, id.bucket, std::move(contents));
@@ -77,8 +78,19 @@ void RankParts::add_part(const PlannedPart& plan, const ZeroComms& comms, const 
   }
   for (std::size_t local = 0; local < plan.subset.params.size(); ++local) {
     const std::size_t param = plan.subset.params[local];
-    places_[param] = {&part, trained, local};
+    places_[param] = {&part, trained, nullptr, local};
     params_[param] = part.params().data(local);
+  }
+}
+
+void RankParts::add_quantized(const PlannedPart& plan, const ZeroComms& comms, const PartTools& tools) {
+  quantized_params_.resize(places_.size(), nullptr);
+  quantized_.push_back(std::make_unique<QuantizedPart>(plan, communicator_of(plan, comms), tools));
+  QuantizedPart& part = *quantized_.back();
+  for (std::size_t local = 0; local < plan.subset.params.size(); ++local) {
+    const std::size_t param = plan.subset.params[local];
+    places_[param] = {nullptr, nullptr, &part, local};
+    quantized_params_[param] = &part.matrix(local);
   }
 }
 
@@ -104,7 +116,8 @@ std::vector<BucketId> RankParts::buckets_in_order() const {
 std::vector<GradRole> RankParts::grad_roles() const {
   std::vector<GradRole> roles;
   for (const Place& place : places_) {
-    roles.push_back(place.trained ? GradRole::kTrained : place.part ? GradRole::kFrozen : GradRole::kElsewhere);
+    const bool is_here = place.part != nullptr || place.quantized != nullptr;
+    roles.push_back(place.trained ? GradRole::kTrained : is_here ? GradRole::kFrozen : GradRole::kElsewhere);
   }
   return roles;
 }
@@ -166,6 +179,7 @@ ZeroMemory RankParts::memory() const {
     memory.master += part->states().master_bytes();
     memory.moments += part->states().moment_bytes();
   }
+  for (const auto& part : quantized_) memory.params += part->num_bytes();
   memory.send_staging = staging_.allocated_bytes();
   memory.receive_staging = placement_->staging_bytes();
   for (const auto& part : trained_) {

@@ -19,6 +19,7 @@
 #include "zero/partition/leaf_schedule.h"
 #include "zero/step/model_part.h"
 #include "zero/step/model_plan.h"
+#include "zero/step/quantized_part.h"
 #include "zero/step/trained_part.h"
 #include "zero/step/zero_comms.h"
 #include "zero/step/zero_memory.h"
@@ -37,17 +38,22 @@ class RankParts {
 
   /// Location of a parameter.
   struct Place {
-    ModelPart* part = nullptr;       // null: held by other ranks
+    ModelPart* part = nullptr;       // null: quantized, or held by other ranks
     TrainedPart* trained = nullptr;  // null: frozen, or held by other ranks
+    QuantizedPart* quantized = nullptr;  // null: not quantized, or held by other ranks
     std::size_t local = 0;
   };
   const Place& place(std::size_t param) const { return places_[param]; }
   std::vector<GradRole> grad_roles() const;
+  /// By parameter: elements in compute dtype, and quantized matrices (empty where no parameter is); null for those that are the other, or
+  /// with other ranks.
   std::span<const std::byte* const> params() const { return params_; }
+  std::span<const QuantizedMatrix* const> quantized_params() const { return quantized_params_; }
 
-  /// The parts that this rank holds, and those of them that are trained, in the order of the plan.
+  /// The parts that this rank holds, and those of them that are trained, in the order of the plan; behind them the quantized ones.
   std::span<const std::unique_ptr<ModelPart>> parts() const { return parts_; }
   std::span<const std::unique_ptr<TrainedPart>> trained() const { return trained_; }
+  std::span<const std::unique_ptr<QuantizedPart>> quantized() const { return quantized_; }
 
   void begin_leaf(const LeafTurn& turn);
   void add_grad(std::size_t param, const GradView& grad);
@@ -70,6 +76,7 @@ class RankParts {
  private:
   Communicator& communicator_of(const PlannedPart& plan, const ZeroComms& comms) const;
   void add_part(const PlannedPart& plan, const ZeroComms& comms, const PartTools& tools);
+  void add_quantized(const PlannedPart& plan, const ZeroComms& comms, const PartTools& tools);
   std::vector<BucketId> buckets_in_order() const;
 
   LeafSchedule schedule_;
@@ -81,10 +88,12 @@ class RankParts {
   StagingPool staging_;
   std::vector<std::unique_ptr<ModelPart>> parts_;
   std::vector<std::unique_ptr<TrainedPart>> trained_;
+  std::vector<std::unique_ptr<QuantizedPart>> quantized_;
   BucketOrder order_;  // its part numbers are places in trained_
   std::optional<std::size_t> shared_;  // the place in trained_ of what all ranks hold, if it is trained
   std::vector<Place> places_;              // (parameters of the model)
   std::vector<const std::byte*> params_;   // (parameters of the model)
+  std::vector<const QuantizedMatrix*> quantized_params_;  // the same, or empty
 };
 
 }  // namespace zerofleet

@@ -97,6 +97,7 @@ struct ZeroOptimizer::Rank {
 
   void write_params() {
     for (const auto& part : parts.parts()) part->write_params();
+    for (const auto& part : parts.quantized()) part->gather();
     parts.queue().drain();
   }
 
@@ -116,7 +117,7 @@ struct ZeroOptimizer::Rank {
   const RankParts::Place& held(StateId state, std::size_t param) const {
     require(param < specs.size(), "invalid_argument", "there is no parameter " + std::to_string(param));
     const RankParts::Place& place = parts.place(param);
-    require(place.part != nullptr, "slice_not_owned",
+    require(place.part != nullptr || place.quantized != nullptr, "slice_not_owned",
             std::string(name_of(state)) + " of '" + specs[param].name + "' is on ranks of another expert set");
     return place;
   }
@@ -132,6 +133,11 @@ struct ZeroOptimizer::Rank {
         }
       }
     }
+    for (const auto& part : parts.quantized()) {
+      if (!of_base) break;
+      for (const std::size_t local : part->owned())
+        found.push_back({StateId::kMaster, part->subset().params[local], {0, part->subset().specs[local].numel()}});
+    }
     std::ranges::sort(found, {}, [](const StateRange& range) {
       return std::tuple(range.state, range.param, range.elements.begin);
     });
@@ -142,6 +148,9 @@ struct ZeroOptimizer::Rank {
     Digest128 sum;
     for (const auto& part : parts.parts()) {
       if (part->subset().base == of_base) sum += part->states().digest();
+    }
+    for (const auto& part : parts.quantized()) {
+      if (of_base) sum += part->digest();
     }
     return sum;
   }
@@ -168,8 +177,11 @@ ZeroOptimizer::~ZeroOptimizer() = default;
 
 std::span<const std::byte* const> ZeroOptimizer::params() const { return rank_->parts.params(); }
 
+std::span<const QuantizedMatrix* const> ZeroOptimizer::quantized_params() const { return rank_->parts.quantized_params(); }
+
 void ZeroOptimizer::initialize(std::uint64_t seed, std::size_t first) {
   for (const auto& part : rank_->parts.parts()) part->states().initialize_master(seed, first);
+  for (const auto& part : rank_->parts.quantized()) part->initialize(seed, first);
   rank_->start_afresh();
   rank_->write_params();
 }
@@ -178,6 +190,7 @@ void ZeroOptimizer::initialize_base(std::uint64_t seed) {
   for (const auto& part : rank_->parts.parts()) {
     if (part->subset().base) part->states().initialize_master(seed);
   }
+  for (const auto& part : rank_->parts.quantized()) part->initialize(seed, 0);
 }
 
 std::vector<std::int64_t> ZeroOptimizer::leaves() const {
@@ -239,11 +252,14 @@ std::vector<StateRange> ZeroOptimizer::base_ranges() const { return rank_->range
 
 void ZeroOptimizer::copy_state(StateId state, std::size_t param, std::int64_t begin, std::span<float> values) const {
   const auto& place = rank_->held(state, param);
+  require(place.part != nullptr, "slice_not_owned", "of '" + rank_->specs[param].name + "' ranks have what was quantized only");
   place.part->states().copy(state, place.local, begin, values);
 }
 
 void ZeroOptimizer::load_state(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values) {
   const auto& place = rank_->held(state, param);
+  if (place.quantized != nullptr && state == StateId::kMaster) return place.quantized->load(place.local, begin, values);
+  require(place.part != nullptr, "slice_not_owned", std::string(name_of(state)) + " of '" + rank_->specs[param].name + "' is not kept");
   place.part->states().load(state, place.local, begin, values);
 }
 

@@ -12,6 +12,7 @@
 #include "core/grad_view.h"
 #include "core/param_spec.h"
 #include "core/range.h"
+#include "kernels/quantize/quantized_matrix.h"
 #include "zero/optimizer/optimizer_rule.h"
 #include "zero/optimizer/trust_ratios.h"
 #include "zero/partition/digest.h"
@@ -86,6 +87,9 @@ class ZeroOptimizer {
   /// Parameters in compute dtype, one pointer per ParamSpec, each 64-byte aligned; null for experts that other ranks hold.
   /// Addresses stay, contents change in initialize(), step() and finish_load().
   std::span<const std::byte* const> params() const;
+  /// The matrices of parameters with a ParamSpec::quantization, whose pointers above are null; null for all others, and empty where there
+  /// are none. They are quantized from the loaded elements in compute dtype, and cannot be copied back.
+  std::span<const QuantizedMatrix* const> quantized_params() const;
 
   /// Fresh state: the master from counter-based random numbers keyed by (seed, parameter, element), the other states at
   /// the optimizer's initial values, counters at zero. The master of parameters before `first` stays as it is.

@@ -122,6 +122,7 @@ export function decoderArchitecture(config: DecoderConfig): Architecture {
     initializer_range: config.initializer_range,
     residual_initializer_range: config.initializer_range,
     adapter: null,
+    quantization: null,
   };
 }
 

@@ -121,6 +121,7 @@ export const GPT2: Family<ResolvedGpt2Config> = {
       initializer_range: config.initializer_range,
       residual_initializer_range: config.initializer_range / Math.sqrt(2 * config.n_layer),
       adapter: null,
+      quantization: null,
     };
   },
 };

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "core/host_device.h"
+#include "core/quant_format.h"
 
 // The arithmetic of quantized matrices (Dettmers et al., "QLoRA: Efficient Finetuning of Quantized LLMs", 2023): one text for every
 // instruction-set path and for CUDA devices. V is a float, or a vector of floats. Every operation is rounded correctly and none is fused,
@@ -18,8 +19,6 @@
 //
 // Ties: to the lower level in nf4, to the even code in int8 and among the codes of scales. A block whose restored c is 0 has zeros.
 namespace zerofleet {
-
-enum class QuantFormat : uint8_t { kNf4, kInt8 };
 
 constexpr int kQuantBlock = 64;   // elements with one scale
 constexpr int kQuantGroup = 256;  // blocks whose scales are quantized together
