@@ -51,4 +51,7 @@ t.test('what is trained is not quantized', async (t) => {
     },
   ]);
   t.same(resolve({ target_modules: ['q_proj'], modules_to_save: ['lm_head', 'gate'] }).errors, []);
+  t.match(resolve({ type: 'dora' }).errors, [
+    { pointer: '/train/adapter/type', code: 'adapter_dora_quantized', suggestion: 'lora' },
+  ]);
 });
