@@ -16,6 +16,7 @@ export { causalLmClass, fieldsOf, floatFields, type ImportedConfig, importConfig
 export { leafCount } from './model/leaves.js';
 export * from './model/params.js';
 export type { FieldFact } from './model/reader.js';
+export * from './objective.js';
 export * from './overrides.js';
 export * from './presets.js';
 export { resolveAdapter } from './resolve/adapter.js';

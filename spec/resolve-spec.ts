@@ -28,6 +28,7 @@ import { checkGiven } from './resolve/init/init-model.js';
 import { checkLossScale, checkOverrides, resolveLossScale } from './resolve/loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './resolve/lr-schedule.js';
 import { checkModel, resolveConfig } from './resolve/model.js';
+import { checkObjective, checkPreferences, resolveObjective } from './resolve/objective.js';
 import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
 import { checkBatch, checkRanks, resolveResources } from './resolve/resources.js';
@@ -101,6 +102,8 @@ function resolveTranslated(
     ...(error === null ? [] : [error]),
     ...checkBatch(resolved),
     ...checkOptimizer(train?.optimizer, resolved.train.optimizer),
+    ...checkObjective(spec, resolved),
+    ...checkPreferences(resolved, sources),
     ...checkLrSchedule(train?.lr_schedule, resolved.train),
     ...checkLossScale(train?.loss_scale, resolved),
     ...checkOverrides(resolved),
@@ -144,11 +147,12 @@ function fillDefaults(
     evaluation: given,
     epochs,
     adapter,
+    objective,
     ...train
   } = { sequence_length: 128, global_batch_size: 16, ...spec.train };
   const precision = train.precision ?? 'bf16';
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
-  const data = resolveData(named(spec.data), sources);
+  const data = resolveData(named(spec.data), sources, objective);
   const { sequence_length, global_batch_size } = train;
   const sequences = sequencesPerEpoch(sources.dataset, data, sequence_length);
   const evaluation = resolveEvaluation(given, data);
@@ -184,6 +188,7 @@ function fillDefaults(
       ...evaluation,
       ...resolveEarlyStopping(early_stopping, metric),
       ...adapted,
+      ...resolveObjective(objective, adapted.adapter),
     },
     zero: resolveZero(spec.zero, { model: architectureOf(config), precision, maxRanks: resources.ranks.max }),
     resources,

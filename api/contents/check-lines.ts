@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer';
+import type { Dataset } from '../../contracts/index.js';
 import { BadLine, badLine, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl.js';
 import { type LineBatch, lineTooLong } from '../../platform/datasets/line-batches.js';
 import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 
-export interface LineCounts {
-  documents: number;
-  chats: number;
-}
+/** Counts of what only lines can be. */
+export const NO_LINES = { num_chats: 0, num_preferences: 0, num_labelled: 0 };
+
+export type LineCounts = Pick<Dataset, 'num_documents' | keyof typeof NO_LINES>;
 
 const NEWLINE = 0x0a;
 const BLANKS: readonly number[] = [...Buffer.from(' \t\r')];
@@ -18,7 +19,7 @@ const LINE_LIMITS: JsonLimits = { depth: 100, values: 500_000 };
  * @throws ZerofleetError `dataset_line_invalid` with the number of the first bad one
  */
 export function checkLines({ bytes, first_line }: LineBatch): LineCounts {
-  const counts = { documents: 0, chats: 0 };
+  const counts = { num_documents: 0, ...NO_LINES };
   let line = first_line;
   for (let begin = 0; begin < bytes.length; line++) {
     const newline = bytes.indexOf(NEWLINE, begin);
@@ -44,8 +45,8 @@ function checkLine(bytes: Uint8Array, line: number, counts: LineCounts): void {
   if (text.trim() === '') return;
   try {
     const document = parseLine(text);
-    counts.documents += 1;
-    if ('messages' in document) counts.chats += 1;
+    counts.num_documents += 1;
+    if ('messages' in document) counts.num_chats += 1;
   } catch (error) {
     throw error instanceof BadLine ? badLine(line, error.message) : error;
   }

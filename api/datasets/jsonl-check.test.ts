@@ -27,7 +27,14 @@ t.test('documents are counted independently of chunk borders', async (t) => {
   const body = `{"text": "世界"}\n\n  \r\n${CHAT}\r\n{"text": "a\\nb"}`;
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat()), async (cuts) => {
-      t.same(await check(body, cuts), { num_documents: 3, num_chats: 1, num_tokens: null, max_token: null });
+      t.same(await check(body, cuts), {
+        num_documents: 3,
+        num_chats: 1,
+        num_preferences: 0,
+        num_labelled: 0,
+        num_tokens: null,
+        max_token: null,
+      });
     }),
   );
   t.equal((await check(`${body}\n`)).num_documents, 3);

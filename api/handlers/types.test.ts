@@ -44,7 +44,7 @@ type Equal<A, B> = [A, B] extends [B, A] ? true : false;
 /** Fields that a resolved document has only if other settings make them meaningful. The dataset replaces the object, and steps epochs. */
 interface Conditional {
   data: 'uri' | 'format';
-  train: 'evaluation' | 'early_stopping' | 'adapter' | 'epochs';
+  train: 'evaluation' | 'early_stopping' | 'adapter' | 'objective' | 'epochs';
   zero: 'lanes';
   checkpoint: 'every_steps' | 'every_seconds' | 'auto' | 'keep_every';
   limits: 'max_runtime' | 'max_wait' | 'max_cost';

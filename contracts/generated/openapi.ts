@@ -2184,6 +2184,40 @@ export interface components {
              */
             init?: "kaiming_uniform" | "gaussian";
         };
+        /**
+         * @description What the training minimizes. `type` determines the available fields and their defaults; a field of another type is
+         *     refused. With an objective other than `sft` the data are preferences, and the batch sizes count its units: pairs of
+         *     a chosen and a rejected completion, or for `kto` completions.
+         */
+        ObjectiveSpec: {
+            /**
+             * @description `sft` (the same as no objective): the mean of −log p(target) over the targets. `dpo`: Rafailov et al. 2023.
+             *     `ipo`: Azar et al. 2023, with means over tokens. `orpo`: Hong et al. 2024. `kto`: Ethayarajh et al. 2024.
+             *     `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the formulas.
+             * @enum {string}
+             */
+            type: "sft" | "dpo" | "ipo" | "orpo" | "kto" | "simpo";
+            /**
+             * @description `dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`: weight of the odds
+             *     ratio (λ in the paper). By default 0.1, and 2 for `simpo`.
+             */
+            beta?: number;
+            /** @description `dpo`: probability that the two completions of a pair are swapped (conservative DPO); by default 0. */
+            label_smoothing?: number;
+            /** @description `simpo`: margin between the rewards of a pair; by default 1. */
+            gamma?: number;
+            /** @description `kto`: weight of desirable completions; by default 1. */
+            desirable_weight?: number;
+            /** @description `kto`: weight of undesirable completions; by default 1. */
+            undesirable_weight?: number;
+            /**
+             * @description `dpo`, `ipo`, `kto`: the model with which the trained one is compared. `base`: the model without its adapter; it
+             *     needs `adapter` without `modules_to_save`, and is then the default. `initial`: the model as the job begins; the
+             *     default otherwise.
+             * @enum {string}
+             */
+            reference?: "initial" | "base";
+        };
         /** @description The training loop. */
         TrainSpec: {
             /**
@@ -2198,18 +2232,18 @@ export interface components {
              */
             epochs?: number;
             /**
-             * @description Number of tokens of one sample.
+             * @description Number of tokens of one sequence: of a sample, or of each completion with its prompt.
              * @default 128
              */
             sequence_length?: number;
             /**
-             * @description Number of samples of one step.
+             * @description Number of samples of one step; with a preference `objective` of its units.
              * @default 16
              */
             global_batch_size?: number;
             /**
-             * @description Number of samples of one micro-batch; it divides `global_batch_size`. The quotient is the number of leaves, and
-             *     the maximum number of ranks that the job can use.
+             * @description Number of samples of one micro-batch, or of units of a preference `objective`; it divides `global_batch_size`.
+             *     The quotient is the number of leaves, and the maximum number of ranks that the job can use. At least 2 for `kto`.
              * @default 4
              */
             micro_batch_size?: number;
@@ -2250,6 +2284,7 @@ export interface components {
             evaluation?: components["schemas"]["EvaluationSpec"];
             early_stopping?: components["schemas"]["EarlyStoppingSpec"];
             adapter?: components["schemas"]["AdapterSpec"];
+            objective?: components["schemas"]["ObjectiveSpec"];
         };
         /** @description Settings of some parameters, with every field. */
         ResolvedParamGroup: WithRequired<components["schemas"]["ParamGroupSpec"], "match" | "lr" | "weight_decay" | "frozen">;
@@ -2267,9 +2302,14 @@ export interface components {
         ResolvedAdapter: WithRequired<components["schemas"]["AdapterSpec"], "type" | "rank" | "alpha" | "rank_stabilized" | "dropout" | "target_modules" | "modules_to_save" | "init"> & {
             target_modules: string[];
         };
+        /** @description The preference objective, with every field of its type. */
+        ResolvedObjective: WithRequired<components["schemas"]["ObjectiveSpec"], "type" | "beta"> & {
+            /** @enum {string} */
+            type: "dpo" | "ipo" | "orpo" | "kto" | "simpo";
+        };
         /**
-         * @description The training loop, with every field; `evaluation` only with data to evaluate on, `early_stopping` and `adapter` only if they are set;
-         *     `steps` instead of `epochs`.
+         * @description The training loop, with every field; `evaluation` only with data to evaluate on, `early_stopping` and `adapter` only if they are set,
+         *     `objective` only if it is another than `sft`; `steps` instead of `epochs`.
          */
         PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
@@ -2278,6 +2318,7 @@ export interface components {
             evaluation?: components["schemas"]["PlannedEvaluation"];
             early_stopping?: components["schemas"]["ResolvedEarlyStopping"];
             adapter?: components["schemas"]["ResolvedAdapter"];
+            objective?: components["schemas"]["ResolvedObjective"];
         };
         /** @description The training loop, with every field. */
         ResolvedTrain: {
@@ -3969,6 +4010,8 @@ export interface components {
          *       "bytes": 86000,
          *       "num_documents": 1,
          *       "num_chats": 0,
+         *       "num_preferences": 0,
+         *       "num_labelled": 0,
          *       "num_tokens": 86000,
          *       "max_token": null,
          *       "digest": "sha256:219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c",
@@ -3989,8 +4032,12 @@ export interface components {
             source: components["schemas"]["DatasetSource"] | null;
             /** @description Number of documents; a text is one document. */
             num_documents: number;
-            /** @description Number of documents that are lists of messages; they need a chat template. */
+            /** @description Number of documents that are or have lists of messages; they need a chat template. */
             num_chats: number;
+            /** @description Number of documents that are a prompt with a chosen and a rejected completion. */
+            num_preferences: number;
+            /** @description Number of documents that are a prompt with a completion and its label. */
+            num_labelled: number;
             /**
              * @description `text`: number of tokens with the `bytes` tokenizer. `tokens`: number of its tokens. `jsonl`: `null`, because
              *     the number depends on the tokenizer.

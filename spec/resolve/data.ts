@@ -3,6 +3,7 @@ import { fieldError } from '../common/field-error.js';
 import { type DataSources, resolveTemplate, resolveTokenizer } from './tokenizer.js';
 
 type Data = JobSpec['data'];
+type Objective = NonNullable<JobSpec['train']>['objective'];
 type ResolvedData = ResolvedJobSpec['data'];
 
 /** Minimum of `train.sequence_length` in the schema. */
@@ -17,13 +18,20 @@ export function checkFormat(at: string, given: Pick<Data, 'format' | 'uri'>): Fi
   return [fieldError(`${at}/format`, 'field_without_effect', 'a dataset already has a format; omit it')];
 }
 
-export function resolveData({ uri: _, format: __, ...given }: NamedData, sources: DataSources): ResolvedData {
+export function resolveData(
+  { uri: _, format: __, ...given }: NamedData,
+  sources: DataSources,
+  objective?: Objective,
+): ResolvedData {
   return {
     validation_fraction: 0,
     seed: 1,
     parse_special_tokens: false,
-    // Parts of a chat have little value without each other.
-    packing: sources.dataset?.format === 'jsonl' ? 'whole' : 'split',
+    // Parts of a chat, or of a preference, have little value without each other.
+    packing:
+      sources.dataset?.format === 'jsonl' || (objective !== undefined && objective.type !== 'sft')
+        ? 'whole'
+        : 'split',
     ...given,
     tokenizer: resolveTokenizer(given, sources),
     ...resolveTemplate(given, sources),

@@ -34,6 +34,8 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
       num_documents: 1,
       source: null,
       num_chats: 0,
+      num_preferences: 0,
+      num_labelled: 0,
       num_tokens: uploaded.length,
       max_token: null,
       project: 'default',
