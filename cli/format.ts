@@ -61,6 +61,13 @@ export const ranksOf = (job: Job) => job.world_size ?? job.requested_ranks;
 /** `1 rank`, `3 ranks`. */
 export const rankCount = (ranks: number) => `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`;
 export const lossOf = (job: Job) => job.progress.loss?.toFixed(4) ?? '–';
+/** `  margin 0.1234  accuracy 75 %`; empty without a preference objective. */
+export function preferenceOf({ progress: { preference } }: Job): string {
+  if (preference === undefined) return '';
+  const { margin, accuracy } = preference;
+  const percent = accuracy === null ? '–' : `${Math.round(100 * accuracy)} %`;
+  return `  margin ${margin?.toFixed(4) ?? '–'}  accuracy ${percent}`;
+}
 export const rateOf = (job: Job) =>
   job.progress.tokens_per_second === null
     ? '–'

@@ -2574,6 +2574,30 @@ export interface components {
             /** @description Number of evaluations since then; at `patience` the training ends. */
             evaluations_without_improvement: number;
         };
+        /**
+         * @description Means over the pairs of a step or an evaluation; of `kto` over the desirable completions, which are the chosen ones,
+         *     and the undesirable ones. `null` when not finite, or without such a completion.
+         */
+        PreferenceMetrics: {
+            /**
+             * @description Reward: `beta` times the log-probability less that of the reference (`dpo`, `kto`), in `ipo` divided by the number of
+             *     tokens; `beta` times the mean log-probability of a token (`orpo`, `simpo`).
+             */
+            reward_chosen: number | null;
+            /** @description Reward of the rejected completions. */
+            reward_rejected: number | null;
+            /** @description `reward_chosen` less `reward_rejected`. */
+            margin: number | null;
+            /**
+             * @description Fraction of the pairs whose chosen completion has the larger reward; of `kto` the completions whose reward is on their
+             *     side of the reference point.
+             */
+            accuracy: number | null;
+            /** @description Log-probability of a whole completion, in nats. */
+            log_prob_chosen: number | null;
+            /** @description Log-probability of the rejected completions. */
+            log_prob_rejected: number | null;
+        };
         /** @description Progress of the training. */
         Progress: {
             /** @description Number of completed steps. */
@@ -2595,6 +2619,8 @@ export interface components {
             /** @description Estimated time until the last step. */
             eta_seconds: number | null;
             early_stopping?: components["schemas"]["EarlyStoppingProgress"];
+            /** @description Of the last step; present only with a preference `objective`. */
+            preference?: components["schemas"]["PreferenceMetrics"];
         };
         /**
          * @description 128-bit digest of the whole training state (master parameters and moments). It does not depend on the number of
@@ -3551,8 +3577,8 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`, or the metric
-         *     of an evaluation.
+         * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`, the metric
+         *     of an evaluation, or a field of `preference`, such as `preference/margin`.
          * @example loss
          * @example eval_loss/code
          */
@@ -3623,7 +3649,10 @@ export interface components {
             at: components["schemas"]["Time"];
             /** @description Number of completed steps. */
             step: number;
-            /** @description Mean over the target tokens, in nats, without `aux_loss`; `null` when not finite. */
+            /**
+             * @description Mean over the target tokens, in nats, or with a preference `objective` over its units, without `aux_loss`; `null`
+             *     when not finite.
+             */
             loss: number | null;
             /**
              * @description The load balancing loss of the model's routers, times `router_aux_loss_coef`, mean over micro-batches, without
@@ -3631,6 +3660,8 @@ export interface components {
              *     `null` when not finite.
              */
             aux_loss?: number | null;
+            /** @description Present only with a preference `objective`. */
+            preference?: components["schemas"]["PreferenceMetrics"];
             /**
              * @description `lamb`: the trust ratios by which the step multiplied the updates of parameters, one entry per group of
              *     parameters with the same learning rate and weight decay. For experts that are spread over ranks, those of rank

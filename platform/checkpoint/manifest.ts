@@ -65,7 +65,7 @@ const Shard = Type.Object(
   strict,
 );
 
-export const FORMAT_VERSION = 7;
+export const FORMAT_VERSION = 8;
 
 const LossScaler = Type.Object(
   {
@@ -90,6 +90,12 @@ const LrSchedule = Type.Object(
     /** Null for a schedule without it. */
     decay_steps: nullable(Positive),
   },
+  strict,
+);
+
+/** REFERENCE_FILE of the checkpoint's directory. */
+const Reference = Type.Object(
+  { bytes: Positive, sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }), objective: Name },
   strict,
 );
 
@@ -139,6 +145,8 @@ export const Manifest = Type.Object(
     eval_losses: Type.Record(Name, Type.Number()),
     /** Null without early stopping. */
     early_stopping: nullable(EarlyStopping),
+    /** Log-probabilities under the initial model; null where the objective does not use them. */
+    reference: nullable(Reference),
     seed: Type.Integer(),
     data_seed: Type.Integer(),
     data_digest: Name,

@@ -73,6 +73,7 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     state_digest: '0'.repeat(32),
     eval_losses: {},
     early_stopping: null,
+    reference: null,
     seed: 1,
     data_seed: 1,
     data_digest: 'sha256:0',

@@ -11,13 +11,15 @@ export interface RankInput {
   load: LoadPoint | null;
   token_file: string;
   evaluation_files: EvaluationFile[];
+  /** Digest of all tokens. */
+  tokens_digest: string;
   failures_per_second: number;
 }
 
 /** Returns the message that starts a rank. @param nonce of the generation */
 export function startMessage(
   ctx: GenerationContext,
-  { load, token_file, evaluation_files, failures_per_second }: RankInput,
+  { load, token_file, evaluation_files, tokens_digest, failures_per_second }: RankInput,
   rank: number,
   nonce: string,
 ): StartMessage {
@@ -37,6 +39,7 @@ export function startMessage(
     spec: job.spec,
     token_file,
     evaluation_files,
+    tokens_digest,
     object_store: deps.object_store,
     load: load?.source ?? null,
     comm: { bind_address: rendezvousAddress(ctx), timeout_ms: timing.comm_timeout_ms },

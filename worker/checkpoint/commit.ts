@@ -44,6 +44,7 @@ export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy)
     state_digest: sumDigests(save.digest_parts),
     eval_losses: save.eval_losses,
     early_stopping: save.early_stopping,
+    reference: save.reference,
     seed: train.seed,
     data_seed: data.seed,
     data_digest: by.data_digest,

@@ -18,6 +18,7 @@ import { loadCheckpoint } from './load/load-checkpoint.js';
 import { loadModel } from './load/load-model.js';
 import { NcclLog, ncclLine } from './nccl-log.js';
 import { firstPosition, positionAfterLoad } from './position.js';
+import { beginReference, type ContinuedCheckpoint, type Reference } from './reference.js';
 import { SnapshotWriter } from './snapshot-writer.js';
 import { trainLoop } from './train-loop.js';
 import { trainedState } from './trained-state.js';
@@ -127,13 +128,13 @@ async function trainWith(
     numerics_fingerprint: core.fingerprint(start.device),
   });
 
-  const { step, early_stopping } = await begin(ctx, trainer, state);
+  const { step, early_stopping, reference } = await begin(ctx, trainer, state);
   position.step = step;
   await channel.send({ kind: 'running', step: position.step });
 
   trainer.prepareSnapshot();
   const send = channel.send.bind(channel);
-  const writer = new SnapshotWriter({ objects, start, state, send });
+  const writer = new SnapshotWriter({ objects, start, state, reference, send });
   const end = await trainLoop({
     trainer,
     writer,
@@ -156,6 +157,7 @@ interface Begun {
   /** Steps done. */
   step: number;
   early_stopping: EarlyStoppingState | null;
+  reference: Reference | null;
 }
 
 /** Initializes or loads the state. */
@@ -165,16 +167,18 @@ async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState
   const fresh = start.spec.train.early_stopping === undefined ? null : NOT_EVALUATED;
   if (source === null) {
     await trainer.initialize();
-    return { step: 0, early_stopping: fresh };
+    const reference = await beginReference(ctx, trainer, null);
+    return { step: 0, early_stopping: fresh, reference };
   }
   // The source may have no adapters. A base would take long, and is loaded.
   if (state.num_base < state.params.length) await trainer.initialize(state.num_base);
-  const { ranges, at, restore, early_stopping } = await load(ctx, source, trainer, state);
+  const { ranges, at, restore, early_stopping, continued } = await load(ctx, source, trainer, state);
   await channel.send({ kind: 'loaded', ranges });
   // A checksum covers bytes of several ranks, so only the agent can verify it.
   await inbox.proceed;
   await trainer.finishLoad({ ...at, restore });
-  return { step: at.step, early_stopping: early_stopping ?? fresh };
+  const reference = await beginReference(ctx, trainer, continued);
+  return { step: at.step, early_stopping: early_stopping ?? fresh, reference };
 }
 
 interface Loaded {
@@ -184,6 +188,8 @@ interface Loaded {
   restore: Restore;
   /** State of early stopping in the job's own checkpoint; null for another source. */
   early_stopping: EarlyStoppingState | null;
+  /** Null if a new training begins. */
+  continued: ContinuedCheckpoint | null;
 }
 
 async function load(
@@ -200,11 +206,18 @@ async function load(
     const model = await loadModel({ objects, source, trainer, params, states, retry });
     const { ranges, optimizer_steps } = model;
     const at = { ...firstPosition(loss_scale), optimizer_steps };
-    return { ranges, at, restore: source.restore, early_stopping: null };
+    return { ranges, at, restore: source.restore, early_stopping: null, continued: null };
   }
   const { manifest, ranges } = await loadCheckpoint({ objects, source, trainer, state, retry });
   const at = positionAfterLoad(manifest, source, loss_scale);
   // A fork saves and exports its own best checkpoint, so it does not continue with the evaluations of the other job.
   const early_stopping = manifest.job_id === start.job_id ? manifest.early_stopping : null;
-  return { ranges, at, restore: source.restore, early_stopping };
+  const { restore, directory } = source;
+  return {
+    ranges,
+    at,
+    restore,
+    early_stopping,
+    continued: restore === 'full' ? { directory, manifest } : null,
+  };
 }

@@ -115,7 +115,7 @@ export class LocalWorld {
     const reports = await this.each(async ({ trainer, start }) => {
       const sent: RankMessage[] = [];
       const send = async (message: RankMessage) => void sent.push(message);
-      const writer = new SnapshotWriter({ objects, start, state: this.state, send });
+      const writer = new SnapshotWriter({ objects, start, state: this.state, reference: null, send });
       await writer.save(trainer, start.save.final, NOTE);
       await writer.idle();
       return sent.at(-1);
@@ -147,7 +147,7 @@ export class LocalWorld {
     const send = async (message: RankMessage) => {
       if (message.kind === 'shard_failed') throw new Error(message.error.message);
     };
-    const writer = new SnapshotWriter({ objects, start, state: this.state, send });
+    const writer = new SnapshotWriter({ objects, start, state: this.state, reference: null, send });
     const stalled = await writer.save(trainer, start.save.periodic, NOTE);
     return { stalled, stored: writer.idle() };
   }
