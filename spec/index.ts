@@ -20,7 +20,7 @@ export * from './objective.js';
 export * from './overrides.js';
 export * from './presets.js';
 export { resolveAdapter } from './resolve/adapter.js';
-export { sequencesPerEpoch } from './resolve/data.js';
+export { samplesPerEpoch } from './resolve/data.js';
 export { checkMultiple } from './resolve/expert-sets.js';
 export { type InitFrom, initFromOf } from './resolve/init/given-init.js';
 export type { CheckpointSource, InitSource } from './resolve/init/init-from.js';

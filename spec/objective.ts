@@ -1,5 +1,5 @@
 /** What an objective reads, and with what it compares. */
-import type { ResolvedJobSpec } from '../contracts/types.js';
+import type { Dataset, ResolvedJobSpec } from '../contracts/types.js';
 
 type Train = ResolvedJobSpec['train'];
 export type ObjectiveType = NonNullable<Train['objective']>['type'];
@@ -11,6 +11,11 @@ export type Unit = 'pair' | 'labelled';
 export function unitOf({ objective }: Pick<Train, 'objective'>): Unit | null {
   if (objective === undefined) return null;
   return objective.type === 'kto' ? 'labelled' : 'pair';
+}
+
+/** Returns the number of units of a dataset that the objective can read. A pair is two labelled completions. */
+export function unitsOf({ num_preferences, num_labelled }: Dataset, unit: Unit): number {
+  return unit === 'pair' ? num_preferences : num_labelled + 2 * num_preferences;
 }
 
 /** Returns the number of sequences of a unit. */

@@ -16,10 +16,11 @@ import { fieldError } from './common/field-error.js';
 import { importDeepspeed } from './deepspeed/import.js';
 import { evaluationsOf, metricOf, VALIDATION } from './evaluation.js';
 import { architectureOf } from './model/families/families.js';
+import { unitOf } from './objective.js';
 import { presets } from './presets.js';
 import { checkAdapter, resolveAdapter } from './resolve/adapter.js';
 import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
-import { checkData, checkFormat, type NamedData, resolveData, sequencesPerEpoch } from './resolve/data.js';
+import { checkData, checkFormat, type NamedData, resolveData, samplesPerEpoch } from './resolve/data.js';
 import { checkEarlyStopping, resolveEarlyStopping } from './resolve/evaluation/early-stopping.js';
 import { checkEvaluation, resolveEvaluation } from './resolve/evaluation/evaluation.js';
 import { initFromOf } from './resolve/init/given-init.js';
@@ -152,19 +153,20 @@ function fillDefaults(
   } = { sequence_length: 128, global_batch_size: 16, ...spec.train };
   const precision = train.precision ?? 'bf16';
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
-  const data = resolveData(named(spec.data), sources, objective);
+  const adapted = resolveAdapter(adapter, config);
+  const preference = resolveObjective(objective, adapted.adapter);
+  const data = resolveData(named(spec.data), sources, unitOf(preference));
   const { sequence_length, global_batch_size } = train;
-  const sequences = sequencesPerEpoch(sources.dataset, data, sequence_length);
+  const samples = samplesPerEpoch(sources.dataset, data, { sequence_length, ...preference });
   const evaluation = resolveEvaluation(given, data);
   const [first = VALIDATION] = evaluationsOf({ data, train: evaluation });
   const metric = metricOf(first);
-  const { steps, error } = resolveSteps({ steps: train.steps, epochs }, sequences, global_batch_size);
+  const { steps, error } = resolveSteps({ steps: train.steps, epochs }, samples, global_batch_size);
   const model = {
     config,
     preset: spec.model.preset ?? null,
     init_from: resolveInitFrom(initFromOf(spec.model), sources.source),
   };
-  const adapted = resolveAdapter(adapter, config);
   const resolved: ResolvedJobSpec = {
     name: spec.name ?? '',
     project: spec.project ?? DEFAULT_PROJECT,
@@ -188,7 +190,7 @@ function fillDefaults(
       ...evaluation,
       ...resolveEarlyStopping(early_stopping, metric),
       ...adapted,
-      ...resolveObjective(objective, adapted.adapter),
+      ...preference,
     },
     zero: resolveZero(spec.zero, { model: architectureOf(config), precision, maxRanks: resources.ranks.max }),
     resources,

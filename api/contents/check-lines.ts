@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Dataset } from '../../contracts/index.js';
-import { BadLine, badLine, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl.js';
+import { badLine, type JsonlDocument, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl.js';
+import { BadLine } from '../../contracts/jsonl-fields.js';
 import { type LineBatch, lineTooLong } from '../../platform/datasets/line-batches.js';
 import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 
@@ -44,10 +45,16 @@ function checkLine(bytes: Uint8Array, line: number, counts: LineCounts): void {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
   if (text.trim() === '') return;
   try {
-    const document = parseLine(text);
-    counts.num_documents += 1;
-    if ('messages' in document) counts.num_chats += 1;
+    count(parseLine(text), counts);
   } catch (error) {
     throw error instanceof BadLine ? badLine(line, error.message) : error;
   }
+}
+
+function count(document: JsonlDocument, counts: LineCounts): void {
+  counts.num_documents += 1;
+  if ('chosen' in document) counts.num_preferences += 1;
+  if ('label' in document) counts.num_labelled += 1;
+  if ('messages' in document || ('prompt' in document && typeof document.prompt !== 'string'))
+    counts.num_chats += 1;
 }

@@ -2228,7 +2228,7 @@ export interface components {
             /**
              * @description Number of passes through the training sequences, instead of `steps`; the last step may begin another pass. The
              *     resolved document has the `steps` instead. Refused unless the dataset's record determines the number of
-             *     sequences: a dataset of `format=text` under the `bytes` tokenizer.
+             *     sequences: preferences, or a dataset of `format=text` under the `bytes` tokenizer.
              */
             epochs?: number;
             /**
@@ -3372,13 +3372,14 @@ export interface components {
          *     }
          */
         Work: {
-            /** @description `steps` times `global_batch_size`. */
+            /** @description `steps` times `global_batch_size`, and times two for pairs of completions. */
             sequences: number;
-            /** @description `steps` times `global_batch_size` times `sequence_length`. */
+            /** @description `sequences` times `sequence_length`. */
             tokens: number;
             /**
              * @description Sequences of the training data; `null` while only their tokens determine the number, which the first job with
-             *     these data computes.
+             *     these data computes. For preferences the number in the dataset's record, before those without targets are left
+             *     out.
              */
             sequences_per_epoch: number | null;
             /** @description Number of times that each sequence is read. */
