@@ -19,7 +19,7 @@ const TYPE_DEFAULTS = {
   simpo: { beta: 2, gamma: 1 },
 } as const satisfies Record<ObjectiveType, object>;
 
-/** KTO compares each prompt of a micro-batch with the completion of another one. */
+/** KTO estimates its reference point over the sequences of a micro-batch; one alone would be noise. */
 const MIN_MICRO_BATCH_OF_KTO = 2;
 
 /** @param adapter the resolved adapter, which determines the default of `reference` */
@@ -70,7 +70,7 @@ export function checkObjective(
   const fault = train.objective.reference === 'base' ? baseFault(train.adapter) : null;
   if (fault !== null) errors.push(fieldError(`${AT}/reference`, fault.code, fault.message, 'initial'));
   if (type === 'kto' && train.micro_batch_size < MIN_MICRO_BATCH_OF_KTO) {
-    const message = 'kto compares the sequences of a micro-batch with each other, so it needs at least 2';
+    const message = 'kto estimates its reference point over the sequences of a micro-batch, so it needs at least 2';
     errors.push(
       fieldError('/train/micro_batch_size', 'out_of_range', message, String(MIN_MICRO_BATCH_OF_KTO)),
     );
