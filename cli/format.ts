@@ -1,4 +1,4 @@
-import { type DryRun, type Estimate, type Job, plainText } from '../contracts/index.js';
+import { type Dataset, type DryRun, type Estimate, type Job, plainText } from '../contracts/index.js';
 
 /** Text columns, each as wide as its widest entry. Without rows, `none`. */
 export function table(
@@ -36,6 +36,14 @@ export function bytes(count: number): string {
   let unit = 0;
   for (; value >= 999.5 && unit < units.length - 1; unit += 1) value /= 1000;
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toPrecision(2)} ${units[unit]}`;
+}
+
+/** Number of a dataset's documents, and how many of them are chats and preferences: `9 (9 chats, 9 pairs)`. */
+export function documentsOf({ num_documents, num_chats, num_preferences, num_labelled }: Dataset): string {
+  const kinds = Object.entries({ chats: num_chats, pairs: num_preferences, labelled: num_labelled })
+    .filter(([, count]) => count > 0)
+    .map(([kind, count]) => `${count.toLocaleString('en')} ${kind}`);
+  return `${num_documents.toLocaleString('en')}${kinds.length > 0 ? ` (${kinds.join(', ')})` : ''}`;
 }
 
 /** `45 s`, `3 min 20 s`, `2 h 5 min`, `4 d 3 h`. */

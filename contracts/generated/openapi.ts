@@ -1892,13 +1892,14 @@ export interface components {
              * @description Division of documents into sequences. `split`: documents are concatenated and cut every `sequence_length`
              *     tokens. `whole`: each sequence contains as many whole documents as fit, followed by padding; a document that is
              *     too long is truncated. In both cases a token attends to its own document only, and no token is trained to
-             *     predict another document. `whole` by default for `format=jsonl`, otherwise `split`.
+             *     predict another document. `whole` by default for `format=jsonl`, otherwise `split`. Preferences are `whole`: each
+             *     completion with its prompt is a sequence, and its end is cut off if it is too long.
              * @enum {string}
              */
             packing?: "split" | "whole";
             /**
-             * @description Share of the data for validation during training: that share of the documents, or of the sequences of a single
-             *     document, at least one, selected by `seed`.
+             * @description Share of the data for validation during training: that share of the documents, of the units of preferences, or of
+             *     the sequences of a single document, at least one, selected by `seed`.
              * @default 0
              */
             validation_fraction?: number;

@@ -70,7 +70,8 @@ export function checkObjective(
   const fault = train.objective.reference === 'base' ? baseFault(train.adapter) : null;
   if (fault !== null) errors.push(fieldError(`${AT}/reference`, fault.code, fault.message, 'initial'));
   if (type === 'kto' && train.micro_batch_size < MIN_MICRO_BATCH_OF_KTO) {
-    const message = 'kto estimates its reference point over the sequences of a micro-batch, so it needs at least 2';
+    const message =
+      'kto estimates its reference point over the sequences of a micro-batch, so it needs at least 2';
     errors.push(
       fieldError('/train/micro_batch_size', 'out_of_range', message, String(MIN_MICRO_BATCH_OF_KTO)),
     );
