@@ -1,4 +1,4 @@
-import { type DryRun, type Estimate, type Job, plainText } from '../contracts/index.js';
+import { type Dataset, type DryRun, type Estimate, type Job, plainText } from '../contracts/index.js';
 
 /** Text columns, each as wide as its widest entry. Without rows, `none`. */
 export function table(
@@ -38,6 +38,14 @@ export function bytes(count: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toPrecision(2)} ${units[unit]}`;
 }
 
+/** Number of a dataset's documents, and how many of them are chats and preferences: `9 (9 chats, 9 pairs)`. */
+export function documentsOf({ num_documents, num_chats, num_preferences, num_labelled }: Dataset): string {
+  const kinds = Object.entries({ chats: num_chats, pairs: num_preferences, labelled: num_labelled })
+    .filter(([, count]) => count > 0)
+    .map(([kind, count]) => `${count.toLocaleString('en')} ${kind}`);
+  return `${num_documents.toLocaleString('en')}${kinds.length > 0 ? ` (${kinds.join(', ')})` : ''}`;
+}
+
 /** `45 s`, `3 min 20 s`, `2 h 5 min`, `4 d 3 h`. */
 export function duration(seconds: number): string {
   const whole = Math.round(seconds);
@@ -61,6 +69,13 @@ export const ranksOf = (job: Job) => job.world_size ?? job.requested_ranks;
 /** `1 rank`, `3 ranks`. */
 export const rankCount = (ranks: number) => `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`;
 export const lossOf = (job: Job) => job.progress.loss?.toFixed(4) ?? '–';
+/** `  margin 0.1234  accuracy 75 %`; empty without a preference objective. */
+export function preferenceOf({ progress: { preference } }: Job): string {
+  if (preference === undefined) return '';
+  const { margin, accuracy } = preference;
+  const percent = accuracy === null ? '–' : `${Math.round(100 * accuracy)} %`;
+  return `  margin ${margin?.toFixed(4) ?? '–'}  accuracy ${percent}`;
+}
 export const rateOf = (job: Job) =>
   job.progress.tokens_per_second === null
     ? '–'

@@ -1,7 +1,7 @@
 import { isFinal, type Job, type JobState } from '../contracts/index.js';
 import { progressBar } from './bar.js';
 import type { Context } from './context.js';
-import { duration, lossOf, rankCount, ranksOf, rateOf } from './format.js';
+import { duration, lossOf, preferenceOf, rankCount, ranksOf, rateOf } from './format.js';
 
 /** Minimum interval between reads of a watched job: the stream signals changes, the job record has the details. */
 const REFRESH_MS = 250;
@@ -15,7 +15,7 @@ interface JobView {
 function figures(job: Job) {
   const eta = job.progress.eta_seconds;
   return {
-    loss: lossOf(job),
+    loss: lossOf(job) + preferenceOf(job),
     rate: rateOf(job),
     ranks: rankCount(ranksOf(job)),
     left: eta === null || job.state !== 'running' ? '' : `${duration(eta)} left`,

@@ -53,6 +53,10 @@ export const FIELD_ERROR_CATALOGUE = {
   adapter_dora_quantized: 'DoRA adapters need a base that is not quantized.',
   adapter_dropout_over_experts: 'Adapters over experts have no dropout.',
   adapter_dropout_with_dora: 'DoRA adapters have no dropout.',
+  reference_not_kept:
+    'The job also trains modules of the base, so the model without its adapter is no reference.',
+  dataset_has_preferences: 'The dataset has preferences, which the objective does not read.',
+  dataset_without_preferences: 'The objective needs preferences, and the dataset has other documents.',
   early_stopping_missing: 'The field needs early stopping.',
   patience_longer_than_training: 'The job has no more evaluations than patience.',
   checkpoints_not_evaluated: 'The steps of checkpoints and of evaluations do not coincide.',

@@ -12,13 +12,14 @@ import type {
   EvaluationRecord,
   ParamRecord,
   RangeChecksum,
+  ReferenceRecord,
   Sharding,
   ShardRecord,
   StateName,
   TrainingPosition,
 } from './state-records.js';
 import type { TraceHeaders } from './trace-context.js';
-import type { ResolvedJobSpec, StepSeconds, TrustRatios } from './types.js';
+import type { PreferenceMetrics, ResolvedJobSpec, StepSeconds, TrustRatios } from './types.js';
 
 export type * from './state-records.js';
 
@@ -105,6 +106,8 @@ export interface StartMessage {
   token_file: string;
   /** In the order in which they are evaluated. */
   evaluation_files: EvaluationFile[];
+  /** Digest of all these tokens. */
+  tokens_digest: string;
   object_store: ObjectStoreLocation;
   /** Initial state; null for fresh parameters. */
   load: LoadSource | null;
@@ -224,6 +227,8 @@ export interface SteppedMessage {
   step: number;
   loss: number;
   aux_loss: number | null;
+  /** Null without a preference objective. */
+  preference: PreferenceMetrics | null;
   grad_norm: number;
   lr: number;
   /** Empty except for LAMB. */
@@ -243,8 +248,12 @@ export interface SteppedMessage {
 
 export interface Evaluation {
   name: string;
-  /** Mean over all targets, in nats per token; bit-identical on any number of ranks. */
+  /**
+   * Mean over all targets, in nats per token, or over the units of a preference objective; bit-identical on any number of ranks.
+   */
   loss: number;
+  /** Only with a preference objective. */
+  preference?: PreferenceMetrics;
   /** Targets that count. */
   tokens: number;
   sequences: number;
@@ -255,6 +264,7 @@ export interface Evaluation {
 export interface SaveRef extends TrainingPosition, EvaluationRecord {
   /** Name of the checkpoint's directory. */
   directory: string;
+  reference: ReferenceRecord | null;
 }
 
 export interface ShardMessage {

@@ -63,6 +63,18 @@ export interface LossScalerState {
   skipped_in_a_row: number;
 }
 
+/**
+ * File of a checkpoint with the log-probabilities of its job's initial model, float64, little-endian: those of each sequence of the
+ * training file, and of each evaluation file; for `kto` behind those of each file those of its mismatched sequences.
+ */
+export interface ReferenceRecord {
+  bytes: number;
+  /** 64 hexadecimal digits. */
+  sha256: string;
+  /** Type of the objective. */
+  objective: string;
+}
+
 /** Evaluations as a checkpoint records them; equal on all ranks. */
 export interface EvaluationRecord {
   /** Finite losses of the evaluations after the checkpoint's step, by name. */

@@ -67,6 +67,7 @@ export type LaunchProblem = Schemas['LaunchProblem'];
 export type JobEvent = Schemas['JobEvent'];
 export type JobMetric = Schemas['JobMetric'];
 export type StepSeconds = Schemas['StepSeconds'];
+export type PreferenceMetrics = Schemas['PreferenceMetrics'];
 export type TrustRatios = Schemas['TrustRatios'];
 export type JobLog = Schemas['JobLog'];
 /** One entry of a job's stream: events, metrics and log lines share one increasing `seq`. */

@@ -16,10 +16,11 @@ import { fieldError } from './common/field-error.js';
 import { importDeepspeed } from './deepspeed/import.js';
 import { evaluationsOf, metricOf, VALIDATION } from './evaluation.js';
 import { architectureOf } from './model/families/families.js';
+import { unitOf } from './objective.js';
 import { presets } from './presets.js';
 import { checkAdapter, resolveAdapter } from './resolve/adapter.js';
 import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
-import { checkData, checkFormat, type NamedData, resolveData, sequencesPerEpoch } from './resolve/data.js';
+import { checkData, checkFormat, type NamedData, resolveData, samplesPerEpoch } from './resolve/data.js';
 import { checkEarlyStopping, resolveEarlyStopping } from './resolve/evaluation/early-stopping.js';
 import { checkEvaluation, resolveEvaluation } from './resolve/evaluation/evaluation.js';
 import { resolveBase } from './resolve/init/base.js';
@@ -29,6 +30,7 @@ import { checkGiven } from './resolve/init/init-model.js';
 import { checkLossScale, checkOverrides, resolveLossScale } from './resolve/loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './resolve/lr-schedule.js';
 import { checkModel, resolveConfig } from './resolve/model.js';
+import { checkObjective, checkPreferences, resolveObjective } from './resolve/objective.js';
 import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
 import { checkQuantization } from './resolve/quantization.js';
@@ -103,6 +105,8 @@ function resolveTranslated(
     ...(error === null ? [] : [error]),
     ...checkBatch(resolved),
     ...checkOptimizer(train?.optimizer, resolved.train.optimizer),
+    ...checkObjective(spec, resolved),
+    ...checkPreferences(resolved, sources),
     ...checkLrSchedule(train?.lr_schedule, resolved.train),
     ...checkLossScale(train?.loss_scale, resolved),
     ...checkOverrides(resolved),
@@ -147,19 +151,21 @@ function fillDefaults(
     evaluation: given,
     epochs,
     adapter,
+    objective,
     ...train
   } = { sequence_length: 128, global_batch_size: 16, ...spec.train };
   const precision = train.precision ?? 'bf16';
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
-  const data = resolveData(named(spec.data), sources);
+  const adapted = resolveAdapter(adapter, config);
+  const preference = resolveObjective(objective, adapted.adapter);
+  const data = resolveData(named(spec.data), sources, unitOf(preference));
   const { sequence_length, global_batch_size } = train;
-  const sequences = sequencesPerEpoch(sources.dataset, data, sequence_length);
+  const samples = samplesPerEpoch(sources.dataset, data, { sequence_length, ...preference });
   const evaluation = resolveEvaluation(given, data);
   const [first = VALIDATION] = evaluationsOf({ data, train: evaluation });
   const metric = metricOf(first);
   const seed = train.seed ?? 1;
-  const adapted = resolveAdapter(adapter, config);
-  const { steps, error } = resolveSteps({ steps: train.steps, epochs }, sequences, global_batch_size);
+  const { steps, error } = resolveSteps({ steps: train.steps, epochs }, samples, global_batch_size);
   const model = {
     config,
     preset: spec.model.preset ?? null,
@@ -190,6 +196,7 @@ function fillDefaults(
       ...evaluation,
       ...resolveEarlyStopping(early_stopping, metric),
       ...adapted,
+      ...preference,
     },
     zero: resolveZero(spec.zero, { model: architectureOf(config), precision, maxRanks: resources.ranks.max }),
     resources,

@@ -39,7 +39,10 @@ function row(dataset) {
   );
 }
 
-/** Their number, and how many of them are chats. */
-function documents({ num_documents, num_chats }) {
-  return num_chats === 0 ? count(num_documents) : `${count(num_documents)} (${count(num_chats)} chats)`;
+/** Their number, and how many of them are chats and preferences. */
+function documents({ num_documents, num_chats, num_preferences, num_labelled }) {
+  const kinds = Object.entries({ chats: num_chats, pairs: num_preferences, labelled: num_labelled })
+    .filter(([, number]) => number > 0)
+    .map(([kind, number]) => `${count(number)} ${kind}`);
+  return kinds.length === 0 ? count(num_documents) : `${count(num_documents)} (${kinds.join(', ')})`;
 }

@@ -1,12 +1,14 @@
 import { isUtf8 } from 'node:buffer';
-import { BadLine, badLine, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl.js';
+import type { Dataset } from '../../contracts/index.js';
+import { badLine, type JsonlDocument, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl.js';
+import { BadLine } from '../../contracts/jsonl-fields.js';
 import { type LineBatch, lineTooLong } from '../../platform/datasets/line-batches.js';
 import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 
-export interface LineCounts {
-  documents: number;
-  chats: number;
-}
+/** Counts of what only lines can be. */
+export const NO_LINES = { num_chats: 0, num_preferences: 0, num_labelled: 0 };
+
+export type LineCounts = Pick<Dataset, 'num_documents' | keyof typeof NO_LINES>;
 
 const NEWLINE = 0x0a;
 const BLANKS: readonly number[] = [...Buffer.from(' \t\r')];
@@ -18,7 +20,7 @@ const LINE_LIMITS: JsonLimits = { depth: 100, values: 500_000 };
  * @throws ZerofleetError `dataset_line_invalid` with the number of the first bad one
  */
 export function checkLines({ bytes, first_line }: LineBatch): LineCounts {
-  const counts = { documents: 0, chats: 0 };
+  const counts = { num_documents: 0, ...NO_LINES };
   let line = first_line;
   for (let begin = 0; begin < bytes.length; line++) {
     const newline = bytes.indexOf(NEWLINE, begin);
@@ -43,10 +45,16 @@ function checkLine(bytes: Uint8Array, line: number, counts: LineCounts): void {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
   if (text.trim() === '') return;
   try {
-    const document = parseLine(text);
-    counts.documents += 1;
-    if ('messages' in document) counts.chats += 1;
+    count(parseLine(text), counts);
   } catch (error) {
     throw error instanceof BadLine ? badLine(line, error.message) : error;
   }
+}
+
+function count(document: JsonlDocument, counts: LineCounts): void {
+  counts.num_documents += 1;
+  if ('chosen' in document) counts.num_preferences += 1;
+  if ('label' in document) counts.num_labelled += 1;
+  if ('messages' in document || ('prompt' in document && typeof document.prompt !== 'string'))
+    counts.num_chats += 1;
 }

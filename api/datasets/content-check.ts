@@ -1,7 +1,8 @@
 import type { Dataset } from '../../contracts/index.js';
+import type { LineCounts } from '../contents/check-lines.js';
 
 /** Summary of a dataset's content. */
-export type ContentSummary = Pick<Dataset, 'num_documents' | 'num_chats' | 'num_tokens' | 'max_token'>;
+export type ContentSummary = LineCounts & Pick<Dataset, 'num_tokens' | 'max_token'>;
 
 /** Checks a dataset's content while it arrives. Both methods throw a ZerofleetError for content that violates the format. */
 export interface ContentCheck {

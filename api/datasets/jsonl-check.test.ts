@@ -27,10 +27,35 @@ t.test('documents are counted independently of chunk borders', async (t) => {
   const body = `{"text": "世界"}\n\n  \r\n${CHAT}\r\n{"text": "a\\nb"}`;
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat()), async (cuts) => {
-      t.same(await check(body, cuts), { num_documents: 3, num_chats: 1, num_tokens: null, max_token: null });
+      t.same(await check(body, cuts), {
+        num_documents: 3,
+        num_chats: 1,
+        num_preferences: 0,
+        num_labelled: 0,
+        num_tokens: null,
+        max_token: null,
+      });
     }),
   );
   t.equal((await check(`${body}\n`)).num_documents, 3);
+});
+
+t.test('preferences are counted; those of messages are chats', async (t) => {
+  const user = { role: 'user', content: 'a' };
+  const answer = { role: 'assistant', content: 'b' };
+  const lines = [
+    { prompt: 'a', chosen: 'b', rejected: 'c' },
+    { prompt: [user], chosen: [answer], rejected: [answer] },
+    { input: { messages: [user] }, preferred_output: [answer], non_preferred_output: [answer] },
+    { prompt: 'a', completion: 'b', label: true },
+    { prompt: [user], completion: [answer], label: false },
+  ];
+  t.match(await check(lines.map((line) => JSON.stringify(line)).join('\n')), {
+    num_documents: 5,
+    num_chats: 3,
+    num_preferences: 3,
+    num_labelled: 2,
+  });
 });
 
 const REFUSED: [string, string | Buffer, RegExp][] = [
@@ -40,8 +65,8 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
   ['two lines in one', '{"text": "a"}{"text": "b"}', /^line 1: it is not JSON/],
   ['no object', '\n\n[1]', /^line 3: it is JSON, but not an object/],
   ['null', 'null', /not an object/],
-  ['neither field', '{"txt": "a"}', /^line 1: .*this one has neither; write/],
-  ['both fields', `{"text": "a", "messages": []}`, /this one has both/],
+  ['neither field', '{"txt": "a"}', /^line 1: .*this one has none; write/],
+  ['both fields', `{"text": "a", "messages": []}`, /this one has "text" and "messages"/],
   ['a text that is a number', '{"text": 3}', /"text" must be a string/],
   ['an empty text', '{"text": ""}', /"text" is empty; leave the line out/],
   ['messages that are not a list', '{"messages": {}}', /must be a list/],
@@ -66,6 +91,11 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
     'neither content nor a call',
     '{"messages": [{"role": "assistant", "content": null, "tool_calls": []}]}',
     /message 0 must have a "role" and a "content"/,
+  ],
+  [
+    'a pair without a second completion',
+    '{"text": "a"}\n{"prompt": "a", "chosen": "b"}',
+    /^line 2: "rejected" must be a string/,
   ],
   ['no assistant message', '{"messages": [{"role": "user", "content": "a"}]}', /nothing to train on/],
   ['brackets in brackets', `{"text": "a"}\n${'['.repeat(1_000_000)}`, /^line 2: it is nested deeper than/],

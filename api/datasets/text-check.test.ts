@@ -7,7 +7,14 @@ t.test('a text is one document with one token per byte, independently of chunk b
     const text = new TextCheck();
     text.push(bytes.subarray(0, cut));
     text.push(bytes.subarray(cut));
-    t.same(text.end(), { num_documents: 1, num_chats: 0, num_tokens: bytes.length, max_token: null });
+    t.same(text.end(), {
+      num_documents: 1,
+      num_chats: 0,
+      num_preferences: 0,
+      num_labelled: 0,
+      num_tokens: bytes.length,
+      max_token: null,
+    });
   }
 });
 

@@ -1,4 +1,5 @@
 import { ZerofleetError } from '../../contracts/index.js';
+import { NO_LINES } from '../contents/check-lines.js';
 import type { ContentCheck } from './content-check.js';
 import { Utf8Validator } from './utf8.js';
 
@@ -17,7 +18,7 @@ export class TextCheck implements ContentCheck {
     if (this.bytes === 0)
       throw new ZerofleetError('dataset_empty', 'the body has no bytes; a dataset needs some text');
     // The bytes tokenizer makes one token per byte.
-    return { num_documents: 1, num_chats: 0, num_tokens: this.bytes, max_token: null };
+    return { num_documents: 1, ...NO_LINES, num_tokens: this.bytes, max_token: null };
   }
 }
 

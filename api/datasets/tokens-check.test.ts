@@ -55,6 +55,8 @@ t.test('tokens are counted independently of chunk borders', async (t) => {
       t.same(check(tokenFile({ tokens, token_bytes, documents }), cuts), {
         num_documents: documents.length,
         num_chats: 0,
+        num_preferences: 0,
+        num_labelled: 0,
         num_tokens: tokens.length,
         max_token: Math.max(...tokens),
       });

@@ -6,6 +6,7 @@ import {
   type TokenFileLayout,
   tokenFileLayout,
 } from '../../contracts/token-file.js';
+import { NO_LINES } from '../contents/check-lines.js';
 import type { ContentCheck } from './content-check.js';
 
 /** Every table begins at a multiple of it, in bytes. */
@@ -53,7 +54,7 @@ export class TokensCheck implements ContentCheck {
     if (arrived !== layout.end)
       throw invalid(`it ends after ${arrived} bytes; its header requires ${layout.end}`);
     const { num_tokens, num_documents } = header;
-    return { num_documents, num_chats: 0, num_tokens, max_token: this.maxToken };
+    return { num_documents, ...NO_LINES, num_tokens, max_token: this.maxToken };
   }
 
   /** Reads the part of the current table that `bytes` contains. Returns the number of bytes consumed. */

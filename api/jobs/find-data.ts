@@ -1,5 +1,6 @@
 import type { Dataset, FieldError, JobSpec } from '../../contracts/index.js';
 import type { SourceObject } from '../../platform/object-store/s3/source.js';
+import { NO_LINES } from '../contents/check-lines.js';
 import type { DatasetCopySource } from '../datasets/copies.js';
 import { objectFault } from './bucket-faults.js';
 
@@ -126,7 +127,7 @@ function standIn(uri: string, format: Dataset['format'], { bytes, etag }: Source
     digest: '',
     source: { uri, etag },
     num_documents: 1,
-    num_chats: 0,
+    ...NO_LINES,
     num_tokens: format === 'text' ? bytes : null,
     max_token: null,
     created_at: '',

@@ -4,8 +4,15 @@ import type { JobMetric } from '../../contracts/index.js';
 import { metricOf } from '../testing/training.js';
 import { choosePoints } from './metric-points.js';
 
-const NAMES = ['loss', 'grad_norm', 'tokens_per_second', 'eval_loss/code'];
+const NAMES = ['loss', 'grad_norm', 'tokens_per_second', 'eval_loss/code', 'preference/margin'];
 const EVALUATED = 'code';
+const MEANS = {
+  reward_chosen: 1,
+  reward_rejected: 1,
+  accuracy: 1,
+  log_prob_chosen: 1,
+  log_prob_rejected: 1,
+};
 
 async function* from(metrics: readonly JobMetric[]): AsyncGenerator<JobMetric> {
   yield* metrics;
@@ -26,22 +33,24 @@ function entryOf(step: number, seq: number): JobMetric {
 
 /** Steps that sometimes resume from a checkpoint, as after recoveries. */
 const series = fc
-  .array(fc.record({ back: fc.nat({ max: 12 }), loss: finite, grad_norm: finite }), {
+  .array(fc.record({ back: fc.nat({ max: 12 }), loss: finite, grad_norm: finite, margin: finite }), {
     minLength: 1,
     maxLength: 400,
   })
   .map((entries) => {
     let step = 0;
-    return entries.map(({ back, loss, grad_norm }, i): JobMetric => {
+    return entries.map(({ back, loss, grad_norm, margin }, i): JobMetric => {
       step = back === 12 ? Math.max(1, step - 5) : step + 1;
       const eval_losses = step % 3 === 0 && { eval_losses: { validation: 1, [EVALUATED]: loss } };
-      return { ...entryOf(step, i + 1), loss, grad_norm, ...eval_losses };
+      return { ...entryOf(step, i + 1), loss, grad_norm, preference: { ...MEANS, margin }, ...eval_losses };
     });
   });
 
 function compareExtremes(metrics: readonly JobMetric[], chosen: readonly JobMetric[], name: string): void {
-  const measured = (point: JobMetric) =>
-    name === 'eval_loss/code' ? point.eval_losses?.[EVALUATED] : point[name as 'loss'];
+  const measured = (point: JobMetric) => {
+    if (name === 'preference/margin') return point.preference?.margin;
+    return name === 'eval_loss/code' ? point.eval_losses?.[EVALUATED] : point[name as 'loss'];
+  };
   const values = (of: readonly JobMetric[]) => of.map(measured).filter((value) => value != null);
   const [all, kept] = [values(metrics), values(chosen)];
   if (all.length === 0) return;

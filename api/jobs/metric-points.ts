@@ -1,4 +1,4 @@
-import type { JobMetric, StreamEntry } from '../../contracts/index.js';
+import type { JobMetric, PreferenceMetrics, StreamEntry } from '../../contracts/index.js';
 import { lossOf } from '../../spec/index.js';
 import type { JobStorePort } from '../../state/index.js';
 
@@ -15,6 +15,9 @@ const OF_STEPS = [
   'tokens_per_second',
   'world_size',
 ] as const;
+
+/** Prefix of the names of `preference`'s fields. */
+const OF_PREFERENCE = 'preference/';
 
 export interface StepRange {
   from: number;
@@ -96,6 +99,8 @@ class Interval {
 
 /** Null for a value that was not measured or not finite. */
 function measured(metric: JobMetric, name: string): number | null {
+  if (name.startsWith(OF_PREFERENCE))
+    return metric.preference?.[name.slice(OF_PREFERENCE.length) as keyof PreferenceMetrics] ?? null;
   const of_steps = OF_STEPS.find((known) => known === name);
   return (of_steps ? metric[of_steps] : lossOf(metric.eval_losses, name)) ?? null;
 }

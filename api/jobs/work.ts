@@ -1,5 +1,5 @@
 import type { DryRun, Job, JobEvent, ResolvedJobSpec } from '../../contracts/index.js';
-import { flopsPerToken, sequencesPerEpoch } from '../../spec/index.js';
+import { flopsPerToken, samplesPerEpoch, sequencesOfUnit, unitOf } from '../../spec/index.js';
 import type { ProjectRecords } from '../access/project-records.js';
 
 type Work = DryRun['work'];
@@ -17,11 +17,12 @@ export interface WorkDeps {
 export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Work> {
   const { data: jobs } = await deps.records.listJobs({ limit: MAX_CANDIDATES });
   const { steps, global_batch_size, sequence_length } = spec.train;
-  const sequences = steps * global_batch_size;
+  const per_sample = sequencesOfUnit(spec.train);
+  const sequences = steps * global_batch_size * per_sample;
   const tokens = sequences * sequence_length;
-  const sequences_per_epoch =
-    (await preparedSequences(spec, jobs, deps)) ??
-    sequencesPerEpoch(await deps.records.getDataset(spec.data.dataset), spec.data, sequence_length);
+  const samples = samplesPerEpoch(await deps.records.getDataset(spec.data.dataset), spec.data, spec.train);
+  const counted = samples === null ? null : samples * per_sample;
+  const sequences_per_epoch = (await preparedSequences(spec, jobs, deps)) ?? counted;
   return {
     sequences,
     tokens,
@@ -39,7 +40,7 @@ async function preparedSequences(
 ): Promise<number | null> {
   const of = ({ data: { seed, ...data }, train }: ResolvedJobSpec) =>
     // Without a validation split the seed changes only the order of sequences, not their number.
-    JSON.stringify([data, data.validation_fraction > 0 && seed, train.sequence_length]);
+    JSON.stringify([data, data.validation_fraction > 0 && seed, train.sequence_length, unitOf(train)]);
   const same = jobs.find((job) => of(job.spec) === of(spec) && job.progress.step > 0);
   if (!same) return null;
   const prepared = (await events(same.id)).findLast(({ type }) => type === 'data.prepared');

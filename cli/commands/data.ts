@@ -8,7 +8,7 @@ import type { Dataset, Model } from '../../contracts/index.js';
 import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { downloadFile } from '../download-file.js';
-import { age, bytes, type Columns } from '../format.js';
+import { age, bytes, type Columns, documentsOf } from '../format.js';
 import { archiveOf } from '../model-archive.js';
 import { NamedArgument } from '../names.js';
 import { unreadable } from '../spec-file.js';
@@ -100,6 +100,7 @@ async function listDatasets(context: Context): Promise<void> {
     NAME: ({ name }) => name,
     FORMAT: ({ format }) => format,
     SIZE: (dataset) => bytes(dataset.bytes),
+    DOCUMENTS: documentsOf,
     CREATED: ({ created_at }) => age(created_at),
   };
   context.list(await collect(context.client.datasets.list()), columns, 'no datasets');
@@ -153,7 +154,9 @@ async function uploadDataset(context: Context, file: string, options: UploadOpti
       ? await uploadInParts(context, { file, size, name, format, via: viaApi ? 'api' : 'auto' }, resume)
       : await context.client.datasets.create(name, streamOf(file), format);
   context.show(dataset, () => dataset.id);
-  context.note(`${dataset.format}, ${bytes(dataset.bytes)}, ${dataset.digest}`);
+  context.note(
+    `${dataset.format}, ${bytes(dataset.bytes)}, ${dataset.digest}, documents: ${documentsOf(dataset)}`,
+  );
 }
 
 async function registerDataset(
@@ -164,7 +167,9 @@ async function registerDataset(
   const { name = uri.slice(uri.lastIndexOf('/') + 1), format = formatOf(uri) } = options;
   const dataset = await context.client.datasets.register(name, uri, format);
   context.show(dataset, () => dataset.id);
-  context.note(`${dataset.format}, ${bytes(dataset.bytes)}, ${dataset.digest}`);
+  context.note(
+    `${dataset.format}, ${bytes(dataset.bytes)}, ${dataset.digest}, documents: ${documentsOf(dataset)}`,
+  );
 }
 
 async function uploadModel(context: Context, path: string, options: { name?: string }): Promise<void> {

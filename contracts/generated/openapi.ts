@@ -1915,13 +1915,14 @@ export interface components {
              * @description Division of documents into sequences. `split`: documents are concatenated and cut every `sequence_length`
              *     tokens. `whole`: each sequence contains as many whole documents as fit, followed by padding; a document that is
              *     too long is truncated. In both cases a token attends to its own document only, and no token is trained to
-             *     predict another document. `whole` by default for `format=jsonl`, otherwise `split`.
+             *     predict another document. `whole` by default for `format=jsonl`, otherwise `split`. Preferences are `whole`: each
+             *     completion with its prompt is a sequence, and its end is cut off if it is too long.
              * @enum {string}
              */
             packing?: "split" | "whole";
             /**
-             * @description Share of the data for validation during training: that share of the documents, or of the sequences of a single
-             *     document, at least one, selected by `seed`.
+             * @description Share of the data for validation during training: that share of the documents, of the units of preferences, or of
+             *     the sequences of a single document, at least one, selected by `seed`.
              * @default 0
              */
             validation_fraction?: number;
@@ -2210,6 +2211,40 @@ export interface components {
              */
             init?: "kaiming_uniform" | "gaussian";
         };
+        /**
+         * @description What the training minimizes. `type` determines the available fields and their defaults; a field of another type is
+         *     refused. With an objective other than `sft` the data are preferences, and the batch sizes count its units: pairs of
+         *     a chosen and a rejected completion, or for `kto` completions.
+         */
+        ObjectiveSpec: {
+            /**
+             * @description `sft` (the same as no objective): the mean of −log p(target) over the targets. `dpo`: Rafailov et al. 2023.
+             *     `ipo`: Azar et al. 2023, with means over tokens. `orpo`: Hong et al. 2024. `kto`: Ethayarajh et al. 2024.
+             *     `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the formulas.
+             * @enum {string}
+             */
+            type: "sft" | "dpo" | "ipo" | "orpo" | "kto" | "simpo";
+            /**
+             * @description `dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`: weight of the odds
+             *     ratio (λ in the paper). By default 0.1, and 2 for `simpo`.
+             */
+            beta?: number;
+            /** @description `dpo`: probability that the two completions of a pair are swapped (conservative DPO); by default 0. */
+            label_smoothing?: number;
+            /** @description `simpo`: margin between the rewards of a pair; by default 1. */
+            gamma?: number;
+            /** @description `kto`: weight of desirable completions; by default 1. */
+            desirable_weight?: number;
+            /** @description `kto`: weight of undesirable completions; by default 1. */
+            undesirable_weight?: number;
+            /**
+             * @description `dpo`, `ipo`, `kto`: the model with which the trained one is compared. `base`: the model without its adapter; it
+             *     needs `adapter` without `modules_to_save`, and is then the default. `initial`: the model as the job begins; the
+             *     default otherwise.
+             * @enum {string}
+             */
+            reference?: "initial" | "base";
+        };
         /** @description The training loop. */
         TrainSpec: {
             /**
@@ -2220,22 +2255,22 @@ export interface components {
             /**
              * @description Number of passes through the training sequences, instead of `steps`; the last step may begin another pass. The
              *     resolved document has the `steps` instead. Refused unless the dataset's record determines the number of
-             *     sequences: a dataset of `format=text` under the `bytes` tokenizer.
+             *     sequences: preferences, or a dataset of `format=text` under the `bytes` tokenizer.
              */
             epochs?: number;
             /**
-             * @description Number of tokens of one sample.
+             * @description Number of tokens of one sequence: of a sample, or of each completion with its prompt.
              * @default 128
              */
             sequence_length?: number;
             /**
-             * @description Number of samples of one step.
+             * @description Number of samples of one step; with a preference `objective` of its units.
              * @default 16
              */
             global_batch_size?: number;
             /**
-             * @description Number of samples of one micro-batch; it divides `global_batch_size`. The quotient is the number of leaves, and
-             *     the maximum number of ranks that the job can use.
+             * @description Number of samples of one micro-batch, or of units of a preference `objective`; it divides `global_batch_size`.
+             *     The quotient is the number of leaves, and the maximum number of ranks that the job can use. At least 2 for `kto`.
              * @default 4
              */
             micro_batch_size?: number;
@@ -2276,6 +2311,7 @@ export interface components {
             evaluation?: components["schemas"]["EvaluationSpec"];
             early_stopping?: components["schemas"]["EarlyStoppingSpec"];
             adapter?: components["schemas"]["AdapterSpec"];
+            objective?: components["schemas"]["ObjectiveSpec"];
         };
         /** @description Settings of some parameters, with every field. */
         ResolvedParamGroup: WithRequired<components["schemas"]["ParamGroupSpec"], "match" | "lr" | "weight_decay" | "frozen">;
@@ -2293,9 +2329,14 @@ export interface components {
         ResolvedAdapter: WithRequired<components["schemas"]["AdapterSpec"], "type" | "rank" | "alpha" | "rank_stabilized" | "dropout" | "target_modules" | "modules_to_save" | "init"> & {
             target_modules: string[];
         };
+        /** @description The preference objective, with every field of its type. */
+        ResolvedObjective: WithRequired<components["schemas"]["ObjectiveSpec"], "type" | "beta"> & {
+            /** @enum {string} */
+            type: "dpo" | "ipo" | "orpo" | "kto" | "simpo";
+        };
         /**
-         * @description The training loop, with every field; `evaluation` only with data to evaluate on, `early_stopping` and `adapter` only if they are set;
-         *     `steps` instead of `epochs`.
+         * @description The training loop, with every field; `evaluation` only with data to evaluate on, `early_stopping` and `adapter` only if they are set,
+         *     `objective` only if it is another than `sft`; `steps` instead of `epochs`.
          */
         PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
@@ -2304,6 +2345,7 @@ export interface components {
             evaluation?: components["schemas"]["PlannedEvaluation"];
             early_stopping?: components["schemas"]["ResolvedEarlyStopping"];
             adapter?: components["schemas"]["ResolvedAdapter"];
+            objective?: components["schemas"]["ResolvedObjective"];
         };
         /** @description The training loop, with every field. */
         ResolvedTrain: {
@@ -2559,6 +2601,30 @@ export interface components {
             /** @description Number of evaluations since then; at `patience` the training ends. */
             evaluations_without_improvement: number;
         };
+        /**
+         * @description Means over the pairs of a step or an evaluation; of `kto` over the desirable completions, which are the chosen ones,
+         *     and the undesirable ones. `null` when not finite, or without such a completion.
+         */
+        PreferenceMetrics: {
+            /**
+             * @description Reward: `beta` times the log-probability less that of the reference (`dpo`, `kto`), in `ipo` divided by the number of
+             *     tokens; `beta` times the mean log-probability of a token (`orpo`, `simpo`).
+             */
+            reward_chosen: number | null;
+            /** @description Reward of the rejected completions. */
+            reward_rejected: number | null;
+            /** @description `reward_chosen` less `reward_rejected`. */
+            margin: number | null;
+            /**
+             * @description Fraction of the pairs whose chosen completion has the larger reward; of `kto` the completions whose reward is on their
+             *     side of the reference point.
+             */
+            accuracy: number | null;
+            /** @description Log-probability of a whole completion, in nats. */
+            log_prob_chosen: number | null;
+            /** @description Log-probability of the rejected completions. */
+            log_prob_rejected: number | null;
+        };
         /** @description Progress of the training. */
         Progress: {
             /** @description Number of completed steps. */
@@ -2580,6 +2646,8 @@ export interface components {
             /** @description Estimated time until the last step. */
             eta_seconds: number | null;
             early_stopping?: components["schemas"]["EarlyStoppingProgress"];
+            /** @description Of the last step; present only with a preference `objective`. */
+            preference?: components["schemas"]["PreferenceMetrics"];
         };
         /**
          * @description 128-bit digest of the whole training state (master parameters and moments). It does not depend on the number of
@@ -3334,13 +3402,14 @@ export interface components {
          *     }
          */
         Work: {
-            /** @description `steps` times `global_batch_size`. */
+            /** @description `steps` times `global_batch_size`, and times two for pairs of completions. */
             sequences: number;
-            /** @description `steps` times `global_batch_size` times `sequence_length`. */
+            /** @description `sequences` times `sequence_length`. */
             tokens: number;
             /**
              * @description Sequences of the training data; `null` while only their tokens determine the number, which the first job with
-             *     these data computes.
+             *     these data computes. For preferences the number in the dataset's record, before those without targets are left
+             *     out.
              */
             sequences_per_epoch: number | null;
             /** @description Number of times that each sequence is read. */
@@ -3539,8 +3608,8 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`, or the metric
-         *     of an evaluation.
+         * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`, the metric
+         *     of an evaluation, or a field of `preference`, such as `preference/margin`.
          * @example loss
          * @example eval_loss/code
          */
@@ -3611,7 +3680,10 @@ export interface components {
             at: components["schemas"]["Time"];
             /** @description Number of completed steps. */
             step: number;
-            /** @description Mean over the target tokens, in nats, without `aux_loss`; `null` when not finite. */
+            /**
+             * @description Mean over the target tokens, in nats, or with a preference `objective` over its units, without `aux_loss`; `null`
+             *     when not finite.
+             */
             loss: number | null;
             /**
              * @description The load balancing loss of the model's routers, times `router_aux_loss_coef`, mean over micro-batches, without
@@ -3619,6 +3691,8 @@ export interface components {
              *     `null` when not finite.
              */
             aux_loss?: number | null;
+            /** @description Present only with a preference `objective`. */
+            preference?: components["schemas"]["PreferenceMetrics"];
             /**
              * @description `lamb`: the trust ratios by which the step multiplied the updates of parameters, one entry per group of
              *     parameters with the same learning rate and weight decay. For experts that are spread over ranks, those of rank
@@ -3998,6 +4072,8 @@ export interface components {
          *       "bytes": 86000,
          *       "num_documents": 1,
          *       "num_chats": 0,
+         *       "num_preferences": 0,
+         *       "num_labelled": 0,
          *       "num_tokens": 86000,
          *       "max_token": null,
          *       "digest": "sha256:219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c",
@@ -4018,8 +4094,12 @@ export interface components {
             source: components["schemas"]["DatasetSource"] | null;
             /** @description Number of documents; a text is one document. */
             num_documents: number;
-            /** @description Number of documents that are lists of messages; they need a chat template. */
+            /** @description Number of documents that are or have lists of messages; they need a chat template. */
             num_chats: number;
+            /** @description Number of documents that are a prompt with a chosen and a rejected completion. */
+            num_preferences: number;
+            /** @description Number of documents that are a prompt with a completion and its label. */
+            num_labelled: number;
             /**
              * @description `text`: number of tokens with the `bytes` tokenizer. `tokens`: number of its tokens. `jsonl`: `null`, because
              *     the number depends on the tokenizer.

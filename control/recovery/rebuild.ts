@@ -1,5 +1,6 @@
 import { decodeTime } from 'ulid';
 import type { Job, JobState, StateChange } from '../../contracts/index.js';
+import { tokensPerStep } from '../../spec/index.js';
 import { IDEMPOTENCY_TTL_MS, initialJob, type RestoredJob } from '../../state/index.js';
 import type { StoredJob } from './stored-job.js';
 
@@ -57,7 +58,7 @@ function stateOf({ result, desired, checkpoints, epoch }: StoredJob, now: string
 
 function progressAt({ progress, spec }: Job, step: number): Job['progress'] {
   const { train } = spec;
-  const tokens = step * train.global_batch_size * train.sequence_length;
+  const tokens = step * tokensPerStep(train);
   return { ...progress, step, tokens, percent: (100 * step) / train.steps };
 }
 

@@ -88,6 +88,7 @@ std::vector<std::string> ThreadJob::digests_of_run(int world_size, int num_threa
   DigestSums sums(num_steps);
   on_ranks(world_size, num_threads, [&](Trainer& trainer) {
     trainer.initialize();
+    trainer.compute_reference();
     for (int step = 0; step < num_steps; ++step) {
       const StepResult result = trainer.step(0);
       sums.add(result.step, trainer.digest_part());
@@ -105,8 +106,10 @@ SavedState ThreadJob::run_from(const SavedState* from, int world_size, int num_s
   }
   on_ranks(world_size, 1, [&](Trainer& trainer) {
     const auto slices = trainer.slices();
+    std::vector<double> reference;
     if (from == nullptr) {
       trainer.initialize();
+      reference = trainer.compute_reference();
     } else {
       trainer.initialize_base(config.seed);
       for (const OwnedSlice& slice : slices) {
@@ -116,6 +119,8 @@ SavedState ThreadJob::run_from(const SavedState* from, int world_size, int num_s
                                                static_cast<std::size_t>(slice.elements.size())));
       }
       trainer.finish_load(from->position, Restore::kFull);
+      reference = from->reference;
+      trainer.set_reference(reference);
     }
     for (int step = 0; step < num_steps; ++step) trainer.step(0);
     std::vector<std::byte> copy(trainer.owned_bytes());
@@ -129,6 +134,7 @@ SavedState ThreadJob::run_from(const SavedState* from, int world_size, int num_s
     }
     digest += trainer.digest_part();
     saved.position = trainer.position();
+    saved.reference = reference;
   });
   saved.digest = digest.to_hex();
   return saved;

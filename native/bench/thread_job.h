@@ -15,6 +15,7 @@ namespace zerofleet::bench {
 /// Contents of a checkpoint, gathered over all ranks: a full array per state and parameter.
 struct SavedState {
   TrainingPosition position;
+  std::vector<double> reference;  // Trainer::compute_reference()
   std::vector<std::vector<float>> values[kMaxStates];
   std::string digest;
 };

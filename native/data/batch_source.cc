@@ -5,8 +5,11 @@
 namespace zerofleet {
 
 BatchSource::BatchSource(const std::string& token_path, const BatchShape& shape, std::int64_t vocab_size,
-                         std::uint64_t seed)
-    : reader_(token_path, shape.sequence_length, vocab_size), shape_(shape), permutation_(seed, reader_.num_sequences()) {
+                         std::uint64_t seed, std::int64_t unit_sequences)
+    : reader_(token_path, shape.sequence_length, vocab_size, unit_sequences),
+      shape_(shape),
+      unit_sequences_(unit_sequences),
+      permutation_(seed, reader_.num_sequences() / unit_sequences) {
   require(shape.micro_batch_size >= 1 && shape.global_batch_size >= 1 &&
               shape.global_batch_size % shape.micro_batch_size == 0,
           "micro_batch_not_divisor",
@@ -15,23 +18,37 @@ BatchSource::BatchSource(const std::string& token_path, const BatchShape& shape,
 }
 
 void BatchSource::load(std::int64_t step, std::int64_t leaf, LeafBatch& batch) const {
-  reader_.resize(batch, shape_.micro_batch_size);
-  for (std::int64_t row = 0; row < shape_.micro_batch_size; ++row) {
-    const std::int64_t place = step * shape_.global_batch_size + leaf * shape_.micro_batch_size + row;
-    reader_.read(sequence_at(place), row, batch);
+  const std::int64_t rows = shape_.micro_batch_size * unit_sequences_;
+  const std::int64_t first_place = step * shape_.global_batch_size + leaf * shape_.micro_batch_size;
+  reader_.resize(batch, rows);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    reader_.read(sequence_at(first_place + row / unit_sequences_) + row % unit_sequences_, row, batch);
   }
 }
 
 std::int64_t BatchSource::num_targets(std::int64_t step) const {
   std::int64_t count = 0;
+  for (std::int64_t j = 0; j < shape_.global_batch_size; ++j) count += targets_at(step * shape_.global_batch_size + j);
+  return count;
+}
+
+std::int64_t BatchSource::num_units(std::int64_t step) const {
+  std::int64_t count = 0;
   for (std::int64_t j = 0; j < shape_.global_batch_size; ++j) {
-    count += reader_.num_targets(sequence_at(step * shape_.global_batch_size + j));
+    count += targets_at(step * shape_.global_batch_size + j) > 0 ? 1 : 0;
   }
   return count;
 }
 
+std::int64_t BatchSource::targets_at(std::int64_t place) const {
+  const std::int64_t first = sequence_at(place);
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < unit_sequences_; ++i) count += reader_.num_targets(first + i);
+  return count;
+}
+
 std::int64_t BatchSource::sequence_at(std::int64_t place) const {
-  return permutation_.at(place / permutation_.num_samples(), place % permutation_.num_samples());
+  return permutation_.at(place / permutation_.num_samples(), place % permutation_.num_samples()) * unit_sequences_;
 }
 
 }  // namespace zerofleet

@@ -8,34 +8,41 @@
 
 namespace zerofleet {
 
+/// Sizes of a step in units: sequences, or pairs of sequences.
 struct BatchShape {
-  std::int64_t global_batch_size = 0;  // sequences per optimizer step
-  std::int64_t micro_batch_size = 0;   // B, sequences per leaf; divides global_batch_size
+  std::int64_t global_batch_size = 0;  // units per optimizer step
+  std::int64_t micro_batch_size = 0;   // units per leaf; divides global_batch_size
   std::int64_t sequence_length = 0;    // T, targets per sequence
 
   std::int64_t num_leaves() const { return global_batch_size / micro_batch_size; }
 };
 
-/// Picks the sequences of each leaf of a training. The j-th sequence of step s is the one at place s*global_batch_size + j
-/// of an endless series of epochs, each a keyed permutation. It depends on (seed, step, leaf) alone.
+/// Picks the units of each leaf of a training. The j-th unit of step s is the one at place s*global_batch_size + j
+/// of an endless series of epochs, each a keyed permutation. It depends on (seed, step, leaf) alone. Unit i is of the
+/// sequences i * unit_sequences on, which are next to each other in a leaf.
 /// Throws what SequenceReader throws, Error{"micro_batch_not_divisor"}.
 class BatchSource {
  public:
-  BatchSource(const std::string& token_path, const BatchShape& shape, std::int64_t vocab_size, std::uint64_t seed);
+  BatchSource(const std::string& token_path, const BatchShape& shape, std::int64_t vocab_size, std::uint64_t seed,
+              std::int64_t unit_sequences = 1);
 
   void load(std::int64_t step, std::int64_t leaf, LeafBatch& batch) const;
   /// Number of targets of all leaves of a step.
   std::int64_t num_targets(std::int64_t step) const;
+  /// Number of units of all leaves of a step that have a target.
+  std::int64_t num_units(std::int64_t step) const;
 
-  std::int64_t num_sequences() const { return permutation_.num_samples(); }
+  const SequenceReader& sequences() const { return reader_; }
   const BatchShape& shape() const { return shape_; }
 
  private:
-  /// The sequence at a place of the endless series.
+  /// The first sequence of the unit at a place of the endless series.
   std::int64_t sequence_at(std::int64_t place) const;
+  std::int64_t targets_at(std::int64_t place) const;
 
   SequenceReader reader_;
   BatchShape shape_;
+  std::int64_t unit_sequences_;
   SamplePermutation permutation_;
 };
 

@@ -19,11 +19,15 @@ std::span<const std::int32_t> LeafBatch::padded_lengths() const {
   return is_padded ? std::span(lengths) : std::span<const std::int32_t>{};
 }
 
-SequenceReader::SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size)
+SequenceReader::SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size,
+                               std::int64_t unit_sequences)
     : file_(token_path), length_(sequence_length), vocab_size_(vocab_size) {
   require(file_.sequence_length() == length_, "token_file_invalid",
           "the token file has sequences of " + std::to_string(file_.sequence_length()) + " tokens, the training reads " +
               std::to_string(length_) + "; prepare the data again");
+  require(num_sequences() % unit_sequences == 0, "token_file_invalid",
+          "the token file has " + std::to_string(num_sequences()) + " sequences, the training reads " +
+              std::to_string(unit_sequences) + " at once; prepare the data again");
 }
 
 std::int32_t SequenceReader::token_at(std::int64_t place) const {
@@ -40,6 +44,7 @@ void SequenceReader::resize(LeafBatch& batch, std::int64_t rows) const {
   batch.targets.resize(count);
   batch.document_starts.resize(count);
   batch.lengths.resize(static_cast<std::size_t>(rows));
+  batch.sequences.resize(static_cast<std::size_t>(rows));
 }
 
 SequenceReader::Extent SequenceReader::extent_of(std::int64_t sequence) const {
@@ -78,6 +83,15 @@ std::int64_t SequenceReader::count_targets(std::int64_t sequence) const {
 
 void SequenceReader::read(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const {
   read_mapped([&] { copy_sequence(sequence, row, batch); });
+  batch.sequences[static_cast<std::size_t>(row)] = sequence;
+}
+
+bool SequenceReader::label(std::int64_t sequence) const {
+  bool label = false;
+  read_mapped([&] {
+    label = file_.counts_as_target(static_cast<std::int64_t>(file_.sequences()[static_cast<std::size_t>(sequence)]));
+  });
+  return label;
 }
 
 void SequenceReader::copy_sequence(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const {
@@ -109,6 +123,7 @@ void SequenceReader::clear(std::int64_t row, LeafBatch& batch) const {
   std::fill_n(batch.targets.begin() + begin, length_, kIgnoredTarget);
   std::fill_n(batch.document_starts.begin() + begin, length_, 0);
   batch.lengths[static_cast<std::size_t>(row)] = 0;
+  batch.sequences[static_cast<std::size_t>(row)] = kNoSequence;
 }
 
 }  // namespace zerofleet

@@ -12,12 +12,16 @@ namespace zerofleet {
 /// A target that does not count.
 constexpr std::int32_t kIgnoredTarget = -100;
 
+/// Number of the sequence of a row that has none.
+constexpr std::int64_t kNoSequence = -1;
+
 /// Input of a leaf, each array (B, T) row-major unless stated otherwise.
 struct LeafBatch {
   std::vector<std::int32_t> tokens;
   std::vector<std::int32_t> targets;          // the tokens after them, or kIgnoredTarget
   std::vector<std::int32_t> document_starts;  // place within its sequence where the document of a token starts
   std::vector<std::int32_t> lengths;          // (B) tokens of each sequence; the rest is padding
+  std::vector<std::int64_t> sequences;        // (B) number of each in its file, or kNoSequence
 
   /// Document starts in the model's format: empty where every sequence is of one document.
   std::span<const std::int32_t> documents() const;
@@ -28,11 +32,12 @@ struct LeafBatch {
 /// The sequences of a token file, as the model reads them. A sequence has T inputs from its place in the file on, but ends
 /// before the next sequence; the places behind its end are token 0, a document of their own, and are no targets. Input i's
 /// target is token i + 1, unless that begins another document or the loss mask leaves it out.
-/// Throws Error{"token_file_invalid"} for a file of other sequences than of T, Error{"token_out_of_vocab"}, and while it reads
-/// Error{"token_file_unreadable"} where the file's bytes are not there any more.
+/// Throws Error{"token_file_invalid"} for a file of other sequences than of T, or without whole units of sequences,
+/// Error{"token_out_of_vocab"}, and while it reads Error{"token_file_unreadable"} where the file's bytes are not there any more.
 class SequenceReader {
  public:
-  SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size);
+  SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size,
+                 std::int64_t unit_sequences = 1);
 
   std::int64_t num_sequences() const { return static_cast<std::int64_t>(file_.sequences().size()); }
 
@@ -42,6 +47,8 @@ class SequenceReader {
   void read(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const;
   /// Number of targets of a sequence.
   std::int64_t num_targets(std::int64_t sequence) const;
+  /// Label of a sequence: the bit of the loss mask for its first token, which is no target.
+  bool label(std::int64_t sequence) const;
   /// Fills one row with places that do not count.
   void clear(std::int64_t row, LeafBatch& batch) const;
 

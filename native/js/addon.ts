@@ -116,6 +116,8 @@ export interface RawTrainer {
   baseSlices(): RawSlice[];
   load(state: string, param: number, begin: number, data: Uint8Array): void;
   finishLoad(at: TrainingPosition & { restore: Restore }): Promise<void>;
+  computeReference(): Promise<Float64Array>;
+  setReference(logProbs: Float64Array): void;
   memory(): RankMemory;
   lr(): number;
   step(flags: number): Promise<StepResult>;
@@ -134,12 +136,14 @@ export interface RawSampler {
   close(): void;
 }
 
-/** Result of an optimizer step. Losses are in nats per token, `seconds` are wall time by phase and may overlap. */
+/** Result of an optimizer step. `seconds` are wall time by phase and may overlap. */
 export interface StepResult {
   /** Steps done so far, this one included. */
   step: number;
-  /** Mean over the targets of the global batch, before the update, without `aux_loss`. */
+  /** Mean over the targets, or the units of a preference objective, of the global batch, before the update, without `aux_loss`. */
   loss: number;
+  /** Null without a preference objective. */
+  preference: PreferenceMeans | null;
   /** The routers' load balancing loss times its factor, mean over micro-batches; null where there is none. */
   aux_loss: number | null;
   /** Global L2 norm before clipping. */
@@ -178,11 +182,26 @@ export interface StepResult {
 
 /** The loss of an evaluation file, the same bits on every rank and for every number of ranks. */
 export interface EvalResult {
-  /** Mean over all targets that count, in nats per token. */
+  /** Mean over all targets that count, in nats per token, or over the units of a preference objective. */
   loss: number;
   /** Number of evaluated targets. */
   tokens: number;
   sequences: number;
+  /** Null without a preference objective. */
+  preference: PreferenceMeans | null;
+}
+
+/** Means over pairs; of KTO over desirable sequences, the chosen ones, and undesirable ones: null where a batch has none. */
+export interface PreferenceMeans {
+  reward_chosen: number | null;
+  reward_rejected: number | null;
+  /** `reward_chosen` - `reward_rejected`. */
+  margin: number | null;
+  /** Fraction of the units whose rewards are in their order; in KTO on the right side of the reference point. */
+  accuracy: number;
+  /** Log-probabilities of whole sequences, in nats. */
+  log_prob_chosen: number | null;
+  log_prob_rejected: number | null;
 }
 
 /** The repository's root: the directory of zerofleet's package.json, whether this file runs from source or from dist/. */

@@ -1,4 +1,12 @@
-export type { CudaDevice, EvalResult, Gpu, KernelTimes, StepResult, ZeroMemory } from './addon.js';
+export type {
+  CudaDevice,
+  EvalResult,
+  Gpu,
+  KernelTimes,
+  PreferenceMeans,
+  StepResult,
+  ZeroMemory,
+} from './addon.js';
 export { NativeError } from './error.js';
 export {
   type AdapterFactors,
@@ -39,6 +47,7 @@ export {
   type OverrideConfig,
   type ParamGroupConfig,
   type Precision,
+  type PreferenceConfig,
   plainSettings,
   type StateName,
   type TrainerConfig,

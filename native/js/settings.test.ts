@@ -36,6 +36,7 @@ async function seen(config: TrainerConfig): Promise<string> {
     trainer = Trainer.create(config, () => {});
     await trainer.connect();
     await trainer.initialize();
+    await trainer.computeReference();
     for (let step = 0; step < config.steps; step++) {
       const { loss, lr, loss_scale, grad_norm } = await trainer.step(0);
       steps.push(loss, lr, loss_scale, grad_norm);
@@ -69,6 +70,15 @@ const yarn = {
     beta_fast: 3,
     beta_slow: 0.3,
   },
+};
+const dpo = {
+  type: 'dpo',
+  beta: 0.1,
+  label_smoothing: 0,
+  gamma: 0,
+  desirable_weight: 1,
+  undesirable_weight: 1,
+  reference: 'initial',
 };
 const adapter = {
   type: 'lora',
@@ -114,6 +124,7 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'model.initializer_range': 0.03,
       'model.residual_initializer_range': 0.03,
       'model.adapter': adapter,
+      preference: dpo,
       precision: 'fp32',
       sequence_length: 16,
       global_batch_size: 5,
@@ -143,6 +154,15 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'zero.grad_accum_dtype': 'fp16',
       'zero.expert_parallel_size': 2,
     },
+  ],
+  [
+    { preference: dpo },
+    { 'preference.type': 'ipo', 'preference.beta': 0.3, 'preference.label_smoothing': 0.2 },
+  ],
+  [{ preference: { ...dpo, type: 'simpo', reference: 'none' } }, { 'preference.gamma': 0.5 }],
+  [
+    { preference: { ...dpo, type: 'kto' } },
+    { 'preference.desirable_weight': 1.5, 'preference.reference': 'base' },
   ],
   [experts, { 'model.num_experts': 8, 'model.experts_per_token': 1, 'model.router_aux_loss_coef': 0.5 }],
   [{ 'model.rope_scaling.type': 'linear' }, { 'model.rope_scaling.factor': 4 }],

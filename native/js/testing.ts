@@ -58,7 +58,7 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
 export function tinyTokens(length = 17): { path: string; remove(): void } {
   const directory = mkdtempSync(join(tmpdir(), 'zerofleet-tokens-'));
   const path = join(directory, 'tokens.bin');
-  const tokens = Array.from({ length: 17 * 23 + 5 }, (_, i) => ((i >> 1) * 37) % 101);
+  const tokens = Array.from({ length: 17 * 24 + 9 }, (_, i) => ((i >> 1) * 37) % 101);
   writeFileSync(path, tokenFile(tokens, length));
   return { path, remove: () => rmSync(directory, { recursive: true, force: true }) };
 }

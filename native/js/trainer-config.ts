@@ -76,6 +76,21 @@ export interface ZeroConfig {
   expert_parallel_size: number;
 }
 
+/** A preference objective; the formulas stand in native/model/objective/objective.h. All fields are there; those of other types have their neutral values. */
+export interface PreferenceConfig {
+  type: 'dpo' | 'ipo' | 'orpo' | 'kto' | 'simpo';
+  beta: number;
+  /** 0 but for `dpo`. */
+  label_smoothing: number;
+  /** 0 but for `simpo`. */
+  gamma: number;
+  /** 1 but for `kto`. */
+  desirable_weight: number;
+  undesirable_weight: number;
+  /** What the model is compared with: itself without its adapter, or as the training begins; `none` for `orpo` and `simpo`. */
+  reference: 'none' | 'base' | 'initial';
+}
+
 /** Training configuration of a rank. All but rank, world size, threads and paths is the same on every rank. */
 export interface TrainerConfig {
   model: ModelConfig;
@@ -95,6 +110,8 @@ export interface TrainerConfig {
   sequence_length: number;
   global_batch_size: number;
   micro_batch_size: number;
+  /** Null: the mean loss of all targets. Otherwise batch sizes count units: pairs of sequences, or in `kto` sequences. */
+  preference: PreferenceConfig | null;
   /** Total steps of the job: the end of the learning-rate schedule. */
   steps: number;
   seed: number;
@@ -118,6 +135,7 @@ export interface TrainerConfig {
 }
 
 type Settings =
+  | 'preference'
   | 'optimizer'
   | 'param_groups'
   | 'lr_schedule'
@@ -130,6 +148,7 @@ type Settings =
 /** AdamW on ZeRO stage 2 with everything optional left out: a start for benchmarks and tests. */
 export function plainSettings(precision: Precision): Pick<TrainerConfig, Settings> {
   return {
+    preference: null,
     optimizer: {
       type: 'adamw',
       lr: 1e-3,

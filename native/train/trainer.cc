@@ -8,6 +8,7 @@
 #include "core/cuda/cuda_runtime.h"
 #include "core/error.h"
 #include "kernels/common/backend.h"
+#include "zero/partition/leaf_schedule.h"
 
 namespace zerofleet {
 namespace {
@@ -60,6 +61,15 @@ std::vector<bool> frozen_params(const TrainerConfig& config) {
   return frozen;
 }
 
+std::vector<std::vector<std::int64_t>> leaves_of_ranks(const TrainerConfig& config) {
+  const ZeroOptions options = zero_options(config);
+  const std::int64_t num_lanes = options.num_lanes == 0 ? options.num_leaves : options.num_lanes;
+  const LeafSchedule schedule(options.num_leaves, num_lanes, config.world_size, options.lane_group);
+  std::vector<std::vector<std::int64_t>> leaves;
+  for (int rank = 0; rank < config.world_size; ++rank) leaves.push_back(schedule.leaves_of(rank));
+  return leaves;
+}
+
 /// Gives the gradients of a leaf to the optimizer.
 class LeafGradients final : public GradSink {
  public:
@@ -91,15 +101,18 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
       same_experts_(counted(std::move(comms.same_experts))),
       all_experts_(counted(std::move(comms.all_experts))),
       expert_rows_(all_experts_ ? std::optional<ExpertRowsComm>(std::in_place, *all_experts_, context_) : std::nullopt),
-      batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed),
-      model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length,
+      batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed, config.unit_sequences()),
+      model_(context_, config.model, config.precision, config.leaf_sequences(), config.batch.sequence_length,
              {config.activation_checkpointing, WeightUse::kInPlace, expert_rows_ ? &*expert_rows_ : nullptr,
               weight_gradients(config), frozen_params(config)}),
       optimizer_(context_, zero_comms(*communicator_, same_experts_.get()), specs_, zero_options(config)),
       overrides_(config.overrides) {
   for (const std::string& file : config.evaluation_files) {
-    evaluation_.emplace_back(file, config.batch.sequence_length, config.model.vocab_size);
+    evaluation_.emplace_back(file, config.batch.sequence_length, config.model.vocab_size, config.unit_sequences());
   }
+  loss_ = make_training_loss(config_.preference,
+                             {model_, batches_, evaluation_, {*communicator_, config.zero.expert_parallel_size}, batch_,
+                              config_.leaf_sequences(), leaves_of_ranks(config_)});
   model_.bind_params(optimizer_.params(), optimizer_.quantized_params());
   // Exchanges of two NCCL communicators must not be in progress on one device at the same time: each may wait for a
   // place that the other has, on different ranks.
@@ -151,15 +164,14 @@ double Trainer::lr() const {
   return overrides_.lr(steps_done_).value_or(config_.lr_schedule.at(steps_done_));
 }
 
-// The optimizer divides gradients by the step's targets; a leaf's auxiliary loss shall count the same however many there
+// The optimizer divides gradients by all that counts in the step; a leaf's auxiliary loss shall count the same however many there
 // are, so its gradient is multiplied by them first.
 GradScale Trainer::grad_scale() const {
-  const BatchShape& batch = config_.batch;
   const double scale = optimizer_.loss_scale();
-  const auto of_loss = static_cast<float>(scale / static_cast<double>(batch.micro_batch_size * batch.sequence_length));
+  const auto of_loss = static_cast<float>(scale / static_cast<double>(config_.max_counted()));
   if (config_.model.router_aux_loss_coef == 0) return of_loss;
-  const auto positions = static_cast<double>(batch.global_batch_size * batch.sequence_length);
-  return {of_loss, static_cast<float>(scale * static_cast<double>(batches_.num_targets(steps_done_)) / positions)};
+  const auto most = static_cast<double>(config_.max_counted() * config_.batch.num_leaves());
+  return {of_loss, static_cast<float>(scale * static_cast<double>(loss_->num_counted(steps_done_)) / most)};
 }
 
 void Trainer::run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& seconds) {
@@ -168,16 +180,11 @@ void Trainer::run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& s
   seconds.data += seconds_since(start);
   optimizer_.begin_leaf(leaf);
   LeafGradients gradients(optimizer_);
-  const LeafResult result = model_.forward_backward(
-      {batch_.tokens,
-       batch_.targets,
-       {config_.seed, static_cast<std::uint64_t>(steps_done_), static_cast<std::uint64_t>(leaf)},
-       batch_.documents(),
-       batch_.padded_lengths()},
-      scale, gradients);
-  optimizer_.end_leaf(result.loss_sum, result.num_targets, result.aux_loss);
-  seconds.forward += model_.forward_seconds();
-  seconds.backward += model_.backward_seconds();
+  const LeafKey key{config_.seed, static_cast<std::uint64_t>(steps_done_), static_cast<std::uint64_t>(leaf)};
+  const LeafLoss result = loss_->run_leaf(batch_, key, scale, gradients);
+  optimizer_.end_leaf(result.loss_sum, result.num_counted, result.aux_loss);
+  seconds.forward += result.forward_seconds;
+  seconds.backward += result.backward_seconds;
 }
 
 StepResult Trainer::step(std::uint32_t flags) {
@@ -190,13 +197,15 @@ StepResult Trainer::step(std::uint32_t flags) {
   for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, scale, result.seconds);
   const StepSummary summary = optimizer_.step({result.lr, flags});
   if (summary.finite) model_.params_changed();
+  const StepReport report = loss_->end_step(summary.num_targets);
+  result.preference = report.preference;
+  result.num_targets = report.num_targets;
   result.step = ++steps_done_;
   result.loss = summary.loss;
   if (config_.model.router_aux_loss_coef > 0) result.aux_loss = summary.aux_loss;
   result.grad_norm = summary.grad_norm;
   result.loss_scale = summary.loss_scale;
   result.trust_ratios = summary.trust_ratios;
-  result.num_targets = summary.num_targets;
   result.finite = summary.finite;
   result.skipped_steps = optimizer_.skipped_steps();
   result.flags = summary.flags;
@@ -223,8 +232,7 @@ EvalResult Trainer::evaluate(std::size_t file) {
   require(file < evaluation_.size(), "no_evaluation_data",
           "the training has " + std::to_string(evaluation_.size()) + " evaluation files, none of them is number " +
               std::to_string(file));
-  return zerofleet::evaluate(evaluation_[file], config_.batch.micro_batch_size, model_,
-                             {*communicator_, config_.zero.expert_parallel_size}, batch_);
+  return loss_->evaluate(file);
 }
 
 std::vector<MemoryPart> Trainer::memory() const {

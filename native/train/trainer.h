@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/counting_comm.h"
@@ -15,8 +16,8 @@
 #include "core/device/stream.h"
 #include "data/batch_source.h"
 #include "model/transformer/transformer.h"
-#include "train/evaluation.h"
 #include "train/expert_rows_comm.h"
+#include "train/loss/training_loss.h"
 #include "train/norm_init.h"
 #include "train/trainer_comms.h"
 #include "train/trainer_config.h"
@@ -32,7 +33,8 @@ struct StepSeconds {
 
 struct StepResult {
   std::int64_t step = 0;  // steps done, this one included
-  double loss = 0;        // mean negative log-likelihood (nats) over the global batch, before the update
+  double loss = 0;        // mean over the global batch, before the update: nats a target, or a preference objective
+  std::optional<PreferenceMeans> preference;  // none without a preference objective
   std::optional<double> aux_loss;  // of routers, times its factor, mean over leaves; not in `loss`; none where the factor is 0
   double grad_norm = 0;   // before clipping
   double lr = 0;
@@ -95,8 +97,15 @@ class Trainer {
   /// Throws Error{"diverged"} on every rank alike when the loss scaler finds that training cannot go on.
   StepResult step(std::uint32_t flags);
 
+  /// Computes the log-probabilities under the initial model that some preference objectives need before the first step or evaluation,
+  /// with the parameters as they are: those of all sequences of all files, equal on every rank; none for other trainings. On every rank
+  /// at once.
+  std::vector<double> compute_reference() { return loss_->compute_reference(); }
+  /// Takes those that a trainer of the same training has computed. Throws Error{"invalid_argument"} for another number of them.
+  void set_reference(std::vector<double> log_probs) { loss_->set_reference(std::move(log_probs)); }
+
   /// The loss of one of the configuration's evaluation files with the parameters as they are; changes nothing. On every
-  /// rank at once. Throws Error{"no_evaluation_data"} where the configuration has no such file.
+  /// rank at once. Throws Error{"no_evaluation_data"} where the configuration has no such file, and Error{"no_targets"}.
   EvalResult evaluate(std::size_t file);
 
   /// Rate of the next step: that of the configuration's overrides, else the schedule's.
@@ -126,7 +135,7 @@ class Trainer {
   std::vector<MemoryPart> memory() const;
 
  private:
-  /// For the gradients that the optimizer takes as those of the mean over the step's targets, and of the mean over leaves
+  /// For the gradients that the optimizer takes as those of the mean over all that counts in the step, and of the mean over leaves
   /// of the auxiliary loss.
   GradScale grad_scale() const;
   /// Finishes fresh parameters that depend on others, and refreshes what the model derives from parameters.
@@ -149,6 +158,7 @@ class Trainer {
   Transformer model_;
   ZeroOptimizer optimizer_;
   LeafBatch batch_;
+  std::unique_ptr<TrainingLoss> loss_;
   Overrides overrides_;
   std::int64_t steps_done_ = 0;
 };

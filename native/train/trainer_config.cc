@@ -47,6 +47,17 @@ void validate_zero(const TrainerConfig& config) {
               " lanes: at least one rank would never have work");
 }
 
+void validate_preference(const TrainerConfig& config) {
+  if (!config.preference) return;
+  const auto& [objective, reference] = *config.preference;
+  validate(objective);
+  require(objective.has_reference() == (reference != ReferenceKind::kNone), "invalid_argument",
+          "ORPO and SimPO have no reference, the other objectives have one");
+  const auto& adapter = config.model.adapter;
+  require(reference != ReferenceKind::kBase || (adapter && adapter->modules_to_save.empty()), "invalid_argument",
+          "the reference 'base' is the model without its adapter, which must not have modules_to_save; use 'initial'");
+}
+
 }  // namespace
 
 ZeroOptions zero_options(const TrainerConfig& config) {
@@ -65,7 +76,7 @@ ZeroOptions zero_options(const TrainerConfig& config) {
   options.num_leaves = config.batch.num_leaves();
   options.num_lanes = zero.stage == 1 ? zero.lanes : 0;
   options.lane_group = zero.lane_group;
-  options.grad_unit = 1.0 / static_cast<double>(config.batch.micro_batch_size * config.batch.sequence_length);
+  options.grad_unit = 1.0 / static_cast<double>(config.max_counted());
   options.gradient_predivide_factor = zero.gradient_predivide_factor;
   options.offload = zero.offload;
   options.expert_parallel_size = zero.expert_parallel_size;
@@ -75,6 +86,7 @@ ZeroOptions zero_options(const TrainerConfig& config) {
 void validate(const TrainerConfig& config) {
   validate(config.model);
   validate_batch(config);
+  validate_preference(config);
   validate_ranks(config);
   validate_zero(config);
   validate(config.lr_schedule);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "core/system/cpu_isa.h"
 #include "data/batch_source.h"
 #include "model/config/model_config.h"
+#include "train/loss/preference_config.h"
 #include "train/lr_schedule.h"
 #include "train/overrides.h"
 #include "zero/step/zero_options.h"
@@ -47,6 +49,7 @@ struct TrainerConfig {
 
   DType precision = DType::kBF16;  // of parameters and activations
   BatchShape batch;
+  std::optional<PreferenceConfig> preference;  // none: the mean loss of all targets
   std::string token_file;
   std::vector<std::string> evaluation_files;  // token files to evaluate on
   std::uint64_t seed = 1;       // of the initial parameters
@@ -60,6 +63,12 @@ struct TrainerConfig {
   LossScaleOptions loss_scale;
   std::vector<Override> overrides;
   ZeroConfig zero;
+
+  /// Sequences of a unit of the batch, and of a leaf.
+  std::int64_t unit_sequences() const { return preference ? preference->unit_sequences() : 1; }
+  std::int64_t leaf_sequences() const { return batch.micro_batch_size * unit_sequences(); }
+  /// The most that a leaf can have of what the loss is a mean over: targets, or units of a preference objective.
+  std::int64_t max_counted() const { return preference ? batch.micro_batch_size : batch.micro_batch_size * batch.sequence_length; }
 };
 
 /// Throws Error{"invalid_argument" or a more telling code} for values that cannot train, e.g. "too_many_ranks".

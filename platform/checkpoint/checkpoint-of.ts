@@ -3,9 +3,9 @@ import type { Manifest } from './manifest.js';
 
 /** Returns the job store's record of a checkpoint. */
 export function checkpointOf(manifest: Manifest, prefix: string, pinned = false): Checkpoint {
-  const { id, job_id, step, world_size, state_digest, eval_losses, early_stopping, shards, committed_at } =
-    manifest;
-  const bytes = shards.reduce((sum, shard) => sum + shard.bytes, 0);
+  const { id, job_id, step, world_size, state_digest, eval_losses, early_stopping, committed_at } = manifest;
+  const { shards, reference } = manifest;
+  const bytes = shards.reduce((sum, shard) => sum + shard.bytes, reference?.bytes ?? 0);
   const damaged = false;
   const best_step = early_stopping?.best_step ?? null;
   return {

@@ -4,6 +4,7 @@
  *     jobs/<job>/spec.json
  *     jobs/<job>/desired.json                                        desired state; the first one marks the job as accepted
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/shard-00000-of-00004.safetensors …
+ *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/reference.f64    of preference objectives that compare with the initial model
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/MANIFEST.json    commits the checkpoint; written once, last
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/PINNED           marker of a pinned checkpoint
  *     jobs/<job>/exports/<step>/…                                    of the finished job
@@ -16,6 +17,7 @@
 import { type Execution, executionOf } from '../../contracts/execution.js';
 
 export const MANIFEST_FILE = 'MANIFEST.json';
+export const REFERENCE_FILE = 'reference.f64';
 export const PIN_FILE = 'PINNED';
 
 /** Digits up to which directories sort by step when sorted as text. */

@@ -108,6 +108,12 @@ const LrSchedule = Type.Object(
   strict,
 );
 
+/** REFERENCE_FILE of the checkpoint's directory. */
+const Reference = Type.Object(
+  { bytes: Positive, sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }), objective: Name },
+  strict,
+);
+
 /** State of `train.early_stopping` after the step. */
 const EarlyStopping = Type.Object(
   {
@@ -156,6 +162,8 @@ export const Manifest = Type.Object(
     eval_losses: Type.Record(Name, Type.Number()),
     /** Null without early stopping. */
     early_stopping: nullable(EarlyStopping),
+    /** Log-probabilities under the initial model; null where the objective does not use them. */
+    reference: nullable(Reference),
     seed: Type.Integer(),
     data_seed: Type.Integer(),
     data_digest: Name,

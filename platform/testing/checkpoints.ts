@@ -75,6 +75,7 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     base: null,
     eval_losses: {},
     early_stopping: null,
+    reference: null,
     seed: 1,
     data_seed: 1,
     data_digest: 'sha256:0',

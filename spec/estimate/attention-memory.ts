@@ -23,14 +23,14 @@ export function attentionMemory(sizes: Sizes): number {
 }
 
 /** Returns the scores of the largest part of a backward, and its gradients of keys and values of each query head. */
-function workspace({ spec, model }: Sizes): number {
-  const { micro_batch_size: batch, sequence_length: length } = spec.train;
+function workspace({ spec, model, sequences: batch }: Sizes): number {
+  const { sequence_length: length } = spec.train;
   const { num_attention_heads: heads, num_key_value_heads: keyHeads, head_dim: width } = model;
   const ofHead = 2 * roundUp(length, SCORE_TILE) ** 2;
   const group = heads / keyHeads;
-  const sequences = largestDivisor(batch, MAX_SCORE_BYTES / (heads * ofHead));
+  const together = largestDivisor(batch, MAX_SCORE_BYTES / (heads * ofHead));
   const parts =
-    sequences > 0 ? sequences * heads : group * largestDivisor(keyHeads, MAX_SCORE_BYTES / (group * ofHead));
+    together > 0 ? together * heads : group * largestDivisor(keyHeads, MAX_SCORE_BYTES / (group * ofHead));
   return parts * (ofHead + (group > 1 ? 4 * length * width : 0));
 }
 

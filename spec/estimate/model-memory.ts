@@ -91,9 +91,9 @@ function aroundLayers(sizes: Sizes): number {
  * all threads.
  */
 function kernelScratch(sizes: Sizes, threads: number): number {
-  const { micro_batch_size, sequence_length } = sizes.spec.train;
+  const { sequence_length } = sizes.spec.train;
   const heads = Math.min(
-    micro_batch_size * sizes.model.num_key_value_heads,
+    sizes.sequences * sizes.model.num_key_value_heads,
     threads,
     Math.ceil((threads * TOKENS_PER_THREAD) / sequence_length) + 1,
   );

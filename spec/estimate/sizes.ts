@@ -1,7 +1,7 @@
 import type { InstructionSet, ResolvedJobSpec } from '../../contracts/index.js';
 import { trainedArchitecture } from '../model/adapters.js';
 import type { Architecture } from '../model/architecture.js';
-import { addsLeaves } from '../model/leaves.js';
+import { addsLeaves, leafSequences } from '../model/leaves.js';
 import { countOf } from '../model/params.js';
 import { type SplitKind, splitParams } from '../resolve/param-groups.js';
 
@@ -59,6 +59,8 @@ export class Sizes {
   readonly qkv: number;
   /** Columns between the two products of an MLP; a gate doubles them. */
   readonly widened: number;
+  /** Sequences of a micro-batch. */
+  readonly sequences: number;
   /** Rows of a micro-batch. */
   readonly rows: number;
   readonly model: Architecture;
@@ -99,7 +101,8 @@ export class Sizes {
     this.inFirst = model.naming === 'gpt2';
     this.rank = model.adapter?.rank ?? 0;
     this.magnitudes = model.adapter?.type === 'dora';
-    this.rows = train.micro_batch_size * train.sequence_length;
+    this.sequences = leafSequences(train);
+    this.rows = this.sequences * train.sequence_length;
     const share = this.rows * model.experts_per_token;
     this.gradientElement = this.onGpu && gradientsAreOnlyRounded(spec) ? this.element : 4;
     this.expertRows = this.onGpu && this.expertSets > 1 ? share + Math.floor(share / 8) : share;

@@ -1,4 +1,5 @@
 import t from 'tap';
+import type { JobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 import { flopsPerToken } from './work.js';
 
@@ -19,7 +20,7 @@ const VECTORS = 5 * 64;
 /** Scores and weighted values of the tokens that a token sees on average. */
 const ATTENTION = 2 * 4 * 64 * (LENGTH / 2);
 
-function flops(frozen: string | null): number {
+function flops(frozen: string | null, train: JobSpec['train'] = {}): number {
   const { spec } = resolveSpec(
     {
       name: 'work',
@@ -28,6 +29,7 @@ function flops(frozen: string | null): number {
       train: {
         steps: 1,
         sequence_length: LENGTH,
+        ...train,
         ...(frozen && { optimizer: { param_groups: [{ match: frozen, frozen: true }] } }),
       },
     },
@@ -42,5 +44,21 @@ t.test(
     t.equal(flops(null), 6 * (2 * LAYER + HEAD + VECTORS) + 3 * ATTENTION);
     t.equal(flops('lm_head.weight'), 6 * (2 * LAYER + VECTORS) + 4 * HEAD + 3 * ATTENTION);
     t.equal(flops('model.embed_tokens.weight'), flops(null), 'input embeddings are looked up');
+  },
+);
+
+t.test(
+  'a forward pass for the reference, and for mismatched sequences, with the adapter off or stored',
+  async (t) => {
+    const forward = 2 * (2 * LAYER + HEAD + VECTORS) + ATTENTION;
+    const of = (objective: NonNullable<JobSpec['train']>['objective'], adapter?: object) =>
+      flops(null, { ...(objective && { objective }), ...(adapter && { adapter }) });
+    t.equal(of({ type: 'dpo' }), of(undefined), 'computed before the first step');
+    t.equal(of({ type: 'kto' }) - of(undefined), forward);
+    const factors = of({ type: 'orpo' }, {});
+    t.equal(factors, of(undefined, {}));
+    const base = of({ type: 'dpo' }, {}) - factors;
+    t.ok(base > forward && base < 1.5 * forward);
+    t.equal(of({ type: 'kto' }, {}) - factors, 3 * base);
   },
 );

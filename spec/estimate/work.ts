@@ -28,5 +28,12 @@ export function flopsPerToken(spec: ResolvedJobSpec): number {
   const seen = layer_windows.map((window) => Math.min(window || Infinity, train.sequence_length / 2));
   // Scores, and the weighted values.
   const attention = seen.reduce((sum, tokens) => sum + 4 * num_attention_heads * head_dim * tokens, 0);
-  return 2 * (PRODUCTS * multiplied + trained) + ATTENTION_PASSES * attention;
+  const scoring = scoringPasses(train) * (2 * multiplied + attention);
+  return 2 * (PRODUCTS * multiplied + trained) + ATTENTION_PASSES * attention + scoring;
+}
+
+/** Returns the forward passes of an objective besides the training: under the reference, and those of KTO's mismatched sequences. */
+function scoringPasses({ objective }: ResolvedJobSpec['train']): number {
+  const under_reference = objective?.reference === 'base' ? 1 : 0;
+  return objective?.type === 'kto' ? 2 * under_reference + 1 : under_reference;
 }

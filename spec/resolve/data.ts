@@ -1,5 +1,6 @@
 import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
+import { type Unit, unitOf, unitsOf } from '../objective.js';
 import { type DataSources, resolveTemplate, resolveTokenizer } from './tokenizer.js';
 
 type Data = JobSpec['data'];
@@ -17,13 +18,17 @@ export function checkFormat(at: string, given: Pick<Data, 'format' | 'uri'>): Fi
   return [fieldError(`${at}/format`, 'field_without_effect', 'a dataset already has a format; omit it')];
 }
 
-export function resolveData({ uri: _, format: __, ...given }: NamedData, sources: DataSources): ResolvedData {
+export function resolveData(
+  { uri: _, format: __, ...given }: NamedData,
+  sources: DataSources,
+  unit: Unit | null,
+): ResolvedData {
   return {
     validation_fraction: 0,
     seed: 1,
     parse_special_tokens: false,
-    // Parts of a chat have little value without each other.
-    packing: sources.dataset?.format === 'jsonl' ? 'whole' : 'split',
+    // Parts of a chat, or of a preference, have little value without each other.
+    packing: sources.dataset?.format === 'jsonl' || unit !== null ? 'whole' : 'split',
     ...given,
     tokenizer: resolveTokenizer(given, sources),
     ...resolveTemplate(given, sources),
@@ -31,6 +36,11 @@ export function resolveData({ uri: _, format: __, ...given }: NamedData, sources
 }
 
 export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): FieldError[] {
+  const unit = unitOf(train);
+  if (unit !== null && data.validation_fraction > 0 && unitsOf(dataset, unit) === 1) {
+    const message = `dataset ${dataset.id} has preferences for a single sample: a validation split needs at least two`;
+    return [fieldError('/data/validation_fraction', 'dataset_too_small', message, '0')];
+  }
   const sequences = sequencesOf(dataset, data, train.sequence_length);
   if (sequences === null || dataset.num_tokens === null) return [];
   if (sequences === 0) {
@@ -71,15 +81,17 @@ export function sequencesOf(
 }
 
 /**
- * Returns the sequences of an epoch if the document and the size of the dataset determine them; null if they
- * depend on the tokens.
+ * Returns the samples of an epoch, which batches count, if the document and the record of the dataset determine them; null if they
+ * depend on the tokens. Preferences that are left out for lack of targets are included.
  */
-export function sequencesPerEpoch(
+export function samplesPerEpoch(
   dataset: Dataset | null,
   data: ResolvedData,
-  sequence_length: number,
+  train: Pick<ResolvedJobSpec['train'], 'sequence_length' | 'objective'>,
 ): number | null {
-  const all = dataset === null ? null : sequencesOf(dataset, data, sequence_length);
+  if (dataset === null) return null;
+  const unit = unitOf(train);
+  const all = unit === null ? sequencesOf(dataset, data, train.sequence_length) : unitsOf(dataset, unit);
   if (all === null || data.validation_fraction === 0) return all;
   return all - Math.min(all - 1, Math.max(1, Math.round(all * data.validation_fraction)));
 }

@@ -14,12 +14,12 @@ export interface ResolvedSteps {
 }
 
 /**
- * Resolves `epochs` to the fewest steps that read every training sequence so often.
- * @param sequences number of training sequences; null if the dataset's record does not determine it
+ * Resolves `epochs` to the fewest steps that read every training sample so often.
+ * @param samples number of training samples: sequences, or units of preferences; null if the dataset's record does not determine it
  */
 export function resolveSteps(
   { steps, epochs }: Pick<Train, 'steps' | 'epochs'>,
-  sequences: number | null,
+  samples: number | null,
   global_batch_size: number,
 ): ResolvedSteps {
   // The document is refused without it; one step stands in so that the other rules can still be checked.
@@ -28,15 +28,15 @@ export function resolveSteps(
     return { steps, error: fieldError(AT, 'exactly_one_of', 'set steps or epochs, not both') };
   // Rules about a training that is too short would mislead.
   const unresolved = (error: FieldError) => ({ steps: MAX_STEPS, error });
-  if (sequences === null) {
+  if (samples === null) {
     const message =
-      'the number of sequences is known in advance only for a dataset of format=text under the bytes tokenizer: set steps instead; ' +
+      'the number of sequences is known in advance only for preferences, and for a dataset of format=text under the bytes tokenizer: set steps instead; ' +
       'the event data.prepared of a job with this data has the number of sequences';
     return unresolved(fieldError(AT, 'sequences_unknown', message));
   }
-  const needed = Math.max(1, Math.ceil((epochs * sequences) / global_batch_size));
+  const needed = Math.max(1, Math.ceil((epochs * samples) / global_batch_size));
   if (needed <= MAX_STEPS) return { steps: needed, error: null };
   const message = `${epochs} epochs are ${needed} steps; the maximum is ${MAX_STEPS}`;
-  const suggestion = Math.floor((MAX_STEPS * global_batch_size) / sequences);
+  const suggestion = Math.floor((MAX_STEPS * global_batch_size) / samples);
   return unresolved(fieldError(AT, 'out_of_range', message, String(suggestion)));
 }

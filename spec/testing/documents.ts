@@ -11,6 +11,8 @@ export const DATASET: Dataset = {
   num_documents: 1,
   source: null,
   num_chats: 0,
+  num_preferences: 0,
+  num_labelled: 0,
   num_tokens: 1000,
   max_token: null,
   project: 'default',

@@ -15,6 +15,8 @@ export function testDataset(): Dataset {
     num_documents: 1,
     source: null,
     num_chats: 0,
+    num_preferences: 0,
+    num_labelled: 0,
     num_tokens: 1000,
     max_token: null,
     project: 'default',

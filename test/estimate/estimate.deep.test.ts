@@ -69,6 +69,7 @@ for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JO
       const world = await connectWorld(trainerConfig(start), worldSize);
       try {
         await Promise.all(world.map((trainer) => trainer.initialize()));
+        await Promise.all(world.map((trainer) => trainer.computeReference()));
         for (let step = 0; step < 2; step += 1) await Promise.all(world.map((trainer) => trainer.step(0)));
         checkWorld(t, world, spec, threads);
       } finally {

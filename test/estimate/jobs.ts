@@ -37,6 +37,10 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
     train: { precision: 'fp16', optimizer: { type: 'sgd' } },
     zero: { master_dtype: 'fp16', offload: 'cpu' },
   },
+  'DPO with the initial model as the reference': { train: { objective: { type: 'dpo' } }, threads: 2 },
+  'KTO with an adapter': {
+    train: { objective: { type: 'kto' }, adapter: { rank: 4 }, precision: 'fp32', sequence_length: 33 },
+  },
   'GPT-2 with dropout': { model: { config: GPT2 } },
   'GPT-2 in fp32, untied, operands shared by attention and MLP': {
     model: { config: { ...GPT2, n_inner: 288, resid_pdrop: 0, tie_word_embeddings: false } },

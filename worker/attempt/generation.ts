@@ -40,7 +40,6 @@ export type GenerationEnd =
 export interface GenerationOptions extends RankInput {
   checkpoints: JobCheckpoints;
   data_digest: string;
-  tokens_digest: string;
 }
 
 /** Runs the ranks of a job once, from their start until all have ended. */

@@ -5,7 +5,7 @@ import { datasetKey } from '../../contracts/object-keys.js';
 import type { EvaluationFile } from '../../contracts/rank-protocol.js';
 import { retry } from '../../platform/process/retry.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
-import { architectureOf, dataSectionsOf, evaluationsOf } from '../../spec/index.js';
+import { architectureOf, dataSectionsOf, evaluationsOf, unitOf } from '../../spec/index.js';
 import { isRetryable } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { withSession } from '../credentials/sessions.js';
@@ -158,6 +158,7 @@ export function tokenRequest(spec: ResolvedJobSpec, dataset: Dataset) {
     dataset,
     object_key: datasetKey(dataset.id),
     data: spec.data,
+    unit: unitOf(spec.train),
     sequence_length: spec.train.sequence_length,
     vocab_size: architectureOf(spec.model.config).vocab_size,
   };

@@ -14,13 +14,15 @@ export interface RankInput {
   base: BasePoint | null;
   token_file: string;
   evaluation_files: EvaluationFile[];
+  /** Digest of all tokens. */
+  tokens_digest: string;
   failures_per_second: number;
 }
 
 /** Returns the message that starts a rank. @param nonce of the generation */
 export function startMessage(
   ctx: GenerationContext,
-  { load, base, token_file, evaluation_files, failures_per_second }: RankInput,
+  { load, base, token_file, evaluation_files, tokens_digest, failures_per_second }: RankInput,
   rank: number,
   nonce: string,
 ): StartMessage {
@@ -40,6 +42,7 @@ export function startMessage(
     spec: job.spec,
     token_file,
     evaluation_files,
+    tokens_digest,
     object_store: deps.object_store,
     load: load?.source ?? null,
     base: base?.source ?? null,

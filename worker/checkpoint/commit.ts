@@ -49,6 +49,7 @@ export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy)
         : { digest: sumDigests(base_digest_parts), source: model.base },
     eval_losses: save.eval_losses,
     early_stopping: save.early_stopping,
+    reference: save.reference,
     seed: train.seed,
     data_seed: data.seed,
     data_digest: by.data_digest,

@@ -97,6 +97,7 @@ function manifestOf(spec: ResolvedJobSpec, world_size: number) {
     skipped_steps: 0,
     eval_losses: { validation: 2.5 },
     early_stopping: null,
+    reference: null,
     loss_scaler: {
       scale: 1,
       iteration: 1000,

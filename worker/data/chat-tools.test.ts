@@ -16,7 +16,7 @@ const golden: Golden = JSON.parse(
 
 function chatOf(line: object): JsonlChat {
   const document = parseLine(JSON.stringify(line));
-  if ('text' in document) throw new Error('the line has a text');
+  if (!('messages' in document)) throw new Error('the line is no chat');
   return document;
 }
 

@@ -69,7 +69,9 @@ for (const { name, tokenizer, config, texts, chats } of golden.tokenizers) {
       const template = new ChatTemplate(golden.templates[chat.template]!, { tokens: hf.variables });
       const document = { messages: chat.messages, tools: null };
       t.equal(template.render(document).text, chat.text);
-      const { tokens, counts } = new DocumentEncoder(hf, template).encode(document);
+      const [{ tokens, counts } = { tokens: [], counts: null }] = new DocumentEncoder(hf, template).encode(
+        document,
+      );
       t.same([...tokens], chat.ids);
       t.same([...counts!], chat.mask);
     });
@@ -96,14 +98,14 @@ t.test('without tags, the text that a turn of the assistant adds to its prompt i
 
 t.test('bytes: the tokens are the bytes of the rendered chat, and those of the spans count', async (t) => {
   const encoder = new DocumentEncoder(new BytesTokenizer(), new ChatTemplate(UNTAGGED));
-  const { tokens, counts } = encoder.encode({ messages: CHAT, tools: null });
+  const [{ tokens, counts } = { tokens: [], counts: null }] = encoder.encode({ messages: CHAT, tools: null });
   const bytes = Uint8Array.from(tokens);
   t.equal(
     Buffer.from(bytes).toString(),
     '[user]Grüße?[/]\n[assistant]世界 🌍[/]\n[user]b[/]\n[assistant][/]\n',
   );
   t.equal(Buffer.from(bytes.filter((_, i) => counts![i] === 1)).toString(), '世界 🌍[/]\n[/]\n');
-  t.same(encoder.encode({ text: 'é' }), { tokens: Uint16Array.of(0xc3, 0xa9), counts: null });
+  t.same(encoder.encode({ text: 'é' }), [{ tokens: Uint16Array.of(0xc3, 0xa9), counts: null }]);
 });
 
 t.test('a generation prompt, and the end of an assistant turn', async (t) => {

@@ -52,7 +52,7 @@ async function setup(t: Test, uploaded: Uint8Array, dataset: Partial<Dataset>) {
 
 /** Returns the expected tokens of each document. */
 function expectedDocuments(chat_template: string | null) {
-  const options = { tokenizer: FILES, parse_special_tokens: false, template_date: null };
+  const options = { tokenizer: FILES, parse_special_tokens: false, template_date: null, unit: null };
   const encoder = new BatchEncoder({ ...options, chat_template });
   return DOCUMENTS.map((document) => {
     const line = { bytes: Buffer.from(JSON.stringify(document)), first_line: 1 };
@@ -154,7 +154,13 @@ t.test("chats in bytes: the rendered text, with the loss on the assistant's text
 t.test('a text with a tokenizer is one document, whose tokens do not depend on the threads', async (t) => {
   const text = Buffer.from('The quick brown fox jumps, 12345 times;\nGrüße!\n'.repeat(6000));
   const { objects, request } = await setup(t, text, {});
-  const options = { tokenizer: FILES, parse_special_tokens: false, chat_template: null, template_date: null };
+  const options = {
+    tokenizer: FILES,
+    parse_special_tokens: false,
+    chat_template: null,
+    template_date: null,
+    unit: null,
+  };
   const encoded = new BatchEncoder(options).encode({
     bytes: text,
     first: true,

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { sequencesPerEpoch } from '../../spec/index.js';
+import { samplesPerEpoch } from '../../spec/index.js';
 import { prepared, readTokenFile } from '../testing/prepared.js';
 import { prepareTokens } from './prepare-tokens.js';
 
@@ -60,7 +60,7 @@ t.test('the number of sequences is the one from which epochs are resolved', asyn
       const data = { ...request.data, packing, validation_fraction };
       const { token_file } = await prepareTokens(objects, { ...request, data });
       const { sequences } = await read(token_file);
-      const expected = sequencesPerEpoch(request.dataset, data, request.sequence_length);
+      const expected = samplesPerEpoch(request.dataset, data, { sequence_length: request.sequence_length });
       t.equal(sequences.length, expected, `${packing}, ${validation_fraction} for validation`);
     }
   }

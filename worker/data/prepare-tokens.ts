@@ -9,7 +9,7 @@ import {
   tokenFileLayout,
 } from '../../contracts/token-file.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { tokenizerModel } from '../../spec/index.js';
+import { tokenizerModel, type Unit, unitsOf } from '../../spec/index.js';
 import { codeOf } from '../common/errors.js';
 import type { TokenizerFiles } from '../encoding/hf-tokenizer.js';
 import { readTokenizer } from '../encoding/tokenizer-store.js';
@@ -18,6 +18,8 @@ import { type OnSequence, type Packer, SplitPacker, WholePacker } from './packin
 import { type SequenceCounts, SequenceFiles } from './sequence-files.js';
 import { evict, markUse, putEntry, removeTemporary, sealOf, temporaryPath } from './token-cache.js';
 import { tokenSource } from './token-source.js';
+import { UnitFiles } from './unit-files.js';
+import { corruptDataset, verifiedBytes } from './verified-bytes.js';
 
 export interface TokenRequest {
   dataset: Dataset;
@@ -25,6 +27,8 @@ export interface TokenRequest {
   object_key: string;
   /** The `data` section of the job's spec. */
   data: ResolvedJobSpec['data'];
+  /** What batches count, of a dataset of preferences; null for other data. */
+  unit: Unit | null;
   sequence_length: number;
   /** Vocabulary size of the model, an exclusive upper bound of the tokens. */
   vocab_size: number;
@@ -116,7 +120,7 @@ function pathsIn(directory: string, { validation_fraction }: TokenRequest['data'
 }
 
 function nameOf(request: TokenRequest, tokenizer: TokenizerFiles | null): string {
-  const { dataset, data, sequence_length } = request;
+  const { dataset, data, unit, sequence_length } = request;
   const { validation_fraction, seed } = data;
   const made_from = [
     PREPARATION,
@@ -130,6 +134,7 @@ function nameOf(request: TokenRequest, tokenizer: TokenizerFiles | null): string
     sequence_length,
     tokenBytes(request),
     ...(validation_fraction > 0 ? [validation_fraction, seed] : []),
+    ...(unit === null ? [] : [unit]),
   ];
   return createHash('sha256').update(JSON.stringify(made_from)).digest('hex');
 }
@@ -165,25 +170,19 @@ async function buildFiles(input: BuildInput, made: string): Promise<void> {
   const { objects, request, onProgress } = input;
   const { data, dataset, sequence_length, attempt } = request;
   const paths = pathsIn(made, data);
-  const files = new SequenceFiles({
-    shape: { token_bytes: tokenBytes(request), sequence_length },
-    training: paths.training,
-    validation: join(made, 'validation'),
-    split: { fraction: data.validation_fraction, seed: data.seed },
-    num_documents: dataset.num_documents,
-    newPacker: (onSequence) => newPacker(request, onSequence),
-  });
+  const files = newFiles(request, { training: paths.training, validation: join(made, 'validation') });
   try {
     const source = sourceOf(input, join(made, 'scratch'));
     const counts = new DataCounts(sequence_length);
-    for await (const piece of source(verified(objects, request, onProgress))) {
+    for await (const piece of source(verifiedBytes(objects, request, onProgress))) {
       counts.add(piece);
       checkVocab(counts.max_token, request);
-      files.append(piece.tokens, piece.counts, piece.starts);
+      files.append(piece);
     }
     const summary = { ...counts.end(), ...files.finish() };
-    if (summary.documents !== dataset.num_documents)
-      throw corrupt(request, `${summary.documents} documents, but the upload has ${dataset.num_documents}`);
+    const expected = numDocuments(request);
+    if (summary.documents !== expected)
+      throw corruptDataset(dataset, `${summary.documents} documents, but the upload has ${expected}`);
     const found: EntrySummary = { tokens_digest: await digestOf(paths), summary };
     await writeFile(paths.summary, JSON.stringify(found), { flush: true });
     await markUse(made, attempt);
@@ -192,10 +191,30 @@ async function buildFiles(input: BuildInput, made: string): Promise<void> {
   }
 }
 
+function newFiles(request: TokenRequest, paths: { training: string; validation: string }) {
+  const { data, dataset, unit, sequence_length } = request;
+  const options = {
+    ...paths,
+    shape: { token_bytes: tokenBytes(request), sequence_length },
+    split: { fraction: data.validation_fraction, seed: data.seed },
+  };
+  if (unit !== null) return new UnitFiles({ ...options, unit, num_units: unitsOf(dataset, unit) });
+  return new SequenceFiles({
+    ...options,
+    num_documents: dataset.num_documents,
+    newPacker: (onSequence) => newPacker(request, onSequence),
+  });
+}
+
+/** Returns the number of documents that the source yields: of preferences, one for each completion. */
+function numDocuments({ dataset, unit }: TokenRequest): number {
+  return unit === null ? dataset.num_documents : unitsOf(dataset, 'labelled');
+}
+
 function sourceOf({ request, tokenizer }: BuildInput, scratch: string) {
-  const { dataset, data, num_threads } = request;
+  const { dataset, data, unit, num_threads } = request;
   const { chat_template, parse_special_tokens, template_date } = data;
-  const setup = { tokenizer, parse_special_tokens, chat_template, template_date };
+  const setup = { tokenizer, parse_special_tokens, chat_template, template_date, unit };
   return tokenSource({ format: dataset.format, ...setup, num_threads, scratch });
 }
 
@@ -212,34 +231,6 @@ function checkVocab(max_token: number, { vocab_size, dataset }: TokenRequest): v
     `dataset ${dataset.id} has token ${max_token}, and the model has a vocabulary of ${vocab_size}; train a model with a ` +
       'larger vocab_size, or use its own tokenizer',
   );
-}
-
-/** Streams the dataset's bytes; ends without an error only if they equal the upload. */
-async function* verified(
-  objects: ObjectStore,
-  request: TokenRequest,
-  onProgress: OnProgress,
-): AsyncGenerator<Uint8Array> {
-  const { dataset, object_key } = request;
-  const hash = createHash('sha256');
-  let bytes = 0;
-  for await (const chunk of await objects.stream(object_key)) {
-    if (chunk.length === 0) continue;
-    hash.update(chunk);
-    bytes += chunk.length;
-    onProgress(bytes);
-    yield chunk;
-  }
-  const digest = `sha256:${hash.digest('hex')}`;
-  if (digest === dataset.digest && bytes === dataset.bytes) return;
-  throw corrupt(
-    request,
-    `${bytes} bytes with digest ${digest}, but the upload has ${dataset.bytes} with ${dataset.digest}`,
-  );
-}
-
-function corrupt({ dataset }: TokenRequest, what: string): ZerofleetError {
-  return new ZerofleetError('dataset_corrupt', `dataset ${dataset.id} has ${what}`);
 }
 
 /** Reads the summary of complete files; null when one of them is missing. */

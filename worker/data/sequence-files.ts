@@ -2,7 +2,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import type { Tokens } from '../encoding/tokens.js';
 import { KeyedChoice } from './keyed-choice.js';
 import type { OnSequence, Packer } from './packing.js';
-import { type TokenFileShape, TokenFileWriter } from './token-file-writer.js';
+import { type TokenFileShape, TokenFileWriter, type TokenPiece } from './token-file-writer.js';
 
 /** Part of the data for validation. */
 export interface ValidationSplit {
@@ -56,8 +56,7 @@ export class SequenceFiles {
       split.fraction > 0 ? new PackedFile(new TokenFileWriter(options.validation, shape), newPacker) : null;
   }
 
-  /** Appends tokens; the arguments are those of TokenFileWriter.append(). */
-  append(tokens: Tokens, counts: Uint8Array | null, starts: boolean): void {
+  append({ tokens, counts, starts }: TokenPiece): void {
     if (starts) {
       this.document++;
       this.begins = true;
@@ -147,7 +146,7 @@ class PackedFile {
 }
 
 /** Returns the number of validation items of `count`: at least one, and at least one is left. */
-function validationCount(count: number, fraction: number, what: string): number {
+export function validationCount(count: number, fraction: number, what: string): number {
   if (count < 2)
     throw tooSmall(
       `the data has ${count} ${what}, too few for a validation split; leave validation_fraction out`,

@@ -37,6 +37,11 @@ export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
     return { tokens: new Uint16Array(Buffer.concat(parts)), counts: new Uint8Array(Buffer.concat(counts)) };
   }
 
+  encodeCompletion(document: string | RenderedText, begin: number) {
+    const text = typeof document === 'string' ? document : document.text;
+    return this.encodeSpans({ text, literal: [] }, [{ begin, end: text.length }]);
+  }
+
   encodePrompt(text: string): number[] {
     return [...Buffer.from(text)];
   }

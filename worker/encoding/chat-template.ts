@@ -1,6 +1,7 @@
 import type { Template } from '@huggingface/jinja';
 import type { ChatMessage } from '../../contracts/index.js';
-import { type JsonlChat, LEARNED_ROLE } from '../../contracts/jsonl.js';
+import type { JsonlChat } from '../../contracts/jsonl.js';
+import { type JsonlMessage, LEARNED_ROLE } from '../../contracts/jsonl-fields.js';
 import {
   BEGIN_MARK,
   DATE_FUNCTION,
@@ -14,6 +15,7 @@ import { strftime } from './strftime.js';
 const ANSWER = '\ufdd2';
 /** Mark inside the text of a special token that a chat contains literally. */
 const LITERAL = '\ufdd3';
+const MARKS = new RegExp(`[${BEGIN_MARK}${END_MARK}${LITERAL}]`);
 
 /** Range of characters (UTF-16 units) of a rendered chat. */
 export interface Span {
@@ -70,17 +72,26 @@ export class ChatTemplate {
    * @throws ZerofleetError `chat_template_invalid` when the template fails, ignores tools or leaves the learned parts undetermined
    */
   render(chat: JsonlChat): RenderedChat {
-    const filled = this.fill(chat, false);
-    for (const [what, bare] of withoutTools(chat)) {
-      if (this.isFilledAs(bare, filled))
-        throw invalidTemplate(
-          `it does not render the ${what} of the chat; use a template that does, or remove them from the data`,
-        );
-    }
+    const filled = this.fillWhole(chat);
     const { text, learned } = this.marks ? splitMarks(filled) : this.splitTurns(chat, filled);
     const moved = (place: number) => place - (text.slice(0, place).split(LITERAL).length - 1);
     const spans = learned.map(({ begin, end }) => ({ begin: moved(begin), end: moved(end) }));
     return { ...withoutLiterals(text), learned: spans };
+  }
+
+  /**
+   * Renders a prompt with a completion, which begins at `begin`: with what it adds to the prompt for it. Generation tags have no effect.
+   * @throws ZerofleetError as `render`
+   */
+  renderCompletion(prompt: JsonlChat, completion: readonly JsonlMessage[]): RenderedText & { begin: number } {
+    const before = plain(this.fill(prompt, true));
+    const text = plain(this.fillWhole({ ...prompt, messages: [...prompt.messages, ...completion] }));
+    if (!text.startsWith(before))
+      throw invalidTemplate(
+        'its rendering of the prompt is not the beginning of its rendering of the prompt with the completion, so the learned part ' +
+          'cannot be determined; use a template that adds the completion to the prompt',
+      );
+    return { ...withoutLiterals(text), begin: withoutLiterals(before).text.length };
   }
 
   /** Returns the text that prompts the assistant for its next turn, and the text after such a turn. */
@@ -89,8 +100,19 @@ export class ChatTemplate {
     const fill = (messages: readonly ChatMessage[], prompt: boolean) =>
       this.fill({ messages, tools: null }, prompt);
     const after = fill(answered, false).split(ANSWER).at(-1) ?? '';
-    const plain = (text: string) => text.replaceAll(BEGIN_MARK, '').replaceAll(END_MARK, '');
     return { ...withoutLiterals(plain(fill(messages, true))), end: plain(after) };
+  }
+
+  /** Fills a whole chat. @throws ZerofleetError `chat_template_invalid` when the template ignores its tools */
+  private fillWhole(chat: JsonlChat): string {
+    const filled = this.fill(chat, false);
+    for (const [what, bare] of withoutTools(chat)) {
+      if (this.isFilledAs(bare, filled))
+        throw invalidTemplate(
+          `it does not render the ${what} of the chat; use a template that does, or remove them from the data`,
+        );
+    }
+    return filled;
   }
 
   private splitTurns({ messages, tools }: JsonlChat, text: string): MarkedChat {
@@ -140,7 +162,9 @@ export class ChatTemplate {
   }
 
   private asText(text: string): string {
-    if (text.includes(LITERAL)) throw new Error('the chat has the character U+FDD3');
+    const mark = MARKS.exec(text)?.[0];
+    if (mark !== undefined)
+      throw new Error(`the chat has the character U+${mark.charCodeAt(0).toString(16).toUpperCase()}`);
     if (!this.special_texts) return text;
     return text.replace(this.special_texts, (token) => {
       const [first = ''] = token;
@@ -158,6 +182,10 @@ function* withoutTools({ messages, tools }: JsonlChat): Generator<[what: string,
   const calling = messages.some(({ tool_calls }) => Array.isArray(tool_calls) && tool_calls.length > 0);
   const bare = messages.map(({ tool_calls: _, ...message }) => message);
   if (calling) yield ['tool_calls', { messages: bare, tools }];
+}
+
+function plain(text: string): string {
+  return text.replaceAll(BEGIN_MARK, '').replaceAll(END_MARK, '');
 }
 
 function withoutLiterals(marked: string): RenderedText {
@@ -181,9 +209,7 @@ function splitMarks(marked: string): MarkedChat {
       if (text.length > begin) learned.push({ begin, end: text.length });
       begin = null;
     } else if (part === BEGIN_MARK || part === END_MARK)
-      throw invalidTemplate(
-        'its generation tags are nested, or a message has the character U+FDD0 or U+FDD1',
-      );
+      throw invalidTemplate('its generation tags are nested');
     else text += part;
   }
   return { text, learned };

@@ -1,4 +1,6 @@
 import type { JsonlDocument } from '../../contracts/jsonl.js';
+import type { JsonlContent, JsonlLabelled, JsonlPair } from '../../contracts/jsonl-preferences.js';
+import type { Unit } from '../../spec/index.js';
 import type { ChatTemplate, RenderedText, Span } from './chat-template.js';
 import type { TextPiece } from './text-pieces.js';
 import type { Tokens } from './tokens.js';
@@ -16,21 +18,74 @@ export interface TextTokenizer {
   /** Encodes a part of a long document: the concatenated tokens of all parts equal those of the document. */
   encodePiece(text: string, place: Omit<TextPiece, 'bytes'>): Tokens;
   /** Encodes a rendered chat without adding special tokens; `counts` is 1 for tokens that overlap a span. */
-  encodeSpans(text: RenderedText, spans: readonly Span[]): { tokens: Tokens; counts: Uint8Array };
+  encodeSpans(text: RenderedText, spans: readonly Span[]): CountedTokens;
+  /**
+   * Encodes a prompt and its completion, which begins at `begin` (UTF-16 units): a text like a document, a rendered chat without adding
+   * special tokens. `counts` is 1 from the first token on that the prompt alone does not have at this place: where a token crosses the
+   * border, it belongs to the completion.
+   */
+  encodeCompletion(document: string | RenderedText, begin: number): CountedTokens;
 }
 
-/** Converts documents to tokens; a chat needs a template. */
+export interface CountedTokens {
+  tokens: Tokens;
+  counts: Uint8Array;
+}
+
+/** Converts documents to tokens; messages need a template. */
 export class DocumentEncoder {
   constructor(
     private readonly tokenizer: TextTokenizer,
     private readonly template: ChatTemplate | null,
+    private readonly unit: Unit | null = null,
   ) {}
 
-  /** @throws ZerofleetError `chat_template_invalid` */
-  encode(document: JsonlDocument): EncodedDocument {
-    if ('text' in document) return { tokens: this.tokenizer.encodeDocument(document.text), counts: null };
-    if (!this.template) throw new Error('an encoder without a template received a chat');
-    const { learned, ...text } = this.template.render(document);
-    return this.tokenizer.encodeSpans(text, learned);
+  /**
+   * Returns the document, or the completions of preferences, each with its prompt. The first token of these never is a target; its
+   * count is the label where completions have one, otherwise 0.
+   * @throws ZerofleetError `chat_template_invalid`
+   */
+  encode(document: JsonlDocument): EncodedDocument[] {
+    if (!isReadable(document, this.unit)) throw new Error('an encoder received a document of another kind');
+    if ('text' in document) return [{ tokens: this.tokenizer.encodeDocument(document.text), counts: null }];
+    if ('label' in document)
+      return [marked(this.encodeCompletion(document, document.completion), document.label)];
+    if ('chosen' in document) {
+      const chosen = this.encodeCompletion(document, document.chosen);
+      const rejected = this.encodeCompletion(document, document.rejected);
+      return [marked(chosen, this.unit === 'labelled'), marked(rejected, false)];
+    }
+    const { learned, ...text } = this.templateOfChats().render(document);
+    return [this.tokenizer.encodeSpans(text, learned)];
   }
+
+  private encodeCompletion(
+    { prompt, tools }: JsonlPair | JsonlLabelled,
+    completion: JsonlContent,
+  ): CountedTokens {
+    if (typeof prompt === 'string' && typeof completion === 'string')
+      return this.tokenizer.encodeCompletion(prompt + completion, prompt.length);
+    if (typeof prompt === 'string' || typeof completion === 'string')
+      throw new Error('a prompt and its completion are of different kinds');
+    const { begin, ...text } = this.templateOfChats().renderCompletion(
+      { messages: prompt, tools },
+      completion,
+    );
+    return this.tokenizer.encodeCompletion(text, begin);
+  }
+
+  private templateOfChats(): ChatTemplate {
+    if (!this.template) throw new Error('an encoder without a template received a chat');
+    return this.template;
+  }
+}
+
+function isReadable(document: JsonlDocument, unit: Unit | null): boolean {
+  if ('chosen' in document) return unit !== null;
+  return unit === ('label' in document ? 'labelled' : null);
+}
+
+function marked({ tokens, counts }: CountedTokens, label: boolean): CountedTokens {
+  if (counts.length > 0) counts[0] = Number(label);
+  return { tokens, counts };
 }

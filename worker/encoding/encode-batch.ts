@@ -1,6 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { BadLine, badLine, parseLine } from '../../contracts/jsonl.js';
+import { badLine, parseLine } from '../../contracts/jsonl.js';
+import { BadLine } from '../../contracts/jsonl-fields.js';
 import type { LineBatch } from '../../platform/datasets/line-batches.js';
+import type { Unit } from '../../spec/index.js';
 import { BytesTokenizer } from './bytes-tokenizer.js';
 import { ChatTemplate } from './chat-template.js';
 import { DocumentEncoder, type EncodedDocument, type TextTokenizer } from './document-encoder.js';
@@ -17,6 +19,8 @@ export interface EncoderSetup {
   chat_template: string | null;
   /** Date for the template; null if it uses none. */
   template_date: string | null;
+  /** The unit of preferences; null for other data. */
+  unit: Unit | null;
 }
 
 /** Text that is encoded at a time: lines of JSONL, or a part of one document. */
@@ -38,13 +42,13 @@ export class BatchEncoder {
   private readonly documents: DocumentEncoder;
 
   /** @throws ZerofleetError `tokenizer_invalid`, `chat_template_invalid` */
-  constructor({ tokenizer, parse_special_tokens, chat_template, template_date: date }: EncoderSetup) {
+  constructor({ tokenizer, parse_special_tokens, chat_template, template_date: date, unit }: EncoderSetup) {
     const hf = tokenizer === null ? null : new HfTokenizer(tokenizer, parse_special_tokens);
     this.tokenizer = hf ?? new BytesTokenizer();
     const { variables: tokens = {}, special_texts = null } = hf ?? {};
     const template =
       chat_template === null ? null : new ChatTemplate(chat_template, { tokens, special_texts, date });
-    this.documents = new DocumentEncoder(this.tokenizer, template);
+    this.documents = new DocumentEncoder(this.tokenizer, template, unit);
   }
 
   /** @throws ZerofleetError naming the line, such as `dataset_line_invalid` */
@@ -57,10 +61,10 @@ export class BatchEncoder {
   private lines({ bytes, first_line }: LineBatch): EncodedDocument[] {
     return textOf(bytes)
       .split('\n')
-      .flatMap((line, index) => (line.trim() === '' ? [] : [this.line(line, first_line + index)]));
+      .flatMap((line, index) => (line.trim() === '' ? [] : this.line(line, first_line + index)));
   }
 
-  private line(line: string, number: number): EncodedDocument {
+  private line(line: string, number: number): EncodedDocument[] {
     try {
       return this.documents.encode(parseLine(line));
     } catch (error) {

@@ -17,6 +17,7 @@ const FILES = {
 const SETUP: EncoderSetup = {
   tokenizer: FILES,
   parse_special_tokens: false,
+  unit: null,
   chat_template: templates.chatml,
   template_date: null,
 };

@@ -88,6 +88,18 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     return { tokens: Uint32Array.from(ids), counts };
   }
 
+  encodeCompletion(document: string | RenderedText, begin: number) {
+    const isPlain = typeof document === 'string';
+    const { text, special } = isPlain
+      ? { text: document, special: this.special }
+      : { text: document.text, special: document.literal };
+    const ids = this.encode(text, special);
+    const prompt = commonLength(ids, this.encode(text.slice(0, begin), special));
+    const tokens = isPlain ? this.document(ids, { first: true, last: true }) : Uint32Array.from(ids);
+    const before = isPlain ? this.tokenizer.around.before.length : 0;
+    return { tokens, counts: new Uint8Array(tokens.length).fill(1, before + prompt) };
+  }
+
   private piece(id: number): Piece {
     const known = this.pieces.get(id);
     if (known) return known;

@@ -61,7 +61,7 @@ export class MemberWorld {
   private readonly link: Link;
   private readonly ranks = new Map<number, Rank>();
   private readonly closed = new AbortController();
-  private job: Omit<MemberJob, 'tokens_digest'> | null = null;
+  private job: MemberJob | null = null;
 
   constructor(private readonly options: MemberWorldOptions) {
     this.link = new Link(connectToLeader(options.world));
@@ -102,9 +102,8 @@ export class MemberWorld {
     this.link.trust();
     this.link.onMessage((message) => this.receive(asLeaderMessage(message)));
     try {
-      const { tokens_digest, ...job } = await this.options.prepare(this.closed.signal);
-      this.job = job;
-      this.send({ kind: 'ready', tokens_digest });
+      this.job = await this.options.prepare(this.closed.signal);
+      this.send({ kind: 'ready', tokens_digest: this.job.tokens_digest });
     } catch (error) {
       this.send({ kind: 'refused', error: toRankError(error) });
     }

@@ -54,6 +54,12 @@ export const asJoin = checked(Join);
 const SaveRef = Type.Object(
   {
     directory: FileName,
+    reference: nullable(
+      Type.Object(
+        { bytes: Count, sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }), objective: Name },
+        strict,
+      ),
+    ),
     step: Count,
     optimizer_steps: Count,
     skipped_steps: Count,

@@ -91,6 +91,7 @@ t.test('the journal of a rank', async (t) => {
 t.test('steps: the first, the last, evaluated ones, and one per five seconds', async (t) => {
   const { channel_with_journal, lines, clock, hear } = journal();
   const start = startMessage({ rank: 0 });
+  const means = { reward_chosen: 1, reward_rejected: 0.5, log_prob_chosen: -1, log_prob_rejected: -2 };
   hear({ ...start, spec: { ...start.spec, train: { ...start.spec.train, steps: 1000 } } });
   lines.length = 0;
   for (let i = 1; i <= 1000; i++) {
@@ -103,12 +104,14 @@ t.test('steps: the first, the last, evaluated ones, and one per five seconds', a
       seconds: 1,
     }));
     const evaluations = i === 300 ? evaluated : [];
-    await channel_with_journal.send(step(i, { evaluations, finite: i !== 7, loss_scale: 1024 }));
+    const preference = i === 1000 ? { ...means, margin: 0.5, accuracy: 0.75 } : null;
+    await channel_with_journal.send(step(i, { evaluations, preference, finite: i !== 7, loss_scale: 1024 }));
   }
   t.same(
     lines.map((line) => line.replace(/^(! )?step (\d+).*$/, '$1$2')),
     ['1', '! 7', '251', '300', '550', '800', '1000'],
   );
   t.match(lines[1], '! step 7 skipped: its gradients were not finite loss_scale=1024 skipped_steps=0');
+  t.match(lines.at(-1), / loss=2\.123 margin=0\.5 accuracy=0\.75 /);
   t.match(lines[3], /eval_loss=2 eval_loss\/code=2 loss_scale=1024$/);
 });

@@ -122,12 +122,13 @@ class Journal {
     const is_edge = step === (this.first_step ?? 0) + 1 || step === total || evaluations.length > 0;
     if (!is_edge && now() - this.line_at < STEP_LINE_MS) return;
     this.line_at = now();
-    const { loss, aux_loss, grad_norm, lr, tokens } = message;
+    const { loss, aux_loss, preference, grad_norm, lr, tokens } = message;
     const seconds = message.seconds.total;
     const tokens_per_second = Math.round(tokens / seconds);
     this.info(`step ${step} of ${total}`, {
       loss,
       ...(aux_loss !== null && { aux_loss }),
+      ...(preference && { margin: preference.margin, accuracy: preference.accuracy }),
       grad_norm,
       lr,
       tokens_per_second,
@@ -173,6 +174,7 @@ function documentFields({ spec }: StartMessage): Fields {
     global_batch_size: train.global_batch_size,
     micro_batch_size: train.micro_batch_size,
     sequence_length: train.sequence_length,
+    objective: train.objective?.type,
     optimizer: train.optimizer.type,
     precision: train.precision,
     zero_stage: zero.stage,

@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import type { AgentMessage, LocalMessage, RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
+import { checkpointKey, REFERENCE_FILE } from '../../platform/checkpoint/layout.js';
 import { fakeCore } from '../testing/fake-core.js';
-import { startMessage } from '../testing/start-message.js';
+import { startMessage, testSpec } from '../testing/start-message.js';
 import type { RankChannel } from './channel.js';
 import { runRank } from './run-rank.js';
 
@@ -50,6 +53,21 @@ t.test('a rank reports its error although its trainer never closes', async (t) =
   t.equal(closed, 1);
   t.match(received.at(-1), { kind: 'failed', step: 2, error: { code: 'token_out_of_vocab' } });
 });
+
+t.test(
+  'a save has the reference of the objective, whose file rank 0 stores before it reports the shard',
+  async (t) => {
+    const spec = testSpec();
+    spec.train.objective = { type: 'dpo', beta: 0.1, label_smoothing: 0, reference: 'initial' };
+    const { received } = await run(t, fakeCore(), { spec });
+    const shard = received.find((message) => message.kind === 'shard');
+    t.match(shard?.save.reference, { bytes: 16, objective: 'dpo', sha256: /^[0-9a-f]{64}$/ });
+    const { job_id } = startMessage();
+    const file = join(t.testdirName, checkpointKey(job_id, shard?.save.directory ?? ''), REFERENCE_FILE);
+    const [seed] = new Float64Array(new Uint8Array(readFileSync(file)).buffer);
+    t.equal(seed, spec.train.seed);
+  },
+);
 
 t.test('a finished rank reports it and exits when it is told to', async (t) => {
   const { code, received } = await run(t, fakeCore());

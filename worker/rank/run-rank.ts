@@ -21,6 +21,7 @@ import { loadCheckpoint } from './load/load-checkpoint.js';
 import { loadModel } from './load/load-model.js';
 import { NcclLog, ncclLine } from './nccl-log.js';
 import { firstPosition, positionAfterLoad } from './position.js';
+import { beginReference, type ContinuedCheckpoint, type Reference } from './reference.js';
 import { SnapshotWriter } from './snapshot-writer.js';
 import { trainLoop } from './train-loop.js';
 import { trainedState } from './trained-state.js';
@@ -130,13 +131,13 @@ async function trainWith(
     numerics_fingerprint: core.fingerprint(start.device),
   });
 
-  const { step, early_stopping, base_digest_part } = await begin(ctx, trainer, state);
+  const { step, early_stopping, base_digest_part, reference } = await begin(ctx, trainer, state);
   position.step = step;
   await channel.send({ kind: 'running', step: position.step });
 
   trainer.prepareSnapshot();
   const send = channel.send.bind(channel);
-  const writer = new SnapshotWriter({ objects, start, state, base_digest_part, send });
+  const writer = new SnapshotWriter({ objects, start, state, base_digest_part, reference, send });
   const end = await trainLoop({
     trainer,
     writer,
@@ -161,6 +162,7 @@ interface Begun {
   early_stopping: EarlyStoppingState | null;
   /** This rank's share of the digest of the base; null without adapters. */
   base_digest_part: string | null;
+  reference: Reference | null;
 }
 
 /** Initializes or loads the state. */
@@ -170,21 +172,24 @@ async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState
   const fresh = start.spec.train.early_stopping === undefined ? null : NOT_EVALUATED;
   if (source === null) {
     await trainer.initialize();
+    const reference = await beginReference(ctx, trainer, null);
     const base_digest_part = start.base === null ? null : await trainer.baseDigestPart();
-    return { step: 0, early_stopping: fresh, base_digest_part };
+    return { step: 0, early_stopping: fresh, base_digest_part, reference };
   }
   // The source may have no adapters. A base would take long, and is loaded.
   if (state.num_base < state.params.length) await trainer.initialize(state.num_base);
   const base = start.base === null ? null : await openBase(ctx, start.base, trainer, state);
-  const { ranges, at, restore, early_stopping } = await load(ctx, source, trainer, state);
+  const { ranges, at, restore, early_stopping, continued } = await load(ctx, source, trainer, state);
   await channel.send({ kind: 'loaded', ranges, base });
   // A checksum covers bytes of several ranks, so only the agent can verify it.
   await inbox.proceed;
   await trainer.finishLoad({ ...at, restore });
+  const reference = await beginReference(ctx, trainer, continued);
   return {
     step: at.step,
     early_stopping: early_stopping ?? fresh,
     base_digest_part: base?.digest_part ?? null,
+    reference,
   };
 }
 
@@ -210,6 +215,8 @@ interface Loaded {
   restore: Restore;
   /** State of early stopping in the job's own checkpoint; null for another source. */
   early_stopping: EarlyStoppingState | null;
+  /** Null if a new training begins. */
+  continued: ContinuedCheckpoint | null;
 }
 
 async function load(
@@ -226,11 +233,18 @@ async function load(
     const model = await loadModel({ objects, source, trainer, params, states, retry });
     const { ranges, optimizer_steps } = model;
     const at = { ...firstPosition(loss_scale), optimizer_steps };
-    return { ranges, at, restore: source.restore, early_stopping: null };
+    return { ranges, at, restore: source.restore, early_stopping: null, continued: null };
   }
   const { manifest, ranges } = await loadCheckpoint({ objects, source, trainer, state, retry });
   const at = positionAfterLoad(manifest, source, loss_scale);
   // A fork saves and exports its own best checkpoint, so it does not continue with the evaluations of the other job.
   const early_stopping = manifest.job_id === start.job_id ? manifest.early_stopping : null;
-  return { ranges, at, restore: source.restore, early_stopping };
+  const { restore, directory } = source;
+  return {
+    ranges,
+    at,
+    restore,
+    early_stopping,
+    continued: restore === 'full' ? { directory, manifest } : null,
+  };
 }

@@ -7,11 +7,17 @@ import type {
   StartMessage,
   TrainingPosition,
 } from '../../contracts/rank-protocol.js';
-import { checkpointDirectory, checkpointKey, shardName } from '../../platform/checkpoint/layout.js';
+import {
+  checkpointDirectory,
+  checkpointKey,
+  REFERENCE_FILE,
+  shardName,
+} from '../../platform/checkpoint/layout.js';
 import { ShardContents, type ShardedState } from '../../platform/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { retryTransient, toRankError } from '../common/errors.js';
 import type { RankTrainer, Snapshot } from '../native/adapter.js';
+import type { Reference } from './reference.js';
 import { Shard } from './shard.js';
 
 export interface SnapshotWriterOptions {
@@ -21,6 +27,8 @@ export interface SnapshotWriterOptions {
   state: Omit<ShardedState, 'world_size'>;
   /** This rank's share of the digest of the base; null without adapters. */
   base_digest_part: string | null;
+  /** Reference of the objective, which rank 0 saves; null if it uses none. */
+  reference: Reference | null;
   send(message: RankMessage): Promise<void>;
 }
 
@@ -87,11 +95,16 @@ export class SnapshotWriter {
     { save_request, stall_seconds, ...evaluations }: SaveNote & { stall_seconds: number },
   ): Promise<RankMessage> {
     const started = performance.now();
-    const { start, base_digest_part } = this.options;
+    const { start, base_digest_part, reference } = this.options;
     const { job_id, execution, nonce } = start;
     const { digest_part } = snapshot;
     const directory = checkpointDirectory({ step: snapshot.step, execution, nonce });
-    const save: SaveRef = { directory, ...positionOf(snapshot), ...evaluations };
+    const save: SaveRef = {
+      directory,
+      reference: reference?.record ?? null,
+      ...positionOf(snapshot),
+      ...evaluations,
+    };
     try {
       const shard = await this.put(snapshot, checkpointKey(job_id, save.directory), policy);
       const cost = { stall_seconds, write_seconds: secondsSince(started) };
@@ -101,9 +114,11 @@ export class SnapshotWriter {
     }
   }
 
-  private put(snapshot: Snapshot, directory: string, policy: RetryPolicy): Promise<ShardRecord> {
-    const { objects, start, state } = this.options;
+  private async put(snapshot: Snapshot, directory: string, policy: RetryPolicy): Promise<ShardRecord> {
+    const { objects, start, state, reference } = this.options;
     const { rank, world_size } = start;
+    if (reference !== null && rank === 0)
+      await retryTransient(() => objects.put(`${directory}/${REFERENCE_FILE}`, reference.bytes), policy);
     const contents = new ShardContents({ ...state, world_size });
     const shard = new Shard(shardName(rank, world_size), contents, rank, snapshot.slices);
     return retryTransient(() => shard.putTo(objects, directory), policy);

@@ -8,7 +8,7 @@ import {
   type StartMessage,
   type SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import { afterEvaluation, hasStoppedEarly, metricOf } from '../../spec/index.js';
+import { afterEvaluation, hasStoppedEarly, metricOf, tokensPerStep } from '../../spec/index.js';
 import type { RankTrainer, StepResult } from '../native/adapter.js';
 import { type SavePace, savePace } from './save-pace.js';
 import { SkippedRun } from './skipped-run.js';
@@ -126,8 +126,9 @@ async function evaluate(trainer: RankTrainer, { evaluation_files }: StartMessage
   const evaluations: Evaluation[] = [];
   for (const [file, { name }] of evaluation_files.entries()) {
     const started = performance.now();
-    const { loss, tokens, sequences } = await trainer.evaluate(file);
-    evaluations.push({ name, loss, tokens, sequences, seconds: (performance.now() - started) / 1000 });
+    const { preference, ...result } = await trainer.evaluate(file);
+    const seconds = (performance.now() - started) / 1000;
+    evaluations.push({ name, ...result, ...(preference && { preference }), seconds });
   }
   return evaluations;
 }
@@ -149,17 +150,19 @@ function steppedMessage(
   evaluated: Pick<SteppedMessage, 'evaluations' | 'early_stopping'>,
   { spec: { train } }: StartMessage,
 ): RankMessage {
-  const { step, loss, aux_loss, grad_norm, lr, trust_ratios, finite, skipped_steps, loss_scale } = result;
+  const { step, loss, aux_loss, preference, grad_norm, lr } = result;
+  const { trust_ratios, finite, skipped_steps, loss_scale } = result;
   const { total, data, forward, backward, exchange, optimizer, gather } = result.seconds;
   return {
     kind: 'stepped',
     step,
     loss,
     aux_loss,
+    preference,
     grad_norm,
     lr,
     trust_ratios,
-    tokens: train.global_batch_size * train.sequence_length,
+    tokens: tokensPerStep(train),
     finite,
     skipped_steps,
     loss_scale,

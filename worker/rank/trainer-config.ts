@@ -19,6 +19,7 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     sequence_length: train.sequence_length,
     global_batch_size: train.global_batch_size,
     micro_batch_size: train.micro_batch_size,
+    preference: preferenceConfig(train.objective),
     steps: train.steps,
     seed: train.seed,
     data_seed: data.seed,
@@ -45,6 +46,21 @@ function reservedBytes({ spec, world_size, rank, device }: StartMessage): number
 function backendOf({ world_size, device }: StartMessage): TrainerConfig['comm']['backend'] {
   if (world_size === 1) return 'solo';
   return device === 'cuda' ? 'nccl' : 'gloo';
+}
+
+/** Neutral values of the fields that an objective's type does not have. */
+const UNUSED_PREFERENCE = {
+  label_smoothing: 0,
+  gamma: 0,
+  desirable_weight: 1,
+  undesirable_weight: 1,
+  reference: 'none',
+} as const;
+
+function preferenceConfig(
+  objective: StartMessage['spec']['train']['objective'],
+): TrainerConfig['preference'] {
+  return objective === undefined ? null : { ...UNUSED_PREFERENCE, ...objective };
 }
 
 type OptimizerSpec = StartMessage['spec']['train']['optimizer'];

@@ -97,10 +97,28 @@ t.test('optional metrics appear only where they exist', async (t) => {
   progress.stepped(stepped(3, { aux_loss: Number.NaN }), 1);
   await progress.flush();
   const [plain, full, broken] = calls[0]![2];
-  t.notOk('aux_loss' in plain! || 'trust_ratios' in plain!);
+  t.notOk('preference' in plain! || 'aux_loss' in plain! || 'trust_ratios' in plain!);
   t.same(plain?.seconds, STEP_SECONDS);
   t.match(full, { aux_loss: 0.25, trust_ratios });
   t.match(broken, { aux_loss: null });
+});
+
+t.test('means of preferences are in the metrics and in the progress', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  const preference = {
+    reward_chosen: 0,
+    reward_rejected: Number.NaN,
+    margin: Number.NaN,
+    accuracy: 0.5,
+    log_prob_chosen: -3,
+    log_prob_rejected: null,
+  };
+  progress.stepped(stepped(1, { preference }), 1);
+  await progress.flush();
+  const wanted = { ...preference, reward_rejected: null, margin: null };
+  t.strictSame(calls[0]?.[2][0]?.preference, wanted);
+  t.strictSame(calls[0]?.[3]?.preference, wanted);
 });
 
 t.test('numbers that JSON cannot represent become null', async (t) => {

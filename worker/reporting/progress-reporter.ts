@@ -1,4 +1,4 @@
-import type { JobProgress } from '../../contracts/index.js';
+import type { JobProgress, PreferenceMetrics } from '../../contracts/index.js';
 import type { SteppedMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { JobExecution, MetricInput } from '../../state/index.js';
@@ -50,6 +50,7 @@ export class ProgressReporter {
       step: message.step,
       loss,
       ...(message.aux_loss !== null && { aux_loss: finiteOrNull(message.aux_loss) }),
+      ...(message.preference && { preference: finiteMeans(message.preference) }),
       grad_norm: finiteOrNull(message.grad_norm),
       lr: message.lr,
       ...(message.trust_ratios.length > 0 && { trust_ratios: message.trust_ratios }),
@@ -95,6 +96,7 @@ export class ProgressReporter {
       loss_scale: message.loss_scale,
       skipped_steps: message.skipped_steps,
       tokens_per_second: speed,
+      ...(message.preference && { preference: finiteMeans(message.preference) }),
       ...(message.early_stopping && { early_stopping: message.early_stopping }),
       eta_seconds: finiteOrNull(((total_steps - message.step) * message.tokens) / (speed ?? 0)),
     };
@@ -103,6 +105,14 @@ export class ProgressReporter {
 
 function lossesOf({ evaluations }: SteppedMessage): Record<string, number | null> {
   return Object.fromEntries(evaluations.map(({ name, loss }) => [name, finiteOrNull(loss)]));
+}
+
+function finiteMeans(means: PreferenceMetrics): PreferenceMetrics {
+  const finite = Object.entries(means).map(([name, value]) => [
+    name,
+    value === null ? null : finiteOrNull(value),
+  ]);
+  return Object.fromEntries(finite) as PreferenceMetrics;
 }
 
 /** Returns null for NaN and infinity, which JSON does not have. */

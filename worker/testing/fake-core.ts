@@ -149,6 +149,7 @@ class FakeTrainer implements RankTrainer {
     loss_scaler: { scale: 1, iteration: 0, last_overflow_iteration: -1, hysteresis: 1, skipped_in_a_row: 0 },
   };
   private snapshots = 0;
+  private reference: Float64Array | null = null;
 
   constructor(
     private readonly config: TrainerConfig,
@@ -197,7 +198,19 @@ class FakeTrainer implements RankTrainer {
     await this.exchange('loaded', 0);
   }
 
+  /** The seed and its square root. */
+  async computeReference(): Promise<Float64Array> {
+    await this.exchange('reference', 0);
+    this.reference = Float64Array.of(this.config.seed, Math.sqrt(this.config.seed));
+    return this.reference;
+  }
+
+  setReference(log_probs: Float64Array): void {
+    this.reference = log_probs;
+  }
+
   async step(flags: number): Promise<StepResult> {
+    this.requireReference();
     const step = this.position.step + 1;
     await this.behaviour.beforeStep?.(step, this.config);
     const stop = await this.exchange(`step-${step}`, flags);
@@ -218,6 +231,7 @@ class FakeTrainer implements RankTrainer {
       step,
       loss: 5 / step,
       aux_loss: null,
+      preference: this.means(),
       grad_norm: 1,
       lr: 0.001,
       trust_ratios: [],
@@ -235,7 +249,31 @@ class FakeTrainer implements RankTrainer {
   async evaluate(file: number) {
     const { step } = this.position;
     await this.exchange(`evaluation-${step}-${file}`, 0);
-    return { loss: this.behaviour.evalLoss?.(step, file) ?? 6 / step, tokens: 100, sequences: 10 };
+    return {
+      loss: this.behaviour.evalLoss?.(step, file) ?? 6 / step,
+      tokens: 100,
+      sequences: 10,
+      preference: this.means(),
+    };
+  }
+
+  /** The margin is the second number of the reference. */
+  private means(): StepResult['preference'] {
+    if (this.config.preference === null) return null;
+    const margin = this.reference?.[1] ?? 0;
+    return {
+      reward_chosen: margin,
+      reward_rejected: 0,
+      margin,
+      accuracy: 0.5,
+      log_prob_chosen: -1,
+      log_prob_rejected: null,
+    };
+  }
+
+  private requireReference(): void {
+    if (this.config.preference?.reference === 'initial' && this.reference === null)
+      throw Object.assign(new Error('there is no reference'), { code: 'invalid_argument' });
   }
 
   prepareSnapshot(): void {}

@@ -158,6 +158,8 @@ export class Fleet {
       num_documents: 1,
       source: null,
       num_chats: 0,
+      num_preferences: 0,
+      num_labelled: 0,
       num_tokens: bytes.length,
       max_token: null,
       project: 'default',

@@ -117,7 +117,7 @@ export class LocalWorld {
       const send = async (message: RankMessage) => void sent.push(message);
       const { state } = this;
       const base_digest_part = this.has_base ? await trainer.baseDigestPart() : null;
-      const writer = new SnapshotWriter({ objects, start, state, base_digest_part, send });
+      const writer = new SnapshotWriter({ objects, start, state, base_digest_part, reference: null, send });
       await writer.save(trainer, start.save.final, NOTE);
       await writer.idle();
       return sent.at(-1);
@@ -150,7 +150,8 @@ export class LocalWorld {
     const send = async (message: RankMessage) => {
       if (message.kind === 'shard_failed') throw new Error(message.error.message);
     };
-    const writer = new SnapshotWriter({ objects, start, state: this.state, base_digest_part: null, send });
+    const { state } = this;
+    const writer = new SnapshotWriter({ objects, start, state, base_digest_part: null, reference: null, send });
     const stalled = await writer.save(trainer, start.save.periodic, NOTE);
     return { stalled, stored: writer.idle() };
   }

@@ -34,6 +34,8 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
       num_documents: 1,
       source: null,
       num_chats: 0,
+      num_preferences: 0,
+      num_labelled: 0,
       num_tokens: uploaded.length,
       max_token: null,
       project: 'default',
@@ -41,6 +43,7 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
       ...dataset,
     },
     object_key: datasetKey(id),
+    unit: null,
     data: {
       dataset: id,
       tokenizer: 'bytes',
@@ -82,4 +85,14 @@ export async function readTokenFile(path: string) {
     documents: places(layout.documents, layout.mask),
     counts: Array.from({ length: num_tokens }, (_, place) => bits(place)),
   };
+}
+
+/** Reads the sequences of a token file in which each is a document of its own. */
+export async function readSequences(path: string) {
+  const { tokens, counts, sequences, documents } = await readTokenFile(path);
+  if (JSON.stringify(sequences) !== JSON.stringify(documents)) throw new Error(`${path} has other documents`);
+  return sequences.map((begin, i) => ({
+    tokens: tokens.slice(begin, sequences[i + 1]),
+    counts: counts.slice(begin, sequences[i + 1]),
+  }));
 }

@@ -88,6 +88,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     spec: testSpec(),
     token_file: '',
     evaluation_files: [],
+    tokens_digest: `sha256:${'0'.repeat(64)}`,
     object_store: { url: '', s3_endpoint: null },
     load: null,
     base: null,

@@ -19,6 +19,7 @@ export function stepped(step: number, fields: Partial<SteppedMessage> = {}): Ste
     step,
     loss: 2,
     aux_loss: null,
+    preference: null,
     grad_norm: 1,
     lr: 0.1,
     trust_ratios: [],

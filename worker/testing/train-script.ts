@@ -35,6 +35,18 @@ export interface Script {
   failures_per_second?: number;
 }
 
+/** Durations of a step. */
+const SECONDS: StepResult['seconds'] = {
+  data: 0,
+  total: 1,
+  forward: 0.123456789,
+  backward: 0.8,
+  exchange: 0,
+  exchange_busy: 0,
+  optimizer: 0,
+  gather: 0,
+};
+
 /** Runs the training loop of one rank with a scripted core. Returns what it did. */
 export async function runScript({
   steps,
@@ -63,16 +75,6 @@ export async function runScript({
   let step = first_step;
   let flags = 0;
   let request = 0;
-  const seconds = {
-    data: 0,
-    total: 1,
-    forward: 0.123456789,
-    backward: 0.8,
-    exchange: 0,
-    exchange_busy: 0,
-    optimizer: 0,
-    gather: 0,
-  };
   const trainer = {
     async step(mine: number): Promise<StepResult> {
       step++;
@@ -84,19 +86,25 @@ export async function runScript({
         step,
         loss: 1,
         aux_loss: null,
+        preference: null,
         grad_norm: 1,
         lr: 1,
         trust_ratios: [],
         tokens: 1,
         ...update,
         stop,
-        seconds,
+        seconds: SECONDS,
         sent: { reduced: 0, gathered: 0, routed: 0 },
       };
     },
     async evaluate(file: number) {
       if (file === 0) evaluated.push(step);
-      return { loss: Object.values(losses)[file]?.[step] ?? 2 / step, tokens: 7, sequences: 3 };
+      return {
+        loss: Object.values(losses)[file]?.[step] ?? 2 / step,
+        tokens: 7,
+        sequences: 3,
+        preference: null,
+      };
     },
     memory: () => ({ master: 8 }) as ReturnType<RankTrainer['memory']>,
   } as RankTrainer;

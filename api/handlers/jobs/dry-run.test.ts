@@ -1,6 +1,6 @@
 /** Field `work` of a dry run: sequences, tokens, epochs, and the duration estimated from a measured job. */
 import t from 'tap';
-import type { DryRun, JobSpec } from '../../../contracts/index.js';
+import type { DryRun, JobSpec, Problem } from '../../../contracts/index.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain } from '../../testing/training.js';
 
@@ -38,6 +38,50 @@ t.test('epochs instead of steps', async (t) => {
   const job = await stack.createJob({ data: { dataset: id }, train: { epochs: 3 } });
   t.match(job, { spec: { train: { steps } }, progress: { total_steps: steps } });
   t.notOk('epochs' in job.spec.train);
+});
+
+const PAIR = { prompt: 'to be or ', chosen: 'not to be', rejected: 'to do' };
+
+t.test('an epoch of preferences is known from the record of the dataset', async (t) => {
+  const { id, ...counts } = await stack.upload(`${JSON.stringify(PAIR)}\n`.repeat(50), 'jsonl');
+  t.match(counts, { num_documents: 50, num_preferences: 50, num_labelled: 0, num_chats: 0 });
+  const spec = (type: 'dpo' | 'kto', data = {}) => ({
+    ...smallSpec(id),
+    data: { dataset: id, ...data },
+    train: { epochs: 2, objective: { type } },
+  });
+  const pairs = { sequences: 2 * 7 * 16, tokens: 2 * 7 * 16 * 128, sequences_per_epoch: 100, epochs: 2.24 };
+  t.match(await workOf(spec('dpo')), pairs);
+  t.match(await workOf(spec('kto')), { sequences: 13 * 16, sequences_per_epoch: 100, epochs: 2.08 });
+  t.match(await workOf(spec('dpo', { validation_fraction: 0.1 })), {
+    sequences: 192,
+    sequences_per_epoch: 90,
+  });
+  const job = await stack.createJob({
+    data: { dataset: id },
+    train: { steps: 10, objective: { type: 'dpo' } },
+  });
+  const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
+  await stack.store.appendEvent(job.id, execution, { type: 'data.prepared', data: { sequences: 98 } });
+  t.match(await workOf(spec('dpo')), { sequences_per_epoch: 98 }, 'a pair was left out');
+  t.match(await workOf(spec('kto')), { sequences_per_epoch: 100 }, 'another unit');
+});
+
+t.test('preferences and their objective belong together', async (t) => {
+  const { id } = await stack.upload(`${JSON.stringify(PAIR)}\n`, 'jsonl');
+  const { id: text } = await stack.upload(TEXT);
+  const refused = async (dataset: string, train: Partial<JobSpec['train']>) => {
+    const spec = { ...smallSpec(dataset), train: { steps: 1, ...train } };
+    const reply = await stack.request({ method: 'POST', url: '/v1/jobs?dry_run=true', payload: spec });
+    return reply.json<Problem>().errors?.map(({ pointer, code }) => `${pointer} ${code}`);
+  };
+  t.same(await refused(id, {}), ['/data/dataset dataset_has_preferences']);
+  t.same(await refused(text, { objective: { type: 'simpo' } }), [
+    '/data/dataset dataset_without_preferences',
+  ]);
+  t.same(await refused(id, { objective: { type: 'dpo', gamma: 1 } }), [
+    '/train/objective/gamma field_without_effect',
+  ]);
 });
 
 t.test('duration from the speed of another job of the pool', async (t) => {

@@ -40,6 +40,8 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
                         InstanceMethod("baseSlices", &TrainerBinding::base_slices),
                         InstanceMethod("load", &TrainerBinding::load),
                         InstanceMethod("finishLoad", &TrainerBinding::finish_load),
+                        InstanceMethod("computeReference", &TrainerBinding::compute_reference),
+                        InstanceMethod("setReference", &TrainerBinding::set_reference),
                         InstanceMethod("lr", &TrainerBinding::lr),
                         InstanceMethod("memory", &TrainerBinding::memory),
                         InstanceMethod("step", &TrainerBinding::step),
@@ -155,6 +157,26 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
     const TrainingPosition position = position_from(at);
     const Restore restore = guarded(info.Env(), [&] { return restore_from(string_field(at, "restore")); });
     return start_void(info.Env(), [=](Session& session) { session.trainer().finish_load(position, restore); });
+  }
+
+  /// () → Float64Array
+  Napi::Value compute_reference(const Napi::CallbackInfo& info) {
+    return start<std::vector<double>>(
+        info.Env(), [](Session& session) { return session.trainer().compute_reference(); },
+        [](Napi::Env env, Session&, std::vector<double>& values) {
+          auto array = Napi::Float64Array::New(env, values.size());
+          std::ranges::copy(values, array.Data());
+          return array;
+        });
+  }
+
+  /// (logProbs: Float64Array)
+  Napi::Value set_reference(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) {
+      const auto array = info[0].As<Napi::Float64Array>();
+      trainer.set_reference({array.Data(), array.Data() + array.ElementLength()});
+      return info.Env().Undefined();
+    });
   }
 
   /// () → {part: bytes}

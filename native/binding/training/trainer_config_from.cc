@@ -88,6 +88,24 @@ ZeroConfig zero_from(const Napi::Object& zero) {
   return config;
 }
 
+PreferenceConfig preference_from(const Napi::Object& object) {
+  PreferenceConfig config;
+  ObjectiveOptions& options = config.objective;
+  options.kind = choice<ObjectiveKind>(object, "type", {{"dpo", ObjectiveKind::kDpo},
+                                                        {"ipo", ObjectiveKind::kIpo},
+                                                        {"orpo", ObjectiveKind::kOrpo},
+                                                        {"kto", ObjectiveKind::kKto},
+                                                        {"simpo", ObjectiveKind::kSimpo}});
+  options.beta = number_field(object, "beta");
+  options.label_smoothing = number_field(object, "label_smoothing");
+  options.gamma = number_field(object, "gamma");
+  options.desirable_weight = number_field(object, "desirable_weight");
+  options.undesirable_weight = number_field(object, "undesirable_weight");
+  config.reference = choice<ReferenceKind>(
+      object, "reference", {{"none", ReferenceKind::kNone}, {"base", ReferenceKind::kBase}, {"initial", ReferenceKind::kInitial}});
+  return config;
+}
+
 }  // namespace
 
 Device device_from_name(const std::string& name) {
@@ -127,6 +145,7 @@ TrainerConfig trainer_config_from(const Napi::Object& object) {
   config.precision = dtype_from_name(string_field(object, "precision"));
   config.batch = {int_field(object, "global_batch_size"), int_field(object, "micro_batch_size"),
                   int_field(object, "sequence_length")};
+  if (!object.Get("preference").IsNull()) config.preference = preference_from(object_field(object, "preference"));
   config.token_file = string_field(object, "token_file");
   config.evaluation_files = strings_from(array_field(object, "evaluation_files"));
   config.seed = static_cast<std::uint64_t>(int_field(object, "seed"));

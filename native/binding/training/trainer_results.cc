@@ -32,6 +32,18 @@ Napi::Object scaler_object(Napi::Env env, const LossScalerState& state) {
   return object;
 }
 
+Napi::Value preference_value(Napi::Env env, const std::optional<PreferenceMeans>& means) {
+  if (!means) return env.Null();
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("reward_chosen", nullable_value(env, means->reward_chosen));
+  object.Set("reward_rejected", nullable_value(env, means->reward_rejected));
+  object.Set("margin", nullable_value(env, means->margin));
+  object.Set("accuracy", means->accuracy);
+  object.Set("log_prob_chosen", nullable_value(env, means->log_prob_chosen));
+  object.Set("log_prob_rejected", nullable_value(env, means->log_prob_rejected));
+  return object;
+}
+
 LossScalerState scaler_from(const Napi::Object& object) {
   return {number_field(object, "scale"), int_field(object, "iteration"), int_field(object, "last_overflow_iteration"),
           int_field(object, "hysteresis"), int_field(object, "skipped_in_a_row")};
@@ -101,6 +113,7 @@ Napi::Value step_result_object(Napi::Env env, const StepResult& result) {
   object.Set("step", static_cast<double>(result.step));
   object.Set("loss", result.loss);
   object.Set("aux_loss", nullable_value(env, result.aux_loss));
+  object.Set("preference", preference_value(env, result.preference));
   object.Set("grad_norm", result.grad_norm);
   object.Set("lr", result.lr);
   object.Set("loss_scale", result.loss_scale);
@@ -123,6 +136,7 @@ Napi::Value eval_result_object(Napi::Env env, const EvalResult& result) {
   object.Set("loss", result.loss);
   object.Set("tokens", static_cast<double>(result.num_targets));
   object.Set("sequences", static_cast<double>(result.num_sequences));
+  object.Set("preference", preference_value(env, result.preference));
   return object;
 }
 

@@ -25,15 +25,16 @@ struct Sequence {
 }  // namespace
 
 // Token i + 1 is the target of place i: the prompt is tokens 0 to `first`, the completion begins with the token behind it.
-MismatchedLeaf mismatched_leaf(const LeafInput& leaf, std::int64_t batch) {
+MismatchedLeaf mismatched_leaf(const LeafInput& prompts, const LeafInput& completions, std::int64_t batch) {
   const auto rows = static_cast<std::size_t>(batch);
-  require(batch >= 2, "invalid_argument", "KTO mismatches the sequences of a leaf, which needs at least 2; raise micro_batch_size");
-  require(leaf.tokens.size() == leaf.targets.size() && leaf.tokens.size() % rows == 0, "invalid_argument",
-          "a leaf has as many tokens as targets, the same number in each sequence");
-  const std::size_t length = leaf.tokens.size() / rows;
-  MismatchedLeaf result{std::vector<std::int32_t>(leaf.tokens.size()), std::vector<std::int32_t>(leaf.tokens.size(), -100)};
+  const std::size_t numel = prompts.tokens.size();
+  require(batch >= 1 && numel % rows == 0 && prompts.targets.size() == numel && completions.tokens.size() == numel &&
+              completions.targets.size() == numel,
+          "invalid_argument", "both leaves have as many tokens as targets, the same number in each sequence");
+  const std::size_t length = numel / rows;
+  MismatchedLeaf result{std::vector<std::int32_t>(numel), std::vector<std::int32_t>(numel, -100)};
   for (std::size_t row = 0; row < rows; ++row) {
-    const Sequence mine(leaf, row, length), next(leaf, (row + 1) % rows, length);
+    const Sequence mine(prompts, row, length), next(completions, row, length);
     if (mine.empty() || next.empty()) continue;
     const std::span tokens = std::span(result.tokens).subspan(row * length, length);
     const std::span targets = std::span(result.targets).subspan(row * length, length);

@@ -68,7 +68,7 @@ struct ObjectiveResult {
 ObjectiveResult evaluate(const ObjectiveOptions& options, std::span<const SequenceScore> policy, const ObjectiveLeaf& leaf);
 
 /// KTO's z: the mean of s − s' over the sequences that have targets, in their order, but at least 0; no gradient passes it.
-/// They are those of a leaf with each prompt before the completion of the leaf's next sequence, the last before that of the first.
+/// They are those of a leaf with each prompt before the completion of another sequence (mismatched_leaf.h).
 double kl_estimate(std::span<const SequenceScore> policy, std::span<const double> reference);
 
 }  // namespace zerofleet

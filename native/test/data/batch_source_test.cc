@@ -50,7 +50,7 @@ using Ids = std::vector<std::int32_t>;
 TEST_CASE("targets are the tokens shifted by one, and an epoch visits every sequence once") {
   const TemporaryFile tokens(bytes_of(counting(8 * 10 + 1, 8)));
   const BatchSource source(tokens.path(), BatchShape{4, 2, 8}, 1000, 5);
-  REQUIRE(source.num_sequences() == 10);
+  REQUIRE(source.sequences().num_sequences() == 10);
   std::set<std::int32_t> starts;
   LeafBatch batch;
   int place = 0;

@@ -1,5 +1,3 @@
-#include "train/evaluation.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>

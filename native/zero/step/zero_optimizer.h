@@ -113,7 +113,7 @@ class ZeroOptimizer {
   void add_grad(std::size_t param, const GradView& grad);
   /// Within a leaf, as GradSink::room_for(): null unless gradients_are_only_rounded(), and for some parameters.
   std::byte* room_for(std::size_t param, DType dtype);
-  /// Throws Error{"gradient_missing"} with the name of a parameter whose gradient has not come, unless such gradients are
+  /// Targets are whatever the loss is a mean over. Throws Error{"gradient_missing"} with the name of a parameter whose gradient has not come, unless such gradients are
   /// zeros by option.
   void end_leaf(double loss_sum, std::int64_t num_targets, double aux_loss = 0);
 

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "model/objective/objective.h"
+
+namespace zerofleet {
+
+/// What a preference objective compares the model with.
+enum class ReferenceKind : std::uint8_t {
+  kNone,     // nothing: ORPO and SimPO
+  kBase,     // the model without its adapter
+  kInitial,  // the model as the training begins
+};
+
+struct PreferenceConfig {
+  ObjectiveOptions objective;
+  ReferenceKind reference = ReferenceKind::kNone;
+
+  /// Sequences of a unit.
+  std::int64_t unit_sequences() const { return objective.has_pairs() ? 2 : 1; }
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,132 @@
+import type { Dataset, FieldError, FieldErrorCode, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
+import { fieldError, withoutEffect } from '../common/field-error.js';
+import { type ObjectiveType, type Unit, unitOf } from '../objective.js';
+import type { DataSources } from './tokenizer.js';
+
+type Train = NonNullable<JobSpec['train']>;
+type Objective = NonNullable<Train['objective']>;
+type ResolvedTrain = ResolvedJobSpec['train'];
+type ResolvedObjective = NonNullable<ResolvedTrain['objective']>;
+
+const AT = '/train/objective';
+
+/** Fields of each type, with the defaults; those of `reference` are for jobs without a base. */
+const TYPE_DEFAULTS = {
+  dpo: { beta: 0.1, label_smoothing: 0, reference: 'initial' },
+  ipo: { beta: 0.1, reference: 'initial' },
+  orpo: { beta: 0.1 },
+  kto: { beta: 0.1, desirable_weight: 1, undesirable_weight: 1, reference: 'initial' },
+  simpo: { beta: 2, gamma: 1 },
+} as const satisfies Record<ObjectiveType, object>;
+
+/** KTO estimates its reference point over the sequences of a micro-batch; one alone would be noise. */
+const MIN_MICRO_BATCH_OF_KTO = 2;
+
+/** @param adapter the resolved adapter, which determines the default of `reference` */
+export function resolveObjective(
+  given: Objective | undefined,
+  adapter: ResolvedTrain['adapter'],
+): Pick<ResolvedTrain, 'objective'> {
+  if (given === undefined || given.type === 'sft') return {};
+  const { type } = given;
+  const defaults = {
+    ...TYPE_DEFAULTS[type],
+    ...(baseFault(adapter) === null && { reference: 'base' as const }),
+  };
+  const filled = { ...defaults, ...given };
+  const fields = Object.entries(filled).filter(([name]) => fieldsOf(type).has(name));
+  return { objective: Object.fromEntries(fields) as ResolvedObjective };
+}
+
+function fieldsOf(type: Objective['type']): ReadonlySet<string> {
+  return new Set(['type', ...(type === 'sft' ? [] : Object.keys(TYPE_DEFAULTS[type]))]);
+}
+
+/** Returns why the job has no base model to compare with; null if it has one. */
+function baseFault(adapter: ResolvedTrain['adapter']): { code: FieldErrorCode; message: string } | null {
+  if (adapter === undefined)
+    return {
+      code: 'adapter_missing',
+      message:
+        'base is the model without its adapter, and the job has none: set train.adapter, or write initial',
+    };
+  if (adapter.modules_to_save.length === 0) return null;
+  const modules = adapter.modules_to_save.join(', ');
+  return {
+    code: 'reference_not_kept',
+    message: `the job also trains ${modules} (train.adapter.modules_to_save), so the model without its adapter is not the base: write initial`,
+  };
+}
+
+/** @param document the document as given, to find fields without effect */
+export function checkObjective(
+  { train: { objective: given } = {}, data: { packing } }: Pick<JobSpec, 'train' | 'data'>,
+  { train }: ResolvedJobSpec,
+): FieldError[] {
+  if (given === undefined) return [];
+  const { type } = given;
+  const errors = withoutEffect(AT, given, fieldsOf(type), `with the objective ${type}`);
+  if (train.objective === undefined) return errors;
+  const fault = train.objective.reference === 'base' ? baseFault(train.adapter) : null;
+  if (fault !== null) errors.push(fieldError(`${AT}/reference`, fault.code, fault.message, 'initial'));
+  if (type === 'kto' && train.micro_batch_size < MIN_MICRO_BATCH_OF_KTO) {
+    const message =
+      'kto estimates its reference point over the sequences of a micro-batch, so it needs at least 2';
+    errors.push(
+      fieldError('/train/micro_batch_size', 'out_of_range', message, String(MIN_MICRO_BATCH_OF_KTO)),
+    );
+  }
+  if (packing === 'split') {
+    const message = `with the objective ${type} each completion with its prompt is a sequence of its own; omit packing`;
+    errors.push(fieldError('/data/packing', 'field_without_effect', message, 'whole'));
+  }
+  return errors;
+}
+
+/** Checks that the objective can read every document of the datasets. */
+export function checkPreferences(
+  resolved: ResolvedJobSpec,
+  { dataset, evaluation }: DataSources,
+): FieldError[] {
+  const places = [dataset, ...evaluation].map(
+    (each, i) => [each, i === 0 ? '/data/dataset' : `/train/evaluation/datasets/${i - 1}/dataset`] as const,
+  );
+  return places.flatMap(([each, at]) => (each === null ? [] : checkDocuments(at, each, resolved.train)));
+}
+
+function checkDocuments(at: string, dataset: Dataset, train: ResolvedTrain): FieldError[] {
+  const { id, num_documents, num_preferences, num_labelled } = dataset;
+  const unit = unitOf(train);
+  const type = train.objective?.type ?? 'sft';
+  if (unit === null) {
+    if (num_preferences + num_labelled === 0) return [];
+    const message =
+      `dataset ${id} has ${counted(dataset)}, which the objective sft does not read: ` +
+      `set train.objective, e.g. {"type": "${num_preferences > 0 ? 'dpo' : 'kto'}"}, or name a dataset of texts or chats`;
+    return [fieldError(at, 'dataset_has_preferences', message)];
+  }
+  const readable = num_preferences + (unit === 'labelled' ? num_labelled : 0);
+  if (readable === num_documents) return [];
+  const message =
+    `the objective ${type} does not read ${num_documents - readable} of the ${num_documents} documents of dataset ${id}, ` +
+    `which has format=${dataset.format}; ${remedy(unit, dataset)}`;
+  return [fieldError(at, 'dataset_without_preferences', message)];
+}
+
+function counted({ num_preferences, num_labelled }: Dataset): string {
+  const counts = [
+    ...(num_preferences > 0 ? [`${num_preferences} pairs of completions`] : []),
+    ...(num_labelled > 0 ? [`${num_labelled} labelled completions`] : []),
+  ];
+  return counts.join(' and ');
+}
+
+function remedy(unit: Unit, { num_documents, num_labelled }: Dataset): string {
+  if (unit === 'pair' && num_labelled === num_documents)
+    return 'labelled completions are read by kto: set train.objective.type to kto, or upload pairs';
+  const line =
+    unit === 'pair'
+      ? '{"prompt": …, "chosen": …, "rejected": …}'
+      : '{"prompt": …, "completion": …, "label": true} or {"prompt": …, "chosen": …, "rejected": …}';
+  return `upload a dataset of format=jsonl in which each line is ${line}`;
+}
