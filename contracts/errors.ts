@@ -103,6 +103,11 @@ export const ERROR_CATALOGUE = {
     'The model has a tensor that its configuration does not describe',
   ),
   model_tensor_mismatch: kind(422, 'data', 'A tensor of the model has the wrong shape or dtype'),
+  base_damaged: kind(
+    500,
+    'data',
+    'The base of the adapters is damaged, or is not the one that they were trained over',
+  ),
   model_corrupt: kind(500, 'data', 'A stored model does not match its checksums'),
   safetensors_invalid: kind(422, 'data', 'A safetensors file is malformed'),
   optimizer_state_invalid: kind(422, 'data', 'The state of the optimizer is not complete'),

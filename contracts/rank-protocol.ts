@@ -75,6 +75,15 @@ export interface ModelLoad {
   directory: string;
 }
 
+/** Source of the frozen base under adapters: the initial values of a seed, or the files in a directory of the object store. */
+export type BaseLoad =
+  | { kind: 'seed'; seed: number }
+  | {
+      kind: 'model' | 'checkpoint';
+      /** Key. */
+      directory: string;
+    };
+
 /** Configuration of a rank. All fields but `rank` are equal for the ranks of one machine in one generation. */
 export interface StartMessage {
   kind: 'start';
@@ -99,6 +108,8 @@ export interface StartMessage {
   object_store: ObjectStoreLocation;
   /** Initial state; null for fresh parameters. */
   load: LoadSource | null;
+  /** Null without adapters. */
+  base: BaseLoad | null;
   comm: { bind_address: string; timeout_ms: number };
   heartbeat_ms: number;
   /** A rank exits after this time without a message of its agent: its leases have expired then. */
@@ -191,6 +202,14 @@ export interface MemoryMessage {
 export interface LoadedMessage {
   kind: 'loaded';
   ranges: RangeChecksum[];
+  /** Null without adapters. */
+  base: LoadedBase | null;
+}
+
+export interface LoadedBase {
+  ranges: RangeChecksum[];
+  /** This rank's share of the digest of the base, 32 hexadecimal digits. */
+  digest_part: string;
 }
 
 export interface RunningMessage {
@@ -244,6 +263,8 @@ export interface ShardMessage {
   shard: ShardRecord;
   /** This rank's share of the state digest, 32 hexadecimal digits. */
   digest_part: string;
+  /** Likewise of the base; null without adapters. */
+  base_digest_part: string | null;
   /** Number of the save request that it answers; 0 for none, and on all ranks but the first. */
   save_request: number;
   cost: SaveCost;

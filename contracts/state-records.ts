@@ -2,7 +2,7 @@
 
 /**
  * States that an optimizer keeps per parameter, all fp32; `master` is the parameter itself. The set depends on the optimizer; a
- * frozen parameter has `master` only.
+ * frozen parameter has `master` only, and the base under adapters none.
  */
 export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum';
 
@@ -16,6 +16,8 @@ export interface ParamRecord {
   group: string;
   /** True if it is not trained. */
   frozen: boolean;
+  /** True if it belongs to the frozen base under adapters, which no checkpoint contains. */
+  base: boolean;
   /** Number of its expert set; null: all ranks share it. */
   expert_set: number | null;
 }

@@ -23,7 +23,7 @@ export { sequencesPerEpoch } from './resolve/data.js';
 export { checkMultiple } from './resolve/expert-sets.js';
 export { type InitFrom, initFromOf } from './resolve/init/given-init.js';
 export type { CheckpointSource, InitSource } from './resolve/init/init-from.js';
-export { modelsOf } from './resolve/models-of.js';
+export { baseOf, modelsOf } from './resolve/models-of.js';
 export { resolveOptimizer } from './resolve/optimizer.js';
 export { groupOf } from './resolve/param-groups.js';
 export { type PatchedSpec, patchSpec } from './resolve/patch.js';

@@ -22,6 +22,7 @@ import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
 import { checkData, checkFormat, type NamedData, resolveData, sequencesPerEpoch } from './resolve/data.js';
 import { checkEarlyStopping, resolveEarlyStopping } from './resolve/evaluation/early-stopping.js';
 import { checkEvaluation, resolveEvaluation } from './resolve/evaluation/evaluation.js';
+import { resolveBase } from './resolve/init/base.js';
 import { initFromOf } from './resolve/init/given-init.js';
 import { checkInitFrom, type InitSource, resolveInitFrom } from './resolve/init/init-from.js';
 import { checkGiven } from './resolve/init/init-model.js';
@@ -154,13 +155,15 @@ function fillDefaults(
   const evaluation = resolveEvaluation(given, data);
   const [first = VALIDATION] = evaluationsOf({ data, train: evaluation });
   const metric = metricOf(first);
+  const seed = train.seed ?? 1;
+  const adapted = resolveAdapter(adapter, config);
   const { steps, error } = resolveSteps({ steps: train.steps, epochs }, sequences, global_batch_size);
   const model = {
     config,
     preset: spec.model.preset ?? null,
     init_from: resolveInitFrom(initFromOf(spec.model), sources.source),
+    ...resolveBase({ train: { seed, ...adapted } }, sources.source),
   };
-  const adapted = resolveAdapter(adapter, config);
   const resolved: ResolvedJobSpec = {
     name: spec.name ?? '',
     project: spec.project ?? DEFAULT_PROJECT,
@@ -170,10 +173,10 @@ function fillDefaults(
     data,
     train: {
       micro_batch_size: 4,
-      seed: 1,
       gradient_clipping: 1,
       gradient_clipping_norm: 'l2',
       ...train,
+      seed,
       steps,
       precision,
       optimizer: resolveOptimizer(train.optimizer),

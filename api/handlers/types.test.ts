@@ -43,6 +43,7 @@ type Equal<A, B> = [A, B] extends [B, A] ? true : false;
 
 /** Fields that a resolved document has only if other settings make them meaningful. The dataset replaces the object, and steps epochs. */
 interface Conditional {
+  model: 'base';
   data: 'uri' | 'format';
   train: 'evaluation' | 'early_stopping' | 'adapter' | 'epochs';
   zero: 'lanes';

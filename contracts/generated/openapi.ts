@@ -1817,11 +1817,28 @@ export interface components {
              */
             restore?: "full";
         };
+        /** @description Seed of the counter-based random numbers. */
+        Seed: number;
+        /**
+         * @description Source of the frozen base under the adapters of `train.adapter`; absent without. Checkpoints of the job do not contain
+         *     the base, so that its source can only be deleted after the job.
+         */
+        ResolvedBase: {
+            seed: components["schemas"]["Seed"];
+        } | {
+            model: components["schemas"]["ModelId"];
+        } | {
+            checkpoint: components["schemas"]["CheckpointId"];
+            job: components["schemas"]["JobId"];
+            /** @description Prefix of the checkpoint's objects in the object store. */
+            prefix: string;
+        };
         /** @description The model's configuration, its preset, and the source of its initial weights. */
         ResolvedModel: {
             config: components["schemas"]["ResolvedModelConfig"];
             preset: components["schemas"]["PresetName"] | null;
             init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | null;
+            base?: components["schemas"]["ResolvedBase"];
         };
         /**
          * @description `ds_` and a ULID; identifiers sort by time of creation.
@@ -1838,8 +1855,6 @@ export interface components {
          * @enum {string}
          */
         DatasetFormat: "text" | "jsonl" | "tokens";
-        /** @description Seed of the counter-based random numbers. */
-        Seed: number;
         /** @description Training data. Exactly one of `dataset` and `uri`. */
         DataSpec: {
             dataset?: components["schemas"]["DatasetId"];
@@ -3013,6 +3028,7 @@ export interface components {
             config: components["schemas"]["ResolvedModelConfig"];
             preset: components["schemas"]["PresetName"] | null;
             init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | components["schemas"]["PlannedInitFolder"] | null;
+            base?: components["schemas"]["ResolvedBase"];
         };
         /**
          * @description As in the document of a job, but with `uri` and `format` of an object that has not been copied. `tokenizer` is

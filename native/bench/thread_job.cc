@@ -108,6 +108,7 @@ SavedState ThreadJob::run_from(const SavedState* from, int world_size, int num_s
     if (from == nullptr) {
       trainer.initialize();
     } else {
+      trainer.initialize_base(config.seed);
       for (const OwnedSlice& slice : slices) {
         const auto& values = from->values[static_cast<std::size_t>(slice.state)][slice.param];
         trainer.load(slice.state, slice.param, slice.elements.begin,

@@ -24,6 +24,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("castTo16Bit", Napi::Function::New(env, cast_to_16_bit, "castTo16Bit"));
   exports.Set("mergeAdapter", Napi::Function::New(env, merge_adapter, "mergeAdapter"));
   exports.Set("addOutputSquares", Napi::Function::New(env, add_output_squares, "addOutputSquares"));
+  exports.Set("initialValues", Napi::Function::New(env, initial_values, "initialValues"));
   exports.Set("endWithParent", Napi::Function::New(env, end_with_parent, "endWithParent"));
   exports.Set("stayOnNode", Napi::Function::New(env, stay_on_node, "stayOnNode"));
   exports.Set("measureOptimizer", Napi::Function::New(env, measure_optimizer, "measureOptimizer"));

@@ -13,6 +13,7 @@
 #include "model/transformer/transformer.h"
 #include "zero/optimizer/optimizer_rule.h"
 #include "model/config/merge_adapter.h"
+#include "zero/partition/param_init.h"
 #include "zero/partition/shard_layout.h"
 
 namespace zerofleet::binding {
@@ -38,7 +39,7 @@ Napi::Value param_table(const Napi::CallbackInfo& info) {
       row.Set("shape", shape);
       row.Set("numel", Napi::Number::New(env, static_cast<double>(spec.numel())));
       row.Set("group", spec.group == ParamGroup::kDecay ? "decay" : "no_decay");
-      row.Set("frozen", spec.frozen);
+      row.Set("base", spec.base);
       row.Set("first_block", Napi::Number::New(env, static_cast<double>(next_block)));
       row.Set("num_blocks", Napi::Number::New(env, static_cast<double>(num_blocks)));
       table.Set(i, row);
@@ -129,6 +130,24 @@ Napi::Value merge_adapter(const Napi::CallbackInfo& info) {
     const std::span<float> merged(reinterpret_cast<float*>(bytes.Data()), values.size());
     std::ranges::copy(values, merged.begin());
     zerofleet::merge_adapter(factors, info[1].As<Napi::Number>().Int64Value(), merged);
+    return bytes;
+  });
+}
+
+Napi::Value initial_values(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    const auto number = [&](std::size_t index) { return info[index].As<Napi::Number>().Int64Value(); };
+    const ModelConfig config = model_config_from(info[0].As<Napi::Object>());
+    validate(config);
+    const auto specs = param_specs(config);
+    const auto param = static_cast<std::size_t>(number(2));
+    const std::int64_t begin = number(3), end = number(4);
+    require(param < specs.size() && 0 <= begin && begin <= end && end <= specs[param].numel(), "invalid_argument",
+            "there are no such elements");
+    auto bytes = Napi::Uint8Array::New(env, static_cast<std::size_t>(end - begin) * sizeof(float));
+    init_param(specs[param], static_cast<std::uint64_t>(number(1)), param, begin,
+               {reinterpret_cast<float*>(bytes.Data()), static_cast<std::size_t>(end - begin)});
     return bytes;
   });
 }

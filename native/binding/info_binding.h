@@ -13,13 +13,16 @@ Napi::Value state_names(const Napi::CallbackInfo& info);
 /// (cpu_isa: string) → the numerics fingerprint
 Napi::Value fingerprint(const Napi::CallbackInfo& info);
 
-/// (adapter: object, begin: number, fp32 bytes: Uint8Array) → fp32 bytes of the merged matrix: Uint8Array
-Napi::Value merge_adapter(const Napi::CallbackInfo& info);
-
 /// (adapter: object, begin: number, fp32 bytes: Uint8Array, sums: Float64Array): adds to the sums
 Napi::Value add_output_squares(const Napi::CallbackInfo& info);
 
-/// (dtype: string, fp32 bytes: Uint8Array) → bytes of the dtype: Uint8Array, rounded to nearest even
+/// (dtype: string, fp32 bytes: Uint8Array) → 16-bit bytes: Uint8Array, rounded to nearest even
 Napi::Value cast_to_16_bit(const Napi::CallbackInfo& info);
+
+/// (adapter: object, begin: number, fp32 bytes: Uint8Array) → fp32 bytes: Uint8Array, with the adapter's product added
+Napi::Value merge_adapter(const Napi::CallbackInfo& info);
+
+/// (model: object, seed: number, param: number, begin: number, end: number) → fp32 bytes: Uint8Array of a fresh parameter
+Napi::Value initial_values(const Napi::CallbackInfo& info);
 
 }  // namespace zerofleet::binding

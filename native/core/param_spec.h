@@ -24,7 +24,7 @@ struct ParamSpec {
   std::size_t norms_of = 0;  // kRowNorms, kColumnNorms: position of the other parameter, a matrix
   int expert = -1;           // number of the expert that it belongs to, counted over all experts; -1: shared by all tokens
   int layer = -1;            // number of the layer that it belongs to; -1: none
-  bool frozen = false;       // part of the base under an adapter
+  bool base = false;         // part of the frozen base under an adapter
 
   std::int64_t numel() const {
     std::int64_t product = 1;

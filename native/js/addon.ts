@@ -47,6 +47,7 @@ export interface Addon {
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
   mergeAdapter(adapter: object, begin: number, fp32: Uint8Array): Uint8Array;
   addOutputSquares(adapter: object, begin: number, fp32: Uint8Array, sums: Float64Array): void;
+  initialValues(model: object, seed: number, param: number, begin: number, end: number): Uint8Array;
   endWithParent(): boolean;
   stayOnNode(localRank: number, localRanks: number, threads: number): boolean;
   measureOptimizer(options: object): Promise<OptimizerSeconds>;
@@ -82,8 +83,8 @@ export interface RawParamInfo {
   shape: number[];
   numel: number;
   group: 'decay' | 'no_decay';
-  /** Base under an adapter. */
-  frozen: boolean;
+  /** Belongs to the frozen base under adapters. */
+  base: boolean;
   first_block: number;
   num_blocks: number;
 }
@@ -107,7 +108,9 @@ export interface RawTrainer {
   deliver(key: string, value: Uint8Array): void;
   connect(): Promise<void>;
   initialize(first: number): Promise<void>;
+  initializeBase(seed: number): Promise<void>;
   slices(): RawSlice[];
+  baseSlices(): RawSlice[];
   load(state: string, param: number, begin: number, data: Uint8Array): void;
   finishLoad(at: TrainingPosition & { restore: Restore }): Promise<void>;
   memory(): RankMemory;
@@ -118,6 +121,7 @@ export interface RawTrainer {
   snapshot(): Promise<RawSnapshot>;
   releaseSnapshot(slot: number): void;
   digestPart(): string;
+  baseDigestPart(): Promise<string>;
   close(): Promise<void>;
 }
 

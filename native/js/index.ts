@@ -9,6 +9,7 @@ export {
   endWithParent,
   fingerprint,
   gpus,
+  initialValues,
   mergeAdapter,
   type ParamInfo,
   paramTable,

@@ -101,6 +101,17 @@ function withAligned(adapter: AdapterFactors): AdapterFactors {
   return { ...adapter, down: aligned(adapter.down), up: aligned(adapter.up) };
 }
 
+/** Returns elements `[begin, end)` of a parameter as a training with this seed begins, in fp32. */
+export function initialValues(
+  model: ModelConfig,
+  seed: number,
+  param: number,
+  begin: number,
+  end: number,
+): Uint8Array {
+  return native(() => addon().initialValues(model, seed, param, begin, end));
+}
+
 function aligned(fp32: Uint8Array): Uint8Array {
   return fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);
 }

@@ -1,4 +1,4 @@
-import { addon, type EvalResult, type RawTrainer, type StepResult } from './addon.js';
+import { addon, type EvalResult, type RawSlice, type RawTrainer, type StepResult } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
 import type { StateName, TrainerConfig } from './trainer-config.js';
@@ -55,15 +55,23 @@ export class Trainer {
     return nativeAsync(() => this.raw.initialize(first));
   }
 
+  /** The base of adapters as a training with this seed begins; `finishLoad` must follow. */
+  initializeBase(seed: number): Promise<void> {
+    return nativeAsync(() => this.raw.initializeBase(seed));
+  }
+
   /**
-   * Slices of each parameter that this rank owns, in canonical order; all states of a parameter have the same
-   * slices.
+   * Slices of each parameter of the state that this rank owns, in canonical order; all states of a parameter have the
+   * same slices.
    */
   slices(): Slice[] {
     const rows = native(() => this.raw.slices());
-    return rows
-      .filter((row) => row.state === 'master')
-      .map(({ param, begin, end }) => ({ param, begin, end }));
+    return rows.filter((row) => row.state === 'master').map(sliceOf);
+  }
+
+  /** Slices of the base of adapters, which is no part of the state. */
+  baseSlices(): Slice[] {
+    return native(() => this.raw.baseSlices()).map(sliceOf);
   }
 
   /** Fills owned elements from `begin` with fp32 values. Throws `slice_not_owned`. */
@@ -139,6 +147,11 @@ export class Trainer {
     return native(() => this.raw.digestPart());
   }
 
+  /** Likewise of the base of adapters, rounded to the precision of the training. */
+  baseDigestPart(): Promise<string> {
+    return nativeAsync(() => this.raw.baseDigestPart());
+  }
+
   /**
    * Ends waits for other ranks, and frees everything off the event loop; resolves when that is done.
    * Resources of an operation that still runs are freed when it ends. Idempotent.
@@ -146,4 +159,8 @@ export class Trainer {
   close(): Promise<void> {
     return nativeAsync(() => this.raw.close());
   }
+}
+
+function sliceOf({ param, begin, end }: RawSlice): Slice {
+  return { param, begin, end };
 }

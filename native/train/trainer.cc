@@ -126,7 +126,11 @@ void Trainer::params_replaced() {
   model_.params_changed();
 }
 
+void Trainer::initialize_base(std::uint64_t seed) { optimizer_.initialize_base(seed); }
+
 std::vector<OwnedSlice> Trainer::slices() { return optimizer_.state_ranges(); }
+
+std::vector<OwnedSlice> Trainer::base_slices() { return optimizer_.base_ranges(); }
 
 void Trainer::load(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values) {
   optimizer_.load_state(state, param, begin, values);
@@ -247,6 +251,8 @@ std::vector<MemoryPart> Trainer::memory() const {
 }
 
 Digest128 Trainer::digest_part() { return optimizer_.digest_part(); }
+
+Digest128 Trainer::base_digest_part() { return optimizer_.base_digest_part(); }
 
 std::size_t Trainer::owned_bytes() {
   std::size_t numel = 0;

@@ -77,8 +77,13 @@ class Trainer {
   /// Fresh parameters from the seed, from parameter `first` on; a load must follow where that is not 0.
   void initialize(std::size_t first = 0);
 
-  /// Slices that this rank owns, in canonical parameter order.
+  /// The base of adapters as a training with this seed begins; finish_load() must follow.
+  void initialize_base(std::uint64_t seed);
+
+  /// Slices of the state that this rank owns, in canonical parameter order; and those of the base of adapters, which is no
+  /// part of the state.
   std::vector<OwnedSlice> slices();
+  std::vector<OwnedSlice> base_slices();
 
   /// Fills owned elements of one state from `begin`. Throws Error{"slice_not_owned"} where they are not this rank's.
   void load(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values);
@@ -99,6 +104,8 @@ class Trainer {
 
   /// This rank's share of the state digest; the sum over ranks mod 2^128 is the job's.
   Digest128 digest_part();
+  /// Likewise of the base of adapters.
+  Digest128 base_digest_part();
 
   /// Copies the owned state, in the order of slices(), to the start of `target`, which must hold owned_bytes().
   void copy_state(std::span<std::byte> target);

@@ -36,6 +36,8 @@ const Param = Type.Object(
     group: Name,
     /** True if the parameter is not trained; its only state is `master`. */
     frozen: Type.Boolean(),
+    /** True if it belongs to the frozen base under adapters: no shard contains it. */
+    base: Type.Boolean(),
     /** Expert set of the parameter; null if all ranks share it. */
     expert_set: nullable(Count),
   },
@@ -65,7 +67,20 @@ const Shard = Type.Object(
   strict,
 );
 
-export const FORMAT_VERSION = 7;
+export const FORMAT_VERSION = 8;
+
+/** Frozen base under adapters: its digest, in the precision of the training, and where it is. */
+const Base = Type.Object(
+  {
+    digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+    source: Type.Union([
+      Type.Object({ seed: Type.Integer() }, strict),
+      Type.Object({ model: Name }, strict),
+      Type.Object({ checkpoint: Name, job: Name, prefix: Name }, strict),
+    ]),
+  },
+  strict,
+);
 
 const LossScaler = Type.Object(
   {
@@ -135,6 +150,8 @@ export const Manifest = Type.Object(
     /** By rank. */
     shards: Type.Array(Shard, { minItems: 1 }),
     state_digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+    /** Null without adapters. */
+    base: nullable(Base),
     /** Finite losses of the evaluations after this step, by name. */
     eval_losses: Type.Record(Name, Type.Number()),
     /** Null without early stopping. */

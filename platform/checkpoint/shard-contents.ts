@@ -11,7 +11,7 @@ export const BYTES_PER_ELEMENT = 4;
 
 /** Inputs that determine the contents of each shard. */
 export interface ShardedState {
-  params: readonly Pick<ParamRecord, 'name' | 'numel' | 'frozen' | 'expert_set'>[];
+  params: readonly Pick<ParamRecord, 'name' | 'numel' | 'frozen' | 'base' | 'expert_set'>[];
   /** States of the optimizer, in the order in which shards hold them; `master` is the first. */
   states: readonly StateName[];
   sharding: Sharding;
@@ -58,7 +58,11 @@ interface Place {
 }
 
 /** Returns the states of one parameter. */
-export function statesOf(param: { frozen: boolean }, states: readonly StateName[]): readonly StateName[] {
+export function statesOf(
+  param: Pick<ParamRecord, 'frozen' | 'base'>,
+  states: readonly StateName[],
+): readonly StateName[] {
+  if (param.base) return [];
   return param.frozen ? ['master'] : states;
 }
 
@@ -255,10 +259,10 @@ function placesOf({ params, sharding, world_size }: ShardedState): Place[] {
   if (world_size % expert_sets !== 0)
     throw incomplete(`${world_size} ranks are not a multiple of ${expert_sets} expert sets`);
   const groups = new Map<string, number[]>();
-  for (const [index, { name, frozen, expert_set }] of params.entries()) {
+  for (const [index, { name, frozen, base, expert_set }] of params.entries()) {
     if (expert_set !== null && expert_set >= expert_sets)
       throw incomplete(`${name} is of set ${expert_set} of ${expert_sets} sets of experts`);
-    const key = `${frozen} ${expert_set}`;
+    const key = `${frozen} ${base} ${expert_set}`;
     const members = groups.get(key);
     if (members) members.push(index);
     else groups.set(key, [index]);

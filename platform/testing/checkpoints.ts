@@ -49,6 +49,7 @@ export function testParams({
     numel,
     group: 'decay',
     frozen: frozen.includes(i),
+    base: false,
     expert_set: expert_sets[i] ?? null,
   }));
 }
@@ -71,6 +72,7 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     sharding: shape.sharding ?? SHARDING,
     shards,
     state_digest: '0'.repeat(32),
+    base: null,
     eval_losses: {},
     early_stopping: null,
     seed: 1,
@@ -201,7 +203,7 @@ function buildShard(shape: TestCheckpointShape, blocks: readonly OwnedBlock[], f
   const values: number[] = [];
   for (const state of states) {
     for (const { param, begin, end } of blocks) {
-      if (!statesOf(params[param] ?? { frozen: false }, states).includes(state)) continue;
+      if (!statesOf(params[param] ?? { frozen: false, base: false }, states).includes(state)) continue;
       const first = elementValue(numels, state, param, 0);
       for (let e = begin; e < end; e += 1) values.push(value?.(state, param, e) ?? first + e);
     }

@@ -9,7 +9,7 @@ import {
 } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { randomPiece } from '../../platform/random.js';
-import { datasetsOf, gpuBytesBySize, leafCount, modelsOf } from '../../spec/index.js';
+import { baseOf, datasetsOf, gpuBytesBySize, leafCount, modelsOf } from '../../spec/index.js';
 import { limitFields, usageOf } from '../core/limits.js';
 import type { GrantedClaim } from './attempts-port.js';
 import { CONTROL_FIELDS, controlFields, controlOf } from './control.js';
@@ -113,6 +113,8 @@ function internalFields(job: Job): Record<string, string> {
     // Ids, separated by spaces.
     dataset_ids: datasetsOf(job.spec).join(' '),
     model_ids: modelsOf(job.spec).join(' '),
+    // Model or checkpoint with the base of its adapters, needed until the job is deleted; empty for none.
+    base: baseOf(job.spec) ?? '',
     // Webhooks that the job names.
     notify: JSON.stringify(job.spec.notify.webhooks),
     indexes: JSON.stringify(jobIndexes(job)),

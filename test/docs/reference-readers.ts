@@ -35,7 +35,7 @@ export function sequenceAt(seed: number, sequences: number, epoch: number, posit
 
 interface Manifest {
   world_size: number;
-  params: { name: string; numel: number; frozen: boolean; expert_set: number | null }[];
+  params: { name: string; numel: number; frozen: boolean; base: boolean; expert_set: number | null }[];
   sharding: { bucket_blocks: number; expert_sets: number };
   shards: { file: string; sha256: string }[];
   state_digest: string;
@@ -56,7 +56,8 @@ const blocksOf = ({ numel }: { numel: number }) => Math.ceil(numel / 4096);
 
 function ownersOf({ params, sharding, world_size }: Manifest): Map<string, number[]> {
   const found = new Map<string, number[]>();
-  const partOf = ({ frozen, expert_set }: Manifest['params'][number]) => `${frozen} ${expert_set}`;
+  const partOf = ({ frozen, base, expert_set }: Manifest['params'][number]) =>
+    `${frozen} ${base} ${expert_set}`;
   for (const part of new Set(params.map(partOf))) {
     const members = params.filter((param) => partOf(param) === part);
     const set = members[0]?.expert_set ?? null;

@@ -1,5 +1,5 @@
 /** Adapters over a model that another job trained: training, exports, samples, and jobs that begin with them. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
@@ -7,6 +7,7 @@ import { collect } from '../../client/index.js';
 import type { CheckpointExport, ExportRequest, Job, JobSpec } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
+import { tarOf } from '../../platform/testing/models.js';
 import { pythonWith, runPython } from '../support/python.js';
 import { sampleText, startStack } from '../support/stack.js';
 import { roundedToBf16, StoredState } from '../support/stored-state.js';
@@ -74,6 +75,16 @@ t.test('adapters', async (t) => {
     return job;
   };
   const run = async (t: Test, spec: JobSpec) => finished(t, await client.jobs.create(spec));
+  /** Pauses a job in the middle, and continues it on three ranks. */
+  const interrupted = async (t: Test, spec: JobSpec) => {
+    const { id } = await client.jobs.create(spec);
+    await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: 5 });
+    await client.jobs.pause(id);
+    const paused = await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 10 });
+    t.ok(paused.progress.step < STEPS, `paused at step ${paused.progress.step}`);
+    await client.jobs.resume(id, { ranks: 3 });
+    return finished(t, { id });
+  };
   const checkpointOf = async ({ id }: Job) => {
     const [last] = await collect(client.jobs.checkpoints(id));
     if (!last) throw new Error(`job ${id} has no checkpoint`);
@@ -109,25 +120,21 @@ t.test('adapters', async (t) => {
   ) as [StoredState, StoredState];
 
   await t.test('the same bits on two ranks, paused, and three', async (t) => {
-    const { id } = await client.jobs.create(adapted('two and three ranks', 2));
-    await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: 5 });
-    await client.jobs.pause(id);
-    const paused = await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 10 });
-    t.ok(paused.progress.step < STEPS, `paused at step ${paused.progress.step}`);
-    await client.jobs.resume(id, { ranks: 3 });
-    const three = await finished(t, { id });
+    const three = await interrupted(t, adapted('two and three ranks', 2));
     t.equal(three.export?.state_digest, one.export?.state_digest);
   });
 
-  await t.test('the base stays as it was, in 16 bits, and what is over it is trained', async (t) => {
+  await t.test('a checkpoint has what is trained, and the base by its digest', async (t) => {
     const metrics = await collect(client.jobs.metrics(one.id));
     t.ok((metrics.at(-1)?.loss ?? 9) < (metrics[0]?.loss ?? 0), 'it learns');
-    const base = roundedToBf16(before.read('master', `${BASE}.weight`));
-    t.same(Buffer.from(after.read('master', `${BASE}.weight`).buffer), Buffer.from(base.buffer));
     t.ok(after.read('master', `${BASE}.lora_B.weight`).some((value) => value !== 0));
     t.notSame(after.read('master', 'model.norm.weight'), before.read('master', 'model.norm.weight'));
-    const trained = after.manifest.params.filter(({ frozen }) => !frozen).map(({ name }) => name);
+    const trained = after.manifest.params.filter(({ base }) => !base);
     t.equal(trained.length, 1 + 2 * 2 * 2);
+    const elements = trained.reduce((sum, { numel }) => sum + numel, 0);
+    const bytes = after.manifest.shards.reduce((sum, shard) => sum + shard.bytes - shard.data_begin, 0);
+    t.equal(bytes, elements * 3 * 4, 'a master and two moments');
+    t.match(after.manifest.base, { digest: /^[0-9a-f]{32}$/, source: init });
   });
 
   const whole = await exportOf(checkpoint.id, { dtype: 'fp32' });
@@ -141,9 +148,10 @@ t.test('adapters', async (t) => {
       "the model's own parameters",
     );
     const [down, up] = ['A', 'B'].map((factor) => after.read('master', `${BASE}.lora_${factor}.weight`));
-    const sum = sumOf(after.read('master', `${BASE}.weight`), down!, up!);
+    const base = (name: string) => roundedToBf16(before.read('master', name));
+    const sum = sumOf(base(`${BASE}.weight`), down!, up!);
     t.same(tensors.get(`${BASE}.weight`), Float32Array.from(sum));
-    t.same(tensors.get('lm_head.weight'), after.read('master', 'lm_head.weight'));
+    t.same(tensors.get('lm_head.weight'), base('lm_head.weight'), 'rounded as in training');
   });
 
   await t.test('a PEFT folder has the adapters alone', async (t) => {
@@ -190,7 +198,7 @@ t.test('adapters', async (t) => {
       const last = await checkpointOf(job);
       const state = new StoredState(stack.data_dir, last);
       const of = (name: string) => state.read('master', `${BASE}.${name}.weight`);
-      const base = state.read('master', `${BASE}.weight`);
+      const base = roundedToBf16(before.read('master', `${BASE}.weight`));
       const magnitudes = of('lora_magnitude_vector');
       const moved = normsOf(Float64Array.from(base), magnitudes.length).map((norm, row) =>
         Math.abs((magnitudes[row] ?? 0) - norm),
@@ -220,6 +228,45 @@ t.test('adapters', async (t) => {
     },
   );
 
+  await t.test(
+    'an uploaded model with the same weights is the same base, until the job is deleted',
+    async (t) => {
+      const folder = folderOf(await exportOf(init.checkpoint, { dtype: 'fp32' }));
+      const files = readdirSync(folder).map((name): [string, Buffer] => [
+        name,
+        readFileSync(join(folder, name)),
+      ]);
+      const model = (await client.models.create('base', await tarOf(new Map(files)))).id;
+      const spec = { ...adapted('over a model', 2), model: { init_from: { model } } };
+      const job = await interrupted(t, spec);
+      t.equal(job.export?.state_digest, one.export?.state_digest);
+      const state = new StoredState(stack.data_dir, await checkpointOf(job));
+      t.equal(state.manifest.base?.digest, after.manifest.base?.digest);
+      const again = folderOf(await exportOf((await checkpointOf(job)).id, { dtype: 'fp32' }));
+      const [ours, theirs] = [again, folderOf(whole)].map((at) =>
+        readFileSync(join(at, 'model.safetensors')),
+      );
+      t.ok(ours?.equals(theirs ?? Buffer.of()), 'merged into the same weights');
+      await t.rejects(client.models.delete(model), /409 .*model_in_use/);
+      await client.jobs.delete(job.id);
+      await client.models.delete(model);
+    },
+  );
+
+  await t.test('a base of a seed', async (t) => {
+    const spec = (ranks: number) =>
+      tinyJob({ name: 'fresh', dataset, ranks, train: { adapter: ADAPTER, optimizer: { lr: 5e-3 } } });
+    const job = await run(t, spec(1));
+    t.equal((await interrupted(t, spec(2))).export?.state_digest, job.export?.state_digest);
+    const fresh = await checkpointOf(
+      await run(t, tinyJob({ name: 'unchanged', dataset, steps: 1, train: { optimizer: { lr: 1e-30 } } })),
+    );
+    const first = new StoredState(stack.data_dir, fresh);
+    const folder = folderOf(await exportOf((await checkpointOf(job)).id, { dtype: 'fp32' }));
+    const tensors = tensorsOf(join(folder, 'model.safetensors'));
+    t.same(tensors.get('lm_head.weight'), roundedToBf16(first.read('master', 'lm_head.weight')));
+  });
+
   await t.test('a sample comes from the adapted model', async (t) => {
     const ask = (id: string) =>
       client.checkpoints.sample(id, { prompt: 'open', max_tokens: 24, temperature: 1, seed: 5 });
@@ -238,7 +285,10 @@ t.test('adapters', async (t) => {
         init_from,
         train: { ...(adapter && { adapter }), optimizer: { lr: 1e-9 } },
       });
-    const next = new StoredState(stack.data_dir, await checkpointOf(await run(t, spec(ADAPTER))));
+    const job = await run(t, spec(ADAPTER));
+    const next = new StoredState(stack.data_dir, await checkpointOf(job));
+    t.same(next.manifest.base, after.manifest.base, 'over the same base');
+    await t.rejects(client.checkpoints.delete(init.checkpoint), /409 .*checkpoint_held/);
     const [ours, theirs] = [next, after].map((state) => state.read('master', `${BASE}.lora_B.weight`));
     t.ok(ours?.every((value, at) => Math.abs(value - (theirs?.[at] ?? 9)) < 1e-6));
     for (const other of [{ ...ADAPTER, rank: 5 }, undefined])

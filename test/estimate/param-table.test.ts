@@ -40,11 +40,11 @@ function check(t: Test, architecture: Architecture) {
   const native = paramTable(architecture);
   t.strictSame(
     modelParams(architecture).map(({ name, shape, decays, frozen }) => ({ name, shape, decays, frozen })),
-    native.map(({ name, shape, group, frozen }) => ({
+    native.map(({ name, shape, group, base }) => ({
       name,
       shape: [...shape],
       decays: group === 'decay',
-      frozen,
+      frozen: base,
     })),
   );
 }

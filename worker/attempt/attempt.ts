@@ -18,6 +18,7 @@ import { type AttemptError, describeError, rootCauseOf } from './failure.js';
 import { cancel, exportWeights, fail, type Handover, isComplete, release, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { JobCheckpoints } from './job-checkpoints.js';
+import { openBase } from './load/base-point.js';
 import {
   checkTokens,
   initialError,
@@ -25,8 +26,9 @@ import {
   type NewestPoint,
   openInitial,
   ownLoad,
-} from './load-point.js';
+} from './load/load-point.js';
 import { type PreparedData, prepareData } from './prepare-data.js';
+import type { RankInput } from './start-message.js';
 import type { EndReason } from './stop-requests.js';
 
 /** Time for which two workers that could not reach each other are not placed together. */
@@ -98,8 +100,9 @@ export class Attempt {
       if (resume && isComplete(ctx.job.spec, resume)) return await this.succeed(ctx, resume);
       if (resume) checkTokens(resume, data.tokens_digest);
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
+      const base = await openBase(this.ctx, resume);
       const present = { ...ctx, job: await currentJob(this.ctx, resume) };
-      return await this.settle(await this.train(present, load, data), load);
+      return await this.settle(await this.train(present, { load, base }, data), load);
     } catch (error) {
       lease.lost.throwIfAborted();
       if (isLeaseLoss(error)) throw error;
@@ -135,14 +138,14 @@ export class Attempt {
 
   private async train(
     ctx: GenerationContext,
-    load: LoadPoint | null,
+    sources: Pick<RankInput, 'load' | 'base'>,
     data: PreparedData,
   ): Promise<GenerationEnd> {
     this.moving = false;
     await this.enter('starting');
     const failures_per_second = failuresPerSecond(ctx.job, new Date());
     const { checkpoints } = this;
-    const generation = new Generation(ctx, { checkpoints, load, failures_per_second, ...data });
+    const generation = new Generation(ctx, { checkpoints, ...sources, failures_per_second, ...data });
     this.ctx.resizer.begin(ctx.world_size, documentHash(ctx.job.spec.train.overrides));
     return generation.run().finally(() => this.ctx.resizer.end());
   }

@@ -3,7 +3,7 @@ import { replaceSpec } from '../../control/recovery/documents.js';
 import { fitOverrides } from '../../spec/index.js';
 import { codeOf } from '../common/errors.js';
 import { type AttemptContext, emit, retryStorage } from './context.js';
-import type { ResumePoint } from './load-point.js';
+import type { ResumePoint } from './load/load-point.js';
 
 /**
  * Returns the job with its current document. Users may change the overrides of future steps. If the ranks had passed such a step, the

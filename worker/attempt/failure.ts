@@ -24,20 +24,6 @@ export interface AttemptError extends JobFailure {
  */
 export const MAX_LOST_WORKERS = 10;
 
-/** Codes of a damaged checkpoint, whose predecessor may be usable, and of a damaged model. */
-const BAD_CHECKPOINT: ReadonlySet<string> = new Set([
-  'manifest_invalid',
-  'shard_corrupt',
-  'checkpoint_incomplete',
-  'object_not_found',
-  'invalid_range',
-  'model_corrupt',
-]);
-
-export function isBadCheckpoint(code: string): boolean {
-  return BAD_CHECKPOINT.has(code);
-}
-
 /** Describes any error from preparing, loading, saving or exporting. */
 export function describeError(
   error: unknown,

@@ -10,7 +10,7 @@ import { createTestJob } from '../../state/testing/jobs.js';
 import { testCheckpoint } from '../../state/testing/worker-writes.js';
 import { claimForTest } from '../testing/attempt-context.js';
 import { succeed } from './finish.js';
-import type { ResumePoint } from './load-point.js';
+import type { ResumePoint } from './load/load-point.js';
 
 t.test('a worker that lost the lease of the job writes no result', async (t) => {
   const redis = await startTestRedis();

@@ -10,7 +10,7 @@ import { runTask } from '../tasks/task-runner.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext, retryStorage } from './context.js';
 import { type AttemptError, describeError } from './failure.js';
 import type { JobCheckpoints } from './job-checkpoints.js';
-import type { NewestPoint, ResumePoint } from './load-point.js';
+import type { NewestPoint, ResumePoint } from './load/load-point.js';
 
 /** Returns whether no step is left to train after a checkpoint. */
 export function isComplete(spec: ResolvedJobSpec, { manifest }: ResumePoint): boolean {

@@ -11,14 +11,14 @@ import {
 } from '../../contracts/rank-protocol.js';
 import type { WorkerSlots } from '../../state/index.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
-import { toRankError } from '../common/errors.js';
+import { isBadCheckpoint, toRankError } from '../common/errors.js';
 import { SaveEstimate } from '../preemption/save-estimate.js';
 import { SkipEvents } from '../reporting/skip-events.js';
 import type { LogLine } from '../supervisor/log-line.js';
 import type { RankHost } from '../supervisor/rank.js';
 import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
 import { emit, type GenerationContext } from './context.js';
-import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } from './failure.js';
+import { type AttemptError, describeError, describeRankEnd } from './failure.js';
 import type { JobCheckpoints } from './job-checkpoints.js';
 import { type RankInput, startMessage } from './start-message.js';
 import type { StopReason } from './stop-requests.js';
@@ -140,13 +140,14 @@ export class Generation implements WorldListener {
   }
 
   async verifyLoad(messages: LoadedMessage[]): Promise<void> {
-    const { checkpoints, load } = this.options;
+    const { checkpoints, load, base } = this.options;
     if (!load) return;
     try {
       await checkpoints.verifyLoad(
         load,
         messages.flatMap((message) => message.ranges),
       );
+      if (base) await checkpoints.verifyBase(base, messages);
     } catch (error) {
       this.error = describeError(error);
       throw error;

@@ -1,6 +1,6 @@
 import { epochOf } from '../../contracts/execution.js';
 import type { Checkpoint } from '../../contracts/index.js';
-import type { RangeChecksum, RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
+import type { LoadedMessage, RangeChecksum, RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import { checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import { checkShards } from '../../platform/checkpoint/shard-contents.js';
@@ -11,11 +11,12 @@ import { readManifest } from '../checkpoint/read-manifest.js';
 import { allCheckpoints, applyRetention } from '../checkpoint/retention.js';
 import type { CompleteSave } from '../checkpoint/save-collector.js';
 import { verifyLoadedRanges } from '../checkpoint/verify-load.js';
-import { codeOf, retryTransient, toRankError } from '../common/errors.js';
+import { codeOf, isBadCheckpoint, retryTransient, toRankError } from '../common/errors.js';
 import { isLeaseLoss } from '../lease/lease.js';
 import { type AttemptContext, emit, retryStorage } from './context.js';
-import { type AttemptError, isBadCheckpoint } from './failure.js';
-import type { LoadPoint, NewestPoint, ResumePoint } from './load-point.js';
+import type { AttemptError } from './failure.js';
+import { type BasePoint, verifyBase } from './load/base-point.js';
+import type { LoadPoint, NewestPoint, ResumePoint } from './load/load-point.js';
 
 /** Checkpoints of one job, as seen by the agent that holds its lease. */
 export class JobCheckpoints {
@@ -159,6 +160,13 @@ export class JobCheckpoints {
   ): Promise<void> {
     const { objects } = this.ctx.deps;
     await retryStorage(this.ctx, () => verifyLoadedRanges(objects, source.directory, files, ranges));
+  }
+
+  /** Verifies the base of adapters that the ranks read. */
+  async verifyBase(base: BasePoint, messages: readonly LoadedMessage[]): Promise<void> {
+    const { objects } = this.ctx.deps;
+    const loaded = messages.flatMap((message) => message.base ?? []);
+    await retryStorage(this.ctx, () => verifyBase(objects, base, loaded));
   }
 
   /**

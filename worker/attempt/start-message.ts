@@ -2,13 +2,16 @@ import { traceHeaders } from '../../contracts/index.js';
 import type { EvaluationFile, StartMessage } from '../../contracts/rank-protocol.js';
 import { agentSilenceMs } from '../common/timing.js';
 import { type GenerationContext, threadsPerRank } from './context.js';
-import type { LoadPoint } from './load-point.js';
+import type { BasePoint } from './load/base-point.js';
+import type { LoadPoint } from './load/load-point.js';
 import { rendezvousAddress } from './world-links.js';
 
 /** Training input of the ranks of a generation. */
 export interface RankInput {
   /** Source from which the ranks start; null: fresh parameters. */
   load: LoadPoint | null;
+  /** Base of the job's adapters; null without. */
+  base: BasePoint | null;
   token_file: string;
   evaluation_files: EvaluationFile[];
   failures_per_second: number;
@@ -17,7 +20,7 @@ export interface RankInput {
 /** Returns the message that starts a rank. @param nonce of the generation */
 export function startMessage(
   ctx: GenerationContext,
-  { load, token_file, evaluation_files, failures_per_second }: RankInput,
+  { load, base, token_file, evaluation_files, failures_per_second }: RankInput,
   rank: number,
   nonce: string,
 ): StartMessage {
@@ -39,6 +42,7 @@ export function startMessage(
     evaluation_files,
     object_store: deps.object_store,
     load: load?.source ?? null,
+    base: base?.source ?? null,
     comm: { bind_address: rendezvousAddress(ctx), timeout_ms: timing.comm_timeout_ms },
     heartbeat_ms: timing.heartbeat_ms,
     agent_silence_ms: agentSilenceMs(timing),

@@ -36,6 +36,7 @@ function saveOf(step: number, changes: Partial<CompleteSave> = {}): CompleteSave
       skipped_in_a_row: 0,
     },
     shards: testManifest(SHAPE).shards,
+    base_digest_parts: null,
     digest_parts: ['0'.repeat(32), '1'.padStart(32, '0')],
     save_request: 0,
     cost: { stall_seconds: 1, write_seconds: 2 },

@@ -25,7 +25,8 @@ export interface WrittenBy {
 
 /** Builds the document that makes a save a checkpoint: all state that determines the further training. */
 export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy): Manifest {
-  const { train, data, zero } = by.spec;
+  const { model, train, data, zero } = by.spec;
+  const { base_digest_parts } = save;
   const leaves = leafCount(train);
   return {
     format_version: FORMAT_VERSION,
@@ -42,6 +43,10 @@ export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy)
     sharding: by.connected.sharding,
     shards: save.shards,
     state_digest: sumDigests(save.digest_parts),
+    base:
+      model.base === undefined || base_digest_parts === null
+        ? null
+        : { digest: sumDigests(base_digest_parts), source: model.base },
     eval_losses: save.eval_losses,
     early_stopping: save.early_stopping,
     seed: train.seed,

@@ -8,8 +8,7 @@ import { CHUNK_BYTES, encodeManifest } from '../../platform/checkpoint/manifest.
 import { verifyShards } from '../../platform/checkpoint/verify.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
-import { isBadCheckpoint } from '../attempt/failure.js';
-import { codeOf } from '../common/errors.js';
+import { codeOf, isBadCheckpoint } from '../common/errors.js';
 import type { RankTrainer } from '../native/adapter.js';
 import { loadCheckpoint } from '../rank/load/load-checkpoint.js';
 import { fakeCore } from '../testing/fake-core.js';

@@ -62,8 +62,9 @@ function specOf(model: keyof typeof SHAPES, bucket_bytes = 16 * MIB): ResolvedJo
 function stateOf(spec: ResolvedJobSpec) {
   const core = {
     paramTable: () =>
-      modelParams(architectureOf(spec.model.config)).map(({ decays, ...param }) => ({
+      modelParams(architectureOf(spec.model.config)).map(({ decays, frozen: base, ...param }) => ({
         ...param,
+        base,
         group: decays ? 'decay' : 'no_decay',
       })),
     stateNames: () => [...ADAM_STATES],
@@ -104,6 +105,7 @@ function manifestOf(spec: ResolvedJobSpec, world_size: number) {
       skipped_in_a_row: 0,
     },
     shards,
+    base_digest_parts: null,
     digest_parts: shards.map(({ file }) => digits(`${file} digest`, 32)),
     save_request: 0,
     cost: { stall_seconds: 0, write_seconds: 0 },

@@ -25,7 +25,15 @@ function report(save: SaveRef, rank: number): ShardMessage {
   const shard = { file: `shard-${rank}`, bytes: 0, data_begin: 0, sha256: '', crc32c: '' };
   const cost = { stall_seconds: 0.5 + rank, write_seconds: 4 - rank };
   const save_request = rank === 0 ? 7 : 0;
-  return { kind: 'shard', save, shard, digest_part: `digest-${rank}`, save_request, cost };
+  return {
+    kind: 'shard',
+    save,
+    shard,
+    digest_part: `digest-${rank}`,
+    base_digest_part: null,
+    save_request,
+    cost,
+  };
 }
 
 function collector(commit: (save: CompleteSave) => Promise<void>) {

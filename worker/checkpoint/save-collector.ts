@@ -14,6 +14,8 @@ export interface CompleteSave extends SaveRef {
   /** In order of rank. */
   shards: ShardRecord[];
   digest_parts: string[];
+  /** Null without adapters. */
+  base_digest_parts: string[] | null;
   /** Number of the save request that it answers; 0 for none. */
   save_request: number;
   /** Maximum over the ranks of the stall and of the write time. */
@@ -70,6 +72,7 @@ export class SaveCollector {
       ...save,
       shards: ordered.map((message) => message.shard),
       digest_parts: ordered.map((message) => message.digest_part),
+      base_digest_parts: baseDigestParts(ordered),
       save_request: Math.max(...ordered.map((message) => message.save_request)),
       cost: {
         stall_seconds: Math.max(...ordered.map(({ cost }) => cost.stall_seconds)),
@@ -87,4 +90,9 @@ export class SaveCollector {
     this.open.delete(save.directory);
     this.options.onFailed(save, error);
   }
+}
+
+function baseDigestParts(messages: readonly ShardMessage[]): string[] | null {
+  const parts = messages.flatMap(({ base_digest_part }) => base_digest_part ?? []);
+  return parts.length === 0 ? null : parts;
 }

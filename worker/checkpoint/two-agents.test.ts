@@ -8,7 +8,7 @@ import { startTestRedis } from '../../platform/testing/redis.js';
 import { type JobStorePort, openJobStore } from '../../state/index.js';
 import { testDataset } from '../../state/testing/jobs.js';
 import { JobCheckpoints } from '../attempt/job-checkpoints.js';
-import type { ResumePoint } from '../attempt/load-point.js';
+import type { ResumePoint } from '../attempt/load/load-point.js';
 import { claimForTest, type TestAttempt } from '../testing/attempt-context.js';
 import { fakeCore } from '../testing/fake-core.js';
 import { fakeStateDigest } from '../testing/fake-state.js';

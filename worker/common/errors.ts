@@ -40,6 +40,29 @@ export function retryTransient<T>(
   return retry(operation, policy, { retryable: isRetryable, ...(signal && { signal }) });
 }
 
+/** Codes of a damaged checkpoint, whose predecessor may be usable, and of a damaged model. */
+const BAD_CHECKPOINT: ReadonlySet<string> = new Set([
+  'manifest_invalid',
+  'shard_corrupt',
+  'checkpoint_incomplete',
+  'object_not_found',
+  'invalid_range',
+  'model_corrupt',
+]);
+
+export function isBadCheckpoint(code: string): boolean {
+  return BAD_CHECKPOINT.has(code);
+}
+
+/**
+ * Returns the error of a base under adapters that could not be read, so that it is not taken for one of the job's own checkpoint.
+ */
+export function baseError(error: unknown): unknown {
+  const { code, message } = toRankError(error);
+  if (!isBadCheckpoint(code)) return error;
+  return new ZerofleetError('base_damaged', `the base of the adapters: ${message}`, { cause: error });
+}
+
 /** Maps Node's codes of a full disk to the catalogue's. */
 function systemCode(error: unknown): ErrorCode | null {
   const code = codeOf(error);

@@ -2,7 +2,7 @@
 import { dirname } from 'node:path/posix';
 import { datasetKey, type Job, modelKey } from '../../contracts/index.js';
 import { checkpointsPrefix, exportsPrefix, jobKey } from '../../platform/checkpoint/layout.js';
-import { tokenizerModel } from '../../spec/index.js';
+import { modelsOf } from '../../spec/index.js';
 
 /** Folders of an object store, each with a trailing slash. */
 export interface Reach {
@@ -24,20 +24,18 @@ export interface Bucket {
 
 /**
  * Returns the folders of a job: it writes its checkpoints and exports, and reads its own folder, its dataset, its initial model or
- * checkpoint and its tokenizer.
+ * checkpoint, the base of its adapters and its tokenizer.
  */
 export function reachOf({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
-  const { init_from } = spec.model;
-  const models = [
-    tokenizerModel(spec.data),
-    init_from !== null && 'model' in init_from ? init_from.model : null,
-  ];
-  const checkpoint = init_from !== null && 'checkpoint' in init_from ? [`${init_from.prefix}/`] : [];
-  const folders = models.flatMap((model) => (model === null ? [] : [`${modelKey(model)}/`]));
+  const { init_from, base } = spec.model;
+  const checkpoints = [init_from, base].flatMap((from) =>
+    from && 'checkpoint' in from ? [`${from.prefix}/`] : [],
+  );
+  const folders = modelsOf(spec).map((model) => `${modelKey(model)}/`);
   const dataset = `${dirname(datasetKey(spec.data.dataset))}/`;
   return {
     writes: [checkpointsPrefix(id), exportsPrefix(id)],
-    reads: [...new Set([`${jobKey(id)}/`, dataset, ...folders, ...checkpoint])],
+    reads: [...new Set([`${jobKey(id)}/`, dataset, ...folders, ...checkpoints])],
   };
 }
 

@@ -1,12 +1,10 @@
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
-import { readManifest } from '../checkpoint/read-manifest.js';
-import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
 import { MergedWeights } from './merged-weights.js';
-import { TensorReader } from './tensor-reader.js';
+import { openCheckpoint } from './open-checkpoint.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
 
@@ -23,15 +21,13 @@ export const DTYPES = {
  */
 export async function exportModel(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'castTo16Bit' | 'mergeAdapter' | 'addOutputSquares'>,
+  core: Pick<NativeCore, 'castTo16Bit' | 'mergeAdapter' | 'addOutputSquares' | 'initialValues'>,
   request: ExportRequest,
 ): Promise<TaskResults['export']> {
-  const { spec, checkpoint, prefix, dtype: format, retry: policy } = request;
-  const again = <T>(work: () => Promise<T>) => retryTransient(work, policy);
-  const manifest = await again(() => readManifest(objects, checkpoint));
-  const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
+  const { spec, prefix, dtype: format, retry: policy } = request;
+  const checkpoint = await openCheckpoint(objects, core, request);
   const dtype = DTYPES[format];
-  const merged = new MergedWeights(manifest, reader, core, spec);
+  const merged = new MergedWeights(checkpoint, core, spec);
   const cast = (fp32: Uint8Array) => (format === 'fp32' ? fp32 : core.castTo16Bit(format, fp32));
 
   let at = 0;
@@ -49,5 +45,5 @@ export async function exportModel(
   await folder.putConfig(spec, format);
   await folder.put('model.safetensors', weights, { bytes: at });
   await folder.putCompanions(spec);
-  return { prefix, state_digest: manifest.state_digest, files: folder.files };
+  return { prefix, state_digest: checkpoint.manifest.state_digest, files: folder.files };
 }

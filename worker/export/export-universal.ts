@@ -10,17 +10,14 @@
  *     global_step<n>_universal/mp_rank_00_model_states.pt   weights in the module's dtype, and counters
  */
 import type { StateName } from '../../contracts/rank-protocol.js';
-import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { statesOf } from '../../platform/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { TorchValue } from '../../platform/torch-file/values.js';
 import { inMemory, TorchFileWriter } from '../../platform/torch-file/write.js';
-import { readManifest } from '../checkpoint/read-manifest.js';
-import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
-import { TensorReader } from './tensor-reader.js';
+import { type OpenCheckpoint, openCheckpoint } from './open-checkpoint.js';
 import { modelStates, optimizerState } from './universal-documents.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
@@ -32,12 +29,12 @@ type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
  */
 export async function exportUniversal(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'castTo16Bit'>,
+  core: Pick<NativeCore, 'castTo16Bit' | 'initialValues'>,
   request: ExportRequest,
 ): Promise<TaskResults['export']> {
-  const { spec, checkpoint, prefix, retry: policy } = request;
-  const manifest = await retryTransient(() => readManifest(objects, checkpoint), policy);
-  const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
+  const { spec, prefix, retry: policy } = request;
+  const checkpoint = await openCheckpoint(objects, core, request);
+  const { manifest } = checkpoint;
   const folder = new ExportFolder(objects, prefix, policy);
   const tag = `global_step${manifest.step}_universal`;
   const put = (name: string, writer: TorchFileWriter, value: TorchValue) =>
@@ -45,7 +42,7 @@ export async function exportUniversal(
 
   await folder.putConfig(spec, 'fp32');
   await folder.putCompanions(spec);
-  await putParams(manifest, reader, put);
+  await putParams(checkpoint, put);
   const optimizer = new TorchFileWriter();
   await put('zero/optimizer_state.pt', optimizer, optimizerState(manifest, spec));
   const { precision } = spec.train;
@@ -54,7 +51,7 @@ export async function exportUniversal(
   const dtype = ({ bf16: 'BF16', fp16: 'F16', fp32: 'F32' } as const)[precision];
   const weights = manifest.params.map(({ name, shape, numel }): [string, TorchValue] => {
     const content = async function* () {
-      for await (const piece of reader.read('master', name, numel)) yield cast(piece);
+      for await (const piece of checkpoint.read('master', name, numel)) yield cast(piece);
     };
     return [name, module.tensor(dtype, shape, content)];
   });
@@ -67,13 +64,13 @@ export async function exportUniversal(
 type Put = (name: string, writer: TorchFileWriter, value: TorchValue) => Promise<void>;
 
 /** Writes state by state, in the order of the shards, so that each chunk is read about once. */
-async function putParams(manifest: Manifest, reader: TensorReader, put: Put): Promise<void> {
+async function putParams({ manifest, read }: OpenCheckpoint, put: Put): Promise<void> {
   for (const state of manifest.states) {
     for (const param of manifest.params) {
       if (!statesOf(param, manifest.states).includes(state)) continue;
       const { name, shape, numel } = param;
       const writer = new TorchFileWriter();
-      const tensor = writer.tensor('F32', shape, () => reader.read(state, name, numel));
+      const tensor = writer.tensor('F32', shape, () => read(state, name, numel));
       await put(`zero/${name}/${fileOf(state)}.pt`, writer, new Map([['param', tensor]]));
     }
   }

@@ -2,7 +2,7 @@ import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { architectureOf, modelParams, trainedArchitecture } from '../../spec/index.js';
 import type { AdapterFactors, NativeCore } from '../native/adapter.js';
-import type { TensorReader } from './tensor-reader.js';
+import type { OpenCheckpoint } from './open-checkpoint.js';
 
 type Param = Manifest['params'][number];
 
@@ -13,19 +13,19 @@ export class MergedWeights {
   private readonly adapters: ReadonlyMap<string, Param>;
 
   constructor(
-    manifest: Manifest,
-    private readonly reader: TensorReader,
+    private readonly checkpoint: OpenCheckpoint,
     private readonly core: Pick<NativeCore, 'mergeAdapter' | 'addOutputSquares'>,
     private readonly spec: ResolvedJobSpec,
   ) {
     const num_base = modelParams(architectureOf(spec.model.config)).length;
-    this.params = manifest.params.slice(0, num_base);
-    this.adapters = new Map(manifest.params.slice(num_base).map((param) => [param.name, param]));
+    const { params } = checkpoint.manifest;
+    this.params = params.slice(0, num_base);
+    this.adapters = new Map(params.slice(num_base).map((param) => [param.name, param]));
   }
 
   /**
    * Reads a parameter in pieces, in fp32.
-   * @throws ZerofleetError `shard_corrupt`; errors of the object store
+   * @throws ZerofleetError `shard_corrupt`, `base_damaged`; errors of the object store
    */
   async *read(param: Param): AsyncGenerator<Uint8Array> {
     const adapter = await this.adapterOf(param);
@@ -35,7 +35,7 @@ export class MergedWeights {
 
   private async *pieces({ name, numel }: Param): AsyncGenerator<{ begin: number; piece: Uint8Array }> {
     let begin = 0;
-    for await (const piece of this.reader.read('master', name, numel)) {
+    for await (const piece of this.checkpoint.read('master', name, numel)) {
       yield { begin, piece };
       begin += piece.length / Float32Array.BYTES_PER_ELEMENT;
     }
@@ -80,7 +80,7 @@ export class MergedWeights {
 
   private async whole({ name, numel }: Param): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
-    for await (const piece of this.reader.read('master', name, numel)) pieces.push(piece);
+    for await (const piece of this.checkpoint.read('master', name, numel)) pieces.push(piece);
     return Buffer.concat(pieces);
   }
 }

@@ -15,6 +15,7 @@
 
 import type {
   AgentMessage,
+  BaseLoad,
   FailedMessage,
   HeartbeatMessage,
   LoadedMessage,
@@ -95,13 +96,18 @@ const Shard = Type.Object(
 const Range = Type.Object({ file: FileName, begin: Count, end: Count, crc32c: Crc32c }, strict);
 
 const Heartbeat = message('heartbeat', { step: Count });
-const Loaded = message('loaded', { ranges: Type.Array(Range) });
+const DigestPart = Type.String({ pattern: '^[0-9a-f]{32}$' });
+const Loaded = message('loaded', {
+  ranges: Type.Array(Range),
+  base: nullable(Type.Object({ ranges: Type.Array(Range), digest_part: DigestPart }, strict)),
+});
 const Running = message('running', { step: Count });
 const Memory = message('memory', { parts: Type.Record(Text, Count) });
 const ShardSaved = message('shard', {
   save: SaveRef,
   shard: Shard,
-  digest_part: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+  digest_part: DigestPart,
+  base_digest_part: nullable(DigestPart),
   save_request: Count,
   cost: Type.Object({ stall_seconds: Seconds, write_seconds: Seconds }, strict),
 });
@@ -184,7 +190,14 @@ const Load = Type.Union([
     restore: Type.Union([Type.Literal('full'), Type.Literal('weights')]),
   }),
 ]);
-true satisfies Fits<typeof Load, LoadSource>;
+const Base = Type.Union([
+  message('seed', { seed: Type.Integer() }),
+  Type.Object(
+    { kind: Type.Union([Type.Literal('model'), Type.Literal('checkpoint')]), directory: Key },
+    strict,
+  ),
+]);
+true satisfies Fits<typeof Load, LoadSource> & Fits<typeof Base, BaseLoad>;
 
 const ToRank = Type.Union([
   message('deliver', { key: Key, value: Base64 }),
@@ -199,6 +212,7 @@ const Start = message('start', {
   world_size: Type.Integer({ minimum: 1 }),
   nonce: Type.String({ pattern: '^[A-Za-z0-9]+$', maxLength: 64 }),
   load: nullable(Load),
+  base: nullable(Base),
   failures_per_second: Seconds,
 });
 

@@ -46,10 +46,10 @@ export class RemoteRankHost implements RankHost {
   }
 
   start(start: StartMessage, listener: RankListener): Rank {
-    const { rank, world_size, nonce, load, failures_per_second } = start;
+    const { rank, world_size, nonce, load, base, failures_per_second } = start;
     const remote: RemoteRank = { end: deferred(), listener, step: null, over: false };
     this.ranks.set(rank, remote);
-    this.send({ kind: 'start', rank, world_size, nonce, load, failures_per_second });
+    this.send({ kind: 'start', rank, world_size, nonce, load, base, failures_per_second });
     if (this.lost !== null) this.settleLost(remote, this.lost);
     return {
       rank,

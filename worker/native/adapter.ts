@@ -17,6 +17,7 @@ import {
   fingerprint,
   type Gpu,
   gpus,
+  initialValues,
   type ModelConfig,
   mergeAdapter,
   type ParamInfo,
@@ -80,6 +81,8 @@ export interface NativeCore {
   mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array;
   /** Adds the squares of merged elements to the sums of their outputs; see native/js. */
   addOutputSquares(adapter: AdapterFactors, begin: number, fp32: Uint8Array, sums: Float64Array): void;
+  /** Elements of a parameter as a training with this seed begins, in fp32; see native/js. */
+  initialValues(model: ModelConfig, seed: number, param: number, begin: number, end: number): Uint8Array;
 }
 
 export const nativeCore: NativeCore = {
@@ -97,4 +100,5 @@ export const nativeCore: NativeCore = {
   castTo16Bit,
   addOutputSquares,
   mergeAdapter,
+  initialValues,
 };

@@ -47,7 +47,15 @@ t.test('the journal of a rank', async (t) => {
   const { channel_with_journal, sent, received, lines, hear } = journal();
   const start = startMessage({ job_id: 'job_1', rank: 0, world_size: 2 });
   hear(start);
-  const param = { name: 'w', shape: [2, 3], numel: 6, group: 'default', frozen: false, expert_set: null };
+  const param = {
+    name: 'w',
+    shape: [2, 3],
+    numel: 6,
+    group: 'default',
+    frozen: false,
+    base: false,
+    expert_set: null,
+  };
   const messages: RankMessage[] = [
     {
       kind: 'connected',

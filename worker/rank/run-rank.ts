@@ -1,5 +1,7 @@
 import type {
+  BaseLoad,
   EarlyStoppingState,
+  LoadedBase,
   LoadSource,
   RangeChecksum,
   Restore,
@@ -9,11 +11,12 @@ import type {
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { NOT_EVALUATED } from '../../spec/index.js';
 import type { TrainedState } from '../checkpoint/fit.js';
-import { toRankError } from '../common/errors.js';
+import { baseError, toRankError } from '../common/errors.js';
 import type { NativeCore, RankTrainer } from '../native/adapter.js';
 import { SilenceWatch } from '../supervisor/silence-watch.js';
 import { Inbox, type RankChannel } from './channel.js';
 import { GpuListener } from './gpu-listener.js';
+import { loadBase } from './load/load-base.js';
 import { loadCheckpoint } from './load/load-checkpoint.js';
 import { loadModel } from './load/load-model.js';
 import { NcclLog, ncclLine } from './nccl-log.js';
@@ -127,13 +130,13 @@ async function trainWith(
     numerics_fingerprint: core.fingerprint(start.device),
   });
 
-  const { step, early_stopping } = await begin(ctx, trainer, state);
+  const { step, early_stopping, base_digest_part } = await begin(ctx, trainer, state);
   position.step = step;
   await channel.send({ kind: 'running', step: position.step });
 
   trainer.prepareSnapshot();
   const send = channel.send.bind(channel);
-  const writer = new SnapshotWriter({ objects, start, state, send });
+  const writer = new SnapshotWriter({ objects, start, state, base_digest_part, send });
   const end = await trainLoop({
     trainer,
     writer,
@@ -156,6 +159,8 @@ interface Begun {
   /** Steps done. */
   step: number;
   early_stopping: EarlyStoppingState | null;
+  /** This rank's share of the digest of the base; null without adapters. */
+  base_digest_part: string | null;
 }
 
 /** Initializes or loads the state. */
@@ -165,16 +170,37 @@ async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState
   const fresh = start.spec.train.early_stopping === undefined ? null : NOT_EVALUATED;
   if (source === null) {
     await trainer.initialize();
-    return { step: 0, early_stopping: fresh };
+    const base_digest_part = start.base === null ? null : await trainer.baseDigestPart();
+    return { step: 0, early_stopping: fresh, base_digest_part };
   }
   // The source may have no adapters. A base would take long, and is loaded.
   if (state.num_base < state.params.length) await trainer.initialize(state.num_base);
+  const base = start.base === null ? null : await openBase(ctx, start.base, trainer, state);
   const { ranges, at, restore, early_stopping } = await load(ctx, source, trainer, state);
-  await channel.send({ kind: 'loaded', ranges });
+  await channel.send({ kind: 'loaded', ranges, base });
   // A checksum covers bytes of several ranks, so only the agent can verify it.
   await inbox.proceed;
   await trainer.finishLoad({ ...at, restore });
-  return { step: at.step, early_stopping: early_stopping ?? fresh };
+  return {
+    step: at.step,
+    early_stopping: early_stopping ?? fresh,
+    base_digest_part: base?.digest_part ?? null,
+  };
+}
+
+/** Loads the base of adapters. @throws ZerofleetError `base_damaged`: the job's own checkpoint may be whole */
+async function openBase(
+  { start, objects }: RankContext,
+  source: BaseLoad,
+  trainer: RankTrainer,
+  { params }: TrainedState,
+): Promise<LoadedBase> {
+  try {
+    const ranges = await loadBase({ objects, source, trainer, params, retry: start.save.final });
+    return { ranges, digest_part: await trainer.baseDigestPart() };
+  } catch (error) {
+    throw baseError(error);
+  }
 }
 
 interface Loaded {

@@ -19,6 +19,8 @@ export interface SnapshotWriterOptions {
   start: StartMessage;
   /** State that is trained. */
   state: Omit<ShardedState, 'world_size'>;
+  /** This rank's share of the digest of the base; null without adapters. */
+  base_digest_part: string | null;
   send(message: RankMessage): Promise<void>;
 }
 
@@ -85,14 +87,15 @@ export class SnapshotWriter {
     { save_request, stall_seconds, ...evaluations }: SaveNote & { stall_seconds: number },
   ): Promise<RankMessage> {
     const started = performance.now();
-    const { job_id, execution, nonce } = this.options.start;
+    const { start, base_digest_part } = this.options;
+    const { job_id, execution, nonce } = start;
     const { digest_part } = snapshot;
     const directory = checkpointDirectory({ step: snapshot.step, execution, nonce });
     const save: SaveRef = { directory, ...positionOf(snapshot), ...evaluations };
     try {
       const shard = await this.put(snapshot, checkpointKey(job_id, save.directory), policy);
       const cost = { stall_seconds, write_seconds: secondsSince(started) };
-      return { kind: 'shard', save, shard, digest_part, save_request, cost };
+      return { kind: 'shard', save, shard, digest_part, base_digest_part, save_request, cost };
     } catch (error) {
       return { kind: 'shard_failed', save, error: toRankError(error) };
     }

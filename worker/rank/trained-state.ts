@@ -17,9 +17,9 @@ export function trainedState(
   const experts = new Map(modelParams(architecture).map(({ name, expert }) => [name, expert]));
   const setOf = (name: string) =>
     expertSet(experts.get(name) ?? null, architecture.num_experts, sharding.expert_sets);
-  const params = core.paramTable(config.model).map(({ name, shape, numel, group, frozen: isBase }) => {
-    const frozen = isBase || (groupOf(param_groups, name)?.frozen ?? false);
-    return { name, shape, numel, group, frozen, expert_set: setOf(name) };
+  const params = core.paramTable(config.model).map(({ name, shape, numel, group, base }) => {
+    const frozen = base || (groupOf(param_groups, name)?.frozen ?? false);
+    return { name, shape, numel, group, frozen, base, expert_set: setOf(name) };
   });
   const num_base = modelParams(architectureOf(spec.model.config)).length;
   return { params, optimizer: type, states: core.stateNames(config.optimizer), num_base, sharding };

@@ -1,14 +1,13 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { trainedArchitecture } from '../../spec/index.js';
-import { readManifest } from '../checkpoint/read-manifest.js';
 import { retryTransient } from '../common/errors.js';
 import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
 import { HfTokenizer } from '../encoding/hf-tokenizer.js';
 import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
 import { readTokenizer } from '../encoding/tokenizer-store.js';
 import { tokenizerSource } from '../export/model-source.js';
-import { TensorReader } from '../export/tensor-reader.js';
+import { type OpenCheckpoint, openCheckpoint } from '../export/open-checkpoint.js';
 import type { CoreSampler, NativeCore } from '../native/adapter.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { buildPrompt } from './prompt.js';
@@ -23,7 +22,7 @@ type SampleTask = Extract<TaskRequest, { kind: 'sample' }>;
  */
 export async function sampleCheckpoint(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'createSampler' | 'paramTable'>,
+  core: Pick<NativeCore, 'createSampler' | 'paramTable' | 'castTo16Bit' | 'initialValues'>,
   task: SampleTask,
 ): Promise<TaskResults['sample']> {
   const tokenizer = await openTokenizer(objects, task);
@@ -33,7 +32,8 @@ export async function sampleCheckpoint(
   const model = trainedArchitecture(task.spec);
   const sampler = core.createSampler(model, task.threads);
   try {
-    await loadWeights(objects, sampler, core.paramTable(model), task);
+    const checkpoint = await openCheckpoint(objects, core, task);
+    await loadWeights(checkpoint, sampler, core.paramTable(model));
     const num_tokens = Math.min(tokenizer.vocab_size, model.vocab_size);
     const drawn = await sampler.sample(tokens, { ...options, num_tokens, end_token: end_token ?? -1 });
     const completion = tokenizer.decodeAfter(tokens, drawn);
@@ -66,16 +66,13 @@ async function openTokenizer(
 }
 
 async function loadWeights(
-  objects: ObjectStore,
+  { read }: OpenCheckpoint,
   sampler: CoreSampler,
   params: ReturnType<NativeCore['paramTable']>,
-  { checkpoint, retry: policy }: SampleTask,
 ): Promise<void> {
-  const manifest = await retryTransient(() => readManifest(objects, checkpoint), policy);
-  const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
   for (const { index, name, numel } of params) {
     const pieces: Uint8Array[] = [];
-    for await (const piece of reader.read('master', name, numel)) pieces.push(piece);
+    for await (const piece of read('master', name, numel)) pieces.push(piece);
     sampler.setParam(index, Buffer.concat(pieces));
   }
 }

@@ -65,6 +65,7 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
     addOutputSquares: () => {
       throw new Error('the fake model has no adapters');
     },
+    initialValues: () => new Uint8Array(),
     mergeAdapter: () => {
       throw new Error('the fake model has no adapters');
     },
@@ -165,6 +166,16 @@ class FakeTrainer implements RankTrainer {
 
   async initialize(): Promise<void> {
     this.state = fakeState(this.config.seed, 0);
+  }
+
+  async initializeBase(): Promise<void> {}
+
+  baseSlices(): Slice[] {
+    return [];
+  }
+
+  async baseDigestPart(): Promise<string> {
+    return '0'.repeat(32);
   }
 
   slices(): Slice[] {

@@ -29,7 +29,7 @@ export function fakeParamTable(): ParamInfo[] {
     const numel = shape.reduce((product, size) => product * size, 1);
     const num_blocks = Math.ceil(numel / FAKE_BLOCK);
     const group = shape.length > 1 ? ('decay' as const) : ('no_decay' as const);
-    const info = { index, name, shape, numel, group, frozen: false, first_block, num_blocks };
+    const info = { index, name, shape, numel, group, base: false, first_block, num_blocks };
     first_block += num_blocks;
     return info;
   });
@@ -107,6 +107,7 @@ export function ownedSlices(training: FakeTraining, { rank, world_size }: FakeOw
   const params = fakeParamTable().map((info) => ({
     ...info,
     frozen: isFrozen(training, info.index),
+    base: false,
     expert_set: null,
   }));
   const states = ['master'] as const;

@@ -115,7 +115,9 @@ export class LocalWorld {
     const reports = await this.each(async ({ trainer, start }) => {
       const sent: RankMessage[] = [];
       const send = async (message: RankMessage) => void sent.push(message);
-      const writer = new SnapshotWriter({ objects, start, state: this.state, send });
+      const { state } = this;
+      const base_digest_part = this.has_base ? await trainer.baseDigestPart() : null;
+      const writer = new SnapshotWriter({ objects, start, state, base_digest_part, send });
       await writer.save(trainer, start.save.final, NOTE);
       await writer.idle();
       return sent.at(-1);
@@ -129,9 +131,10 @@ export class LocalWorld {
   async load(objects: ObjectStore, source: CheckpointLoad): Promise<LocalLoad> {
     const { state } = this;
     const { loss_scale } = this.options.spec.train;
-    const parts = await this.each(({ trainer }) =>
-      loadCheckpoint({ objects, source, trainer, state, retry: ONCE }),
-    );
+    const parts = await this.each(async ({ trainer, start }) => {
+      if (this.has_base) await trainer.initializeBase(start.spec.train.seed);
+      return loadCheckpoint({ objects, source, trainer, state, retry: ONCE });
+    });
     const [first] = parts;
     if (!first) throw new Error('a world has at least one rank');
     const at = positionAfterLoad(first.manifest, source, loss_scale);
@@ -147,9 +150,13 @@ export class LocalWorld {
     const send = async (message: RankMessage) => {
       if (message.kind === 'shard_failed') throw new Error(message.error.message);
     };
-    const writer = new SnapshotWriter({ objects, start, state: this.state, send });
+    const writer = new SnapshotWriter({ objects, start, state: this.state, base_digest_part: null, send });
     const stalled = await writer.save(trainer, start.save.periodic, NOTE);
     return { stalled, stored: writer.idle() };
+  }
+
+  private get has_base(): boolean {
+    return this.state.params.some(({ base }) => base);
   }
 
   get job_id(): string {

@@ -90,6 +90,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     evaluation_files: [],
     object_store: { url: '', s3_endpoint: null },
     load: null,
+    base: null,
     comm: { bind_address: RANKS_ADDRESS, timeout_ms: COMM_TIMEOUT_MS },
     heartbeat_ms: 50,
     agent_silence_ms: 30_000,

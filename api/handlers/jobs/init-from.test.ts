@@ -180,6 +180,25 @@ t.test('a job that starts from an uploaded model', async (t) => {
     });
   });
 
+  t.test('the base of adapters is kept until the job is deleted', async (t) => {
+    const mine = await upload();
+    const payload = { ...smallSpec(dataset), model: { init_from: { model: mine.id } } };
+    const train = { ...payload.train, adapter: { rank: 2 } };
+    const reply = await stack.request({ method: 'POST', url: '/v1/jobs', payload: { ...payload, train } });
+    const job = reply.json<Job>();
+    t.same(job.spec.model.base, { model: mine.id });
+    await stack.request({ method: 'POST', url: `/v1/jobs/${job.id}/cancel` });
+    const remove = () => stack.request({ method: 'DELETE', url: `/v1/models/${mine.id}` });
+    const refused = (await remove()).json<Problem>();
+    t.match(refused, {
+      code: 'model_in_use',
+      status: 409,
+      detail: /adapters of job job_.*delete that job first/,
+    });
+    await stack.request({ method: 'DELETE', url: `/v1/jobs/${job.id}` });
+    t.equal((await remove()).statusCode, 204);
+  });
+
   t.test('the model is kept until the last job that uses it has ended', async (t) => {
     const mine = await upload();
     const jobs = [];

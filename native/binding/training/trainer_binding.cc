@@ -35,7 +35,9 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
                        {InstanceMethod("deliver", &TrainerBinding::deliver),
                         InstanceMethod("connect", &TrainerBinding::connect),
                         InstanceMethod("initialize", &TrainerBinding::initialize),
+                        InstanceMethod("initializeBase", &TrainerBinding::initialize_base),
                         InstanceMethod("slices", &TrainerBinding::slices),
+                        InstanceMethod("baseSlices", &TrainerBinding::base_slices),
                         InstanceMethod("load", &TrainerBinding::load),
                         InstanceMethod("finishLoad", &TrainerBinding::finish_load),
                         InstanceMethod("lr", &TrainerBinding::lr),
@@ -46,6 +48,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
                         InstanceMethod("snapshot", &TrainerBinding::snapshot),
                         InstanceMethod("releaseSnapshot", &TrainerBinding::release_snapshot),
                         InstanceMethod("digestPart", &TrainerBinding::digest_part),
+                        InstanceMethod("baseDigestPart", &TrainerBinding::base_digest_part),
                         InstanceMethod("close", &TrainerBinding::close)});
   }
 
@@ -123,8 +126,17 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
     return start_void(info.Env(), [first](Session& session) { session.trainer().initialize(first); });
   }
 
+  Napi::Value initialize_base(const Napi::CallbackInfo& info) {
+    const auto seed = static_cast<std::uint64_t>(info[0].As<Napi::Number>().Int64Value());
+    return start_void(info.Env(), [seed](Session& session) { session.trainer().initialize_base(seed); });
+  }
+
   Napi::Value slices(const Napi::CallbackInfo& info) {
     return at_once(info, [&](Trainer& trainer) { return slices_array(info.Env(), trainer.slices()); });
+  }
+
+  Napi::Value base_slices(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) { return slices_array(info.Env(), trainer.base_slices()); });
   }
 
   /// (state: string, param: number, begin: number, data: Uint8Array of fp32)
@@ -237,6 +249,13 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
     return at_once(info, [&](Trainer& trainer) {
       return Napi::String::New(info.Env(), trainer.digest_part().to_hex());
     });
+  }
+
+  /// () → Promise<string>
+  Napi::Value base_digest_part(const Napi::CallbackInfo& info) {
+    return start<Digest128>(
+        info.Env(), [](Session& session) { return session.trainer().base_digest_part(); },
+        [](Napi::Env env, Session&, Digest128& digest) { return Napi::String::New(env, digest.to_hex()); });
   }
 
   /// () → Promise<undefined>. Ends waits for other ranks, and frees the trainer off the JavaScript thread, or lets the

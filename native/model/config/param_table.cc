@@ -101,7 +101,7 @@ class Builder {
     const std::string_view module = std::string_view(spec.name).substr(0, spec.name.rfind('.'));
     spec.expert = expert_;
     spec.layer = layer_;
-    spec.frozen = config_.adapter && !config_.adapter->saves(module);
+    spec.base = config_.adapter && !config_.adapter->saves(module);
     specs_.push_back(std::move(spec));
     return specs_.size() - 1;
   }

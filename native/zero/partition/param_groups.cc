@@ -58,7 +58,7 @@ ParamGroups resolve_param_groups(std::span<const ParamSpec> specs, std::span<con
     const double usual_decay = spec.group == ParamGroup::kDecay ? weight_decay : 0;
     GroupOptions group{1, usual_decay};
     ParamSettings settings;
-    settings.frozen = spec.frozen;
+    settings.frozen = spec.base;
     const auto rule = std::ranges::find_if(rules, [&](const auto& r) { return glob_matches(r.match, spec.name); });
     if (rule != rules.end()) {
       counts[static_cast<std::size_t>(rule - rules.begin())] = true;

@@ -18,9 +18,15 @@ int experts_per_set(std::span<const ParamSpec> specs, int num_sets) {
   return num_experts / num_sets;
 }
 
-std::string name_of(int expert_set, bool frozen) {
-  const std::string name = expert_set < 0 ? "shared" : "expert set " + std::to_string(expert_set);
-  return frozen ? "frozen " + name : name;
+struct Kind {
+  const char* prefix;
+  bool frozen, base;
+};
+
+constexpr Kind kKinds[] = {{"", false, false}, {"frozen ", true, false}, {"base ", true, true}};
+
+std::string name_of(int expert_set, const Kind& kind) {
+  return kind.prefix + (expert_set < 0 ? "shared" : "expert set " + std::to_string(expert_set));
 }
 
 }  // namespace
@@ -30,9 +36,9 @@ std::vector<ParamSubset> partition_params(std::span<const ParamSpec> specs, std:
   require(settings.size() == specs.size(), "invalid_argument", "there must be settings for each parameter");
   const int per_set = experts_per_set(specs, num_sets);
   std::vector<ParamSubset> subsets;
-  for (const bool frozen : {false, true}) {
+  for (const Kind& kind : kKinds) {
     for (int set = -1; set < (num_sets > 1 ? num_sets : 0); ++set) {
-      subsets.push_back({name_of(set, frozen), set, frozen, {}, {}, {}, {}});
+      subsets.push_back({name_of(set, kind), set, kind.frozen, kind.base, {}, {}, {}, {}});
     }
   }
   std::int64_t next_block = 0;
@@ -40,7 +46,7 @@ std::vector<ParamSubset> partition_params(std::span<const ParamSpec> specs, std:
     const ParamSpec& spec = specs[param];
     const int set = num_sets > 1 && spec.expert >= 0 ? spec.expert / per_set : -1;
     const auto home = std::ranges::find_if(subsets, [&](const ParamSubset& subset) {
-      return subset.expert_set == set && subset.frozen == settings[param].frozen;
+      return subset.expert_set == set && subset.frozen == settings[param].frozen && subset.base == spec.base;
     });
     home->params.push_back(param);
     home->specs.push_back(spec);

@@ -121,6 +121,31 @@ struct ZeroOptimizer::Rank {
     return place;
   }
 
+  /// Ranges of the base of adapters, or of all else.
+  std::vector<StateRange> ranges(bool of_base) const {
+    std::vector<StateRange> found;
+    for (const auto& part : parts.parts()) {
+      if (part->subset().base != of_base) continue;
+      for (const StateId id : part->states().ids()) {
+        for (const ShardSlice& slice : part->states().slices()) {
+          found.push_back({id, part->subset().params[slice.param], slice.elements});
+        }
+      }
+    }
+    std::ranges::sort(found, {}, [](const StateRange& range) {
+      return std::tuple(range.state, range.param, range.elements.begin);
+    });
+    return found;
+  }
+
+  Digest128 digest(bool of_base) const {
+    Digest128 sum;
+    for (const auto& part : parts.parts()) {
+      if (part->subset().base == of_base) sum += part->states().digest();
+    }
+    return sum;
+  }
+
   ZeroComms comms;
   const std::vector<ParamSpec> specs;
   const ZeroOptions options;
@@ -147,6 +172,12 @@ void ZeroOptimizer::initialize(std::uint64_t seed, std::size_t first) {
   for (const auto& part : rank_->parts.parts()) part->states().initialize_master(seed, first);
   rank_->start_afresh();
   rank_->write_params();
+}
+
+void ZeroOptimizer::initialize_base(std::uint64_t seed) {
+  for (const auto& part : rank_->parts.parts()) {
+    if (part->subset().base) part->states().initialize_master(seed);
+  }
 }
 
 std::vector<std::int64_t> ZeroOptimizer::leaves() const {
@@ -202,20 +233,9 @@ StepSummary ZeroOptimizer::step(const StepRequest& request) {
   return summary;
 }
 
-std::vector<StateRange> ZeroOptimizer::state_ranges() const {
-  std::vector<StateRange> ranges;
-  for (const auto& part : rank_->parts.parts()) {
-    for (const StateId id : part->states().ids()) {
-      for (const ShardSlice& slice : part->states().slices()) {
-        ranges.push_back({id, part->subset().params[slice.param], slice.elements});
-      }
-    }
-  }
-  std::ranges::sort(ranges, {}, [](const StateRange& range) {
-    return std::tuple(range.state, range.param, range.elements.begin);
-  });
-  return ranges;
-}
+std::vector<StateRange> ZeroOptimizer::state_ranges() const { return rank_->ranges(false); }
+
+std::vector<StateRange> ZeroOptimizer::base_ranges() const { return rank_->ranges(true); }
 
 void ZeroOptimizer::copy_state(StateId state, std::size_t param, std::int64_t begin, std::span<float> values) const {
   const auto& place = rank_->held(state, param);
@@ -239,11 +259,9 @@ void ZeroOptimizer::refresh_master() {
   for (const auto& part : rank_->parts.parts()) part->refresh_master();
 }
 
-Digest128 ZeroOptimizer::digest_part() const {
-  Digest128 sum;
-  for (const auto& part : rank_->parts.parts()) sum += part->states().digest();
-  return sum;
-}
+Digest128 ZeroOptimizer::digest_part() const { return rank_->digest(false); }
+
+Digest128 ZeroOptimizer::base_digest_part() const { return rank_->digest(true); }
 
 ZeroProgress ZeroOptimizer::progress() const {
   return {rank_->optimizer_steps, rank_->skipped_steps, rank_->scaler.state()};

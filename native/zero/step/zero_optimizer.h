@@ -90,6 +90,8 @@ class ZeroOptimizer {
   /// Fresh state: the master from counter-based random numbers keyed by (seed, parameter, element), the other states at
   /// the optimizer's initial values, counters at zero. The master of parameters before `first` stays as it is.
   void initialize(std::uint64_t seed, std::size_t first = 0);
+  /// The same values of the base of adapters alone; finish_load() must follow.
+  void initialize_base(std::uint64_t seed);
 
   /// The leaves that this rank computes in every step, in order.
   std::vector<std::int64_t> leaves() const;
@@ -123,10 +125,12 @@ class ZeroOptimizer {
   /// to go.
   StepSummary step(const StepRequest& request);
 
-  /// Ranges that this rank owns: state by state, each in canonical parameter order and ascending.
+  /// Ranges of the state that this rank owns: state by state, each in canonical parameter order and ascending. The base of
+  /// adapters is no part of the state; base_ranges() has its share, which can be copied and loaded as well.
   std::vector<StateRange> state_ranges() const;
+  std::vector<StateRange> base_ranges() const;
   /// Elements from `begin` on of a state that this rank owns, in fp32 whatever the storage is (fp16 widens exactly).
-  /// Throw Error{"slice_not_owned"} where they are not in one of state_ranges().
+  /// Throw Error{"slice_not_owned"} where they are in no such range.
   void copy_state(StateId state, std::size_t param, std::int64_t begin, std::span<float> values) const;
   void load_state(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values);
   /// After a load, on every rank at once: what `restore` leaves of it counts, and parameters are made from the master.
@@ -135,6 +139,8 @@ class ZeroOptimizer {
   void refresh_master();
   /// This rank's share; the sum over all ranks is the state digest.
   Digest128 digest_part() const;
+  /// Likewise of the base of adapters, rounded to the compute dtype.
+  Digest128 base_digest_part() const;
 
   ZeroProgress progress() const;
   std::int64_t optimizer_steps() const;

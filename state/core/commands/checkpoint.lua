@@ -94,8 +94,17 @@ local function let_go_of_source(job)
   end
 end
 
+-- Jobs whose adapters are over a checkpoint.
+local function adapters_key(checkpoint_id)
+  return prefix .. ':checkpoint:' .. checkpoint_id .. ':adapters'
+end
+
 -- Returns an error when the checkpoint is held, else nil. `by_person`: downloads do not count.
 local function held_error(checkpoint_id, by_person)
+  local user = redis.call('SRANDMEMBER', adapters_key(checkpoint_id))
+  if user then
+    return failure('checkpoint_held', 'the adapters of ' .. user .. ' need ' .. checkpoint_id .. '; delete that job first')
+  end
   -- Expired holds are only skipped: a removal as the first write would let writes pass that need memory.
   local now = string.format('(%d', now_ms())
   for _, holder in ipairs(redis.call('ZRANGEBYSCORE', holds_key(checkpoint_id), now, '+inf', 'LIMIT', 0, 2)) do

@@ -30,10 +30,28 @@ local function missing_source(fields, fresh)
       return failure('model_not_found', 'there is no model ' .. model_id)
     end
   end
+  if fresh and string.sub(fields.base, 1, 5) == 'ckpt_' and not is_recorded(fields.base) then
+    return failure('checkpoint_not_found', 'checkpoint ' .. fields.base .. ' was removed')
+  end
   if fresh and fields.init_checkpoint ~= '' and not is_recorded(fields.init_checkpoint) then
     return failure('checkpoint_not_found', 'checkpoint ' .. fields.init_checkpoint .. ' was removed')
   end
   return nil
+end
+
+-- Key of the jobs whose adapters are over the base `base`, a model or a checkpoint.
+local function base_users_key(base)
+  if string.sub(base, 1, 5) == 'ckpt_' then
+    return adapters_key(base)
+  end
+  return prefix .. ':model:' .. base .. ':adapters'
+end
+
+-- Protects the base of the job's adapters until the job is deleted: its checkpoints do not contain the base.
+local function hold_base(id, fields)
+  if fields.base ~= '' then
+    redis.call('SADD', base_users_key(fields.base), id)
+  end
 end
 
 -- Protects the job's inputs from deletion while it lives; its initial checkpoint until it has one of its own, or for `hold_ms`.

@@ -40,6 +40,7 @@ add_record(call.job_id, call.record)
 local created = { state = call.record.state, reason = cjson.null, at = call.at }
 redis.call('RPUSH', key .. ':history', cjson.encode(created))
 hold_sources(call.job_id, call.record, call.hold_ms)
+hold_base(call.job_id, call.record)
 append_event(call.job_id, 'job.created', call.at, call.trace_id and cjson.encode({ trace_id = call.trace_id }) or '{}')
 queue_attempt(call.job_id, call.record)
 -- The first such text is the job's own field (record.ts writes it before the document).

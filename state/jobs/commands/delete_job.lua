@@ -42,6 +42,9 @@ for _, id in ipairs(ids) do
   redis.call('DEL', holds_key(id))
   count_stored(project, 'checkpoint', id, 0)
 end
+if job.base ~= '' then
+  redis.call('SREM', base_users_key(job.base), call.job_id)
+end
 forget_world(call.job_id)
 for _, part in ipairs({ '', ':history', ':events', ':metrics', ':logs', ':attempts', ':checkpoints', ':checkpoint-order' }) do
   redis.call('UNLINK', key .. part)

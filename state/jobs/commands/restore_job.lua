@@ -20,6 +20,7 @@ for _, checkpoint in ipairs(call.checkpoints) do
 end
 local data = { state = call.record.state, checkpoints = #call.checkpoints }
 append_event(call.job_id, 'job.recovered', call.at, cjson.encode(data))
+hold_base(call.job_id, call.record)
 if call.record.final ~= '1' then
   hold_sources(call.job_id, call.record, call.hold_ms)
   if call.record.state == 'queued' then

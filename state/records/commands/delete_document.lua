@@ -15,6 +15,10 @@ local user = redis.call('SRANDMEMBER', key .. ':jobs')
 if user then
   return failure(kind .. '_in_use', 'job ' .. user .. ' needs ' .. id .. ' and has not ended')
 end
+local over = redis.call('SRANDMEMBER', key .. ':adapters')
+if over then
+  return failure(kind .. '_in_use', 'the adapters of job ' .. over .. ' need ' .. id .. '; delete that job first')
+end
 redis.call('DEL', key)
 local document = cjson.decode(text)
 local project = document.project

@@ -27,7 +27,7 @@ const core = fakeCore();
 const spec = testSpec();
 const params = core
   .paramTable(trainerConfig(startMessage({ spec })).model)
-  .map((param) => ({ ...param, frozen: false }));
+  .map((param) => ({ ...param, frozen: false, base: false }));
 const states = ['master', 'exp_avg', 'exp_avg_sq'] as const;
 
 /**

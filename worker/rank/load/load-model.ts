@@ -25,7 +25,7 @@ export interface LoadModelOptions {
   source: ModelLoad;
   trainer: Pick<RankTrainer, 'slices' | 'load'>;
   /** Parameters of the model, in canonical order; the core may have adapters behind them. */
-  params: readonly Pick<ParamRecord, 'name' | 'shape' | 'frozen'>[];
+  params: readonly Pick<ParamRecord, 'name' | 'shape' | 'frozen' | 'base'>[];
   /** States of the optimizer. */
   states: readonly StateName[];
   retry: RetryPolicy;

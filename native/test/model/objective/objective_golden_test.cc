@@ -70,7 +70,7 @@ void check_numbers(const GoldenFile& golden, const std::string& name, const Obje
 void check_all(const GoldenFile& golden, const Context& ctx) {
   const std::vector<ParamSpec> specs = param_specs(golden.model_config());
   TransformerOptions options;
-  for (const ParamSpec& spec : specs) options.frozen.push_back(spec.frozen);
+  for (const ParamSpec& spec : specs) options.frozen.push_back(spec.base);
   GoldenModel golden_model(golden, ctx, DType::kF32, options);
   Transformer& model = golden_model.model();
   const Inputs inputs(golden, model);
@@ -83,7 +83,7 @@ void check_all(const GoldenFile& golden, const Context& ctx) {
         objective_pass(model, ctx, specs.size(), inputs.leaf(), settings, leaf_for(settings, inputs.reference, kl));
     check_numbers(golden, of.name, pass.objective.sums);
     for (std::size_t param = 0; param < specs.size(); ++param) {
-      if (specs[param].frozen) continue;
+      if (specs[param].base) continue;
       CAPTURE(specs[param].name);
       CHECK(relative_error(pass.grads[param], golden.floats("grad." + of.name + "." + specs[param].name)) < 1e-5);
     }

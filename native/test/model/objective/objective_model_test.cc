@@ -223,7 +223,7 @@ TEST_CASE("objectives: at the first step, with B of zeros, policy and reference 
       RandomModel model = model_of(machine.ctx, with_adapter(base), DType::kF32);
       std::vector<std::vector<float>> values = model.values();
       for (std::size_t param = 0; param < values.size(); ++param) {
-        if (!model.specs()[param].frozen && model.specs()[param].init == ParamInit::kZeros) std::ranges::fill(values[param], 0.0F);
+        if (!model.specs()[param].base && model.specs()[param].init == ParamInit::kZeros) std::ranges::fill(values[param], 0.0F);
       }
       model.set(values);
       const LeafInput leaf = model.leaf(kKey);

@@ -15,7 +15,7 @@ constexpr const char* kCases[] = {"lora_llama", "lora_gpt2", "lora_qwen3", "dora
 
 TransformerOptions over_frozen_base(const GoldenFile& golden) {
   TransformerOptions options;
-  for (const ParamSpec& spec : param_specs(golden.model_config())) options.frozen.push_back(spec.frozen);
+  for (const ParamSpec& spec : param_specs(golden.model_config())) options.frozen.push_back(spec.base);
   return options;
 }
 
@@ -34,8 +34,8 @@ DEVICE_TEST_CASE("adapters: fp32 logits, loss and every gradient match peft with
     for (std::size_t param = 0; param < model.specs().size(); ++param) {
       const ParamSpec& spec = model.specs()[param];
       CAPTURE(spec.name);
-      CHECK(pass.times_emitted[param] == (spec.frozen ? 0 : 1));
-      if (!spec.frozen) CHECK(relative_error(pass.grads[param], golden.floats("grad." + spec.name)) < 1e-5);
+      CHECK(pass.times_emitted[param] == (spec.base ? 0 : 1));
+      if (!spec.base) CHECK(relative_error(pass.grads[param], golden.floats("grad." + spec.name)) < 1e-5);
     }
   });
 }
@@ -48,7 +48,7 @@ DEVICE_TEST_CASE("adapters: bf16 gradients are as close to fp32 as peft's bf16 g
     double ours = 0, theirs = 0;
     for (std::size_t param = 0; param < model.specs().size(); ++param) {
       const ParamSpec& spec = model.specs()[param];
-      if (spec.frozen) continue;
+      if (spec.base) continue;
       CAPTURE(spec.name);
       const double error = relative_error(pass.grads[param], golden.floats("grad." + spec.name));
       const double bound = golden.number("bf16_error." + spec.name);

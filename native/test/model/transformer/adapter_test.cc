@@ -98,7 +98,7 @@ std::vector<float> first_magnitude(const Context& ctx, const Adapted& one, const
 
 std::vector<bool> frozen_of(const std::vector<ParamSpec>& specs) {
   std::vector<bool> frozen;
-  for (const ParamSpec& spec : specs) frozen.push_back(spec.frozen);
+  for (const ParamSpec& spec : specs) frozen.push_back(spec.base);
   return frozen;
 }
 
@@ -129,12 +129,12 @@ TEST_CASE("an adapter whose B is zeros changes no bit of the loss, and the base'
       const auto specs = param_specs(with), base_specs = param_specs(base);
       for (std::size_t param = 0; param < base_specs.size(); ++param) {
         CHECK(specs[param].name == base_specs[param].name);
-        CHECK(specs[param].frozen);
+        CHECK(specs[param].base);
       }
       RandomModel adapted(machine.ctx, with, DType::kF32), model(machine.ctx, base, DType::kF32);
       AllValues values = adapted.values();
       for (std::size_t param = base_specs.size(); param < specs.size(); ++param) {
-        CHECK_FALSE(specs[param].frozen);
+        CHECK_FALSE(specs[param].base);
         if (specs[param].init == ParamInit::kZeros) std::ranges::fill(values[param], 0.0F);
       }
       for (const Adapted& one : adapted_of(with, specs))
@@ -182,7 +182,7 @@ TEST_CASE("a frozen factor of an adapter has no gradient, and the other one the 
     for (const char* factor : {".lora_A.", ".lora_B.", ".lora_magnitude_vector."}) {
       TransformerOptions options;
       for (const ParamSpec& spec : param_specs(with))
-        options.frozen.push_back(spec.frozen || spec.name.find(factor) != std::string::npos);
+        options.frozen.push_back(spec.base || spec.name.find(factor) != std::string::npos);
       const RandomModel::Gradients some = RandomModel(machine.ctx, with, DType::kF32, options).gradients();
       for (std::size_t param = 0; param < all.of.size(); ++param)
         CHECK(some.of[param] == (options.frozen[param] ? std::vector<float>{} : all.of[param]));

@@ -1,16 +1,16 @@
 /** State that the ranks of a job load before their first step. */
 
-import { type Checkpoint, modelKey, ZerofleetError } from '../../contracts/index.js';
-import type { CheckpointLoad, LoadSource, Restore } from '../../contracts/rank-protocol.js';
-import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
-import type { Manifest } from '../../platform/checkpoint/manifest.js';
-import { readWeights } from '../../platform/models/read-weights.js';
-import { readManifest } from '../checkpoint/read-manifest.js';
-import type { ChecksummedFile } from '../checkpoint/verify-load.js';
-import { codeOf } from '../common/errors.js';
-import { requireSameTokens } from '../data/same-tokens.js';
-import { type AttemptContext, retryStorage } from './context.js';
-import { type AttemptError, describeError } from './failure.js';
+import { type Checkpoint, modelKey, ZerofleetError } from '../../../contracts/index.js';
+import type { CheckpointLoad, LoadSource, Restore } from '../../../contracts/rank-protocol.js';
+import { checkpointOf } from '../../../platform/checkpoint/checkpoint-of.js';
+import type { Manifest } from '../../../platform/checkpoint/manifest.js';
+import { readWeights } from '../../../platform/models/read-weights.js';
+import { readManifest } from '../../checkpoint/read-manifest.js';
+import type { ChecksummedFile } from '../../checkpoint/verify-load.js';
+import { codeOf } from '../../common/errors.js';
+import { requireSameTokens } from '../../data/same-tokens.js';
+import { type AttemptContext, retryStorage } from '../context.js';
+import { type AttemptError, describeError } from '../failure.js';
 
 /** Load source of the ranks, with the data that the agent needs to verify and report it. */
 export interface LoadPoint {

@@ -1,0 +1,104 @@
+/** The frozen base under adapters, which a checkpoint does not contain. */
+import { modelKey, type ResolvedJobSpec } from '../../contracts/index.js';
+import type { RetryPolicy } from '../../contracts/rank-protocol.js';
+import type { Manifest } from '../../platform/checkpoint/manifest.js';
+import { planWeightReads, readWeights } from '../../platform/models/read-weights.js';
+import type { ModelWeights, WeightDtype } from '../../platform/models/weights.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { ELEMENT_BYTES } from '../../platform/safetensors/header.js';
+import { trainedArchitecture } from '../../spec/index.js';
+import { readManifest } from '../checkpoint/read-manifest.js';
+import { baseError, retryTransient } from '../common/errors.js';
+import type { NativeCore } from '../native/adapter.js';
+import { widenToFp32 } from '../rank/load/widen.js';
+import { ChunkReader } from './chunk-reader.js';
+import { TensorReader } from './tensor-reader.js';
+
+/** Reads a whole parameter in pieces, in the order of its elements: fp32, little-endian. */
+export type ReadParam = (param: string, numel: number) => AsyncIterable<Uint8Array>;
+
+export interface BaseOptions {
+  objects: ObjectStore;
+  core: Pick<NativeCore, 'castTo16Bit' | 'initialValues'>;
+  /** Document of the job whose checkpoint has the base. */
+  spec: ResolvedJobSpec;
+  manifest: Manifest;
+  retry: RetryPolicy;
+}
+
+/** Elements of a seed's values that are computed at a time. */
+const PIECE_ELEMENTS = 1 << 18;
+
+/**
+ * Opens the base of a checkpoint's adapters. Its weights are those that the training computed with: rounded to its precision.
+ * @throws ZerofleetError `base_damaged`, also while reading; errors of the object store
+ */
+export async function openBase(
+  options: BaseOptions,
+  source: NonNullable<Manifest['base']>['source'],
+): Promise<ReadParam> {
+  const { core, spec } = options;
+  const { precision } = spec.train;
+  const read = await openSource(options, source).catch((error: unknown) => Promise.reject(baseError(error)));
+  const rounded = (fp32: Uint8Array) =>
+    precision === 'fp32'
+      ? fp32
+      : widenToFp32(precision === 'bf16' ? 'BF16' : 'F16', core.castTo16Bit(precision, fp32));
+  return async function* (param, numel) {
+    try {
+      for await (const piece of read(param, numel)) yield rounded(piece);
+    } catch (error) {
+      throw baseError(error);
+    }
+  };
+}
+
+async function openSource(
+  { objects, core, spec, manifest, retry }: BaseOptions,
+  source: NonNullable<Manifest['base']>['source'],
+): Promise<ReadParam> {
+  if ('seed' in source) {
+    const model = trainedArchitecture(spec);
+    const index = new Map(manifest.params.map(({ name }, i) => [name, i]));
+    return async function* (param, numel) {
+      for (let begin = 0; begin < numel; begin += PIECE_ELEMENTS) {
+        const end = Math.min(numel, begin + PIECE_ELEMENTS);
+        yield core.initialValues(model, source.seed, index.get(param) ?? -1, begin, end);
+      }
+    };
+  }
+  if ('model' in source) {
+    const directory = modelKey(source.model);
+    const weights = await retryTransient(() => readWeights(objects, directory), retry);
+    const chunks = new ChunkReader({ objects, directory, files: weights.files, retry });
+    return (param, numel) => modelParam(weights, chunks, param, numel);
+  }
+  const directory = source.prefix;
+  const of_base = await retryTransient(() => readManifest(objects, directory), retry);
+  const reader = new TensorReader({ objects, directory, manifest: of_base, retry });
+  return (param, numel) => reader.read('master', param, numel);
+}
+
+/** Reads a parameter of an uploaded model. */
+async function* modelParam(
+  weights: ModelWeights,
+  chunks: ChunkReader,
+  param: string,
+  numel: number,
+): AsyncGenerator<Uint8Array> {
+  const wanted = [{ state: 'master' as const, param, begin: 0, end: numel }];
+  const reads = planWeightReads(weights, wanted).sort((a, b) => a.begin - b.begin);
+  for (const { file, byte_begin, byte_end, dtype } of reads)
+    yield* widened(chunks.read(file, byte_begin, byte_end), dtype);
+}
+
+/** Widens pieces whose borders may be inside of elements. */
+async function* widened(pieces: AsyncIterable<Uint8Array>, dtype: WeightDtype): AsyncGenerator<Uint8Array> {
+  let left = Buffer.alloc(0);
+  for await (const piece of pieces) {
+    const bytes = Buffer.concat([left, piece]);
+    const whole = bytes.length - (bytes.length % ELEMENT_BYTES[dtype]);
+    left = bytes.subarray(whole);
+    if (whole > 0) yield widenToFp32(dtype, bytes.subarray(0, whole));
+  }
+}
