@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "test/model/adapted_matrices.h"
 #include "test/model/family_configs.h"
 #include "test/train/tiny_job.h"
+#include "zero/partition/param_init.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -24,11 +26,14 @@ ModelConfig with_magnitudes(ModelConfig model) {
   return model;
 }
 
-/// The job's values with other matrices of the base.
-AllValues changed(const SavedState& state, std::size_t num_base) {
+/// The base of the job's seed times a factor, and what is trained over it.
+AllValues values_of(const TrainerConfig& config, const SavedState& state, float factor) {
   AllValues values = state.values[static_cast<std::size_t>(StateId::kMaster)];
-  for (std::size_t param = 0; param < num_base; ++param)
-    for (float& value : values[param]) value *= 1.5F;
+  const std::vector<ParamSpec> specs = param_specs(config.model);
+  for (std::size_t param = 0; param < specs.size() && specs[param].base; ++param) {
+    init_param(specs[param], config.seed, param, 0, values[param]);
+    for (float& value : values[param]) value *= factor;
+  }
   return values;
 }
 
@@ -49,7 +54,7 @@ TEST_CASE("magnitudes begin as norms, and digests are equal after each step on 1
     CAPTURE(name);
     TinyJob job(DType::kF32);
     job.config.model = with_magnitudes(family);
-    check_norms(job.config.model, job.run_from(nullptr, 2, 0).values[static_cast<std::size_t>(StateId::kMaster)]);
+    check_norms(job.config.model, values_of(job.config, job.run_from(nullptr, 2, 0), 1));
     job.config.precision = DType::kBF16;
     const auto expected = job.digests_of_run(1, 1, 4);
     CHECK(job.digests_of_run(3, 2, 4) == expected);
@@ -69,7 +74,7 @@ DEVICE_TEST_CASE("magnitudes begin as norms on CUDA devices, and digests are equ
     job.config.activation_checkpointing = true;
     CHECK(job.digests_of_run(3, 1, 2) == expected);
     job.config.precision = DType::kF32;
-    check_norms(job.config.model, job.run_from(nullptr, 2, 0).values[static_cast<std::size_t>(StateId::kMaster)]);
+    check_norms(job.config.model, values_of(job.config, job.run_from(nullptr, 2, 0), 1));
   }
 }
 
@@ -79,15 +84,17 @@ TEST_CASE("over a loaded base magnitudes are its norms, unless they are loaded a
   const std::vector<ParamSpec> specs = param_specs(job.config.model);
   std::size_t num_base = 0;
   while (specs[num_base].base) ++num_base;
-  const AllValues values = changed(job.run_from(nullptr, 1, 0), num_base);
+  const AllValues values = values_of(job.config, job.run_from(nullptr, 1, 0), 1.5F);
   for (const bool all : {false, true}) {
     for (const int world_size : {1, 3}) {
       AllValues after = values;
       std::mutex writing;
       job.on_ranks(world_size, 1, [&](Trainer& trainer) {
         trainer.initialize(num_base);
-        for (const OwnedSlice& slice : trainer.slices()) {
-          if (slice.state != StateId::kMaster || (slice.param >= num_base && !all)) continue;
+        std::vector<OwnedSlice> loaded = trainer.base_slices();
+        if (all) std::ranges::copy(trainer.slices(), std::back_inserter(loaded));
+        for (const OwnedSlice& slice : loaded) {
+          if (slice.state != StateId::kMaster) continue;
           const auto begin = static_cast<std::size_t>(slice.elements.begin), numel = static_cast<std::size_t>(slice.elements.size());
           trainer.load(slice.state, slice.param, slice.elements.begin, std::span(values[slice.param]).subspan(begin, numel));
         }
