@@ -30,7 +30,8 @@ export function resolveSteps(
   const unresolved = (error: FieldError) => ({ steps: MAX_STEPS, error });
   if (samples === null) {
     const message =
-      'the number of sequences is known in advance only for preferences, and for a dataset of format=text under the bytes tokenizer: set steps instead; ' +
+      'the number of sequences is known in advance only for preferences, and for a dataset of format=text under the bytes tokenizer; lines ' +
+      'of an object in a bucket are counted when it is a dataset: set steps instead; ' +
       'the event data.prepared of a job with this data has the number of sequences';
     return unresolved(fieldError(AT, 'sequences_unknown', message));
   }
