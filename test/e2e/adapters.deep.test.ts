@@ -293,7 +293,10 @@ t.test('adapters', async (t) => {
       new Uint8Array(weight.buffer, weight.byteOffset, weight.byteLength),
     );
     const tensors = tensorsOf(file);
-    t.same(tensors.get(`${BASE}.weight`), Float32Array.from(sumOf(new Float32Array(restored.buffer), down!, up!)));
+    t.same(
+      tensors.get(`${BASE}.weight`),
+      Float32Array.from(sumOf(new Float32Array(restored.buffer), down!, up!)),
+    );
     t.notSame(restored, new Uint8Array(roundedToBf16(weight).buffer));
     const sampled = await client.checkpoints.sample(last.id, { prompt: 'open', max_tokens: 8, seed: 5 });
     t.equal(sampled.num_tokens, 8);

@@ -151,7 +151,14 @@ export class LocalWorld {
       if (message.kind === 'shard_failed') throw new Error(message.error.message);
     };
     const { state } = this;
-    const writer = new SnapshotWriter({ objects, start, state, base_digest_part: null, reference: null, send });
+    const writer = new SnapshotWriter({
+      objects,
+      start,
+      state,
+      base_digest_part: null,
+      reference: null,
+      send,
+    });
     const stalled = await writer.save(trainer, start.save.periodic, NOTE);
     return { stalled, stored: writer.idle() };
   }
