@@ -227,6 +227,7 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'model.adapter.init': 'kaiming_uniform',
       'model.adapter.target_modules': ['q_proj'],
       'model.adapter.modules_to_save': [],
+      'model.quantization': 'nf4',
     },
   ],
   [{ 'model.adapter': { ...adapter, dropout: 0 } }, { 'model.adapter.type': 'dora' }],
