@@ -8,15 +8,16 @@
  */
 import type { Execution } from './execution.js';
 import type {
+  BaseLoad,
   EarlyStoppingState,
-  EvaluationRecord,
+  LoadSource,
   ParamRecord,
   RangeChecksum,
-  ReferenceRecord,
+  SaveCost,
+  SaveRef,
   Sharding,
   ShardRecord,
   StateName,
-  TrainingPosition,
 } from './state-records.js';
 import type { TraceHeaders } from './trace-context.js';
 import type { PreferenceMetrics, ResolvedJobSpec, StepSeconds, TrustRatios } from './types.js';
@@ -50,40 +51,6 @@ export interface RetryPolicy {
   first_delay_ms: number;
   max_delay_ms: number;
 }
-
-/** Parts of a checkpoint that are restored. */
-export type Restore = 'full' | 'weights' | 'weights_16bit';
-
-/** Source of the initial state. */
-export type LoadSource = CheckpointLoad | ModelLoad;
-
-export interface CheckpointLoad {
-  kind: 'checkpoint';
-  /** Key of its directory. */
-  directory: string;
-  /** `full`: continue the training. Otherwise only the weights are loaded, unchanged or rounded to 16 bits, and a new training starts. */
-  restore: Restore;
-  /** True if the job continues its own training: its position must not change then. */
-  own: boolean;
-}
-
-/** An uploaded model. */
-export interface ModelLoad {
-  kind: 'model';
-  /** `full`: includes the uploaded optimizer state. */
-  restore: 'full' | 'weights';
-  /** Key of its folder. */
-  directory: string;
-}
-
-/** Source of the frozen base under adapters: the initial values of a seed, or the files in a directory of the object store. */
-export type BaseLoad =
-  | { kind: 'seed'; seed: number }
-  | {
-      kind: 'model' | 'checkpoint';
-      /** Key. */
-      directory: string;
-    };
 
 /** Configuration of a rank. All fields but `rank` are equal for the ranks of one machine in one generation. */
 export interface StartMessage {
@@ -260,13 +227,6 @@ export interface Evaluation {
   seconds: number;
 }
 
-/** Save that a report belongs to; equal on all ranks. */
-export interface SaveRef extends TrainingPosition, EvaluationRecord {
-  /** Name of the checkpoint's directory. */
-  directory: string;
-  reference: ReferenceRecord | null;
-}
-
 export interface ShardMessage {
   kind: 'shard';
   save: SaveRef;
@@ -278,14 +238,6 @@ export interface ShardMessage {
   /** Number of the save request that it answers; 0 for none, and on all ranks but the first. */
   save_request: number;
   cost: SaveCost;
-}
-
-/** Duration of one rank's part of a save. */
-export interface SaveCost {
-  /** Training was stalled, in seconds. */
-  stall_seconds: number;
-  /** The shard was written, in seconds, retries included. */
-  write_seconds: number;
 }
 
 export interface RankError {

@@ -99,3 +99,52 @@ export interface TrainingPosition {
   skipped_steps: number;
   loss_scaler: LossScalerState;
 }
+
+/** Parts of a checkpoint that are restored. */
+export type Restore = 'full' | 'weights' | 'weights_16bit';
+
+/** Source of the initial state. */
+export type LoadSource = CheckpointLoad | ModelLoad;
+
+export interface CheckpointLoad {
+  kind: 'checkpoint';
+  /** Key of its directory. */
+  directory: string;
+  /** `full`: continue the training. Otherwise only the weights are loaded, unchanged or rounded to 16 bits, and a new training starts. */
+  restore: Restore;
+  /** True if the job continues its own training: its position must not change then. */
+  own: boolean;
+}
+
+/** An uploaded model. */
+export interface ModelLoad {
+  kind: 'model';
+  /** `full`: includes the uploaded optimizer state. */
+  restore: 'full' | 'weights';
+  /** Key of its folder. */
+  directory: string;
+}
+
+/** Source of the frozen base under adapters: the initial values of a seed, or the files in a directory of the object store. */
+export type BaseLoad =
+  | { kind: 'seed'; seed: number }
+  | {
+      kind: 'model' | 'checkpoint';
+      /** Key. */
+      directory: string;
+    };
+
+/** Save that a report belongs to; equal on all ranks. */
+export interface SaveRef extends TrainingPosition, EvaluationRecord {
+  /** Name of the checkpoint's directory. */
+  directory: string;
+  reference: ReferenceRecord | null;
+}
+
+/** Duration of one rank's part of a save. */
+export interface SaveCost {
+  /** Training was stalled, in seconds. */
+  stall_seconds: number;
+  /** The shard was written, in seconds, retries included. */
+  write_seconds: number;
+}

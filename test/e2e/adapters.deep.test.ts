@@ -7,64 +7,16 @@ import { collect } from '../../client/index.js';
 import type { CheckpointExport, ExportRequest, Job, JobSpec } from '../../contracts/index.js';
 import { quantizedValues } from '../../native/js/index.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
 import { tarOf } from '../../platform/testing/models.js';
+import { ADAPTER, normsOf, sumOf, tensorsOf, withNorms } from '../support/adapted.js';
 import { pythonWith, runPython } from '../support/python.js';
 import { sampleText, startStack } from '../support/stack.js';
 import { roundedToBf16, StoredState } from '../support/stored-state.js';
 import { STEPS, tinyJob } from '../support/zero-specs.js';
 
-const RANK = 4;
-const SCALE = 3;
 const LR = 5e-3;
-const ADAPTER = {
-  rank: RANK,
-  alpha: SCALE * RANK,
-  target_modules: ['q_proj', 'down_proj'],
-  modules_to_save: ['norm'],
-};
 const BASE = 'model.layers.1.mlp.down_proj';
 const loader = join(projectRoot(), 'test', 'e2e', 'peft', 'load_adapter.py');
-
-/** The tensors of a safetensors file, as fp32. */
-function tensorsOf(file: string): Map<string, Float32Array> {
-  const content = readFileSync(file);
-  const { tensors, bytes } = parseSafetensorsHeader(content, { name: file, bytes: content.length });
-  return new Map(
-    tensors.map(({ name, dtype, begin, end }) => {
-      if (dtype !== 'F32') throw new Error(`${name} is ${dtype}`);
-      return [name, new Float32Array(Uint8Array.from(content.subarray(bytes + begin, bytes + end)).buffer)];
-    }),
-  );
-}
-
-/** W + scale · B A of one matrix, in float64. */
-function sumOf(weight: Float32Array, down: Float32Array, up: Float32Array): Float64Array {
-  const columns = down.length / RANK;
-  return Float64Array.from(weight, (value, at) => {
-    const [row, column] = [Math.floor(at / columns), at % columns];
-    let sum = 0;
-    for (let r = 0; r < RANK; r++) sum += (up[row * RANK + r] ?? 0) * (down[r * columns + column] ?? 0);
-    return value + SCALE * sum;
-  });
-}
-
-/** The norm of each row. */
-function normsOf(matrix: Float64Array, rows: number): number[] {
-  const columns = matrix.length / rows;
-  return Array.from({ length: rows }, (_, row) =>
-    Math.sqrt(
-      matrix.subarray(row * columns, (row + 1) * columns).reduce((sum, value) => sum + value ** 2, 0),
-    ),
-  );
-}
-
-/** A matrix whose rows are made to have these norms. */
-function withNorms(matrix: Float64Array, norms: Float32Array): Float64Array {
-  const factors = normsOf(matrix, norms.length).map((norm, row) => (norms[row] ?? 0) / norm);
-  const columns = matrix.length / norms.length;
-  return matrix.map((value, at) => value * (factors[Math.floor(at / columns)] ?? 0));
-}
 
 t.test('adapters', async (t) => {
   const stack = await startStack(t);
@@ -158,8 +110,8 @@ t.test('adapters', async (t) => {
     const config = JSON.parse(readFileSync(join(folderOf(peft), 'adapter_config.json'), 'utf8'));
     t.match(config, {
       peft_type: 'LORA',
-      r: RANK,
-      lora_alpha: SCALE * RANK,
+      r: ADAPTER.rank,
+      lora_alpha: ADAPTER.alpha,
       target_modules: ADAPTER.target_modules,
       modules_to_save: ['model.norm'],
       use_rslora: false,
@@ -273,12 +225,8 @@ t.test('adapters', async (t) => {
       return { ...spec, model: { ...spec.model, quantization: 'nf4' as const } };
     };
     const alone = await run(t, quantized('nf4 on one rank', 1));
-    const { id } = await client.jobs.create(quantized('nf4 on two and three', 2));
-    await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: 5 });
-    await client.jobs.pause(id);
-    await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 10 });
-    await client.jobs.resume(id, { ranks: 3 });
-    t.equal((await finished(t, { id })).export?.state_digest, alone.export?.state_digest);
+    const moved = await interrupted(t, quantized('nf4 on two and three', 2));
+    t.equal(moved.export?.state_digest, alone.export?.state_digest);
     t.not(alone.export?.state_digest, one.export?.state_digest);
     const last = await checkpointOf(alone);
     const state = new StoredState(stack.data_dir, last);

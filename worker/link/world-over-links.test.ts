@@ -138,7 +138,15 @@ t.test('a stopped leader with an open connection leaves no ranks at its members'
   // Sends a leader's messages up to the start of its ranks, and then nothing, not even pings.
   const port = await leaderOf(t, TOKEN, async (link) => {
     await link.next();
-    link.send({ kind: 'start', rank: 1, world_size: 2, nonce: 'n', load: null, failures_per_second: 0 });
+    link.send({
+      kind: 'start',
+      rank: 1,
+      world_size: 2,
+      nonce: 'n',
+      load: null,
+      base: null,
+      failures_per_second: 0,
+    });
   });
   const member = memberOf(worldAt(port), 'a', { host: recording(started), silence_ms: 1000 });
   await member.ended;
@@ -227,7 +235,15 @@ t.test('a member starts its own ranks and no others, each once, and only when it
     const port = await leaderOf(t, TOKEN, async (link) => {
       await link.next();
       for (const rank of orders)
-        link.send({ kind: 'start', rank, world_size: 3, nonce: 'n', load: null, failures_per_second: 0 });
+        link.send({
+          kind: 'start',
+          rank,
+          world_size: 3,
+          nonce: 'n',
+          load: null,
+          base: null,
+          failures_per_second: 0,
+        });
     });
     await memberOf(worldAt(port), 'a', { host: recording(started) }).ended;
     t.equal(started.length, orders.length - 1, `orders ${orders}`);

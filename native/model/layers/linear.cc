@@ -262,43 +262,4 @@ void Linear::emit_part(const ModelContext& model, std::size_t part, LinearGradie
   sink.take(places_[part].weight, GradView{static_cast<const std::byte*>(weight.data), weight.dtype, numel});
 }
 
-LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
-                                 std::shared_ptr<PackedMatrix> spare)
-    : adapter(model, linear.adapter(), rows), dlow(linear.adapter().make_low(model, rows)) {
-  const bool in_first = linear.layout_ == WeightLayout::kInOut;
-  for (const LinearPlace& place : linear.places_) {
-    const std::int64_t height = in_first ? linear.in() : place.out, width = in_first ? place.out : linear.in();
-    const bool has_weight = !model.frozen.has_all_like(place.weight);
-    const bool has_bias = place.bias && !model.frozen.has_all_like(*place.bias);
-    weights.push_back(has_weight ? Tensor(model.ctx, model.weight_gradients, height, width, Tensor::Rows::kContiguous) : Tensor());
-    biases.emplace_back(model.ctx, has_bias ? place.out : 0);
-    any_weight = any_weight || has_weight;
-  }
-  targets.resize(weights.size());
-  operand = std::make_shared<PackedMatrix>();
-  if (!any_weight) return;
-  const std::int64_t columns = in_first ? linear.out() : linear.in();
-  is_spare = spare && spare->k() == rows && spare->n() == columns;
-  if (is_spare) {
-    operand = std::move(spare);
-  } else {
-    *operand = PackedMatrix(model.ctx, model.dtype, rows, columns);
-  }
-}
-
-void LinearGradients::resize(const ModelContext& model, std::int64_t rows) {
-  adapter.resize(model, rows);
-  if (any_weight && operand->k() != rows) *operand = PackedMatrix(model.ctx, model.dtype, rows, operand->n());
-}
-
-// g · in · out for gradients of g bytes, 4 · out where there is a bias, each unless it is frozen in all layers; and unless
-// all weights are or a spare operand serves packed(M, in) or, for weights that are stored as (in, out), packed(M, out). With
-// an adapter M · row(low_size()) and its gradients.
-std::size_t LinearGradients::num_bytes() const {
-  std::size_t num_bytes = (is_spare ? 0 : operand->num_bytes()) + bytes_of(adapter, dlow);
-  for (const Tensor& weight : weights) num_bytes += weight.num_bytes();
-  for (const Values<float>& bias : biases) num_bytes += bias.num_bytes();
-  return num_bytes;
-}
-
 }  // namespace zerofleet
