@@ -50,6 +50,8 @@ export const FIELD_ERROR_CATALOGUE = {
   export_of_adapter: 'The format is for whole models, and the job trains adapters.',
   adapter_module_unknown: 'The model has no such module.',
   adapter_module_twice: 'The module is targeted and trained as a whole.',
+  checkpoint_quantization_mismatch:
+    'The adapters of the checkpoint were trained over a base in another format.',
   adapter_dora_quantized: 'DoRA adapters need a base that is not quantized.',
   adapter_dropout_over_experts: 'Adapters over experts have no dropout.',
   adapter_dropout_with_dora: 'DoRA adapters have no dropout.',

@@ -42,6 +42,30 @@ t.test('a checkpoint as initial state', async (t) => {
     [{ pointer: '/model/init_from/restore', code: 'checkpoint_frozen_mismatch', message: /lm_head.weight/ }],
   );
   t.same(begin({ checkpoint: checkpoint.id }, source({ steps: 1, optimizer: frozen })).errors, []);
+  const adapted = source({ steps: 1, adapter: {} });
+  const quantized = (restore: 'full' | 'weights') =>
+    resolveSpec(
+      {
+        ...SMALLEST,
+        model: {
+          preset: 'llama-tiny',
+          quantization: 'nf4',
+          init_from: { checkpoint: checkpoint.id, restore },
+        },
+        train: { steps: 1, adapter: {} },
+      },
+      DATASET,
+      { source: adapted },
+    ).errors;
+  t.match(quantized('full'), [
+    {
+      pointer: '/model/init_from/restore',
+      code: 'checkpoint_quantization_mismatch',
+      message: /training precision.*nf4/,
+      suggestion: 'weights',
+    },
+  ]);
+  t.same(quantized('weights'), []);
   t.match(begin({ checkpoint: checkpoint.id }, source(undefined, { config: LLAMA })).errors, [
     {
       pointer: '/model/init_from/checkpoint',

@@ -88,8 +88,15 @@ function checkBeyond({ train: { steps } }: ResolvedJobSpec, { checkpoint }: Chec
   return [fieldError('/train/steps', 'steps_not_beyond_checkpoint', message, suggestion)];
 }
 
-/** Checks that the checkpoint has the optimizer states of every trained parameter. */
+/** Checks that the checkpoint has the optimizer states of every trained parameter, and that they are those of the same training. */
 function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): FieldError[] {
+  const [base_here, base_there] = [ours, theirs].map(
+    ({ model }) => model.quantization ?? 'training precision',
+  );
+  if (base_here !== base_there) {
+    const message = `the checkpoint was trained over a base in ${base_there}, and the job has one in ${base_here}`;
+    return [fieldError(`${AT}/restore`, 'checkpoint_quantization_mismatch', message, 'weights')];
+  }
   const [here, there] = [statesText(ours), statesText(theirs)];
   if (here !== there) {
     const message = `the checkpoint has optimizer state of ${there}, and the job uses ${here}`;
