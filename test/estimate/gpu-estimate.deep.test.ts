@@ -44,6 +44,7 @@ for (const [name, { threads: _, train, zero, ...changes }] of Object.entries(JOB
     t.teardown(() => trainer.close());
     await trainer.connect();
     await trainer.initialize();
+    await trainer.computeReference();
     for (let step = 0; step < 2; step += 1) await trainer.step(0);
 
     const { workspace = 0, ...measured } = trainer.memory();
