@@ -61,7 +61,11 @@ export const ERROR_CATALOGUE = {
     'user',
     'The checkpoint is the newest, or the best of early stopping, of a job that has not ended',
   ),
-  checkpoint_held: kind(409, 'user', 'A job or an export is reading the checkpoint'),
+  checkpoint_held: kind(
+    409,
+    'user',
+    'A job or an export is reading the checkpoint, or adapters of a job are over it',
+  ),
   checkpoint_pinned: kind(409, 'user', 'The checkpoint is pinned'),
 
   // datasets
@@ -90,7 +94,11 @@ export const ERROR_CATALOGUE = {
 
   // models
   model_not_found: kind(404, 'user', 'The model does not exist'),
-  model_in_use: kind(409, 'user', 'A job that has not ended uses the model'),
+  model_in_use: kind(
+    409,
+    'user',
+    'A job that has not ended uses the model, or adapters of a job are over it',
+  ),
   model_too_large: kind(413, 'data', 'The model is too large'),
   model_archive_invalid: kind(422, 'data', 'The model is not a readable tar archive of one folder'),
   model_file_missing: kind(422, 'data', 'A file of the model is missing'),

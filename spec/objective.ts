@@ -1,4 +1,4 @@
-/** What an objective reads, and with what it compares. */
+/** Units of data that an objective reads: pairs of completions, or labelled ones. */
 import type { Dataset, ResolvedJobSpec } from '../contracts/types.js';
 
 type Train = ResolvedJobSpec['train'];

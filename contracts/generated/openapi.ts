@@ -2212,7 +2212,7 @@ export interface components {
             init?: "kaiming_uniform" | "gaussian";
         };
         /**
-         * @description What the training minimizes. `type` determines the available fields and their defaults; a field of another type is
+         * @description The objective of the training. `type` determines the available fields and their defaults; a field of another type is
          *     refused. With an objective other than `sft` the data are preferences, and the batch sizes count its units: pairs of
          *     a chosen and a rejected completion, or for `kto` completions.
          */

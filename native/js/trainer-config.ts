@@ -87,7 +87,7 @@ export interface PreferenceConfig {
   /** 1 but for `kto`. */
   desirable_weight: number;
   undesirable_weight: number;
-  /** What the model is compared with: itself without its adapter, or as the training begins; `none` for `orpo` and `simpo`. */
+  /** Reference model: the model without its adapter, or as the training begins; `none` for `orpo` and `simpo`. */
   reference: 'none' | 'base' | 'initial';
 }
 

@@ -2,7 +2,7 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { AdapterParams, Architecture } from './architecture.js';
 import { architectureOf } from './families/families.js';
-import type { ParamShape } from './param-shape.js';
+import { matrix, type ParamShape, vector } from './param-shape.js';
 
 /** Returns the architecture that a job trains: that of its model, with the adapters over it. */
 export function trainedArchitecture({
@@ -66,24 +66,9 @@ export function adaptersOf({ adapter }: Architecture, shapes: readonly ParamShap
     const module = moduleOf(name);
     if (linear === undefined || !target_modules.some((target) => isNamed(module, target))) return [];
     return [
-      factor(`${module}.lora_A.weight`, rank, linear.from),
-      factor(`${module}.lora_B.weight`, linear.to, rank),
-      ...(type === 'dora' ? [magnitude(`${module}.lora_magnitude_vector.weight`, linear.to)] : []),
+      matrix(`${module}.lora_A.weight`, rank, linear.from),
+      matrix(`${module}.lora_B.weight`, linear.to, rank),
+      ...(type === 'dora' ? [vector(`${module}.lora_magnitude_vector.weight`, linear.to)] : []),
     ];
   });
-}
-
-function magnitude(name: string, size: number): ParamShape {
-  return { name, shape: [size], numel: size, decays: false, frozen: false, quantization: null };
-}
-
-function factor(name: string, rows: number, columns: number): ParamShape {
-  return {
-    name,
-    shape: [rows, columns],
-    numel: rows * columns,
-    decays: true,
-    frozen: false,
-    quantization: null,
-  };
 }

@@ -17,3 +17,18 @@ export interface ParamShape extends Omit<ModelParam, 'expert'> {
   /** Columns of the input and the output of a matrix of a layer; a matrix of the model's ends has none. */
   linear?: { from: number; to: number; router?: boolean };
 }
+
+export function matrix(name: string, rows: number, columns: number): ParamShape {
+  return {
+    name,
+    shape: [rows, columns],
+    numel: rows * columns,
+    decays: true,
+    frozen: false,
+    quantization: null,
+  };
+}
+
+export function vector(name: string, size: number): ParamShape {
+  return { name, shape: [size], numel: size, decays: false, frozen: false, quantization: null };
+}

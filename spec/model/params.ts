@@ -1,6 +1,6 @@
 import { adaptersOf, isQuantizable, moduleOf, underAdapter } from './adapters.js';
 import type { Architecture } from './architecture.js';
-import type { ModelParam, ParamShape } from './param-shape.js';
+import { type ModelParam, matrix, type ParamShape, vector } from './param-shape.js';
 
 export type { ModelParam } from './param-shape.js';
 
@@ -201,19 +201,4 @@ function linear(name: string, to: number, from: number, bias: boolean): ParamSha
 /** Matrix of a layer, stored as (out, in). */
 function projection(name: string, to: number, from: number): ParamShape {
   return { ...matrix(name, to, from), linear: { from, to } };
-}
-
-function matrix(name: string, rows: number, columns: number): ParamShape {
-  return {
-    name,
-    shape: [rows, columns],
-    numel: rows * columns,
-    decays: true,
-    frozen: false,
-    quantization: null,
-  };
-}
-
-function vector(name: string, size: number): ParamShape {
-  return { name, shape: [size], numel: size, decays: false, frozen: false, quantization: null };
 }

@@ -59,7 +59,7 @@ export interface ModelRecords {
   listModels(page?: NamedPageRequest): Promise<Page<Model>>;
   /**
    * Removes a model's record; the caller deletes its bytes in the object store. Returns false when it was unknown.
-   * @throws `model_in_use` while a job that has not ended begins with it
+   * @throws `model_in_use` while a job that has not ended uses it, or a job has adapters over it
    */
   deleteModel(modelId: string): Promise<boolean>;
 }

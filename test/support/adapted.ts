@@ -1,4 +1,4 @@
-/** What adapters make of matrices, computed without the program's own code. */
+/** Matrices with adapters merged, computed in float64 without the program's own code. */
 import { readFileSync } from 'node:fs';
 import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
 

@@ -11,7 +11,7 @@
 #include "core/param_spec.h"
 #include "model/config/model_config.h"
 
-// What adapters make of the matrices below them, in float64.
+// Matrices with their adapters merged, in float64.
 namespace zerofleet::test {
 
 using AllValues = std::vector<std::vector<float>>;  // of each parameter

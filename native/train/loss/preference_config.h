@@ -6,7 +6,7 @@
 
 namespace zerofleet {
 
-/// What a preference objective compares the model with.
+/// Reference model of a preference objective.
 enum class ReferenceKind : std::uint8_t {
   kNone,     // nothing: ORPO and SimPO
   kBase,     // the model without its adapter

@@ -36,7 +36,7 @@ class PreferenceLoss final : public TrainingLoss {
     std::int64_t num_targets = 0;
     Sums& operator+=(const Sums& other);
   };
-  /// What the objective takes of a leaf beside the scores.
+  /// Inputs of the objective for a leaf, beside the scores of the policy.
   struct Inputs {
     std::vector<double> reference;
     std::vector<std::uint8_t> desirable;

@@ -31,7 +31,7 @@ struct LeafLoss {
   double forward_seconds = 0, backward_seconds = 0;
 };
 
-/// What a step reports beside the optimizer's summary.
+/// Report of a step, beside the optimizer's summary.
 struct StepReport {
   std::int64_t num_targets = 0;
   std::optional<PreferenceMeans> preference;
@@ -44,7 +44,7 @@ struct EvalResult {
   std::optional<PreferenceMeans> preference;
 };
 
-/// What a loss works with; all of it must outlive the loss.
+/// The parts of a trainer that a loss uses; all of them must outlive the loss.
 struct LossParts {
   Transformer& model;
   const BatchSource& batches;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kPreferenceSteps = kSanitized ? 2 : 4;
 
-/// What a run reports, which every rank must report alike.
+/// Reports of a run, which must be equal on every rank.
 struct Reported {
   std::vector<double> losses;
   std::vector<std::int64_t> num_targets;
