@@ -212,9 +212,12 @@ export class Datasets {
 export class Models {
   constructor(private readonly http: Http) {}
 
-  /** Uploads the tar archive of a Hugging Face model folder or of a DeepSpeed universal checkpoint. */
-  create(name: string, archive: Content): Promise<Model> {
-    const params = { query: { name } };
+  /**
+   * Uploads the tar archive of a Hugging Face model folder or of a DeepSpeed universal checkpoint; with `base`, of a PEFT folder.
+   * @param options base: the uploaded model that the adapter was trained over
+   */
+  create(name: string, archive: Content, options: { base?: string } = {}): Promise<Model> {
+    const params = { query: { name, ...options } };
     return bodyOf(
       `upload of model ${name}`,
       this.http.POST('/v1/models', { params, ...raw(archive, 'application/x-tar') }),
@@ -222,8 +225,8 @@ export class Models {
   }
 
   /** Creates a model from a folder `s3://bucket/folder` in an allowed bucket. It is copied: later changes of the folder have no effect. */
-  register(name: string, uri: string): Promise<Model> {
-    const params = { query: { name, uri } };
+  register(name: string, uri: string, options: { base?: string } = {}): Promise<Model> {
+    const params = { query: { name, uri, ...options } };
     return bodyOf(`copy of ${uri}`, this.http.POST('/v1/models', { params }));
   }
 

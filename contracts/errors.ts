@@ -94,11 +94,8 @@ export const ERROR_CATALOGUE = {
 
   // models
   model_not_found: kind(404, 'user', 'The model does not exist'),
-  model_in_use: kind(
-    409,
-    'user',
-    'A job that has not ended uses the model, or adapters of a job are over it',
-  ),
+  model_in_use: kind(409, 'user', 'A job that has not ended uses the model, or adapters are over it'),
+  model_base_invalid: kind(422, 'user', 'The base of the adapter is no whole model'),
   model_too_large: kind(413, 'data', 'The model is too large'),
   model_archive_invalid: kind(422, 'data', 'The model is not a readable tar archive of one folder'),
   model_file_missing: kind(422, 'data', 'A file of the model is missing'),

@@ -44,7 +44,7 @@ export const FIELD_ERROR_CATALOGUE = {
   evaluation_missing: 'The field needs evaluations, and there is no data to evaluate on.',
   evaluation_name_taken: 'The name is that of another evaluation.',
   sequences_unknown: 'The number of training sequences is known only after a worker has prepared the data.',
-  checkpoint_adapter_mismatch: 'The checkpoint has other adapters than the job.',
+  adapter_mismatch: 'The initial state has other adapters than the job.',
   adapter_missing: 'The field needs adapters.',
   adapter_module_quantized: 'The module is quantized and cannot be trained as a whole.',
   export_of_adapter: 'The format is for whole models, and the job trains adapters.',

@@ -116,9 +116,11 @@ export interface CheckpointLoad {
   own: boolean;
 }
 
-/** An uploaded model. */
+/** An uploaded model, or adapters over one. */
 export interface ModelLoad {
   kind: 'model';
+  /** True if the files have no parameters but those of adapters, and the modules trained with them. */
+  adapters_only: boolean;
   /** `full`: includes the uploaded optimizer state. */
   restore: 'full' | 'weights';
   /** Key of its folder. */

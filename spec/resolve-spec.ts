@@ -25,8 +25,9 @@ import { checkEarlyStopping, resolveEarlyStopping } from './resolve/evaluation/e
 import { checkEvaluation, resolveEvaluation } from './resolve/evaluation/evaluation.js';
 import { resolveBase } from './resolve/init/base.js';
 import { initFromOf } from './resolve/init/given-init.js';
-import { checkInitFrom, type InitSource, resolveInitFrom } from './resolve/init/init-from.js';
+import { checkInitFrom, resolveInitFrom } from './resolve/init/init-from.js';
 import { checkGiven } from './resolve/init/init-model.js';
+import type { InitSource } from './resolve/init/source.js';
 import { checkLossScale, checkOverrides, resolveLossScale } from './resolve/loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './resolve/lr-schedule.js';
 import { checkModel, resolveConfig } from './resolve/model.js';
@@ -156,7 +157,7 @@ function fillDefaults(
   } = { sequence_length: 128, global_batch_size: 16, ...spec.train };
   const precision = train.precision ?? 'bf16';
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
-  const adapted = resolveAdapter(adapter, config);
+  const adapted = resolveAdapter(adapter, config, sources.source);
   const preference = resolveObjective(objective, adapted.adapter);
   const data = resolveData(named(spec.data), sources, unitOf(preference));
   const { sequence_length, global_batch_size } = train;

@@ -1,4 +1,4 @@
-import { type FieldError, ZerofleetError } from '../../contracts/index.js';
+import { type FieldError, type ResolvedModelConfig, ZerofleetError } from '../../contracts/index.js';
 import { architectureOf, importConfig, type ModelParam, modelParams } from '../../spec/index.js';
 
 /** Model shape from a `config.json`. */
@@ -11,9 +11,15 @@ export interface ModelShape {
 }
 
 /** @throws ZerofleetError `model_config_invalid` naming every bad field */
-export function shapeOf(config: Record<string, unknown>): ModelShape {
+export function importedConfig(config: Record<string, unknown>): ResolvedModelConfig {
   const { config: imported, errors } = importConfig(config);
   if (imported === null || errors.length > 0) throw refusal(errors);
+  return imported;
+}
+
+/** @throws as `importedConfig` */
+export function shapeOf(config: Record<string, unknown>): ModelShape {
+  const imported = importedConfig(config);
   const architecture = architectureOf(imported);
   return {
     model_type: imported.model_type,

@@ -1,5 +1,7 @@
 import { type Model, ZerofleetError } from '../../contracts/index.js';
 import {
+  ADAPTER_CONFIG_FILE,
+  ADAPTER_WEIGHTS_FILE,
   CHAT_TEMPLATE_FILE,
   CONFIG_FILE,
   INDEX_FILE,
@@ -10,6 +12,7 @@ import { documentText } from '../../platform/models/read-document.js';
 import type { WeightTensor } from '../../platform/models/weights.js';
 import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
 import type { TorchFile } from '../../platform/torch-file/read.js';
+import { readAdapter } from './adapter.js';
 import { type ModelShape, shapeOf } from './config.js';
 import { DeepSpeedCheckpoint, type UploadedOptimizer } from './deepspeed/checkpoint.js';
 import { parseDocument, parseIndex } from './documents.js';
@@ -23,6 +26,8 @@ export interface CheckedModel {
   /** Parameters of each weights file, by file name. */
   tensors: ReadonlyMap<string, WeightTensor[]>;
   optimizer: UploadedOptimizer | null;
+  /** The adapter that the weights are; null for those of a model. */
+  adapter: NonNullable<Model['adapter']> | null;
   tokenizer: Model['tokenizer'];
 }
 
@@ -34,6 +39,7 @@ export class ModelContents {
   private config: Record<string, unknown> | null = null;
   private shape: ModelShape | null = null;
   private index: Map<string, string> | null = null;
+  private adapterConfig: Record<string, unknown> | null = null;
   private readonly tokenizer: Partial<TokenizerDocuments> = {};
   private readonly files: WeightsHeader[] = [];
   /** Headers that arrived before `config.json`. */
@@ -51,6 +57,8 @@ export class ModelContents {
       this.shape = shapeOf(this.config);
       for (const { file, header } of this.waiting) this.header(file, header);
       this.waiting = [];
+    } else if (name === ADAPTER_CONFIG_FILE) {
+      this.adapterConfig = parseDocument(name, bytes, 'model_config_invalid');
     } else if (name === INDEX_FILE) {
       this.index = parseIndex(name, bytes);
     } else if (name === TOKENIZER_FILE) {
@@ -66,7 +74,8 @@ export class ModelContents {
 
   /** @throws ZerofleetError `model_tensor_unexpected`, `model_tensor_mismatch` */
   header(file: string, header: SafetensorsHeader): void {
-    if (this.shape === null) this.waiting.push({ file, header });
+    // Which parameters an adapter has is known from all of its files.
+    if (this.shape === null || file === ADAPTER_WEIGHTS_FILE) this.waiting.push({ file, header });
     else this.tensors.set(file, parameterTensors({ file, header }, this.shape));
   }
 
@@ -80,15 +89,19 @@ export class ModelContents {
     this.files.push(file);
   }
 
-  /** @throws ZerofleetError `model_file_missing`, `model_tensor_…`, `model_index_mismatch`, `tokenizer_invalid`; checkpoint errors */
+  /**
+   * @throws ZerofleetError `model_file_missing`, `model_config_invalid`, `model_tensor_…`, `model_index_mismatch`, `tokenizer_invalid`;
+   *   checkpoint errors
+   */
   finish(): CheckedModel {
     const { config, shape, tensors } = this;
     if (config === null || shape === null) throw missing(CONFIG_FILE);
     const tokenizer = this.finishTokenizer();
+    if (this.adapterConfig !== null) return this.finishAdapter(config, this.adapterConfig, tokenizer);
     if (this.checkpoint.isUniversal && this.files.length > 0) throw twoSources();
     if (this.files.length === 0) {
       if (!this.checkpoint.hasParams) throw missing('model.safetensors without shards');
-      return { config, shape, ...this.checkpoint.finish(shape.params), tokenizer };
+      return { config, shape, ...this.checkpoint.finish(shape.params), adapter: null, tokenizer };
     }
     if (this.index !== null) checkIndex(this.index, this.files);
     checkWhole(
@@ -96,7 +109,24 @@ export class ModelContents {
       shape,
     );
     checkTied(this.files, shape);
-    return { config, shape, tensors, optimizer: null, tokenizer };
+    return { config, shape, tensors, optimizer: null, adapter: null, tokenizer };
+  }
+
+  private finishAdapter(
+    config: Record<string, unknown>,
+    document: Record<string, unknown>,
+    tokenizer: Model['tokenizer'],
+  ): CheckedModel {
+    const [weights] = this.waiting;
+    if (weights === undefined) throw missing(ADAPTER_WEIGHTS_FILE);
+    const { file } = weights;
+    const { adapter, header, shape } = readAdapter(config, document, weights.header);
+    const tensors = parameterTensors({ file, header }, shape);
+    checkWhole(
+      tensors.map((tensor) => ({ file, tensor })),
+      shape,
+    );
+    return { config, shape, tensors: new Map([[file, tensors]]), optimizer: null, adapter, tokenizer };
   }
 
   /** Returns null if the upload has no tokenizer. @throws ZerofleetError `tokenizer_invalid` */
@@ -116,7 +146,7 @@ function twoSources(): ZerofleetError {
 export function missing(name: string): ZerofleetError {
   return new ZerofleetError(
     'model_file_missing',
-    `there is no ${name}; a model needs the files of a Hugging Face model's folder`,
+    `there is no ${name}; a model needs the files of a Hugging Face model's folder, and an adapter those of a PEFT folder and its base`,
     { details: { file: name } },
   );
 }

@@ -35,6 +35,7 @@ export type InspectedModel = Pick<
   | 'optimizer_steps'
   | 'optimizer_states'
   | 'frozen_parameters'
+  | 'adapter'
   | 'config'
 >;
 
@@ -170,7 +171,7 @@ const DTYPE_NAMES: Readonly<Record<WeightDtype, Model['dtypes'][number]>> = {
   F16: 'fp16',
 };
 
-function describe({ config, shape, tensors, tokenizer, optimizer }: CheckedModel): InspectedModel {
+function describe({ config, shape, tensors, tokenizer, optimizer, adapter }: CheckedModel): InspectedModel {
   const dtypes = new Set([...tensors.values()].flat().map(({ dtype }) => DTYPE_NAMES[dtype]));
   return {
     model_type: shape.model_type,
@@ -185,6 +186,7 @@ function describe({ config, shape, tensors, tokenizer, optimizer }: CheckedModel
           optimizer_states: optimizer.states,
           frozen_parameters: optimizer.frozen,
         }),
+    ...(adapter !== null && { adapter }),
     config,
   };
 }

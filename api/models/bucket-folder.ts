@@ -9,7 +9,7 @@ import { unreadIn } from '../contents/tokenizer.js';
 import { untilAborted } from '../http/long-request.js';
 import type { Inspector } from '../inspection/inspector.js';
 import { collectBytes } from './collect-bytes.js';
-import { type FolderFile, kindOf, MAX_IGNORED } from './folder.js';
+import { type FolderFile, type FolderNames, kindOf, MAX_IGNORED, MODEL_NAMES } from './folder.js';
 
 interface Found {
   name: string;
@@ -29,14 +29,19 @@ export class BucketModel {
   /**
    * Lists a folder without reading files.
    * @param text URI with or without a trailing slash
+   * @param names those of a model by default
    * @throws ZerofleetError `model_file_missing`, and errors of the sources
    */
-  static async find(text: string, sources: DatasetSources): Promise<BucketModel> {
+  static async find(
+    text: string,
+    sources: DatasetSources,
+    names: FolderNames = MODEL_NAMES,
+  ): Promise<BucketModel> {
     const uri = folderUri(text);
     const found: Found[] = [];
     const ignored: string[] = [];
     for (const name of await sources.list(text)) {
-      const kind = kindOf(name);
+      const kind = kindOf(name, names);
       if (kind !== null) found.push({ name, kind, object: await sources.find(`${uri}/${name}`) });
       else if (ignored.length < MAX_IGNORED) ignored.push(name);
     }
@@ -45,7 +50,7 @@ export class BucketModel {
     if (found.length > 0) return new BucketModel({ uri, ...versionOf(found) }, found, ignored);
     throw new ZerofleetError(
       'model_file_missing',
-      'the folder has neither config.json nor weights; its URI must be that of the files of a Hugging Face model',
+      'the folder has neither config.json nor weights; its URI must be that of the files of a Hugging Face model, or with base of a PEFT folder',
     );
   }
 

@@ -24,7 +24,7 @@ export class ModelCopies {
   modelOf(project: string, folder: BucketModel, signal: AbortSignal): Promise<Model> {
     const { store, copies, closing } = this.deps;
     const { source } = folder;
-    const head = { project, name: nameOf(source.uri) };
+    const head = { project, name: nameOf(source.uri), base: null };
     return copies.copyOf(
       {
         project,
@@ -44,7 +44,7 @@ export class ModelCopies {
   tokenizerOf(project: string, tokenizer: BucketTokenizer, signal: AbortSignal): Promise<Model> {
     const { store, copies, closing } = this.deps;
     const { digest, source } = tokenizer;
-    const head = { project, name: nameOf(source.uri) };
+    const head = { project, name: nameOf(source.uri), base: null };
     return copies.copyOf(
       {
         project,

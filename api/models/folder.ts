@@ -1,21 +1,39 @@
 import { createHash } from 'node:crypto';
 import { type ExportFile, ZerofleetError } from '../../contracts/index.js';
-import { COMPANION_FILES, CONFIG_FILE, INDEX_FILE } from '../../platform/models/documents.js';
+import {
+  ADAPTER_CONFIG_FILE,
+  ADAPTER_WEIGHTS_FILE,
+  COMPANION_FILES,
+  CONFIG_FILE,
+  INDEX_FILE,
+} from '../../platform/models/documents.js';
 import { inCheckpoint } from '../contents/deepspeed/names.js';
 import { type ArchiveFile, archiveFiles } from './archive.js';
 
-/** Files besides the weights that are read and stored unchanged. */
-const DOCUMENTS: ReadonlySet<string> = new Set([CONFIG_FILE, INDEX_FILE, ...COMPANION_FILES]);
-const WEIGHTS = /^model(-\d{5}-of-\d{5})?\.safetensors$/;
+/** Names of the files of a folder. */
+export interface FolderNames {
+  /** Files besides the weights that are read and stored unchanged. */
+  documents: ReadonlySet<string>;
+  weights: RegExp;
+}
+
+export const MODEL_NAMES: FolderNames = {
+  documents: new Set([CONFIG_FILE, INDEX_FILE, ...COMPANION_FILES]),
+  weights: /^model(-\d{5}-of-\d{5})?\.safetensors$/,
+};
+export const ADAPTER_NAMES: FolderNames = {
+  documents: new Set([ADAPTER_CONFIG_FILE, ...COMPANION_FILES]),
+  weights: new RegExp(`^${ADAPTER_WEIGHTS_FILE.replace('.', '\\.')}$`),
+};
 
 /** Maximum number of ignored names that are reported. */
 export const MAX_IGNORED = 100;
 const SHOWN_NAME = 255;
 
 /** Kind of a file in a model's folder, from its name; null for an ignored file. */
-export function kindOf(name: string): 'document' | 'weights' | null {
-  if (DOCUMENTS.has(name)) return 'document';
-  return WEIGHTS.test(name) ? 'weights' : null;
+export function kindOf(name: string, { documents, weights }: FolderNames): 'document' | 'weights' | null {
+  if (documents.has(name)) return 'document';
+  return weights.test(name) ? 'weights' : null;
 }
 
 /** SHA-256 over names and digests of files; equal for equal folders. */
@@ -43,6 +61,8 @@ export class ModelFolder {
   /** Folder of a DeepSpeed checkpoint. */
   private checkpoint: string | null = null;
 
+  constructor(private readonly names: FolderNames) {}
+
   /** @throws (while it is read) ZerofleetError `model_archive_invalid`, `model_too_large`; errors of the body */
   async *files(body: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<FolderFile> {
     for await (const { path, bytes, content } of archiveFiles(body, limit)) {
@@ -53,7 +73,7 @@ export class ModelFolder {
         continue;
       }
       const name = path.at(-1) as string;
-      const kind = kindOf(name);
+      const kind = kindOf(name, this.names);
       const folder = path.slice(0, -1).join('/');
       if (kind !== null) this.folder ??= folder;
       if (kind === null || folder !== this.folder) {

@@ -11,7 +11,7 @@ import type { ApiLimits } from '../limits.js';
 import { tooLarge } from './archive.js';
 import type { BucketModel } from './bucket-folder.js';
 import type { BucketTokenizer } from './bucket-tokenizers.js';
-import { ModelUpload, type ModelUploadDeps, type StoredModel } from './upload.js';
+import { type BaseModel, ModelUpload, type ModelUploadDeps, type StoredModel } from './upload.js';
 
 export interface StoreModelDeps extends ModelUploadDeps {
   store: Pick<ModelRecords, 'putModel'>;
@@ -24,7 +24,10 @@ export interface CopyFolderDeps extends StoreModelDeps {
 }
 
 /** Model properties that are known before its files are read. */
-export type ModelHead = Pick<Model, 'project' | 'name'>;
+export interface ModelHead extends Pick<Model, 'project' | 'name'> {
+  /** Model that the adapter is over; null for a model of its own. */
+  base: BaseModel | null;
+}
 
 /**
  * Stores the files, then the record: the model exists only when all of it is durable.
@@ -32,14 +35,16 @@ export type ModelHead = Pick<Model, 'project' | 'name'>;
  */
 export async function storeModel(
   { store, objects, inspector, log }: StoreModelDeps,
-  { project, name }: ModelHead,
+  { project, name, base }: ModelHead,
   storeFiles: (upload: ModelUpload) => Promise<StoredModel>,
 ): Promise<Model> {
   const id = `mdl_${newUlid()}`;
-  const upload = new ModelUpload({ objects, inspector }, id, project);
+  const upload = new ModelUpload({ objects, inspector }, id, project, base);
   try {
     const stored = await storeFiles(upload);
-    const model = { id, project, name, description: '', ...stored, created_at: new Date().toISOString() };
+    const created_at = new Date().toISOString();
+    const over = base === null ? {} : { base: base.id };
+    const model = { id, project, name, description: '', ...stored, ...over, created_at };
     await putModelDocument(objects, model);
     await store.putModel(model);
     return model;

@@ -1,9 +1,16 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { type ExportFile, type Model, ZerofleetError } from '../../contracts/index.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
-import { CONFIG_FILE } from '../../platform/models/documents.js';
+import {
+  ADAPTER_CONFIG_FILE,
+  CONFIG_FILE,
+  TOKENIZER_FILE,
+  TOKENIZER_FILES,
+} from '../../platform/models/documents.js';
 import { modelFileKey, WEIGHTS_FILE } from '../../platform/models/weights.js';
 import type { ObjectStore, PutBody, PutOptions } from '../../platform/object-store/common/port.js';
+import { missing } from '../contents/contents.js';
 import { requireDocumentSize } from '../contents/documents.js';
 import type { InspectedModel } from '../contents/inspect.js';
 import { encodeRecord, type ModelRecord, Records } from '../contents/records.js';
@@ -11,10 +18,26 @@ import { unreadIn } from '../contents/tokenizer.js';
 import { WeightsScan } from '../contents/weights-scan.js';
 import type { Inspector } from '../inspection/inspector.js';
 import { collectBytes } from './collect-bytes.js';
-import { digestOf, type FolderFile, MAX_IGNORED, ModelFolder } from './folder.js';
+import {
+  ADAPTER_NAMES,
+  digestOf,
+  type FolderFile,
+  type FolderNames,
+  MAX_IGNORED,
+  MODEL_NAMES,
+  ModelFolder,
+} from './folder.js';
 
 /** Properties of a model with stored files. */
-export type StoredModel = Omit<Model, 'description' | 'id' | 'project' | 'name' | 'created_at'>;
+export type StoredModel = Omit<Model, 'description' | 'id' | 'project' | 'name' | 'base' | 'created_at'>;
+
+/** Model under an adapter. */
+export type BaseModel = Pick<Model, 'id' | 'files'>;
+
+/** Returns the names of the files of a folder. @param base null for a model of its own */
+export function namesOf(base: BaseModel | null): FolderNames {
+  return base === null ? MODEL_NAMES : ADAPTER_NAMES;
+}
 
 /** Far more than the number of parameters of any model. */
 const MAX_FILES = 20_000;
@@ -40,6 +63,8 @@ export class ModelUpload {
     private readonly id: string,
     /** Project of the upload. */
     private readonly owner: string,
+    /** Model that the uploaded adapter is over; null for a model of its own. */
+    private readonly base: BaseModel | null,
   ) {}
 
   /**
@@ -49,7 +74,7 @@ export class ModelUpload {
    *   of the body. The caller then calls `discard` to remove stored files.
    */
   async receive(body: AsyncIterable<Uint8Array>, limit: number): Promise<StoredModel> {
-    const folder = new ModelFolder();
+    const folder = new ModelFolder(namesOf(this.base));
     return this.store(folder.files(body, limit), folder.ignored);
   }
 
@@ -66,6 +91,9 @@ export class ModelUpload {
       else if (file.kind === 'checkpoint') await this.storeCheckpoint(file);
       else await this.storeDocument(file);
     }
+    if (this.base !== null) await this.storeDocumentsOf(this.base);
+    else if (!this.documents.has(CONFIG_FILE) && ignored.some((name) => name.endsWith(ADAPTER_CONFIG_FILE)))
+      throw withoutBase();
     const documents = [...this.documents].map(([name, bytes]) => ({ name, bytes }));
     const records = this.records.all();
     const transfer = [...this.documents.values(), ...records].map(({ buffer }) => buffer);
@@ -79,6 +107,18 @@ export class ModelUpload {
     this.files = this.files.filter(({ name }) => !unused.includes(name));
     await this.put(WEIGHTS_FILE, weights);
     return this.describe(model, [...ignored, ...unused].slice(0, MAX_IGNORED));
+  }
+
+  /** Copies documents of the base that the adapter lacks. Files of two tokenizers are not mixed. */
+  private async storeDocumentsOf(base: BaseModel): Promise<void> {
+    if (!this.documents.has(ADAPTER_CONFIG_FILE)) throw missing(ADAPTER_CONFIG_FILE);
+    const own = this.documents.has(TOKENIZER_FILE) ? TOKENIZER_FILES : [...this.documents.keys()];
+    const wanted = new Set<string>([CONFIG_FILE, ...ADAPTER_NAMES.documents]);
+    for (const name of own) wanted.delete(name);
+    for (const { name, bytes } of base.files.filter((file) => wanted.has(file.name))) {
+      const content = [await this.deps.objects.get(modelFileKey(base.id, name))];
+      await this.storeDocument({ name, kind: 'document', bytes, content: Readable.from(content) });
+    }
   }
 
   /** Stores a `tokenizer.json` without a model. @throws as `receive` */
@@ -178,4 +218,12 @@ export class ModelUpload {
       ignored_files: [...ignored],
     };
   }
+}
+
+function withoutBase(): ZerofleetError {
+  return new ZerofleetError(
+    'model_file_missing',
+    'these are the files of an adapter; upload the model that it was trained over, and name it with base=mdl_…',
+    { details: { file: CONFIG_FILE } },
+  );
 }

@@ -10,12 +10,15 @@ import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { downloadFile } from '../download-file.js';
 import { age, bytes, type Columns, documentsOf } from '../format.js';
 import { archiveOf } from '../model-archive.js';
-import { NamedArgument } from '../names.js';
+import { NamedArgument, NamedOption } from '../names.js';
 import { unreadable } from '../spec-file.js';
 import { choice } from './arguments.js';
 import { IN_PARTS_BYTES, inPartsFrom, uploadInParts } from './upload-parts.js';
 
 const FORMATS = ['text', 'jsonl', 'tokens'] as const;
+
+const baseOption = () =>
+  new NamedOption('model', '--base <model>', 'for an adapter: the uploaded model that it was trained over');
 
 /** Commands for datasets and models. */
 export function addDataCommands(program: Command, run: Run): void {
@@ -54,15 +57,19 @@ export function addDataCommands(program: Command, run: Run): void {
   models.command('list', { isDefault: true }).summary('list them, newest first').action(run(listModels));
   models
     .command('upload')
-    .summary('upload the folder of a Hugging Face model, or a tar archive of it')
+    .summary('upload the folder of a Hugging Face model or of a PEFT adapter, or a tar archive of it')
     .argument('<path>', 'path of the folder or archive')
     .option('--name <name>', 'a display name; default: the name of the folder or file')
+    .addOption(baseOption())
     .action(run(uploadModel));
   models
     .command('register')
-    .summary('copy the folder of a Hugging Face model from a bucket that the operator allows')
+    .summary(
+      'copy the folder of a Hugging Face model or of a PEFT adapter from a bucket that the operator allows',
+    )
     .argument('<uri>', 's3://bucket/folder')
     .option('--name <name>', 'a display name; default: the name of the folder')
+    .addOption(baseOption())
     .action(run(registerModel));
   models
     .command('delete')
@@ -172,20 +179,32 @@ async function registerDataset(
   );
 }
 
-async function uploadModel(context: Context, path: string, options: { name?: string }): Promise<void> {
+interface ModelOptions {
+  name?: string;
+  base?: string;
+}
+
+async function uploadModel(
+  context: Context,
+  path: string,
+  { name = basename(resolve(path)), ...options }: ModelOptions,
+): Promise<void> {
   const isFolder = (await statOf(path)).isDirectory();
   if (!isFolder) await sizeOf(path);
   const archive = isFolder ? await archiveOf(path) : streamOf(path);
-  const model = await context.client.models.create(options.name ?? basename(resolve(path)), archive);
+  const model = await context.client.models.create(name, archive, options);
   context.show(model, () => model.id);
   context.warn(model.warnings);
   const ignored = model.ignored_files.length === 0 ? '' : `; ignored: ${model.ignored_files.join(', ')}`;
   context.note(`${model.model_type ?? 'tokenizer'}, ${bytes(model.bytes)}, ${model.digest}${ignored}`);
 }
 
-async function registerModel(context: Context, uri: string, options: { name?: string }): Promise<void> {
-  const name = options.name ?? basename(uri);
-  const model = await context.client.models.register(name, uri);
+async function registerModel(
+  context: Context,
+  uri: string,
+  { name = basename(uri), ...options }: ModelOptions,
+): Promise<void> {
+  const model = await context.client.models.register(name, uri, options);
   context.warn(model.warnings);
   context.show(model, () => model.id);
   context.note(`${bytes(model.bytes)}, ${model.digest}`);

@@ -889,6 +889,11 @@ export interface paths {
          *     With `uri` the request has no body: the server copies the files from that folder of a bucket and makes the same
          *     checks. A folder that changes while it is copied is refused; later changes of the folder change no model. A
          *     DeepSpeed universal checkpoint must be uploaded as an archive.
+         *
+         *     With `base` the folder is an adapter's, as PEFT's `save_pretrained` writes it: `adapter_config.json` and
+         *     `adapter_model.safetensors`, and the tokenizer's files if they differ from the base's. Adapters of LoRA and DoRA
+         *     are read; what changes the computation and has no equivalent in `train.adapter` is refused by name. A job begins
+         *     with the adapter as with a model, and trains it on.
          */
         post: operations["createModel"];
         delete?: never;
@@ -4255,9 +4260,9 @@ export interface components {
             chat_template: string | null;
         };
         /**
-         * @description A Hugging Face model that was uploaded or copied from a bucket; or a tokenizer alone that a job named as
-         *     `data.tokenizer`. A tokenizer alone has no `model_type`, no parameters and an empty `config`, and no job can begin
-         *     with it.
+         * @description A Hugging Face model that was uploaded or copied from a bucket; or an adapter over one, as PEFT writes it; or a
+         *     tokenizer alone that a job named as `data.tokenizer`. A tokenizer alone has no `model_type`, no parameters and an
+         *     empty `config`, and no job can begin with it.
          * @example {
          *       "id": "mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *       "project": "default",
@@ -4304,7 +4309,7 @@ export interface components {
             description: components["schemas"]["Description"];
             /** @description The model family; `null` for a tokenizer alone. */
             model_type: string | null;
-            /** @description Number of elements of all parameters. */
+            /** @description Number of elements of all parameters; of an adapter */
             num_parameters: number;
             /** @description Dtypes of the stored weights. */
             dtypes: ("bf16" | "fp16" | "fp32")[];
@@ -4329,6 +4334,16 @@ export interface components {
             optimizer_states?: ("exp_avg" | "exp_avg_sq" | "momentum_buffer" | "sum")[];
             /** @description Parameters without optimizer state, because they were not trained. */
             frozen_parameters?: string[];
+            /**
+             * @description The model that an adapter is over; otherwise absent. It can not be deleted before the adapter. `config`, and the
+             *     tokenizer unless the adapter has its own, are copies of the base's.
+             */
+            base?: components["schemas"]["ModelId"];
+            /**
+             * @description The adapter, as its `adapter_config.json` and its tensors say; otherwise absent. `train.adapter` of a job that
+             *     begins with it.
+             */
+            adapter?: components["schemas"]["ResolvedAdapter"];
             /** @description The folder, or for a tokenizer alone the object, from which it was copied, at the time of the copy; absent for an upload. */
             source?: {
                 uri: components["schemas"]["S3Uri"];
@@ -7533,6 +7548,8 @@ export interface operations {
                 uri?: components["schemas"]["S3Uri"];
                 /** @description Display name; it need not be unique. */
                 name: components["schemas"]["Name"];
+                /** @description The uploaded model that the adapter in the folder was trained over; absent for a model of its own. */
+                base?: components["schemas"]["ModelId"];
             };
             header?: {
                 /**
@@ -7573,6 +7590,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];

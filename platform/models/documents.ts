@@ -5,6 +5,9 @@ export const INDEX_FILE = 'model.safetensors.index.json';
 export const TOKENIZER_FILE = 'tokenizer.json';
 export const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json';
 export const SPECIAL_TOKENS_FILE = 'special_tokens_map.json';
+/** Files of an adapter that PEFT writes. */
+export const ADAPTER_CONFIG_FILE = 'adapter_config.json';
+export const ADAPTER_WEIGHTS_FILE = 'adapter_model.safetensors';
 export const CHAT_TEMPLATE_FILE = 'chat_template.jinja';
 
 /** Vocabularies from which Hugging Face programs create a `tokenizer.json`. They are kept but not read. */

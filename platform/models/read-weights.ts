@@ -41,7 +41,7 @@ export async function readWeights(objects: ObjectStore, directory: string): Prom
 }
 
 /**
- * Checks that a model has exactly these parameters.
+ * Checks that the weights are exactly these parameters.
  * @throws ZerofleetError `model_corrupt`; the same was checked at the upload and when the job was created
  */
 export function checkParams(

@@ -8,7 +8,10 @@ import { matrix, type ParamShape, vector } from './param-shape.js';
 export function trainedArchitecture({
   model,
   train,
-}: Pick<ResolvedJobSpec, 'model' | 'train'>): Architecture {
+}: {
+  model: Pick<ResolvedJobSpec['model'], 'config' | 'quantization'>;
+  train: Pick<ResolvedJobSpec['train'], 'adapter'>;
+}): Architecture {
   return {
     ...architectureOf(model.config),
     adapter: adapterParams(train.adapter),

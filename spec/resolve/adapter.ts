@@ -4,16 +4,22 @@ import { fieldError } from '../common/field-error.js';
 import { isNamed } from '../model/adapters.js';
 import { architectureOf } from '../model/families/families.js';
 import { layerModules, modules } from '../model/params.js';
+import { adapterIn, type InitSource } from './init/source.js';
 
 type Adapter = NonNullable<JobSpec['train']>['adapter'];
 
 const AT = '/train/adapter';
 
+/** @param source the initial state: a job that begins with an adapter trains it on, unless it says otherwise */
 export function resolveAdapter(
   given: Adapter,
   config: ResolvedModelConfig,
+  source: InitSource | null = null,
 ): Pick<ResolvedJobSpec['train'], 'adapter'> {
-  if (given === undefined) return {};
+  if (given === undefined) {
+    const adapter = source === null ? undefined : adapterIn(source);
+    return adapter === undefined ? {} : { adapter };
+  }
   const { rank = 16, target_modules = 'all-linear' } = given;
   return {
     adapter: {

@@ -3,7 +3,7 @@ import { fieldError } from '../common/field-error.js';
 import { architectureOf } from '../model/families/families.js';
 import { importConfig } from '../model/import.js';
 import { presets } from '../presets.js';
-import type { InitSource } from './init/init-from.js';
+import type { InitSource } from './init/source.js';
 
 const AT = '/model/config';
 

@@ -2,7 +2,7 @@ import t from 'tap';
 import type { Checkpoint, Dataset, JobSpec, Model, ResolvedJobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';
-import type { InitSource } from './init/init-from.js';
+import type { InitSource } from './init/source.js';
 import { modelsOf } from './models-of.js';
 
 const ID = 'mdl_01J00000000000000000000000';

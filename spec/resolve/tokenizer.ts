@@ -1,7 +1,7 @@
 import type { Dataset, FieldError, JobSpec, Model, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import { architectureOf } from '../model/families/families.js';
-import type { InitSource } from './init/init-from.js';
+import type { InitSource } from './init/source.js';
 
 type Data = JobSpec['data'];
 type ResolvedData = ResolvedJobSpec['data'];

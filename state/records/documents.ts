@@ -6,11 +6,20 @@ import type { NamedPageRequest } from '../core/paging.js';
 /** Lifetime of an upload; afterwards its id is not used again. */
 const UPLOAD_KEPT_MS = 7 * 86_400_000;
 
+interface StoredDocument {
+  id: string;
+  project: string;
+  name: string;
+  bytes: number;
+  /** Model that is needed as long as this record exists. */
+  base?: string;
+}
+
 /** JSON records that are listed by id. */
 export interface Documents<T> {
   /**
    * Stores a record. Returns false when it comes from an upload that was already made a dataset.
-   * @throws `storage_quota_exceeded`
+   * @throws `storage_quota_exceeded`; `model_not_found` if its base was deleted
    */
   put(document: T, more?: { upload_id?: string | undefined }): Promise<boolean>;
   /** Returns a record; null when it does not exist. */
@@ -30,7 +39,7 @@ export interface Documents<T> {
  * @param kind prefix of their keys; see core/commands/job.lua
  * @param copyOf names the source that a record is a copy of
  */
-export function documents<T extends { id: string; project: string; name: string; bytes: number }>(
+export function documents<T extends StoredDocument>(
   context: StoreContext,
   kind: 'dataset' | 'model',
   copyOf: (document: T) => string | undefined,
@@ -43,9 +52,9 @@ export function documents<T extends { id: string; project: string; name: string;
 
   return {
     async put(document, { upload_id } = {}) {
-      const { id, project, name, bytes } = document;
+      const { id, project, name, bytes, base } = document;
       const origin = { copy_of: copyOf(document), upload_id, ttl_ms: UPLOAD_KEPT_MS };
-      const call = { kind, id, project, name, bytes, document: JSON.stringify(document), ...origin };
+      const call = { kind, id, project, name, bytes, base, document: JSON.stringify(document), ...origin };
       const [recorded] = await commands.run('put_document', call);
       return recorded === '1';
     },

@@ -41,7 +41,7 @@ export interface DatasetRecords {
 export type ModelCopyKey = NonNullable<Model['source']>;
 
 export interface ModelRecords {
-  /** @throws `storage_quota_exceeded` */
+  /** @throws `storage_quota_exceeded`; `model_not_found` if the base of an adapter was deleted */
   putModel(model: Model): Promise<void>;
   getModel(modelId: string): Promise<Model | null>;
   /**
@@ -59,7 +59,7 @@ export interface ModelRecords {
   listModels(page?: NamedPageRequest): Promise<Page<Model>>;
   /**
    * Removes a model's record; the caller deletes its bytes in the object store. Returns false when it was unknown.
-   * @throws `model_in_use` while a job that has not ended uses it, or a job has adapters over it
+   * @throws `model_in_use` while a job that has not ended uses it, or adapters are over it
    */
   deleteModel(modelId: string): Promise<boolean>;
 }

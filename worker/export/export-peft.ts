@@ -1,5 +1,7 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
+import { ADAPTER_CONFIG_FILE, ADAPTER_WEIGHTS_FILE } from '../../platform/models/documents.js';
+import { peftName } from '../../platform/models/peft-names.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
 import { moduleOf } from '../../spec/index.js';
@@ -12,9 +14,6 @@ import { DTYPES, metadataOf } from './export-model.js';
 import { TensorReader } from './tensor-reader.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
-
-/** Prefix of parameters' names in PEFT's files: those of a `PeftModel` around a `LoraModel` around the model. */
-const PEFT_PREFIX = 'base_model.model.';
 
 /**
  * Writes what a checkpoint trained over a frozen model as a folder of PEFT: `adapter_config.json` and
@@ -45,17 +44,12 @@ export async function exportPeft(
   };
   const config = `${JSON.stringify(adapterConfig(spec, wholeModules(trained)), null, 2)}\n`;
   const folder = new ExportFolder(objects, prefix, policy);
-  await folder.put('adapter_config.json', async function* () {
+  await folder.put(ADAPTER_CONFIG_FILE, async function* () {
     yield Buffer.from(config);
   });
-  await folder.put('adapter_model.safetensors', weights, { bytes: at });
+  await folder.put(ADAPTER_WEIGHTS_FILE, weights, { bytes: at });
   await folder.putCompanions(spec);
   return { prefix, state_digest: manifest.state_digest, files: folder.files };
-}
-
-/** PEFT's files have magnitudes without the name of their parameter. */
-function peftName(name: string): string {
-  return PEFT_PREFIX + name.replace(/(\.lora_magnitude_vector)\.weight$/, '$1');
 }
 
 /** Returns the modules that were trained whole, by their full names: PEFT also takes names that only end alike. */

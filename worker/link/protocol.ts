@@ -193,6 +193,7 @@ const Load = Type.Union([
   }),
   message('model', {
     directory: Key,
+    adapters_only: Type.Boolean(),
     restore: Type.Union([Type.Literal('full'), Type.Literal('weights')]),
   }),
 ]);

@@ -228,9 +228,7 @@ async function load(
   const retry = start.save.final;
   const { loss_scale } = start.spec.train;
   if (source.kind === 'model') {
-    const { states } = state;
-    const params = state.params.slice(0, state.num_base);
-    const model = await loadModel({ objects, source, trainer, params, states, retry });
+    const model = await loadModel({ objects, source, trainer, state, retry });
     const { ranges, optimizer_steps } = model;
     const at = { ...firstPosition(loss_scale), optimizer_steps };
     return { ranges, at, restore: source.restore, early_stopping: null, continued: null };

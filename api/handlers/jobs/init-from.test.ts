@@ -193,7 +193,7 @@ t.test('a job that starts from an uploaded model', async (t) => {
     t.match(refused, {
       code: 'model_in_use',
       status: 409,
-      detail: /adapters of job job_.*delete that job first/,
+      detail: /adapters of job_.*delete job_.* first/,
     });
     await stack.request({ method: 'DELETE', url: `/v1/jobs/${job.id}` });
     t.equal((await remove()).statusCode, 204);

@@ -1,5 +1,11 @@
 import type { Readable } from 'node:stream';
-import { type Model, type ModelPatch, modelDocumentKey, modelKey } from '../../../contracts/index.js';
+import {
+  type Model,
+  type ModelPatch,
+  modelDocumentKey,
+  modelKey,
+  ZerofleetError,
+} from '../../../contracts/index.js';
 import { putModelDocument } from '../../../control/recovery/documents.js';
 import { removeFolder } from '../../../platform/checkpoint/remove-folder.js';
 import { MODEL_TYPES, modelWarnings, presets } from '../../../spec/index.js';
@@ -11,6 +17,7 @@ import { uploadBody } from '../../http/upload-body.js';
 import { tooLarge } from '../../models/archive.js';
 import { BucketModel } from '../../models/bucket-folder.js';
 import { type CopyFolderDeps, copyFolder, type ModelHead, storeModel } from '../../models/store-model.js';
+import { namesOf } from '../../models/upload.js';
 import type { OperationHandler, OperationRequest } from '../types.js';
 import { receiveOrCopy } from './receive-or-copy.js';
 
@@ -64,7 +71,7 @@ async function receive(request: OperationRequest<'createModel'>, body: Readable)
   const { store, limits } = request.server.services;
   if (Number(request.headers['content-length'] ?? 0) > limits.model_bytes) throw tooLarge(limits.model_bytes);
   await requireStorage(store, request.records.project, request.headers['content-length']);
-  return storeModel(depsOf(request), headOf(request), (upload) =>
+  return storeModel(depsOf(request), await headOf(request), (upload) =>
     upload.receive(uploadBody(body), limits.model_bytes),
   );
 }
@@ -74,14 +81,27 @@ async function copy(
   uri: string,
   signal: AbortSignal,
 ): Promise<Model> {
-  const folder = await BucketModel.find(uri, request.server.services.sources);
-  return copyFolder(depsOf(request), headOf(request), folder, signal);
+  const head = await headOf(request);
+  const folder = await BucketModel.find(uri, request.server.services.sources, namesOf(head.base));
+  return copyFolder(depsOf(request), head, folder, signal);
 }
 
 function depsOf({ server, log }: OperationRequest<'createModel'>): CopyFolderDeps {
   return { ...server.services, log };
 }
 
-function headOf({ records, query }: OperationRequest<'createModel'>): ModelHead {
-  return { project: records.project, name: query.name };
+async function headOf({ records, query }: OperationRequest<'createModel'>): Promise<ModelHead> {
+  const { name, base: id } = query;
+  const base = id === undefined ? null : found(await records.getModel(id), 'model', id);
+  if (base !== null) requireWhole(base);
+  return { project: records.project, name, base };
+}
+
+function requireWhole({ id, model_type, base }: Model): void {
+  if (model_type !== null && base === undefined) return;
+  const message =
+    base === undefined
+      ? `${id} is a tokenizer without weights; name the model that the adapter was trained over`
+      : `${id} is an adapter itself; name its base ${base}, or upload the model with that adapter merged`;
+  throw new ZerofleetError('model_base_invalid', message);
 }

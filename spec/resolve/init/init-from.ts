@@ -1,21 +1,13 @@
-import type { Checkpoint, FieldError, ResolvedJobSpec } from '../../../contracts/index.js';
+import type { FieldError, ResolvedJobSpec } from '../../../contracts/index.js';
 import { fieldError } from '../../common/field-error.js';
 import type { Architecture } from '../../model/architecture.js';
 import { architectureOf } from '../../model/families/families.js';
 import { frozenDifference, splitParams } from '../param-groups.js';
 import type { InitFrom } from './given-init.js';
-import { checkInitModel, type ModelSource } from './init-model.js';
+import { checkInitModel } from './init-model.js';
+import { adapterIn, type CheckpointSource, type InitSource } from './source.js';
 
 type ResolvedInitFrom = ResolvedJobSpec['model']['init_from'];
-
-/** Checkpoint as initial state, and the document of the job that made it. */
-export interface CheckpointSource {
-  checkpoint: Checkpoint;
-  spec: ResolvedJobSpec;
-}
-
-/** Source of a job's initial state. */
-export type InitSource = CheckpointSource | ModelSource;
 
 const AT = '/model/init_from';
 
@@ -51,8 +43,10 @@ export function resolveInitFrom(given: InitFrom | undefined, source: InitSource 
 export function checkInitFrom(spec: ResolvedJobSpec, source: InitSource | null): FieldError[] {
   const { init_from } = spec.model;
   if (init_from === null || source === null) return [];
-  if ('model' in source || 'model' in init_from) return 'model' in source ? checkInitModel(spec, source) : [];
-  const errors = [...checkShapes(spec, source), ...checkAdapters(spec, source)];
+  const adapters = checkAdapters(spec, source);
+  if ('model' in source) return [...checkInitModel(spec, source), ...adapters];
+  if ('model' in init_from) return [];
+  const errors = [...checkShapes(spec, source), ...adapters];
   // Frozen parameters are only comparable between equal models.
   const { restore } = init_from;
   if ((restore === 'full' || restore === 'continue') && errors.length === 0)
@@ -61,15 +55,20 @@ export function checkInitFrom(spec: ResolvedJobSpec, source: InitSource | null):
   return errors;
 }
 
-/** Checks that the job has the checkpoint's adapters; those that the checkpoint does not have can be begun. */
-function checkAdapters(spec: ResolvedJobSpec, { checkpoint, spec: from }: CheckpointSource): FieldError[] {
-  const [ours, theirs] = [spec, from].map(({ train }) => shapeOf(train.adapter));
-  const begins = theirs === undefined && spec.model.init_from?.restore?.startsWith('weights');
+/** Checks that the job has the source's adapters; those that the source does not have can be begun. */
+function checkAdapters(spec: ResolvedJobSpec, source: InitSource): FieldError[] {
+  const [ours, theirs] = [spec.train.adapter, adapterIn(source)].map(shapeOf);
+  const { restore = 'weights' } = spec.model.init_from ?? {};
+  const begins = theirs === undefined && restore.startsWith('weights');
   if (ours === theirs || begins) return [];
+  const [field, name] =
+    'model' in source
+      ? ['model', `model ${source.model.id}`]
+      : ['checkpoint', `checkpoint ${source.checkpoint.id}`];
   const message =
-    `checkpoint ${checkpoint.id} has ${theirs ?? 'no adapter'}, and the job ${ours ?? 'no adapter'}; ` +
-    'give train.adapter the same type, rank and modules, or begin with an export of the merged weights (POST /v1/models)';
-  return [fieldError(`${AT}/checkpoint`, 'checkpoint_adapter_mismatch', message)];
+    `${name} has ${theirs ?? 'no adapter'}, and the job ${ours ?? 'no adapter'}; ` +
+    'omit train.adapter, give it the same type, rank and modules, or begin with the merged weights (POST /v1/models)';
+  return [fieldError(`${AT}/${field}`, 'adapter_mismatch', message)];
 }
 
 /** Describes what determines the parameters of adapters, for messages and comparisons. */

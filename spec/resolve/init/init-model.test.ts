@@ -72,3 +72,37 @@ t.test('a mismatch is refused by name', async (t) => {
     t.match(errors[0]?.message, message);
   }
 });
+
+t.test('an adapter is trained on over its base, unless the document says otherwise', async (t) => {
+  const adapter = {
+    type: 'lora',
+    rank: 4,
+    alpha: 5,
+    rank_stabilized: false,
+    dropout: 0.1,
+    target_modules: ['q_proj'],
+    modules_to_save: [],
+    init: 'kaiming_uniform',
+  } as const;
+  const base = 'mdl_01J00000000000000000000001';
+  const from = { model: { id, config, base, adapter } as unknown as Model };
+  const begin = (given?: NonNullable<JobSpec['train']>['adapter']) =>
+    resolveSpec(
+      {
+        model: { init_from: { model: id } },
+        data: { dataset: 'ds_01J00000000000000000000000' },
+        train: { steps: 1, ...(given && { adapter: given }) },
+      },
+      null,
+      { source: from },
+    );
+  t.same(begin().errors, []);
+  t.same(begin().spec.train.adapter, adapter);
+  t.same(begin().spec.model.base, { model: base });
+  const changed = begin({ rank: 4, target_modules: ['q_proj'], alpha: 7 });
+  t.same(changed.errors, []);
+  t.match(changed.spec.train.adapter, { alpha: 7, dropout: 0 });
+  t.match(begin({ rank: 3, target_modules: ['q_proj'] }).errors, [
+    { pointer: '/model/init_from/model', code: 'adapter_mismatch', message: /rank 4 .*rank 3/ },
+  ]);
+});

@@ -6,11 +6,7 @@ import { type ParamKind, paramKinds, paramName } from '../../model/params.js';
 import { momentsOf } from '../optimizer.js';
 import { splitParams } from '../param-groups.js';
 import { initFromOf } from './given-init.js';
-
-/** Uploaded model as initial state. */
-export interface ModelSource {
-  model: Model;
-}
+import type { ModelSource } from './source.js';
 
 const AT = '/model/init_from';
 

@@ -17,11 +17,14 @@ if user then
 end
 local over = redis.call('SRANDMEMBER', key .. ':adapters')
 if over then
-  return failure(kind .. '_in_use', 'the adapters of job ' .. over .. ' need ' .. id .. '; delete that job first')
+  return failure(kind .. '_in_use', 'the adapters of ' .. over .. ' need ' .. id .. '; delete ' .. over .. ' first')
 end
 redis.call('DEL', key)
 local document = cjson.decode(text)
 local project = document.project
+if document.base then
+  redis.call('SREM', prefix .. ':model:' .. document.base .. ':adapters', id)
+end
 local index = index_key(project, kind .. 's')
 redis.call('ZREM', index, id)
 redis.call('ZREM', index .. ':name:' .. document.name, id)

@@ -1,9 +1,9 @@
 -- Stores the record of a dataset or a model.
 --
 -- call: kind ('dataset' | 'model'), id, project, name, document (JSON), bytes, copy_of (source of the copy) or absent,
---       upload_id (source of a dataset), ttl_ms, or absent
+--       upload_id (source of a dataset), ttl_ms, or absent; base (model under an adapter) or absent
 -- Returns: ok, '1' recorded | '0' the upload was made a dataset before, which is not recorded again: it may have been deleted since
--- Errors: storage_quota_exceeded
+-- Errors: storage_quota_exceeded, model_not_found (the base was deleted)
 
 local made = call.upload_id and prefix .. ':upload:' .. call.upload_id
 if made and redis.call('EXISTS', made) == 1 then
@@ -17,6 +17,13 @@ local more = call.bytes - (made and reserved_bytes(call.project, call.upload_id)
 local refused = is_new and more > 0 and storage_error(call.project, more)
 if refused then
   return refused
+end
+if call.base then
+  -- Records are restored in any order.
+  if is_new and redis.call('EXISTS', prefix .. ':model:' .. call.base) == 0 then
+    return failure('model_not_found', 'there is no model ' .. call.base)
+  end
+  redis.call('SADD', prefix .. ':model:' .. call.base .. ':adapters', call.id)
 end
 redis.call('SET', key, call.document)
 local index = index_key(call.project, call.kind .. 's')

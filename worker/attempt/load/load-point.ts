@@ -89,8 +89,10 @@ async function openCheckpoint(
 async function openModel(ctx: AttemptContext, { model, restore }: InitModel): Promise<LoadPoint> {
   const directory = modelKey(model);
   const { files } = await retryStorage(ctx, () => readWeights(ctx.deps.objects, directory));
+  const { base } = ctx.job.spec.model;
+  const adapters_only = base !== undefined && !('model' in base && base.model === model);
   return {
-    source: { kind: 'model', directory, restore: restore ?? 'weights' },
+    source: { kind: 'model', directory, adapters_only, restore: restore ?? 'weights' },
     files,
     resume: null,
     event_data: restore === 'full' ? { model, restore } : { model },

@@ -21,14 +21,14 @@ import { loadModel } from './load-model.js';
 import { widenToFp32 } from './widen.js';
 
 const directory = 'models/mdl_test';
-const source = { kind: 'model' as const, directory, restore: 'weights' as const };
+const source = { kind: 'model' as const, adapters_only: false, directory, restore: 'weights' as const };
 const retry = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 const core = fakeCore();
 const spec = testSpec();
 const params = core
   .paramTable(trainerConfig(startMessage({ spec })).model)
-  .map((param) => ({ ...param, frozen: false, base: false }));
-const states = ['master', 'exp_avg', 'exp_avg_sq'] as const;
+  .map((param) => ({ ...param, frozen: false, base: false, expert_set: null }));
+const state = { params, states: ['master', 'exp_avg', 'exp_avg_sq'] as const, num_base: params.length };
 
 /**
  * Stores a model with the fake core's parameters, in two files. In the first, elements cross the border of two checksum chunks, and no
@@ -75,7 +75,7 @@ async function load(objects: ObjectStore, world_size: number) {
   for (let rank = 0; rank < world_size; rank++)
     ranks.push(core.createTrainer(trainerConfig(startMessage({ rank, world_size, spec })), relay));
   const ranges = (
-    await Promise.all(ranks.map((trainer) => loadModel({ objects, source, trainer, params, states, retry })))
+    await Promise.all(ranks.map((trainer) => loadModel({ objects, source, trainer, state, retry })))
   ).flatMap((loaded) => loaded.ranges);
   const at = { ...firstPosition(spec.train.loss_scale), restore: 'weights' as const };
   await Promise.all(ranks.map((trainer) => trainer.finishLoad(at)));

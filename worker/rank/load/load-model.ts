@@ -1,10 +1,4 @@
-import type {
-  ModelLoad,
-  ParamRecord,
-  RangeChecksum,
-  RetryPolicy,
-  StateName,
-} from '../../../contracts/rank-protocol.js';
+import type { ModelLoad, RangeChecksum, RetryPolicy } from '../../../contracts/rank-protocol.js';
 import { statesOf } from '../../../platform/checkpoint/shard-contents.js';
 import {
   checkParams,
@@ -15,6 +9,7 @@ import {
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
 import { planFetches } from '../../checkpoint/chunks.js';
+import type { TrainedState } from '../../checkpoint/fit.js';
 import { retryTransient } from '../../common/errors.js';
 import type { RankTrainer } from '../../native/adapter.js';
 import { readFetches } from './read-fetches.js';
@@ -24,10 +19,7 @@ export interface LoadModelOptions {
   objects: ObjectStore;
   source: ModelLoad;
   trainer: Pick<RankTrainer, 'slices' | 'load'>;
-  /** Parameters of the model, in canonical order; the core may have adapters behind them. */
-  params: readonly Pick<ParamRecord, 'name' | 'shape' | 'frozen' | 'base'>[];
-  /** States of the optimizer. */
-  states: readonly StateName[];
+  state: Pick<TrainedState, 'params' | 'states' | 'num_base'>;
   retry: RetryPolicy;
 }
 
@@ -44,12 +36,14 @@ export interface LoadedModel {
  * @throws ZerofleetError `model_corrupt`; errors of the object store
  */
 export async function loadModel(options: LoadModelOptions): Promise<LoadedModel> {
-  const { objects, source, trainer, params, retry: policy } = options;
+  const { objects, source, trainer, state, retry: policy } = options;
   const { directory } = source;
   const weights = await retryTransient(() => readWeights(objects, directory), policy);
-  checkParams(weights, params);
+  const { params, num_base } = state;
+  const stored = source.adapters_only ? params.filter(({ base }) => !base) : params.slice(0, num_base);
+  checkParams(weights, stored);
   const index = new Map(params.map(({ name }, i) => [name, i]));
-  const wanted = wantedElements(options);
+  const wanted = wantedElements(options, new Set(stored));
   const fetches = planFetches(planWeightReads(weights, wanted), ({ dtype }) => ELEMENT_BYTES[dtype]);
   const ranges = await readFetches(fetches, { objects, directory, retry: policy }, (piece, bytes) =>
     trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, widenToFp32(piece.dtype, bytes)),
@@ -57,13 +51,19 @@ export async function loadModel(options: LoadModelOptions): Promise<LoadedModel>
   return { ranges, optimizer_steps: source.restore === 'full' ? (weights.optimizer_steps ?? 0) : 0 };
 }
 
-/** Returns what this rank owns: the weights, and for a full restore the optimizer states of each trained parameter. */
-function wantedElements({ source, trainer, params, states }: LoadModelOptions): WantedElements[] {
+/**
+ * Returns what this rank owns of the stored parameters: the weights, and for a full restore the optimizer states of each trained one.
+ * Adapters that are not stored begin with their initial values.
+ */
+function wantedElements(
+  { source, trainer, state }: LoadModelOptions,
+  stored: ReadonlySet<unknown>,
+): WantedElements[] {
   const owned = trainer.slices();
-  const wanted = source.restore === 'full' ? states : (['master'] as const);
+  const wanted = source.restore === 'full' ? state.states : (['master'] as const);
   return owned.flatMap(({ param: index, begin, end }) => {
-    const param = params[index];
-    if (!param) return [];
+    const param = state.params[index];
+    if (!param || !stored.has(param)) return [];
     return statesOf(param, wanted).map((state) => ({ state, param: param.name, begin, end }));
   });
 }
