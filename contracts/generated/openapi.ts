@@ -4309,7 +4309,7 @@ export interface components {
             description: components["schemas"]["Description"];
             /** @description The model family; `null` for a tokenizer alone. */
             model_type: string | null;
-            /** @description Number of elements of all parameters; of an adapter */
+            /** @description Number of elements of all parameters; of an adapter, without those of its base. */
             num_parameters: number;
             /** @description Dtypes of the stored weights. */
             dtypes: ("bf16" | "fp16" | "fp32")[];
