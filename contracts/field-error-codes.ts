@@ -56,7 +56,7 @@ export const FIELD_ERROR_CATALOGUE = {
   adapter_dropout_over_experts: 'Adapters over experts have no dropout.',
   adapter_dropout_with_dora: 'DoRA adapters have no dropout.',
   reference_not_kept:
-    'The job also trains modules of the base, so the model without its adapter is no reference.',
+    'There is no reference: the job also trains modules of the base, or the checkpoint that it continues has none.',
   dataset_has_preferences: 'The dataset has preferences, which the objective does not read.',
   dataset_without_preferences: 'The objective needs preferences, and the dataset has other documents.',
   early_stopping_missing: 'The field needs early stopping.',

@@ -2693,6 +2693,12 @@ export interface components {
             /** @description Prefix of its objects in the object store. */
             prefix: string;
             state_digest: components["schemas"]["StateDigest"];
+            /**
+             * @description How the matrices of the base under the adapters were stored in training, and what the weights were computed from
+             *     (`model.quantization`); absent if in the training precision.
+             * @enum {string}
+             */
+            base_quantization?: "nf4" | "int8";
             /** @description The files of the model folder. */
             files: components["schemas"]["ExportFile"][];
         };
@@ -3990,6 +3996,12 @@ export interface components {
             prefix: string;
             /** @description Digest of the checkpoint's state; null until the export has succeeded. */
             state_digest: string | null;
+            /**
+             * @description How the matrices of the base under the adapters were stored in training, and what the weights were computed from
+             *     (`model.quantization`); absent if in the training precision.
+             * @enum {string}
+             */
+            base_quantization?: "nf4" | "int8";
             /** @description Written files; empty until the export has succeeded. */
             files: components["schemas"]["ExportFile"][];
             /** @description Error of a failed export; null otherwise. */

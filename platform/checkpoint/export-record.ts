@@ -20,6 +20,7 @@ const ExportRecord = Type.Object(
     dtype: Type.Union([Type.Literal('bf16'), Type.Literal('fp16'), Type.Literal('fp32')]),
     prefix: Type.String(),
     state_digest: Type.String(),
+    base_quantization: Type.Optional(Type.Union([Type.Literal('nf4'), Type.Literal('int8')])),
     files: Type.Array(
       Type.Object(
         { name: Type.String(), bytes: Type.Integer({ minimum: 0 }), sha256: Type.String() },

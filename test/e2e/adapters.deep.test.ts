@@ -231,10 +231,13 @@ t.test('adapters', async (t) => {
     const moved = await interrupted(t, quantized('nf4 on two and three', 2));
     t.equal(moved.export?.state_digest, alone.export?.state_digest);
     t.not(alone.export?.state_digest, one.export?.state_digest);
+    t.equal(alone.export?.base_quantization, 'nf4');
     const last = await checkpointOf(alone);
     const state = new StoredState(stack.data_dir, last);
     t.equal(state.manifest.base?.digest, after.manifest.base?.digest, 'the digest is of what was quantized');
-    const file = join(folderOf(await exportOf(last.id, { dtype: 'fp32' })), 'model.safetensors');
+    const exported = await exportOf(last.id, { dtype: 'fp32' });
+    t.equal(exported.base_quantization, 'nf4');
+    const file = join(folderOf(exported), 'model.safetensors');
     const [down, up] = ['A', 'B'].map((factor) => state.read('master', `${BASE}.lora_${factor}.weight`));
     const shape = state.manifest.params.find(({ name }) => name === `${BASE}.weight`)?.shape ?? [];
     const matrix = { format: 'nf4', precision: 'bf16', rows: shape[0] ?? 0, columns: shape[1] ?? 0 } as const;
@@ -284,8 +287,9 @@ t.test('adapters', async (t) => {
     await t.rejects(client.checkpoints.delete(init.checkpoint), /409 .*checkpoint_held/);
     const [ours, theirs] = [next, after].map((state) => state.read('master', `${BASE}.lora_B.weight`));
     t.ok(ours?.every((value, at) => Math.abs(value - (theirs?.[at] ?? 9)) < 1e-6));
-    for (const other of [{ ...ADAPTER, rank: 5 }, undefined])
-      await t.rejects(client.jobs.create(spec(other)), /422 .*\/model\/init_from\/checkpoint/);
+    const other = { ...ADAPTER, rank: 5 };
+    await t.rejects(client.jobs.create(spec(other)), /422 .*\/model\/init_from\/checkpoint/);
+    t.same((await client.jobs.create(spec(undefined))).spec.train.adapter, one.spec.train.adapter);
     await t.rejects(exportOf(checkpoint.id, { format: 'deepspeed_universal' }), /422 .*use peft/);
     await t.rejects(exportOf(init.checkpoint, { format: 'peft' }), /422 .*no adapters/);
   });

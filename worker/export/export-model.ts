@@ -15,12 +15,16 @@ export const DTYPES = {
   fp32: { name: 'F32', bytes: 4 },
 } as const;
 
-/**
- * Returns the metadata of a file of weights. Hugging Face readers refuse one without the framework of its layout; adapters are for the base
- * as it was quantized.
- */
-export function metadataOf({ model: { quantization } }: ResolvedJobSpec): Record<string, string> {
-  return { format: 'pt', ...(quantization && { base_quantization: quantization }) };
+/** Returns what an export was computed from; adapters are for the base as it was quantized. */
+export function baseOfExport({
+  model: { quantization },
+}: ResolvedJobSpec): Pick<TaskResults['export'], 'base_quantization'> {
+  return quantization === undefined ? {} : { base_quantization: quantization };
+}
+
+/** Returns the metadata of a file of weights. Hugging Face readers refuse one without the framework of its layout. */
+export function metadataOf(spec: ResolvedJobSpec): Record<string, string> {
+  return { format: 'pt', ...baseOfExport(spec) };
 }
 
 /**
@@ -56,5 +60,6 @@ export async function exportModel(
   await folder.putConfig(spec, format);
   await folder.put('model.safetensors', weights, { bytes: at });
   await folder.putCompanions(spec);
-  return { prefix, state_digest: checkpoint.manifest.state_digest, files: folder.files };
+  const { state_digest } = checkpoint.manifest;
+  return { prefix, state_digest, ...baseOfExport(spec), files: folder.files };
 }

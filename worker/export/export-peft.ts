@@ -10,7 +10,7 @@ import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
-import { DTYPES, metadataOf } from './export-model.js';
+import { baseOfExport, DTYPES, metadataOf } from './export-model.js';
 import { TensorReader } from './tensor-reader.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
@@ -49,7 +49,7 @@ export async function exportPeft(
   });
   await folder.put(ADAPTER_WEIGHTS_FILE, weights, { bytes: at });
   await folder.putCompanions(spec);
-  return { prefix, state_digest: manifest.state_digest, files: folder.files };
+  return { prefix, state_digest: manifest.state_digest, ...baseOfExport(spec), files: folder.files };
 }
 
 /** Returns the modules that were trained whole, by their full names: PEFT also takes names that only end alike. */

@@ -106,7 +106,9 @@ class Journal {
     if (this.start?.rank === 0) {
       const trained = params.filter(({ frozen }) => !frozen);
       const count = (some: typeof params) => sum(some.map(({ numel }) => numel));
-      this.info('model', { parameters: count(params), trained: count(trained), tensors: params.length });
+      const { quantization: base } = this.start.spec.model;
+      const sizes = { parameters: count(params), trained: count(trained), tensors: params.length };
+      this.info('model', { ...sizes, ...(base && { base }) });
     }
     this.info('connected', { kernels: numerics_fingerprint });
   }

@@ -42,6 +42,24 @@ t.test('a checkpoint as initial state', async (t) => {
     [{ pointer: '/model/init_from/restore', code: 'checkpoint_frozen_mismatch', message: /lm_head.weight/ }],
   );
   t.same(begin({ checkpoint: checkpoint.id }, source({ steps: 1, optimizer: frozen })).errors, []);
+  const preferring = (type: 'dpo' | 'ipo', from: JobSpec['train']) => {
+    const spec = {
+      ...SMALLEST,
+      model: {
+        preset: 'llama-tiny' as const,
+        init_from: { checkpoint: checkpoint.id, restore: 'full' as const },
+      },
+      train: { steps: 1, objective: { type, reference: 'initial' as const } },
+    };
+    return resolveSpec(spec, null, { source: source(from) }).errors;
+  };
+  const dpo = { steps: 1, objective: { type: 'dpo' as const } };
+  t.same(preferring('dpo', dpo), []);
+  for (const [type, from] of [
+    ['ipo', dpo],
+    ['dpo', { steps: 1 }],
+  ] as const)
+    t.match(preferring(type, from), [{ pointer: '/train/objective', code: 'reference_not_kept' }]);
   const adapted = source({ steps: 1, adapter: {} });
   const quantized = (restore: 'full' | 'weights') =>
     resolveSpec(

@@ -101,6 +101,16 @@ function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): Field
     const message = `the checkpoint has optimizer state of ${there}, and the job uses ${here}`;
     return [fieldError(`${AT}/restore`, 'checkpoint_optimizer_mismatch', message, 'weights')];
   }
+  const [objective, before] = [ours.train.objective, theirs.train.objective];
+  if (
+    objective?.reference === 'initial' &&
+    (before?.reference !== 'initial' || before.type !== objective.type)
+  ) {
+    const message =
+      `the checkpoint has no reference of the objective ${objective.type}: keep the objective of its job, or write ` +
+      'model.init_from.restore: weights, which makes the checkpoint itself the reference';
+    return [fieldError('/train/objective', 'reference_not_kept', message)];
+  }
   const changed = frozenDifference(splitParams(ours), splitParams(theirs));
   if (changed === null) return [];
   const message = `${changed} is frozen in one of the two jobs and trained in the other`;
