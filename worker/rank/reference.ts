@@ -34,8 +34,11 @@ export async function beginReference(
   const { objective } = start.spec.train;
   if (objective?.reference !== 'initial') return null;
   if (continued === null) {
+    // It passes over all data once, which a user who waits for the first step should know.
+    if (start.rank === 0) console.log('computing the log-probabilities of the initial model, the reference');
     const { buffer } = await trainer.computeReference();
     const bytes = new Uint8Array(buffer);
+    if (start.rank === 0) console.log('the reference is complete');
     return { bytes, record: { bytes: bytes.length, sha256: sha256Of(bytes), objective: objective.type } };
   }
   const reference = await readReference(continued, { start, objects });
