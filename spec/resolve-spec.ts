@@ -25,9 +25,14 @@ import { checkEarlyStopping, resolveEarlyStopping } from './resolve/evaluation/e
 import { checkEvaluation, resolveEvaluation } from './resolve/evaluation/evaluation.js';
 import { resolveBase } from './resolve/init/base.js';
 import { initFromOf } from './resolve/init/given-init.js';
-import { checkInitFrom, type InitSource, resolveInitFrom } from './resolve/init/init-from.js';
+import {
+  checkInitFrom,
+  continuedCheckpoint,
+  type InitSource,
+  resolveInitFrom,
+} from './resolve/init/init-from.js';
 import { checkGiven } from './resolve/init/init-model.js';
-import { checkLossScale, checkOverrides, resolveLossScale } from './resolve/loss-scale.js';
+import { checkLossScale, resolveLossScale } from './resolve/loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './resolve/lr-schedule.js';
 import { checkModel, resolveConfig } from './resolve/model.js';
 import { checkObjective, checkPreferences, resolveObjective } from './resolve/objective.js';
@@ -35,7 +40,7 @@ import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
 import { checkQuantization } from './resolve/quantization.js';
 import { checkBatch, checkRanks, resolveResources } from './resolve/resources.js';
-import { resolveSteps } from './resolve/steps.js';
+import { checkEpochs, resolveSteps } from './resolve/steps.js';
 import { checkTokenizer, checkVocabulary, type DataSources } from './resolve/tokenizer.js';
 import { checkZero, resolveZero } from './resolve/zero.js';
 
@@ -95,21 +100,25 @@ function resolveTranslated(
 ): ResolvedSpec {
   const sources = { dataset, evaluation, source, tokenizer, today };
   const model = resolveConfig(spec.model, source);
-  const { resolved, error } = fillDefaults(spec, model.config ?? STAND_IN, sources);
+  const filled = fillDefaults(spec, model.config ?? STAND_IN, sources);
+  const { spec: resolved, errors: brokenByLength } = resolveSteps(filled, {
+    samples: samplesPerEpoch(dataset, filled.data, filled.train),
+    continues: continuedCheckpoint(initFromOf(spec.model), source),
+  });
   const { train } = spec;
   const errors = [
     ...checkGiven(spec.model),
     ...model.errors,
     // Rules about the model are skipped for an unreadable configuration.
     ...(model.config === null ? [] : checkAgainstModel(resolved, sources)),
-    ...(error === null ? [] : [error]),
+    ...checkEpochs(train ?? {}),
+    ...brokenByLength,
     ...checkBatch(resolved),
     ...checkOptimizer(train?.optimizer, resolved.train.optimizer),
     ...checkObjective(spec, resolved),
     ...checkPreferences(resolved, sources),
     ...checkLrSchedule(train?.lr_schedule, resolved.train),
     ...checkLossScale(train?.loss_scale, resolved),
-    ...checkOverrides(resolved),
     ...checkEvaluation(train?.evaluation, resolved, sources),
     ...checkEarlyStopping(resolved),
     ...checkZero(spec.zero, resolved),
@@ -145,11 +154,10 @@ function fillDefaults(
   spec: Omit<JobSpec, 'model'> & { model: Pick<JobSpec['model'], 'preset' | 'init_from' | 'quantization'> },
   config: ResolvedModelConfig,
   sources: DataSources,
-): { resolved: ResolvedJobSpec; error: FieldError | null } {
+): ResolvedJobSpec {
   const {
     early_stopping,
     evaluation: given,
-    epochs,
     adapter,
     objective,
     ...train
@@ -159,13 +167,10 @@ function fillDefaults(
   const adapted = resolveAdapter(adapter, config);
   const preference = resolveObjective(objective, adapted.adapter);
   const data = resolveData(named(spec.data), sources, unitOf(preference));
-  const { sequence_length, global_batch_size } = train;
-  const samples = samplesPerEpoch(sources.dataset, data, { sequence_length, ...preference });
   const evaluation = resolveEvaluation(given, data);
   const [first = VALIDATION] = evaluationsOf({ data, train: evaluation });
   const metric = metricOf(first);
   const seed = train.seed ?? 1;
-  const { steps, error } = resolveSteps({ steps: train.steps, epochs }, samples, global_batch_size);
   const model = {
     config,
     preset: spec.model.preset ?? null,
@@ -173,7 +178,7 @@ function fillDefaults(
     init_from: resolveInitFrom(initFromOf(spec.model), sources.source),
     ...resolveBase({ train: { seed, ...adapted } }, sources.source),
   };
-  const resolved: ResolvedJobSpec = {
+  return {
     name: spec.name ?? '',
     project: spec.project ?? DEFAULT_PROJECT,
     labels: spec.labels ?? {},
@@ -186,10 +191,9 @@ function fillDefaults(
       gradient_clipping_norm: 'l2',
       ...train,
       seed,
-      steps,
       precision,
       optimizer: resolveOptimizer(train.optimizer),
-      lr_schedule: resolveLrSchedule(train.lr_schedule, steps),
+      lr_schedule: resolveLrSchedule(train.lr_schedule),
       loss_scale: resolveLossScale(train.loss_scale, precision),
       overrides: train.overrides ?? [],
       activation_checkpointing: train.activation_checkpointing ?? false,
@@ -211,5 +215,4 @@ function fillDefaults(
     },
     notify: { webhooks: [], ...spec.notify },
   };
-  return { resolved, error };
 }
