@@ -19,8 +19,17 @@ import { architectureOf } from './model/families/families.js';
 import { unitOf } from './objective.js';
 import { presets } from './presets.js';
 import { checkAdapter, resolveAdapter } from './resolve/adapter.js';
+import { checkBatch, resolveBatch } from './resolve/batch.js';
 import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
-import { checkData, checkFormat, type NamedData, resolveData, samplesPerEpoch } from './resolve/data.js';
+import {
+  checkData,
+  checkFormat,
+  estimatedSamples,
+  type NamedData,
+  resolveData,
+  type SizedData,
+  samplesPerEpoch,
+} from './resolve/data.js';
 import { checkEarlyStopping, resolveEarlyStopping } from './resolve/evaluation/early-stopping.js';
 import { checkEvaluation, resolveEvaluation } from './resolve/evaluation/evaluation.js';
 import { resolveBase } from './resolve/init/base.js';
@@ -39,7 +48,7 @@ import { checkObjective, checkPreferences, resolveObjective } from './resolve/ob
 import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
 import { checkQuantization } from './resolve/quantization.js';
-import { checkBatch, checkRanks, resolveResources } from './resolve/resources.js';
+import { checkRanks, resolveResources } from './resolve/resources.js';
 import { checkEpochs, resolveSteps } from './resolve/steps.js';
 import { checkTokenizer, checkVocabulary, type DataSources } from './resolve/tokenizer.js';
 import { checkZero, resolveZero } from './resolve/zero.js';
@@ -53,6 +62,8 @@ export interface ResolvedSpec {
 export interface ResolveOptions {
   /** Source of `model.init_from`; null skips the rules about it and leaves it out. */
   source?: InitSource | null;
+  /** Size of the data if `dataset` is null because an object was not copied yet; null: unknown. */
+  bytes?: number | null;
   /** Model whose tokenizer is used, if any; null skips the rules about it. */
   tokenizer?: Model | null;
   /** Datasets of `train.evaluation`, in their order; null, and a missing one, skips the rules about it. */
@@ -96,11 +107,11 @@ export function resolveSpec(
 function resolveTranslated(
   spec: JobSpec,
   dataset: Dataset | null,
-  { source = null, tokenizer = null, evaluation = [], today = null }: ResolveOptions,
+  { source = null, bytes = null, tokenizer = null, evaluation = [], today = null }: ResolveOptions,
 ): ResolvedSpec {
   const sources = { dataset, evaluation, source, tokenizer, today };
   const model = resolveConfig(spec.model, source);
-  const filled = fillDefaults(spec, model.config ?? STAND_IN, sources);
+  const filled = fillDefaults(spec, model.config ?? STAND_IN, { ...sources, bytes });
   const { spec: resolved, errors: brokenByLength } = resolveSteps(filled, {
     samples: samplesPerEpoch(dataset, filled.data, filled.train),
     continues: continuedCheckpoint(initFromOf(spec.model), source),
@@ -153,7 +164,7 @@ function named(data: JobSpec['data']): NamedData {
 function fillDefaults(
   spec: Omit<JobSpec, 'model'> & { model: Pick<JobSpec['model'], 'preset' | 'init_from' | 'quantization'> },
   config: ResolvedModelConfig,
-  sources: DataSources,
+  sources: DataSources & SizedData,
 ): ResolvedJobSpec {
   const {
     early_stopping,
@@ -161,12 +172,14 @@ function fillDefaults(
     adapter,
     objective,
     ...train
-  } = { sequence_length: 128, global_batch_size: 16, ...spec.train };
+  } = { sequence_length: 128, ...spec.train };
   const precision = train.precision ?? 'bf16';
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
   const adapted = resolveAdapter(adapter, config);
   const preference = resolveObjective(objective, adapted.adapter);
   const data = resolveData(named(spec.data), sources, unitOf(preference));
+  const { sequence_length } = train;
+  const samples = estimatedSamples(sources, data, { sequence_length, ...preference });
   const evaluation = resolveEvaluation(given, data);
   const [first = VALIDATION] = evaluationsOf({ data, train: evaluation });
   const metric = metricOf(first);
@@ -186,10 +199,10 @@ function fillDefaults(
     model,
     data,
     train: {
-      micro_batch_size: 4,
       gradient_clipping: 1,
       gradient_clipping_norm: 'l2',
       ...train,
+      ...resolveBatch(spec.train, samples),
       seed,
       precision,
       optimizer: resolveOptimizer(train.optimizer),

@@ -2265,10 +2265,12 @@ export interface components {
              */
             sequence_length?: number;
             /**
-             * @description Number of samples of one step; with a preference `objective` of its units.
+             * @description Number of samples of one step; with a preference `objective` of its units. `auto` is the power of two nearest to
+             *     0.2 % of the training samples, from 4 to 256. Where their number depends on the tokens, it is estimated by the
+             *     size of the dataset: four bytes a token, and one with the `bytes` tokenizer. The resolved document has the number.
              * @default 16
              */
-            global_batch_size?: number;
+            global_batch_size?: number | string;
             /**
              * @description Number of samples of one micro-batch, or of units of a preference `objective`; it divides `global_batch_size`.
              *     The quotient is the number of leaves, and the maximum number of ranks that the job can use. At least 2 for `kto`.
@@ -2341,6 +2343,7 @@ export interface components {
          *     follows from the steps, until a worker has counted the samples.
          */
         PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
+            global_batch_size: number;
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];
