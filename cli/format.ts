@@ -65,6 +65,11 @@ export function age(time: string, now = Date.now()): string {
   return `${duration(Math.max(0, now - Date.parse(time)) / 1000)} ago`;
 }
 
+/** Text for a number that follows from the number of samples. */
+const UNCOUNTED = 'known once a worker has prepared the data';
+/** `12 %`; a dash while the number of steps is unknown. */
+export const percentOf = ({ percent }: Job['progress']) =>
+  percent === null ? '–' : `${Math.floor(percent)} %`;
 export const ranksOf = (job: Job) => job.world_size ?? job.requested_ranks;
 /** `1 rank`, `3 ranks`. */
 export const rankCount = (ranks: number) => `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`;
@@ -99,7 +104,7 @@ export function jobDetails(job: Job): string {
     ['job', job.id + (job.name === '' ? '' : `  ${plainText(job.name)}`)],
     ['state', job.state + reason],
     ['created', `${job.created_at}, ${age(job.created_at)}`],
-    ['progress', `step ${progress.step} of ${progress.total_steps}, ${Math.floor(progress.percent)} %${eta}`],
+    ['progress', `${stepOf(job)}${eta}`],
     ['loss', lossOf(job)],
     ...bestRow(job),
     ['tokens/s', rateOf(job)],
@@ -112,6 +117,14 @@ export function jobDetails(job: Job): string {
   if (failure) rows.push(['failure', `${failure.code}: ${failure.message}`]);
   return labelled(rows);
 }
+
+function stepOf({ spec, progress }: Job): string {
+  const { step, total_steps } = progress;
+  if (total_steps !== null) return `step ${step} of ${total_steps}, ${percentOf(progress)}`;
+  return `step ${step}, ${rounds(spec.train.epochs)}; the number of steps is ${UNCOUNTED}`;
+}
+
+const rounds = (epochs = 1) => `${epochs} ${epochs === 1 ? 'epoch' : 'epochs'}`;
 
 function bestRow({ spec, progress: { early_stopping } }: Job): [string, string][] {
   if (early_stopping?.best_eval_loss == null) return [];
@@ -129,11 +142,9 @@ export function workDetails({
   epochs,
   duration: time,
 }: DryRun['work']): string {
-  const whole = (count: number) => count.toLocaleString('en');
-  const epoch =
-    epochs === null || sequences_per_epoch === null
-      ? 'known once a job has read the data'
-      : `${epochs.toPrecision(3)}, of ${whole(sequences_per_epoch)} sequences each`;
+  const whole = (count: number | null) => count?.toLocaleString('en') ?? UNCOUNTED;
+  const each = sequences_per_epoch === null ? '' : `, of ${whole(sequences_per_epoch)} sequences each`;
+  const epoch = epochs === null ? UNCOUNTED : `${epochs.toPrecision(3)}${each}`;
   const rows: [string, string][] = [
     ['sequences', whole(sequences)],
     ['tokens', whole(tokens)],

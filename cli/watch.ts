@@ -30,7 +30,7 @@ function barView(context: Context): JobView {
     update(job) {
       const { step, total_steps } = job.progress;
       if (bar.isActive) bar.update(step, figures(job));
-      else bar.start(total_steps, step, figures(job));
+      else if (total_steps !== null) bar.start(total_steps, step, figures(job));
     },
     close: () => bar.stop(),
   };
@@ -42,13 +42,13 @@ function lineView(context: Context): JobView {
   return {
     update(job) {
       const { step, total_steps, percent } = job.progress;
-      const mark = `${job.state} ${Math.floor(percent / 10)}`;
+      const mark = `${job.state} ${percent === null ? '' : Math.floor(percent / 10)}`;
       if (mark === last) return;
       last = mark;
       const { loss, rate, ranks } = figures(job);
       context.show(
         job,
-        () => `${job.state}  step ${step}/${total_steps}  loss ${loss}  ${rate} tokens/s  ${ranks}`,
+        () => `${job.state}  step ${step}/${total_steps ?? '–'}  loss ${loss}  ${rate} tokens/s  ${ranks}`,
       );
     },
     close() {},

@@ -43,7 +43,6 @@ export const FIELD_ERROR_CATALOGUE = {
   tokenizer_missing: 'The model has no tokenizer, or the training data has none that the dataset needs.',
   evaluation_missing: 'The field needs evaluations, and there is no data to evaluate on.',
   evaluation_name_taken: 'The name is that of another evaluation.',
-  sequences_unknown: 'The number of training sequences is known only after a worker has prepared the data.',
   adapter_mismatch: 'The initial state has other adapters than the job.',
   adapter_missing: 'The field needs adapters.',
   adapter_module_quantized: 'The module is quantized and cannot be trained as a whole.',

@@ -20,7 +20,7 @@ import type {
   StateName,
 } from './state-records.js';
 import type { TraceHeaders } from './trace-context.js';
-import type { PreferenceMetrics, ResolvedJobSpec, StepSeconds, TrustRatios } from './types.js';
+import type { PreferenceMetrics, StepSeconds, TrainableJobSpec, TrustRatios } from './types.js';
 
 export type * from './state-records.js';
 
@@ -68,7 +68,7 @@ export interface StartMessage {
   threads: number;
   /** Ranks of the job on this machine, with consecutive numbers. */
   local_ranks: number;
-  spec: ResolvedJobSpec;
+  spec: TrainableJobSpec;
   /** Absolute path of the training tokens; contracts/token-file.ts has the layout. */
   token_file: string;
   /** In the order in which they are evaluated. */

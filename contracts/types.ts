@@ -6,6 +6,8 @@ type Schemas = components['schemas'];
 export type JobSpec = Schemas['JobSpec'];
 export type CheckpointVerdict = Schemas['CheckpointVerdict'];
 export type ResolvedJobSpec = Schemas['ResolvedJobSpec'];
+/** Document with its number of steps. */
+export type TrainableJobSpec = ResolvedJobSpec & { train: { steps: number } };
 export type ModelConfig = Schemas['ModelConfig'];
 export type ResolvedModelConfig = Schemas['ResolvedModelConfig'];
 export type ResolvedGpt2Config = Schemas['ResolvedGpt2Config'];
@@ -28,6 +30,8 @@ export type JobPatch = Schemas['JobPatch'];
 export type JobState = Schemas['JobState'];
 export type StateChange = Schemas['StateChange'];
 export type JobProgress = Schemas['Progress'];
+/** Progress without what follows from the document. */
+export type ReportedProgress = Omit<JobProgress, 'total_steps' | 'percent'>;
 export type Checkpoint = Schemas['Checkpoint'];
 export type ChatMessage = Schemas['ChatMessage'];
 export type SampleRequest = Schemas['SampleRequest'];

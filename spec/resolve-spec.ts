@@ -19,24 +19,33 @@ import { architectureOf } from './model/families/families.js';
 import { unitOf } from './objective.js';
 import { presets } from './presets.js';
 import { checkAdapter, resolveAdapter } from './resolve/adapter.js';
+import { checkBatch, resolveBatch } from './resolve/batch.js';
 import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
-import { checkData, checkFormat, type NamedData, resolveData, samplesPerEpoch } from './resolve/data.js';
+import {
+  checkData,
+  checkFormat,
+  estimatedSamples,
+  type NamedData,
+  resolveData,
+  type SizedData,
+  samplesPerEpoch,
+} from './resolve/data.js';
 import { checkEarlyStopping, resolveEarlyStopping } from './resolve/evaluation/early-stopping.js';
 import { checkEvaluation, resolveEvaluation } from './resolve/evaluation/evaluation.js';
 import { resolveBase } from './resolve/init/base.js';
 import { initFromOf } from './resolve/init/given-init.js';
-import { checkInitFrom, resolveInitFrom } from './resolve/init/init-from.js';
+import { checkInitFrom, continuedCheckpoint, resolveInitFrom } from './resolve/init/init-from.js';
 import { checkGiven } from './resolve/init/init-model.js';
 import type { InitSource } from './resolve/init/source.js';
-import { checkLossScale, checkOverrides, resolveLossScale } from './resolve/loss-scale.js';
+import { checkLossScale, resolveLossScale } from './resolve/loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './resolve/lr-schedule.js';
 import { checkModel, resolveConfig } from './resolve/model.js';
 import { checkObjective, checkPreferences, resolveObjective } from './resolve/objective.js';
 import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
 import { checkQuantization } from './resolve/quantization.js';
-import { checkBatch, checkRanks, resolveResources } from './resolve/resources.js';
-import { resolveSteps } from './resolve/steps.js';
+import { checkRanks, resolveResources } from './resolve/resources.js';
+import { checkEpochs, resolveSteps } from './resolve/steps.js';
 import { checkTokenizer, checkVocabulary, type DataSources } from './resolve/tokenizer.js';
 import { checkZero, resolveZero } from './resolve/zero.js';
 
@@ -49,6 +58,8 @@ export interface ResolvedSpec {
 export interface ResolveOptions {
   /** Source of `model.init_from`; null skips the rules about it and leaves it out. */
   source?: InitSource | null;
+  /** Size of the data if `dataset` is null because an object was not copied yet; null: unknown. */
+  bytes?: number | null;
   /** Model whose tokenizer is used, if any; null skips the rules about it. */
   tokenizer?: Model | null;
   /** Datasets of `train.evaluation`, in their order; null, and a missing one, skips the rules about it. */
@@ -92,25 +103,29 @@ export function resolveSpec(
 function resolveTranslated(
   spec: JobSpec,
   dataset: Dataset | null,
-  { source = null, tokenizer = null, evaluation = [], today = null }: ResolveOptions,
+  { source = null, bytes = null, tokenizer = null, evaluation = [], today = null }: ResolveOptions,
 ): ResolvedSpec {
   const sources = { dataset, evaluation, source, tokenizer, today };
   const model = resolveConfig(spec.model, source);
-  const { resolved, error } = fillDefaults(spec, model.config ?? STAND_IN, sources);
+  const filled = fillDefaults(spec, model.config ?? STAND_IN, { ...sources, bytes });
+  const { spec: resolved, errors: brokenByLength } = resolveSteps(filled, {
+    samples: samplesPerEpoch(dataset, filled.data, filled.train),
+    continues: continuedCheckpoint(initFromOf(spec.model), source),
+  });
   const { train } = spec;
   const errors = [
     ...checkGiven(spec.model),
     ...model.errors,
     // Rules about the model are skipped for an unreadable configuration.
     ...(model.config === null ? [] : checkAgainstModel(resolved, sources)),
-    ...(error === null ? [] : [error]),
+    ...checkEpochs(train ?? {}),
+    ...brokenByLength,
     ...checkBatch(resolved),
     ...checkOptimizer(train?.optimizer, resolved.train.optimizer),
     ...checkObjective(spec, resolved),
     ...checkPreferences(resolved, sources),
     ...checkLrSchedule(train?.lr_schedule, resolved.train),
     ...checkLossScale(train?.loss_scale, resolved),
-    ...checkOverrides(resolved),
     ...checkEvaluation(train?.evaluation, resolved, sources),
     ...checkEarlyStopping(resolved),
     ...checkZero(spec.zero, resolved),
@@ -145,28 +160,26 @@ function named(data: JobSpec['data']): NamedData {
 function fillDefaults(
   spec: Omit<JobSpec, 'model'> & { model: Pick<JobSpec['model'], 'preset' | 'init_from' | 'quantization'> },
   config: ResolvedModelConfig,
-  sources: DataSources,
-): { resolved: ResolvedJobSpec; error: FieldError | null } {
+  sources: DataSources & SizedData,
+): ResolvedJobSpec {
   const {
     early_stopping,
     evaluation: given,
-    epochs,
     adapter,
     objective,
     ...train
-  } = { sequence_length: 128, global_batch_size: 16, ...spec.train };
+  } = { sequence_length: 128, ...spec.train };
   const precision = train.precision ?? 'bf16';
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
   const adapted = resolveAdapter(adapter, config, sources.source);
   const preference = resolveObjective(objective, adapted.adapter);
   const data = resolveData(named(spec.data), sources, unitOf(preference));
-  const { sequence_length, global_batch_size } = train;
-  const samples = samplesPerEpoch(sources.dataset, data, { sequence_length, ...preference });
+  const { sequence_length } = train;
+  const samples = estimatedSamples(sources, data, { sequence_length, ...preference });
   const evaluation = resolveEvaluation(given, data);
   const [first = VALIDATION] = evaluationsOf({ data, train: evaluation });
   const metric = metricOf(first);
   const seed = train.seed ?? 1;
-  const { steps, error } = resolveSteps({ steps: train.steps, epochs }, samples, global_batch_size);
   const model = {
     config,
     preset: spec.model.preset ?? null,
@@ -174,7 +187,7 @@ function fillDefaults(
     init_from: resolveInitFrom(initFromOf(spec.model), sources.source),
     ...resolveBase({ train: { seed, ...adapted } }, sources.source),
   };
-  const resolved: ResolvedJobSpec = {
+  return {
     name: spec.name ?? '',
     project: spec.project ?? DEFAULT_PROJECT,
     labels: spec.labels ?? {},
@@ -182,15 +195,14 @@ function fillDefaults(
     model,
     data,
     train: {
-      micro_batch_size: 4,
       gradient_clipping: 1,
       gradient_clipping_norm: 'l2',
       ...train,
+      ...resolveBatch(spec.train, samples),
       seed,
-      steps,
       precision,
       optimizer: resolveOptimizer(train.optimizer),
-      lr_schedule: resolveLrSchedule(train.lr_schedule, steps),
+      lr_schedule: resolveLrSchedule(train.lr_schedule),
       loss_scale: resolveLossScale(train.loss_scale, precision),
       overrides: train.overrides ?? [],
       activation_checkpointing: train.activation_checkpointing ?? false,
@@ -212,5 +224,4 @@ function fillDefaults(
     },
     notify: { webhooks: [], ...spec.notify },
   };
-  return { resolved, error };
 }

@@ -10,7 +10,7 @@ export type * from './jobs/changes-port.js';
 export { countRanks } from './jobs/control.js';
 export type * from './jobs/execution-port.js';
 export * from './jobs/holds-port.js';
-export { initialJob } from './jobs/record.js';
+export { initialJob, progressOf } from './jobs/record.js';
 export type * from './jobs/requests-port.js';
 export type { JobRestore, RestoredJob } from './jobs/restore.js';
 export type { WaitLimits } from './jobs/wait-limits.js';

@@ -41,8 +41,9 @@ export class LossChart {
     this.#schedule();
   }
 
+  /** @param {number | null} steps null while their number is unknown */
   setTotalSteps(steps) {
-    this.#totalSteps = Math.max(1, steps);
+    this.#totalSteps = Math.max(1, steps ?? 1);
     this.#schedule();
   }
 

@@ -39,14 +39,19 @@ export function stateBadge(state) {
   return h('span', { class: `badge ${state}` }, state);
 }
 
-/** A bar that is filled to `percent`. */
+/** A bar that is filled to `percent`; empty for null. */
 export function progressBar(percent, label) {
   const fillBar = h('div');
   // Set through the object model: the content security policy allows no style attributes.
-  fillBar.style.width = `${percent}%`;
+  fillBar.style.width = `${percent ?? 0}%`;
   return h(
     'div',
-    { class: 'progress', role: 'progressbar', 'aria-valuenow': Math.round(percent), 'aria-label': label },
+    {
+      class: 'progress',
+      role: 'progressbar',
+      'aria-valuenow': Math.round(percent ?? 0),
+      'aria-label': label,
+    },
     fillBar,
   );
 }

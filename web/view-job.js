@@ -31,10 +31,10 @@ export async function jobView(main, signal, jobId) {
   const reload = oneAtATime(async () => {
     const [fresh, checkpoints] = await Promise.all([get(path), get(`${path}/checkpoints`)]);
     if (signal.aborted) return;
+    chart.setTotalSteps(fresh.progress.total_steps);
     show(parts, fresh, { isLive, reload });
     showCheckpoints(parts.checkpoints, checkpoints.data);
   });
-  chart.setTotalSteps(job.progress.total_steps);
   show(parts, job, { isLive, reload });
   await reload();
 

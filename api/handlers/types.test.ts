@@ -41,11 +41,14 @@ const SMALLEST = {
 type OptionalKeys<T> = { [K in keyof T]-?: object extends Pick<T, K> ? K : never }[keyof T];
 type Equal<A, B> = [A, B] extends [B, A] ? true : false;
 
-/** Fields that a resolved document has only if other settings make them meaningful. The dataset replaces the object, and steps epochs. */
+/**
+ * Fields that a resolved document has only if other settings make them meaningful. The dataset replaces the object, and steps
+ * replace epochs when they are known.
+ */
 interface Conditional {
   model: 'base' | 'quantization';
   data: 'uri' | 'format';
-  train: 'evaluation' | 'early_stopping' | 'adapter' | 'objective' | 'epochs';
+  train: 'evaluation' | 'early_stopping' | 'adapter' | 'objective' | 'steps' | 'epochs';
   zero: 'lanes';
   checkpoint: 'every_steps' | 'every_seconds' | 'auto' | 'keep_every';
   limits: 'max_runtime' | 'max_wait' | 'max_cost';

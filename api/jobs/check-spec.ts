@@ -94,7 +94,8 @@ export async function tryResolve(
   const today = new Date().toISOString().slice(0, 10);
   const named = { ...withEvaluation(document, evaluated.entries), data };
   const evaluation = evaluated.datasets;
-  const resolved = resolveSpec(named, dataset, { source, tokenizer, evaluation, today, validate });
+  const bytes = object?.source.object.bytes ?? null;
+  const resolved = resolveSpec(named, dataset, { source, bytes, tokenizer, evaluation, today, validate });
   const { chat_template } = resolved.spec.data;
   errors.push(...sourceErrors, ...reading.errors, ...resolved.errors);
   errors.push(...(await unreadable(chat_template, find)));

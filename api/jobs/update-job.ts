@@ -1,5 +1,5 @@
 import { type Job, type JobPatch, type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
-import { keepDesired, replaceSpec } from '../../control/recovery/documents.js';
+import { keepDesired, keepSpec } from '../../control/recovery/documents.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { patchSpec } from '../../spec/index.js';
 import type { Condition, JobStorePort } from '../../state/index.js';
@@ -27,7 +27,8 @@ export async function updateJob(
   condition: Condition,
 ): Promise<Job> {
   const job = await change(stores, id, patch, condition);
-  await keepDocuments(stores, job);
+  await keepDesired(stores, job);
+  await keepSpec(stores, job);
   return job;
 }
 
@@ -55,19 +56,5 @@ async function change(
       const changed = error instanceof ZerofleetError && error.code === 'version_mismatch';
       if (!changed || tries === TRIES) throw error;
     }
-  }
-}
-
-/**
- * Stores the documents of a changed job. Concurrent changes may write in any order, so each writer repeats its write until it has
- * stored the latest version.
- */
-async function keepDocuments({ store, objects }: Stores, changed: Job): Promise<void> {
-  await keepDesired({ store, objects }, changed);
-  for (let job: Job | null = changed; job !== null; ) {
-    await replaceSpec(objects, job.id, job.spec);
-    const now: Job | null = await store.getJob(job.id);
-    const same: boolean = now === null || now.state_version === job.state_version;
-    job = same ? null : now;
   }
 }

@@ -1,5 +1,5 @@
 import type { DryRun, Job, JobEvent, ResolvedJobSpec } from '../../contracts/index.js';
-import { flopsPerToken, samplesPerEpoch, sequencesOfUnit, unitOf } from '../../spec/index.js';
+import { flopsPerToken, resolveSteps, samplesPerEpoch, sequencesOfUnit, unitOf } from '../../spec/index.js';
 import type { ProjectRecords } from '../access/project-records.js';
 
 type Work = DryRun['work'];
@@ -16,19 +16,21 @@ export interface WorkDeps {
 /** Estimates the data that a job would read and its duration, from measurements of earlier jobs. */
 export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Work> {
   const { data: jobs } = await deps.records.listJobs({ limit: MAX_CANDIDATES });
-  const { steps, global_batch_size, sequence_length } = spec.train;
+  const { global_batch_size, sequence_length } = spec.train;
   const per_sample = sequencesOfUnit(spec.train);
-  const sequences = steps * global_batch_size * per_sample;
-  const tokens = sequences * sequence_length;
   const samples = samplesPerEpoch(await deps.records.getDataset(spec.data.dataset), spec.data, spec.train);
   const counted = samples === null ? null : samples * per_sample;
   const sequences_per_epoch = (await preparedSequences(spec, jobs, deps)) ?? counted;
+  const known = sequences_per_epoch === null ? null : sequences_per_epoch / per_sample;
+  const { steps } = resolveSteps(spec, { samples: known, continues: null }).spec.train;
+  const sequences = steps === undefined ? null : steps * global_batch_size * per_sample;
+  const tokens = sequences === null ? null : sequences * sequence_length;
   return {
     sequences,
     tokens,
     sequences_per_epoch,
-    epochs: sequences_per_epoch ? sequences / sequences_per_epoch : null,
-    duration: await durationOf(spec, tokens, jobs, deps),
+    epochs: sequences && sequences_per_epoch ? sequences / sequences_per_epoch : (spec.train.epochs ?? null),
+    duration: tokens === null ? null : await durationOf(spec, tokens, jobs, deps),
   };
 }
 

@@ -1,6 +1,6 @@
 import { ulid } from 'ulid';
 import type { Execution } from '../../contracts/execution.js';
-import type { Checkpoint, JobProgress } from '../../contracts/index.js';
+import type { Checkpoint, ReportedProgress } from '../../contracts/index.js';
 import type { JobStorePort, MetricInput } from '../../state/index.js';
 
 export interface TrainedSteps {
@@ -22,9 +22,15 @@ export async function claimAndTrain(
   await store.transition(jobId, execution, 'starting');
   await store.transition(jobId, execution, 'running', { patch: { world_size: 2 } });
   for (let step = 1; step <= steps; step += 1) {
-    await store.report(jobId, execution, [metricOf(step)], progressOf(step, claim.job.progress.total_steps), {
-      batch: step,
-    });
+    await store.report(
+      jobId,
+      execution,
+      [metricOf(step)],
+      progressOf(step, claim.job.spec.train.steps ?? step),
+      {
+        batch: step,
+      },
+    );
   }
   await store.commitCheckpoint(jobId, execution, checkpointOf(jobId, steps));
   if (finish) await store.finishJob(jobId, execution, 'succeeded', { reason: 'completed' });
@@ -53,12 +59,10 @@ export function metricOf(step: number): MetricInput {
   };
 }
 
-export function progressOf(step: number, totalSteps: number): JobProgress {
+export function progressOf(step: number, totalSteps: number): ReportedProgress {
   return {
     step,
-    total_steps: totalSteps,
     tokens: step * 2048,
-    percent: (100 * step) / totalSteps,
     loss: 5.5 / Math.sqrt(step),
     tokens_per_second: 10_000,
     eta_seconds: 0.2 * (totalSteps - step),

@@ -7,10 +7,10 @@ import { ulid } from 'ulid';
 import type { Execution } from '../../contracts/execution.js';
 import {
   type Checkpoint,
-  type JobProgress,
   type QueuePayload,
   queueName,
   REDIS_PREFIX,
+  type ReportedProgress,
 } from '../../contracts/index.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import type { JobStorePort, MetricInput } from '../../state/index.js';
@@ -190,12 +190,10 @@ function metricOf(step: number): MetricInput {
   };
 }
 
-function progressOf(step: number): JobProgress {
+function progressOf(step: number): ReportedProgress {
   return {
     step,
-    total_steps: STEPS,
     tokens: step * 16,
-    percent: (100 * step) / STEPS,
     loss: 5.545177459716797 / step,
     tokens_per_second: 1300.8,
     eta_seconds: 1,

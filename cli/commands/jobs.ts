@@ -3,7 +3,16 @@ import { collect } from '../../client/index.js';
 import { isFinal, JOB_STATES, type Job, type JobState } from '../../contracts/index.js';
 import { initFromOf } from '../../spec/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
-import { age, type Columns, jobDetails, lossOf, memoryTable, ranksOf, workDetails } from '../format.js';
+import {
+  age,
+  type Columns,
+  jobDetails,
+  lossOf,
+  memoryTable,
+  percentOf,
+  ranksOf,
+  workDetails,
+} from '../format.js';
 import { NamedArgument } from '../names.js';
 import { withSettings } from '../settings.js';
 import { readSpec } from '../spec-file.js';
@@ -106,7 +115,7 @@ async function list(context: Context, options: ListOptions): Promise<void> {
     JOB: ({ id }) => id,
     NAME: ({ name }) => name,
     STATE: ({ state }) => state,
-    DONE: ({ progress }) => `${Math.floor(progress.percent)} %`,
+    DONE: ({ progress }) => percentOf(progress),
     LOSS: lossOf,
     RANKS: (job) => String(ranksOf(job)),
     CREATED: ({ created_at }) => age(created_at),

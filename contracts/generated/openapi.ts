@@ -2258,9 +2258,10 @@ export interface components {
              */
             steps?: number;
             /**
-             * @description Number of passes through the training sequences, instead of `steps`; the last step may begin another pass. The
-             *     resolved document has the `steps` instead. Refused unless the dataset's record determines the number of
-             *     sequences: preferences, or a dataset of `format=text` under the `bytes` tokenizer.
+             * @description Number of passes through the training samples, instead of `steps`; the last step may begin another pass. The
+             *     resolved document has the `steps` instead, as soon as the samples are counted: at the submission for
+             *     preferences and for a dataset of `format=text` under the `bytes` tokenizer, else when a worker has prepared the
+             *     data, before the first step.
              */
             epochs?: number;
             /**
@@ -2269,10 +2270,12 @@ export interface components {
              */
             sequence_length?: number;
             /**
-             * @description Number of samples of one step; with a preference `objective` of its units.
+             * @description Number of samples of one step; with a preference `objective` of its units. `auto` is the power of two nearest to
+             *     0.2 % of the training samples, from 4 to 256. Where their number depends on the tokens, it is estimated by the
+             *     size of the dataset: four bytes a token, and one with the `bytes` tokenizer. The resolved document has the number.
              * @default 16
              */
-            global_batch_size?: number;
+            global_batch_size?: number | string;
             /**
              * @description Number of samples of one micro-batch, or of units of a preference `objective`; it divides `global_batch_size`.
              *     The quotient is the number of leaves, and the maximum number of ranks that the job can use. At least 2 for `kto`.
@@ -2341,9 +2344,11 @@ export interface components {
         };
         /**
          * @description The training loop, with every field; `evaluation` only with data to evaluate on, `early_stopping` and `adapter` only if they are set,
-         *     `objective` only if it is another than `sft`; `steps` instead of `epochs`.
+         *     `objective` only if it is another than `sft`. `steps` instead of `epochs`, which stay, with `decay_steps` absent if it
+         *     follows from the steps, until a worker has counted the samples.
          */
-        PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
+        PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
+            global_batch_size: number;
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];
@@ -2634,12 +2639,12 @@ export interface components {
         Progress: {
             /** @description Number of completed steps. */
             step: number;
-            /** @description Total number of steps. */
-            total_steps: number;
+            /** @description Total number of steps; `null` until the samples of `train.epochs` are counted. */
+            total_steps: number | null;
             /** @description Tokens processed so far. */
             tokens: number;
-            /** @description `step` in percent of `total_steps`. */
-            percent: number;
+            /** @description `step` in percent of `total_steps`; `null` without that. */
+            percent: number | null;
             /** @description Mean loss of the last step, in nats per token. */
             loss: number | null;
             /** @description Loss scale of the last step; 1 without loss scaling. */
@@ -2707,6 +2712,23 @@ export interface components {
          * @enum {string}
          */
         FailureCategory: "user" | "data" | "oom" | "diverged" | "hardware" | "preempted" | "capacity" | "limit" | "internal";
+        /** @description One bad field. */
+        FieldError: {
+            /**
+             * @description JSON pointer into the body, or `/query/…`, `/path/…`, `/header/…` for a parameter.
+             * @example /train/micro_batch_size
+             */
+            pointer: string;
+            /**
+             * @description Stable code of the field error
+             * @example unknown_field
+             */
+            code: string;
+            /** @description Description of the problem, for users. */
+            message: string;
+            /** @description Suggested field or value. */
+            suggestion?: string;
+        };
         /** @description Failure of a job. */
         Failure: {
             category: components["schemas"]["FailureCategory"];
@@ -2728,6 +2750,11 @@ export interface components {
             signal?: string | null;
             /** @description The last lines that the rank wrote to standard output and standard error, oldest first. */
             output?: string[];
+            /**
+             * @description Fields of the document that turned out to be invalid when a worker had counted the samples of `train.epochs`;
+             *     present with the code `validation_failed` only.
+             */
+            errors?: components["schemas"]["FieldError"][];
         };
         /**
          * @description An accepted field without effect.
@@ -2964,23 +2991,6 @@ export interface components {
         JobPage: {
             data: components["schemas"]["Job"][];
             next_cursor: components["schemas"]["NextCursor"];
-        };
-        /** @description One bad field. */
-        FieldError: {
-            /**
-             * @description JSON pointer into the body, or `/query/…`, `/path/…`, `/header/…` for a parameter.
-             * @example /train/micro_batch_size
-             */
-            pointer: string;
-            /**
-             * @description Stable code of the field error
-             * @example unknown_field
-             */
-            code: string;
-            /** @description Description of the problem, for users. */
-            message: string;
-            /** @description Suggested field or value. */
-            suggestion?: string;
         };
         /** @description An error, as described by RFC 9457. */
         Problem: {
@@ -3413,10 +3423,10 @@ export interface components {
          *     }
          */
         Work: {
-            /** @description `steps` times `global_batch_size`, and times two for pairs of completions. */
-            sequences: number;
+            /** @description `steps` times `global_batch_size`, and times two for pairs of completions; `null` while the steps are unknown. */
+            sequences: number | null;
             /** @description `sequences` times `sequence_length`. */
-            tokens: number;
+            tokens: number | null;
             /**
              * @description Sequences of the training data; `null` while only their tokens determine the number, which the first job with
              *     these data computes. For preferences the number in the dataset's record, before those without targets are left

@@ -72,7 +72,8 @@ export const ResultDocument = Type.Object({
   /** Epoch of the worker that wrote it. */
   epoch: Count,
   step: Count,
-  total_steps: Count,
+  /** Null if the job ended before its samples were counted. */
+  total_steps: nullable(Count),
   state_digest: nullable(Text),
   checkpoint: nullable(Text),
   metrics: nullable(contractDocument<NonNullable<Job['progress']>>(['step', 'total_steps'])),
@@ -101,7 +102,7 @@ export function putSpec(objects: ObjectStore, document: Omit<SpecDocument, 'form
 }
 
 /** Stores a changed spec and keeps the idempotency key. */
-export async function replaceSpec(objects: ObjectStore, jobId: string, spec: ResolvedJobSpec): Promise<void> {
+async function replaceSpec(objects: ObjectStore, jobId: string, spec: ResolvedJobSpec): Promise<void> {
   const stored = await getIfExists(objects, specKey(jobId));
   await putSpec(objects, { job_id: jobId, idempotency: stored && parseSpec(stored).idempotency, spec });
 }
@@ -129,16 +130,32 @@ export function putDesired(objects: ObjectStore, job: Job): Promise<void> {
   return putDocument(objects, desiredKey(job.id), desiredOf(job));
 }
 
+/** Stores the desired state of a changed job. */
+export function keepDesired(stores: RecordAndDocuments, changed: Job): Promise<void> {
+  return keep(stores, changed, (job) => putDesired(stores.objects, job));
+}
+
+/** Stores the spec of a changed job. */
+export function keepSpec(stores: RecordAndDocuments, changed: Job): Promise<void> {
+  return keep(stores, changed, ({ id, spec }) => replaceSpec(stores.objects, id, spec));
+}
+
+interface RecordAndDocuments {
+  store: Pick<JobRequests, 'getJob'>;
+  objects: ObjectStore;
+}
+
 /**
- * Stores the desired state of a changed job. Concurrent writers may write in the wrong order, so each one
- * compares what it wrote with the job store and writes again until both agree.
+ * Stores a document of a changed job. Concurrent writers may write in the wrong order, so each one compares what it wrote with the job
+ * store and writes again until both agree.
  */
-export async function keepDesired(
-  { store, objects }: { store: Pick<JobRequests, 'getJob'>; objects: ObjectStore },
+async function keep(
+  { store }: RecordAndDocuments,
   changed: Job,
+  write: (job: Job) => Promise<void>,
 ): Promise<void> {
   for (let job: Job | null = changed; job !== null; ) {
-    await putDesired(objects, job);
+    await write(job);
     const now: Job | null = await store.getJob(job.id);
     job = now?.state_version === job.state_version ? null : now;
   }

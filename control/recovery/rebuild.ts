@@ -1,7 +1,7 @@
 import { decodeTime } from 'ulid';
 import type { Job, JobState, StateChange } from '../../contracts/index.js';
 import { tokensPerStep } from '../../spec/index.js';
-import { IDEMPOTENCY_TTL_MS, initialJob, type RestoredJob } from '../../state/index.js';
+import { IDEMPOTENCY_TTL_MS, initialJob, progressOf, type RestoredJob } from '../../state/index.js';
 import type { StoredJob } from './stored-job.js';
 
 /**
@@ -57,9 +57,8 @@ function stateOf({ result, desired, checkpoints, epoch }: StoredJob, now: string
 }
 
 function progressAt({ progress, spec }: Job, step: number): Job['progress'] {
-  const { train } = spec;
-  const tokens = step * tokensPerStep(train);
-  return { ...progress, step, tokens, percent: (100 * step) / train.steps };
+  const tokens = step * tokensPerStep(spec.train);
+  return progressOf(spec, { ...progress, step, tokens });
 }
 
 function idempotencyOf({ spec }: StoredJob, age_ms: number): RestoredJob['idempotency'] {

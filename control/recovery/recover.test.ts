@@ -1,6 +1,7 @@
 import t from 'tap';
 import { ulid } from 'ulid';
 import { MANIFEST_FILE, pinKey } from '../../platform/checkpoint/layout.js';
+import { resolveSteps } from '../../spec/index.js';
 import { testDataset, testSpec } from '../../state/testing/jobs.js';
 import {
   checkpoint,
@@ -12,7 +13,14 @@ import {
   run,
   stores,
 } from '../testing/recovery.js';
-import { putDatasetDocument, putDesired, putQuotaDocument, putResult, putSpec } from './documents.js';
+import {
+  keepSpec,
+  putDatasetDocument,
+  putDesired,
+  putQuotaDocument,
+  putResult,
+  putSpec,
+} from './documents.js';
 import { EPOCH_JUMP } from './rebuild.js';
 
 t.test('everything is restored to its project', async (t) => {
@@ -74,6 +82,28 @@ t.test('a running job is queued with its checkpoints, and its worker is fenced',
   const next = await s.store.claimAttempt(job.id, 1, 'new', LEASE_MS);
   t.match(next, { granted: true, job: { epoch: claim.job.epoch + EPOCH_JUMP + 1 } });
   t.match(await s.store.readStream(job.id, null, 10), [{ type: 'job.recovered', data: { checkpoints: 2 } }]);
+});
+
+t.test('a job whose samples are not counted is rebuilt with its epochs', async (t) => {
+  const s = await stores(t);
+  const before = await create(s, { train: { epochs: 2 } });
+  await loseAndRecover(s);
+  const job = await jobOf(s, before.id);
+  t.strictSame(job.spec, before.spec);
+  t.match(job, { state: 'queued', progress: { step: 0, total_steps: null, percent: null } });
+  const { spec } = resolveSteps(job.spec, { samples: 160, continues: null });
+  const { requested_ranks } = job;
+  const counted = await s.store.updateJob({ before: job, spec, requested_ranks, changed: ['train'] });
+  t.match(counted, { spec: { train: { steps: 20 } }, progress: { total_steps: 20, percent: 0 } });
+  t.notOk('epochs' in counted.spec.train);
+  await keepSpec(s, counted);
+  await loseAndRecover(s);
+  t.strictSame((await jobOf(s, before.id)).spec, counted.spec, 'a later loss keeps the steps');
+  await t.rejects(
+    s.store.updateJob({ before: job, spec, requested_ranks, changed: ['train'] }),
+    { code: 'version_mismatch' },
+    'only once',
+  );
 });
 
 t.test(

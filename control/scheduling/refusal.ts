@@ -70,7 +70,7 @@ export class Refusal {
       state: 'failed',
       reason: code,
       step: 0,
-      total_steps: job.spec.train.steps,
+      total_steps: job.progress.total_steps,
       state_digest: null,
       checkpoint: null,
       metrics: job.progress,

@@ -47,7 +47,7 @@ function lineView(label: string): JobProgressView {
   return {
     update(job) {
       const { percent, step, total_steps } = job.progress;
-      if (percent < shown + PLAIN_STEPS_PERCENT) return;
+      if (percent === null || percent < shown + PLAIN_STEPS_PERCENT) return;
       shown = percent - (percent % PLAIN_STEPS_PERCENT);
       const figures = `step ${step}/${total_steps}  loss ${loss(job)}  ${rate(job)} tokens/s  ${ranks(job)}`;
       process.stdout.write(`  ${label} ${String(shown).padStart(3)} %  ${figures}\n`);

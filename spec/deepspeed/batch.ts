@@ -32,7 +32,7 @@ export function translateBatch(source: Source): Translated {
 /** Computes the three sizes; a derived size is a fraction when they do not fit. */
 function solve(source: Source): { total: number; micro: number; steps: number } {
   const { own, ranks } = source;
-  const total = source.get<number>(TOTAL) ?? own.train?.global_batch_size;
+  const total = source.get<number>(TOTAL) ?? numberOf(own.train?.global_batch_size);
   const micro = source.get<number>(MICRO) ?? own.train?.micro_batch_size;
   const steps = source.get<number>(STEPS);
   if (total === undefined) {
@@ -41,6 +41,11 @@ function solve(source: Source): { total: number; micro: number; steps: number } 
   }
   if (micro === undefined) return { total, micro: total / ((steps ?? 1) * ranks), steps: steps ?? 1 };
   return { total, micro, steps: steps ?? total / (micro * ranks) };
+}
+
+/** `auto` is a number only when the data is known. */
+function numberOf(size: number | string | undefined): number | undefined {
+  return typeof size === 'number' ? size : undefined;
 }
 
 function mismatch(source: Source, first: string): Translated {

@@ -95,3 +95,30 @@ export function samplesPerEpoch(
   if (all === null || data.validation_fraction === 0) return all;
   return all - Math.min(all - 1, Math.max(1, Math.round(all * data.validation_fraction)));
 }
+
+/** Data of which at least the size may be known. */
+export interface SizedData {
+  dataset: Dataset | null;
+  /** Size of an object that is no dataset yet; null: unknown. */
+  bytes: number | null;
+}
+
+/** Mean size of a token of text. */
+const BYTES_OF_TOKEN = 4;
+
+/**
+ * Returns the samples of an epoch, estimated by the size of the data where they depend on the tokens; null if nothing is known about the
+ * data.
+ */
+export function estimatedSamples(
+  { dataset, bytes }: SizedData,
+  data: ResolvedData,
+  train: Pick<ResolvedJobSpec['train'], 'sequence_length' | 'objective'>,
+): number | null {
+  const counted = samplesPerEpoch(dataset, data, train);
+  const size = dataset?.bytes ?? bytes;
+  if (counted !== null || size === null) return counted;
+  const uploaded = dataset?.format === 'tokens' ? dataset.num_tokens : null;
+  const tokens = uploaded ?? size / (data.tokenizer === 'bytes' ? 1 : BYTES_OF_TOKEN);
+  return ((1 - data.validation_fraction) * tokens) / train.sequence_length;
+}

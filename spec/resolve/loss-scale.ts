@@ -66,8 +66,11 @@ function usesFp16({ train, zero }: ResolvedJobSpec): boolean {
   return [train.precision, zero.reduce_dtype, zero.grad_accum_dtype].includes('fp16');
 }
 
-export function checkOverrides({ train }: ResolvedJobSpec): FieldError[] {
-  const { overrides, steps, loss_scale } = train;
+export function checkOverrides({
+  overrides,
+  steps = Infinity,
+  loss_scale,
+}: ResolvedJobSpec['train']): FieldError[] {
   return overrides.flatMap((override, index) => [
     ...checkStep(overrides, index, steps),
     ...(override.loss_scale !== undefined && loss_scale.type === 'none'

@@ -7,8 +7,8 @@ type ResolvedLrSchedule = ResolvedTrain['lr_schedule'];
 
 const AT = '/train/lr_schedule';
 
-export function resolveLrSchedule(given: LrSchedule = {}, steps: number): ResolvedLrSchedule {
-  const { decay_steps = Math.ceil(steps / 10), ...rest } = given;
+/** Returns the schedule without the defaults that depend on the number of steps. */
+export function resolveLrSchedule({ decay_steps, ...rest }: LrSchedule = {}): ResolvedLrSchedule {
   const schedule = {
     type: 'cosine' as const,
     warmup_steps: 0,
@@ -17,12 +17,17 @@ export function resolveLrSchedule(given: LrSchedule = {}, steps: number): Resolv
     min_lr: 0,
     ...rest,
   };
-  return schedule.type === 'wsd' ? { ...schedule, decay_steps } : schedule;
+  return schedule.type === 'wsd' && decay_steps !== undefined ? { ...schedule, decay_steps } : schedule;
+}
+
+/** Fills the defaults that depend on the number of steps. */
+export function completeLrSchedule(schedule: ResolvedLrSchedule, steps: number): ResolvedLrSchedule {
+  return schedule.type === 'wsd' ? { decay_steps: Math.ceil(steps / 10), ...schedule } : schedule;
 }
 
 /** @param given the schedule of the document, to find fields without effect */
 export function checkLrSchedule(given: LrSchedule | undefined, train: ResolvedTrain): FieldError[] {
-  const { steps, optimizer, lr_schedule: schedule } = train;
+  const { optimizer, lr_schedule: schedule } = train;
   const errors: FieldError[] = [];
   if (given?.decay_steps !== undefined && schedule.type !== 'wsd') {
     errors.push(
@@ -33,7 +38,6 @@ export function checkLrSchedule(given: LrSchedule | undefined, train: ResolvedTr
       ),
     );
   }
-  errors.push(...checkLengths(schedule, steps));
   if (schedule.min_lr > optimizer.lr) {
     errors.push(
       fieldError(
@@ -55,7 +59,9 @@ export function checkLrSchedule(given: LrSchedule | undefined, train: ResolvedTr
   return errors;
 }
 
-function checkLengths({ warmup_steps, decay_steps = 0 }: ResolvedLrSchedule, steps: number): FieldError[] {
+/** Checks that the phases fit into the steps. */
+export function checkLengths({ lr_schedule, steps = Infinity }: ResolvedTrain): FieldError[] {
+  const { warmup_steps, decay_steps = 0 } = lr_schedule;
   if (warmup_steps > steps) {
     return [
       fieldError(

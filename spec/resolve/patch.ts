@@ -46,7 +46,7 @@ export function patchSpec(
     ...checkLabels(spec),
     ...checkRanks(spec),
     ...checkLaneCount(spec),
-    ...checkOverrides(spec),
+    ...checkOverrides(spec.train),
     ...checkPast(before, spec, steps_done),
   ];
   return {

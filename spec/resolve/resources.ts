@@ -1,6 +1,6 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
-import { largestDivisor, leafCount } from '../model/leaves.js';
+import { leafCount } from '../model/leaves.js';
 import { checkMultiple } from './expert-sets.js';
 
 /** @param step the number of expert sets, of which the number of ranks is a multiple */
@@ -8,19 +8,6 @@ export function resolveResources(given: JobSpec['resources'] = {}, step = 1): Re
   const { ranks } = given;
   const preferred = ranks?.preferred ?? Math.ceil(Math.max(1, ranks?.min ?? 1) / step) * step;
   return { pool: given.pool ?? 'default', ranks: { min: step, max: preferred, ...ranks, preferred } };
-}
-
-export function checkBatch({ train }: ResolvedJobSpec): FieldError[] {
-  const { global_batch_size: global, micro_batch_size: micro } = train;
-  if (global % micro === 0) return [];
-  return [
-    fieldError(
-      '/train/micro_batch_size',
-      'micro_batch_not_divisor',
-      `micro_batch_size ${micro} does not divide global_batch_size ${global}`,
-      String(largestDivisor(global, micro)),
-    ),
-  ];
 }
 
 export function checkRanks({ resources: { ranks }, train, zero }: ResolvedJobSpec): FieldError[] {

@@ -1,5 +1,15 @@
-import type { FieldError, JobSpec } from '../../contracts/index.js';
+/** Number of steps of a document, and everything that depends on it: the same at submission and when a worker has counted the samples. */
+import type {
+  Checkpoint,
+  FieldError,
+  JobSpec,
+  ResolvedJobSpec,
+  TrainableJobSpec,
+} from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
+import { checkPatience } from './evaluation/early-stopping.js';
+import { checkOverrides } from './loss-scale.js';
+import { checkLengths, completeLrSchedule } from './lr-schedule.js';
 
 type Train = NonNullable<JobSpec['train']>;
 
@@ -7,37 +17,66 @@ const AT = '/train/epochs';
 /** Maximum of `train.steps` in the schema. */
 const MAX_STEPS = 100_000_000;
 
-/** Steps of a document; `error` if `epochs` cannot be resolved. */
-export interface ResolvedSteps {
-  steps: number;
-  error: FieldError | null;
+export interface StepSources {
+  /** Number of training samples: sequences, or units of preferences; null if they are not counted yet. */
+  samples: number | null;
+  /** Checkpoint at whose step the job begins; null: it begins at step 0. */
+  continues: Pick<Checkpoint, 'id' | 'step'> | null;
+}
+
+/** Returns whether the document has its number of steps. Nothing trains without. */
+export function isTrainable(spec: ResolvedJobSpec): spec is TrainableJobSpec {
+  return spec.train.steps !== undefined;
+}
+
+export function checkEpochs({ steps, epochs }: Pick<Train, 'steps' | 'epochs'>): FieldError[] {
+  if (steps === undefined || epochs === undefined) return [];
+  return [fieldError(AT, 'exactly_one_of', 'set steps or epochs, not both')];
 }
 
 /**
- * Resolves `epochs` to the fewest steps that read every training sample so often.
- * @param samples number of training samples: sequences, or units of preferences; null if the dataset's record does not determine it
+ * Replaces the epochs of a document by the fewest steps that read every training sample so often, and fills the defaults that depend
+ * on steps. Without `samples` epochs stay, and rules about steps hold so far.
  */
 export function resolveSteps(
-  { steps, epochs }: Pick<Train, 'steps' | 'epochs'>,
-  samples: number | null,
-  global_batch_size: number,
-): ResolvedSteps {
-  // The document is refused without it; one step stands in so that the other rules can still be checked.
-  if (epochs === undefined) return { steps: steps ?? 1, error: null };
-  if (steps !== undefined)
-    return { steps, error: fieldError(AT, 'exactly_one_of', 'set steps or epochs, not both') };
-  // Rules about a training that is too short would mislead.
-  const unresolved = (error: FieldError) => ({ steps: MAX_STEPS, error });
-  if (samples === null) {
-    const message =
-      'the number of sequences is known in advance only for preferences, and for a dataset of format=text under the bytes tokenizer; lines ' +
-      'of an object in a bucket are counted when it is a dataset: set steps instead; ' +
-      'the event data.prepared of a job with this data has the number of sequences';
-    return unresolved(fieldError(AT, 'sequences_unknown', message));
-  }
-  const needed = Math.max(1, Math.ceil((epochs * samples) / global_batch_size));
-  if (needed <= MAX_STEPS) return { steps: needed, error: null };
-  const message = `${epochs} epochs are ${needed} steps; the maximum is ${MAX_STEPS}`;
+  spec: ResolvedJobSpec,
+  { samples, continues }: StepSources,
+): { spec: ResolvedJobSpec; errors: FieldError[] } {
+  const { epochs, ...train } = spec.train;
+  const { global_batch_size } = train;
+  if (train.steps !== undefined) return complete(spec, { ...train, steps: train.steps }, continues);
+  if (epochs === undefined || samples === null) return { spec, errors: checkSteps(spec.train, continues) };
+  const steps = Math.max(1, Math.ceil((epochs * samples) / global_batch_size));
+  if (steps <= MAX_STEPS) return complete(spec, { ...train, steps }, continues);
+  const message = `${epochs} epochs are ${steps} steps; the maximum is ${MAX_STEPS}`;
   const suggestion = Math.floor((MAX_STEPS * global_batch_size) / samples);
-  return unresolved(fieldError(AT, 'out_of_range', message, String(suggestion)));
+  return { spec, errors: [fieldError(AT, 'out_of_range', message, String(suggestion))] };
+}
+
+function complete(
+  spec: ResolvedJobSpec,
+  given: TrainableJobSpec['train'],
+  continues: StepSources['continues'],
+): { spec: TrainableJobSpec; errors: FieldError[] } {
+  const train = { ...given, lr_schedule: completeLrSchedule(given.lr_schedule, given.steps) };
+  return { spec: { ...spec, train }, errors: checkSteps(train, continues) };
+}
+
+/** Checks the rules between the number of steps and other fields. */
+function checkSteps(train: ResolvedJobSpec['train'], continues: StepSources['continues']): FieldError[] {
+  return [
+    ...checkLengths(train),
+    ...checkOverrides(train),
+    ...checkPatience(train),
+    ...checkBeyond(train, continues),
+  ];
+}
+
+function checkBeyond(
+  { steps = Infinity }: ResolvedJobSpec['train'],
+  continues: StepSources['continues'],
+): FieldError[] {
+  if (continues === null || steps > continues.step) return [];
+  const message = `the job has ${steps} steps, and checkpoint ${continues.id} is at step ${continues.step}`;
+  return [fieldError('/train/steps', 'steps_not_beyond_checkpoint', message, String(continues.step + 1))];
 }

@@ -8,8 +8,8 @@ import type {
   JobFailure,
   JobLog,
   JobMetric,
-  JobProgress,
   JobState,
+  ReportedProgress,
 } from '../../contracts/index.js';
 
 /** Fields that a worker may set with a transition. */
@@ -79,7 +79,7 @@ export interface JobExecution {
     jobId: string,
     execution: Execution,
     metrics: readonly MetricInput[],
-    progress: JobProgress | null,
+    progress: ReportedProgress | null,
     options?: { batch?: number },
   ): Promise<number>;
   /**

@@ -3,6 +3,8 @@ import type { Execution } from '../../contracts/execution.js';
 import {
   isFinal,
   type Job,
+  type JobProgress,
+  type ReportedProgress,
   type ResolvedJobSpec,
   type StateChange,
   ZerofleetError,
@@ -52,15 +54,13 @@ export function initialJob(id: string, spec: ResolvedJobSpec, at: string): Job {
     updated_at: at,
     spec,
     labels: spec.labels,
-    progress: {
+    progress: progressOf(spec, {
       step: 0,
-      total_steps: spec.train.steps,
       tokens: 0,
-      percent: 0,
       loss: null,
       tokens_per_second: null,
       eta_seconds: null,
-    },
+    }),
     attempt: 1,
     epoch: 0,
     world_size: null,
@@ -71,6 +71,13 @@ export function initialJob(id: string, spec: ResolvedJobSpec, at: string): Job {
     export: null,
     failure: null,
   };
+}
+
+/** Returns the progress with the number of steps, which the document may get later. */
+export function progressOf({ train }: ResolvedJobSpec, reported: ReportedProgress): JobProgress {
+  const { steps: total_steps = null } = train;
+  const percent = total_steps === null ? null : (100 * reported.step) / total_steps;
+  return { ...reported, total_steps, percent };
 }
 
 function sourceCheckpoint({ model }: ResolvedJobSpec): string {
@@ -166,7 +173,7 @@ export function fromRecord([flat, history]: RecordReply): Job | null {
     updated_at: field('updated_at'),
     spec,
     labels: spec.labels,
-    progress: JSON.parse(field('progress')),
+    progress: progressOf(spec, JSON.parse(field('progress'))),
     attempt: Number(field('attempt')),
     epoch: Number(field('epoch')),
     world_size: present(field('world_size'), Number),

@@ -167,7 +167,6 @@ function attemptParts(deps: AgentDeps, { job, execution, control, trace }: Trace
   const reporter = new ProgressReporter({
     store,
     lease,
-    total_steps: job.spec.train.steps,
     interval_ms: timing.report_interval_ms,
     log,
   });

@@ -13,7 +13,7 @@ import type { JobSession } from '../credentials/job-session.js';
 import { isGpuFault } from '../gpus/gpu-faults.js';
 import { isLeaseLoss } from '../lease/lease.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
-import { currentJob } from './current-job.js';
+import { currentJob, trainableJob } from './current-job.js';
 import { type AttemptError, describeError, rootCauseOf } from './failure.js';
 import { cancel, exportWeights, fail, type Handover, isComplete, release, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
@@ -93,15 +93,17 @@ export class Attempt {
       if (this.interrupt.signal.aborted) this.interrupt = new AbortController();
       const placed = await this.placed();
       if (!placed) return await this.release({ reason: 'waiting_for_capacity', preempted: this.moving });
-      const ctx = { ...placed, session: await this.openSession() };
-      const data = await prepareData(ctx, this.interrupt.signal, this.data);
+      const opened = { ...placed, session: await this.openSession() };
+      const data = await prepareData(opened, this.interrupt.signal, this.data);
       this.data = data;
       const resume = await this.checkpoints.newest();
+      const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
+      const counted = { samples: data.samples, continues: load?.continues ?? null };
+      const ctx = { ...opened, job: await trainableJob(this.ctx, counted) };
       if (resume && isComplete(ctx.job.spec, resume)) return await this.succeed(ctx, resume);
       if (resume) checkTokens(resume, data.tokens_digest);
-      const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
       const base = await openBase(this.ctx, resume);
-      const present = { ...ctx, job: await currentJob(this.ctx, resume) };
+      const present = { ...ctx, job: await currentJob(this.ctx, resume, counted) };
       return await this.settle(await this.train(present, { load, base }, data), load);
     } catch (error) {
       lease.lost.throwIfAborted();
@@ -114,7 +116,7 @@ export class Attempt {
   }
 
   /** Returns the placement of the next generation, or null if the job cannot continue here. */
-  private async placed(): Promise<Omit<GenerationContext, 'session'> | null> {
+  private async placed() {
     const { claim, ctx, world_size: before } = this;
     if (ctx.deps.processes.problem !== null) return null;
     const placements = before === null ? claim.placements : await ctx.resizer.place();

@@ -1,8 +1,15 @@
-import type { Job, ResolvedJobSpec, TraceContext } from '../../contracts/index.js';
+import {
+  type Job,
+  type ResolvedJobSpec,
+  type TraceContext,
+  type TrainableJobSpec,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import type { ObjectStoreLocation } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
+import { isTrainable } from '../../spec/index.js';
 import type {
   CheckpointHolds,
   DatasetRecords,
@@ -88,13 +95,27 @@ export interface AttemptContext {
   log: Logger;
 }
 
-/** Context that the parts of one generation share: the attempt's, with the placement of its ranks. */
-export interface GenerationContext extends AttemptContext {
+/** The attempt's context with the placement of its ranks. */
+export interface PlacedContext extends AttemptContext {
   /** Placement of the ranks; this worker comes first. */
   placements: readonly WorkerSlots[];
   world_size: number;
   /** Credentials of the job's processes on this machine; null: this agent's. */
   session: JobSession | null;
+}
+
+/** Job with its number of steps. */
+export type TrainableJob = Job & { spec: TrainableJobSpec };
+
+/** @throws ZerofleetError `internal_error` for a job whose number of steps is unknown */
+export function withSteps({ spec, ...job }: Job): TrainableJob {
+  if (isTrainable(spec)) return { ...job, spec };
+  throw new ZerofleetError('internal_error', `the record of ${job.id} has no number of steps`);
+}
+
+/** Context that the parts of one generation share. Nothing trains before the number of steps is known. */
+export interface GenerationContext extends PlacedContext {
+  job: TrainableJob;
 }
 
 /** Threads of a rank on a GPU, unless it updates its states on the CPU. */
@@ -115,7 +136,7 @@ export function threadsPerRank({
   deps,
   job,
   placements,
-}: Pick<GenerationContext, 'deps' | 'job' | 'placements'>): number {
+}: Pick<PlacedContext, 'deps' | 'job' | 'placements'>): number {
   return threadsOfRanks(deps, placements[0]?.slots ?? 1, job.spec);
 }
 

@@ -33,8 +33,15 @@ export function describeError(
   const { code, message } = toRankError(error);
   // An error without a code of the catalogue is a fault of the program or of the machine, and may not recur.
   const known = isErrorCode(code) ? code : 'internal_error';
-  const worker_id = error instanceof ZerofleetError ? error.details.worker_id : undefined;
-  return { ...build(known, message, rank, step), ...(typeof worker_id === 'string' && { worker_id }) };
+  const described = build(known, message, rank, step);
+  if (!(error instanceof ZerofleetError)) return described;
+  const { details, fields } = error;
+  const { worker_id } = details;
+  return {
+    ...described,
+    ...(typeof worker_id === 'string' && { worker_id }),
+    ...(fields.length > 0 && { errors: [...fields] }),
+  };
 }
 
 /** Describes the unexpected end of a rank. @param host the machine on which it ran */

@@ -1,5 +1,5 @@
 import { epochOf } from '../../contracts/execution.js';
-import type { Job, JobExport, ResolvedJobSpec } from '../../contracts/index.js';
+import type { Job, JobExport, TrainableJobSpec } from '../../contracts/index.js';
 import { keepDesired, putResult, type ResultDocument } from '../../control/recovery/documents.js';
 import { exportPrefix } from '../../platform/checkpoint/layout.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
@@ -7,17 +7,24 @@ import { hasStoppedEarly } from '../../spec/index.js';
 import type { ReleaseOptions } from '../../state/index.js';
 import { retryTransient } from '../common/errors.js';
 import { runTask } from '../tasks/task-runner.js';
-import { type AttemptContext, emit, flushReports, type GenerationContext, retryStorage } from './context.js';
+import {
+  type AttemptContext,
+  emit,
+  flushReports,
+  type GenerationContext,
+  retryStorage,
+  type TrainableJob,
+} from './context.js';
 import { type AttemptError, describeError } from './failure.js';
 import type { JobCheckpoints } from './job-checkpoints.js';
 import type { NewestPoint, ResumePoint } from './load/load-point.js';
 
 /** Returns whether no step is left to train after a checkpoint. */
-export function isComplete(spec: ResolvedJobSpec, { manifest }: ResumePoint): boolean {
+export function isComplete(spec: TrainableJobSpec, { manifest }: ResumePoint): boolean {
   return manifest.step === spec.train.steps || isEarly(spec, manifest);
 }
 
-function isEarly(spec: ResolvedJobSpec, { step, early_stopping }: Manifest): boolean {
+function isEarly(spec: TrainableJobSpec, { step, early_stopping }: Manifest): boolean {
   return step < spec.train.steps && hasStoppedEarly(early_stopping, spec);
 }
 
@@ -75,7 +82,11 @@ async function runExport(
 }
 
 /** Writes the result and finishes the job. Safe to repeat. */
-export async function succeed(ctx: AttemptContext, last: ResumePoint, exported: JobExport): Promise<void> {
+export async function succeed(
+  ctx: AttemptContext & { job: TrainableJob },
+  last: ResumePoint,
+  exported: JobExport,
+): Promise<void> {
   const { deps, job, lease, logs } = ctx;
   const reason = isEarly(job.spec, last.manifest) ? 'early_stopping' : 'completed';
   const result: ResultDocument = {
@@ -168,7 +179,7 @@ async function resultBase({ deps, job, lease }: AttemptContext) {
   return {
     job_id: job.id,
     epoch: epochOf(lease.execution),
-    total_steps: job.spec.train.steps,
+    total_steps: now?.progress.total_steps ?? null,
     metrics: now?.progress ?? null,
     finished_at: new Date().toISOString(),
   };

@@ -182,7 +182,8 @@ export class Generation implements WorldListener {
   }
 
   onStepped(message: SteppedMessage): void {
-    this.ctx.reporter.stepped(message, this.ctx.world_size);
+    const { world_size, job, reporter } = this.ctx;
+    reporter.stepped(message, { world_size, total_steps: job.spec.train.steps });
     this.ctx.deps.metrics.stepped(message);
     this.estimate.stepped(message);
     for (const { type, data } of this.skips.after(message)) this.inBackground(emit(this.ctx, type, data));

@@ -5,7 +5,7 @@ import { datasetKey } from '../../contracts/object-keys.js';
 import type { EvaluationFile } from '../../contracts/rank-protocol.js';
 import { retry } from '../../platform/process/retry.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
-import { architectureOf, dataSectionsOf, evaluationsOf, unitOf } from '../../spec/index.js';
+import { architectureOf, dataSectionsOf, evaluationsOf, sequencesOfUnit, unitOf } from '../../spec/index.js';
 import { isRetryable } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { withSession } from '../credentials/sessions.js';
@@ -13,13 +13,15 @@ import { type PreparedTokens, removeAttempt, type TokenRequest } from '../data/p
 import { CacheUse } from '../data/token-cache.js';
 import type { TaskProgress } from '../tasks/protocol.js';
 import { runTask } from '../tasks/task-runner.js';
-import { type AgentDeps, emit, type GenerationContext, threadsPerRank } from './context.js';
+import { type AgentDeps, emit, type PlacedContext, threadsPerRank } from './context.js';
 
 /** Files that the ranks of a job read. They stay in the cache until their use ends. */
 export interface PreparedData {
   /** Absolute path of the training tokens. */
   token_file: string;
   evaluation_files: EvaluationFile[];
+  /** Number of training samples, which batches and epochs count. */
+  samples: number;
   /** Digest of the training dataset's content. */
   data_digest: string;
   /** Digest of all tokens, with its algorithm: `sha256:…`. */
@@ -34,7 +36,7 @@ export interface PreparedData {
  * @throws ZerofleetError `dataset_not_found`, and errors of prepareTokens(); the signal's reason
  */
 export async function prepareData(
-  ctx: GenerationContext,
+  ctx: PlacedContext,
   signal: AbortSignal,
   before: PreparedData | null,
 ): Promise<PreparedData> {
@@ -109,6 +111,7 @@ function joined(spec: ResolvedJobSpec, prepared: readonly PreparedDataset[]) {
   return {
     token_file,
     evaluation_files: evaluationsOf(spec).map((name, i) => ({ name, path: paths[i] as string })),
+    samples: training.summary.sequences / sequencesOfUnit(spec.train),
     data_digest: dataset.digest,
     tokens_digest: digestOfAll(prepared.map(({ tokens_digest }) => tokens_digest)),
     summary: {

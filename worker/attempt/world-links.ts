@@ -1,6 +1,6 @@
 /** Connections between the agents of a world: this agent's server for worlds that it leads, and its membership in others. */
 import { epochOf } from '../../contracts/execution.js';
-import { type Job, traceHeaders, ZerofleetError } from '../../contracts/index.js';
+import { traceHeaders, ZerofleetError } from '../../contracts/index.js';
 import { continueTrace } from '../../platform/tracing.js';
 import type { SealedWorld, WorldPlan } from '../../state/index.js';
 import { agentSilenceMs } from '../common/timing.js';
@@ -9,7 +9,13 @@ import { type Assembly, assemble } from '../link/assemble.js';
 import { type MemberJob, MemberWorld } from '../link/member-world.js';
 import { Members } from '../link/members.js';
 import { LocalRankHost } from '../supervisor/local-rank-host.js';
-import { type AgentDeps, type GenerationContext, threadsOfRanks } from './context.js';
+import {
+  type AgentDeps,
+  type GenerationContext,
+  type TrainableJob,
+  threadsOfRanks,
+  withSteps,
+} from './context.js';
 import { type PreparedData, prepareTokensOf } from './prepare-data.js';
 
 /** Address for the ranks of a world with one machine. */
@@ -68,7 +74,8 @@ export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
           if (!job) throw new ZerofleetError('job_not_found', `there is no job ${world.job_id}`);
           const purpose = `${world.execution}-member`;
           session = (await deps.sessions?.open(job, { purpose, signal })) ?? null;
-          const membership = { deps, world, worker_id, signal, job, session };
+          // The leader has counted the samples before it sealed the world.
+          const membership = { deps, world, worker_id, signal, job: withSteps(job), session };
           data = await prepareMember(membership);
           return memberJob(membership, data);
         },
@@ -86,7 +93,7 @@ interface Membership {
   deps: AgentDeps;
   world: SealedWorld;
   worker_id: string;
-  job: Job;
+  job: TrainableJob;
   session: JobSession | null;
   signal: AbortSignal;
 }

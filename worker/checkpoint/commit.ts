@@ -1,4 +1,4 @@
-import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type { TrainableJobSpec } from '../../contracts/index.js';
 import type { ConnectedMessage, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { sumDigests } from '../../platform/checkpoint/digest.js';
@@ -13,7 +13,7 @@ import type { CompleteSave } from './save-collector.js';
 
 export interface WrittenBy {
   /** Spec that the ranks trained with. */
-  spec: ResolvedJobSpec;
+  spec: TrainableJobSpec;
   connected: ConnectedMessage;
   world_size: number;
   epoch: number;

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import t from 'tap';
-import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type { TrainableJobSpec } from '../../contracts/index.js';
 import { shardingOf } from '../../contracts/shard-layout.js';
 import { shardName } from '../../platform/checkpoint/layout.js';
 import { CHUNK_BYTES, encodeManifest, parseManifest } from '../../platform/checkpoint/manifest.js';
@@ -51,7 +51,7 @@ const SHAPES = {
   },
 };
 
-function specOf(model: keyof typeof SHAPES, bucket_bytes = 16 * MIB): ResolvedJobSpec {
+function specOf(model: keyof typeof SHAPES, bucket_bytes = 16 * MIB): TrainableJobSpec {
   const spec = testSpec();
   Object.assign(spec.model.config, { ...SHAPES[model], head_dim: 128, tie_word_embeddings: false });
   Object.assign(spec.zero, { bucket_bytes });
@@ -59,7 +59,7 @@ function specOf(model: keyof typeof SHAPES, bucket_bytes = 16 * MIB): ResolvedJo
 }
 
 /** Returns the state of a job as the native core reports it, from its spec alone. */
-function stateOf(spec: ResolvedJobSpec) {
+function stateOf(spec: TrainableJobSpec) {
   const core = {
     paramTable: () =>
       modelParams(architectureOf(spec.model.config)).map(({ decays, frozen: base, ...param }) => ({
@@ -82,7 +82,7 @@ const digits = (what: string, count: number) => {
 };
 
 /** Returns the manifest of a job's save with made-up checksums. */
-function manifestOf(spec: ResolvedJobSpec, world_size: number) {
+function manifestOf(spec: TrainableJobSpec, world_size: number) {
   const { params, states, sharding } = stateOf(spec);
   const shards = new ShardContents({ params, states, sharding, world_size }).dataBytes().map((data, rank) => {
     const bytes = HEADER_BYTES + data;

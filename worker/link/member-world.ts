@@ -1,4 +1,4 @@
-import { type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
+import { type TrainableJobSpec, ZerofleetError } from '../../contracts/index.js';
 import type {
   EvaluationFile,
   ObjectStoreLocation,
@@ -24,7 +24,7 @@ import { connectToLeader } from './tls.js';
 /** A member's own data about the ranks that it is to run. */
 export interface MemberJob {
   trace: StartMessage['trace'];
-  spec: ResolvedJobSpec;
+  spec: TrainableJobSpec;
   token_file: string;
   evaluation_files: EvaluationFile[];
   tokens_digest: string;

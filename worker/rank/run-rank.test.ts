@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
-import type { AgentMessage, LocalMessage, RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
+import type { AgentMessage, LocalMessage, RankMessage } from '../../contracts/rank-protocol.js';
 import { checkpointKey, REFERENCE_FILE } from '../../platform/checkpoint/layout.js';
 import { fakeCore } from '../testing/fake-core.js';
-import { startMessage, testSpec } from '../testing/start-message.js';
+import { type StartFields, startMessage, testSpec } from '../testing/start-message.js';
 import type { RankChannel } from './channel.js';
 import { runRank } from './run-rank.js';
 
@@ -31,7 +31,7 @@ class Agent implements RankChannel {
   }
 }
 
-async function run(t: Test, core: ReturnType<typeof fakeCore>, start: Partial<StartMessage> = {}) {
+async function run(t: Test, core: ReturnType<typeof fakeCore>, start: StartFields = {}) {
   const agent = new Agent();
   const code = runRank(agent, core);
   const object_store = { url: pathToFileURL(t.testdir()).href, s3_endpoint: null };

@@ -1,4 +1,4 @@
-import type { JobProgress, PreferenceMetrics } from '../../contracts/index.js';
+import type { PreferenceMetrics, ReportedProgress } from '../../contracts/index.js';
 import type { SteppedMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { JobExecution, MetricInput } from '../../state/index.js';
@@ -8,7 +8,6 @@ import { BatchWriter } from './batch-writer.js';
 export interface ProgressReporterOptions {
   store: Pick<JobExecution, 'report'>;
   lease: Lease;
-  total_steps: number;
   interval_ms: number;
   log: Logger;
 }
@@ -22,10 +21,9 @@ const MAX_BATCH = 200;
 export class ProgressReporter {
   private readonly metrics: BatchWriter<MetricInput>;
   private readonly recent: { tokens: number; seconds: number }[] = [];
-  private progress: JobProgress | null = null;
+  private progress: ReportedProgress | null = null;
 
-  constructor(private readonly options: ProgressReporterOptions) {
-    const { store, lease, interval_ms, log } = options;
+  constructor({ store, lease, interval_ms, log }: ProgressReporterOptions) {
     this.metrics = new BatchWriter({
       lease,
       interval_ms,
@@ -39,13 +37,16 @@ export class ProgressReporter {
     });
   }
 
-  stepped(message: SteppedMessage, world_size: number): void {
+  stepped(
+    message: SteppedMessage,
+    { world_size, total_steps }: { world_size: number; total_steps: number },
+  ): void {
     this.recent.push({ tokens: message.tokens, seconds: message.seconds.total });
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();
     // Every step reads the same number of tokens, so the total is a function of the step, also after a resume.
     const tokens = message.step * message.tokens;
     const loss = finiteOrNull(message.loss);
-    this.progress = this.progressAt(message, tokens, loss);
+    this.progress = this.progressAt(message, { total_steps, tokens, loss });
     this.metrics.add({
       step: message.step,
       loss,
@@ -80,8 +81,10 @@ export class ProgressReporter {
     return this.metrics.close();
   }
 
-  private progressAt(message: SteppedMessage, tokens: number, loss: number | null): JobProgress {
-    const { total_steps } = this.options;
+  private progressAt(
+    message: SteppedMessage,
+    { total_steps, tokens, loss }: { total_steps: number; tokens: number; loss: number | null },
+  ): ReportedProgress {
     const window = this.recent.reduce(
       (sum, { tokens, seconds }) => ({ tokens: sum.tokens + tokens, seconds: sum.seconds + seconds }),
       { tokens: 0, seconds: 0 },
@@ -89,9 +92,7 @@ export class ProgressReporter {
     const speed = finiteOrNull(window.tokens / window.seconds);
     return {
       step: message.step,
-      total_steps,
       tokens,
-      percent: (100 * message.step) / total_steps,
       loss,
       loss_scale: message.loss_scale,
       skipped_steps: message.skipped_steps,

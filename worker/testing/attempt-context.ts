@@ -3,7 +3,7 @@ import type { Job } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { continueTrace } from '../../platform/tracing.js';
-import type { AttemptContext, WorkerStore } from '../attempt/context.js';
+import { type AttemptContext, type TrainableJob, type WorkerStore, withSteps } from '../attempt/context.js';
 import { Resizer } from '../attempt/resizer.js';
 import { StopRequests } from '../attempt/stop-requests.js';
 import { Lease } from '../lease/lease.js';
@@ -30,7 +30,7 @@ export interface TestAttemptOptions {
 }
 
 export interface TestAttempt {
-  ctx: AttemptContext;
+  ctx: AttemptContext & { job: TrainableJob };
   job: Job;
   close(): Promise<void>;
 }
@@ -41,13 +41,13 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
   const attempt = (await store.getJob(job_id))?.attempt ?? 0;
   const claim = await store.claimAttempt(job_id, attempt, worker, lease_ms);
   if (!claim.granted) throw new Error(claim.code);
-  const { job, execution } = claim;
+  const { execution } = claim;
+  const job = withSteps(claim.job);
   const onControl = () => undefined;
   const lease = new Lease({ store, job_id, execution, lease_ms, log, onControl }, performance.now());
   const reporter = new ProgressReporter({
     store,
     lease,
-    total_steps: job.spec.train.steps,
     interval_ms: LONG_MS,
     log,
   });

@@ -19,7 +19,7 @@ import { noteExecutions } from '../../state/testing/executions.js';
 import type { Timing } from '../common/timing.js';
 import { type RunningWorker, type StartWorkerOptions, startWorker } from '../start.js';
 import type { RankFaults } from './fake-rank-main.js';
-import { type TestSpec, testSpec } from './start-message.js';
+import { submittedSpec, type TestSpec } from './start-message.js';
 
 /** Long, for busy machines. */
 const WAIT_MS = 240_000;
@@ -174,7 +174,7 @@ export class Fleet {
   /** Creates a job; it is queued when this resolves. */
   async submit(spec: TestSpec = {}, trace?: TraceHeaders): Promise<string> {
     const id = `job_${ulid()}`;
-    const resolved = testSpec({ dataset: this.dataset_id, ...spec });
+    const resolved = submittedSpec({ dataset: this.dataset_id, ...spec });
     await putSpec(this.objects, { job_id: id, spec: resolved, idempotency: null });
     const { job } = await this.store.createJob({ id, spec: resolved, ...(trace && { trace }) });
     await putAccepted(this.objects, job);

@@ -1,7 +1,13 @@
-import { type JobSpec, type ModelConfig, type ResolvedJobSpec, traceHeaders } from '../../contracts/index.js';
+import {
+  type JobSpec,
+  type ModelConfig,
+  type ResolvedJobSpec,
+  type TrainableJobSpec,
+  traceHeaders,
+} from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 import { continueTrace } from '../../platform/tracing.js';
-import { resolveSpec } from '../../spec/index.js';
+import { isTrainable, resolveSpec } from '../../spec/index.js';
 
 /** Not 127.0.0.1, where clients of other tests look for their servers: see RANKS_ADDRESS of native/js/testing.ts. */
 const RANKS_ADDRESS = '127.0.0.2';
@@ -45,14 +51,24 @@ export interface TestSpec {
   export?: JobSpec['export'];
 }
 
+/** Either of steps and epochs. */
+function stepsOf({ steps = 20, train }: TestSpec): JobSpec['train'] {
+  return train?.epochs === undefined ? { steps } : {};
+}
+
+/** Returns the spec of `submittedSpec` for a job with steps. */
+export function testSpec(given: TestSpec = {}): TrainableJobSpec {
+  return counted(submittedSpec(given));
+}
+
 /** Returns the resolved spec of a tiny job with four leaves, with the given fields. */
-export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
+export function submittedSpec(given: TestSpec = {}): ResolvedJobSpec {
   const { spec, errors } = resolveSpec(
     {
       priority: given.priority ?? 0,
       model: { config: given.config ?? TINY_MODEL },
       data: { dataset: given.dataset ?? 'ds_01J00000000000000000000000', ...given.data },
-      train: { steps: given.steps ?? 20, sequence_length: 16, ...given.train },
+      train: { ...stepsOf(given), sequence_length: 16, ...given.train },
       resources: { ranks: { min: 1, preferred: given.ranks ?? 1, max: 4 } },
       checkpoint: given.checkpoint ?? {
         every_steps: given.every_steps ?? 5,
@@ -72,7 +88,16 @@ export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
   return spec;
 }
 
-export function startMessage(overrides: Partial<StartMessage> = {}): StartMessage {
+/** Returns the spec of a job with steps. */
+function counted(spec: ResolvedJobSpec): TrainableJobSpec {
+  if (isTrainable(spec)) return spec;
+  throw new Error('the number of steps is unknown');
+}
+
+/** Fields of a start message, with the spec of a job with steps. */
+export type StartFields = Partial<Omit<StartMessage, 'spec'> & { spec: ResolvedJobSpec }>;
+
+export function startMessage({ spec = testSpec(), ...fields }: StartFields = {}): StartMessage {
   const retry = { attempts: 3, first_delay_ms: 10, max_delay_ms: 50 };
   return {
     kind: 'start',
@@ -85,7 +110,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     device: 'cpu',
     threads: 1,
     local_ranks: 1,
-    spec: testSpec(),
+    spec: counted(spec),
     token_file: '',
     evaluation_files: [],
     tokens_digest: `sha256:${'0'.repeat(64)}`,
@@ -97,6 +122,6 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     agent_silence_ms: 30_000,
     failures_per_second: 1 / 86_400,
     save: { periodic: retry, final: retry },
-    ...overrides,
+    ...fields,
   };
 }

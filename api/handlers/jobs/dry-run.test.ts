@@ -101,7 +101,7 @@ t.test('duration from the speed of another job of the pool', async (t) => {
   const spec = { ...smallSpec(measured.spec.data.dataset), model: model(2) };
   const { duration, tokens } = await workOf(spec);
   t.match(duration, { tokens_per_second: 10_000, ranks: 2, measured_by: measured.id });
-  t.equal(duration?.seconds, tokens / 10_000);
+  t.equal(duration?.seconds, (tokens ?? 0) / 10_000);
   const ranks = { min: 1, max: 4, preferred: 4 };
   t.equal((await workOf({ ...spec, resources: { ranks } })).duration?.tokens_per_second, 20_000);
 
@@ -128,4 +128,13 @@ t.test('an epoch of data that another job has prepared', async (t) => {
   t.match(await workOf(spec), { sequences_per_epoch: 40, epochs: 4 });
   t.match(await workOf({ ...spec, data: { dataset: id, seed: 2 } }), { sequences_per_epoch: 40 });
   t.match(await workOf({ ...spec, data: { dataset: id, packing: 'split' } }), { sequences_per_epoch: null });
+  const epochs = { ...spec, train: { epochs: 3, global_batch_size: 16 } };
+  t.match(await workOf(epochs), { sequences: 8 * 16, sequences_per_epoch: 40, epochs: 3.2 });
+  t.match(await workOf({ ...epochs, data: { dataset: id, packing: 'split' } }), {
+    sequences: null,
+    tokens: null,
+    sequences_per_epoch: null,
+    epochs: 3,
+    duration: null,
+  });
 });

@@ -144,7 +144,7 @@ t.test('checkpoints', async (t) => {
       },
     });
 
-    const steps = job.spec.train.steps + 10;
+    const steps = (job.spec.train.steps ?? 0) + 10;
     const changed = await fork({
       from_checkpoint: first.id,
       overrides: { name: 'longer', train: { steps }, checkpoint: { every_steps: null, every_seconds: 60 } },

@@ -17,7 +17,7 @@ export function resolveEarlyStopping(
 
 export function checkEarlyStopping(resolved: ResolvedJobSpec): FieldError[] {
   const { train, export: exported } = resolved;
-  const { early_stopping, evaluation, steps } = train;
+  const { early_stopping, evaluation } = train;
   if (early_stopping === undefined) {
     if (exported.checkpoint === 'last') return [];
     const message =
@@ -28,17 +28,18 @@ export function checkEarlyStopping(resolved: ResolvedJobSpec): FieldError[] {
     const message = `early_stopping compares losses of evaluations, and there is no data to evaluate on: ${EVALUATE}`;
     return [fieldError(AT, 'evaluation_missing', message)];
   }
-  return [
-    ...checkMetric(`${AT}/metric`, early_stopping.metric, resolved),
-    ...checkPatience(early_stopping, evaluation, steps),
-  ];
+  return checkMetric(`${AT}/metric`, early_stopping.metric, resolved);
 }
 
-function checkPatience(
-  { patience }: NonNullable<ResolvedJobSpec['train']['early_stopping']>,
-  { every_steps }: NonNullable<ResolvedJobSpec['train']['evaluation']>,
-  steps: number,
-): FieldError[] {
+/** Checks that the training has enough evaluations to end early. */
+export function checkPatience({
+  early_stopping,
+  evaluation,
+  steps = Infinity,
+}: ResolvedJobSpec['train']): FieldError[] {
+  if (early_stopping === undefined || evaluation === undefined) return [];
+  const { patience } = early_stopping;
+  const { every_steps } = evaluation;
   // The last step is always evaluated.
   const evaluations = Math.ceil(steps / every_steps);
   if (patience < evaluations) return [];

@@ -1,4 +1,4 @@
-import type { FieldError, ResolvedJobSpec } from '../../../contracts/index.js';
+import type { Checkpoint, FieldError, ResolvedJobSpec } from '../../../contracts/index.js';
 import { fieldError } from '../../common/field-error.js';
 import type { Architecture } from '../../model/architecture.js';
 import { architectureOf } from '../../model/families/families.js';
@@ -29,6 +29,16 @@ const SHAPE_FIELDS = [
   'tie_word_embeddings',
 ] as const satisfies readonly (keyof Architecture)[];
 
+/** Returns the checkpoint at whose step the job begins; null: it begins at step 0. */
+export function continuedCheckpoint(
+  given: InitFrom | undefined,
+  source: InitSource | null,
+): Checkpoint | null {
+  return source !== null && 'checkpoint' in source && given?.restore === 'continue'
+    ? source.checkpoint
+    : null;
+}
+
 /** Returns null without a source: the document is refused then, or only its other rules are checked. */
 export function resolveInitFrom(given: InitFrom | undefined, source: InitSource | null): ResolvedInitFrom {
   if (given === undefined || source === null) return null;
@@ -51,7 +61,6 @@ export function checkInitFrom(spec: ResolvedJobSpec, source: InitSource | null):
   const { restore } = init_from;
   if ((restore === 'full' || restore === 'continue') && errors.length === 0)
     errors.push(...checkFullRestore(spec, source.spec));
-  if (restore === 'continue') errors.push(...checkBeyond(spec, source));
   return errors;
 }
 
@@ -78,13 +87,6 @@ function shapeOf(adapter: ResolvedJobSpec['train']['adapter']): string | undefin
   const whole =
     modules_to_save.length === 0 ? '' : ` and ${[...modules_to_save].sort().join(', ')} trained whole`;
   return `a ${type} adapter of rank ${rank} over ${[...target_modules].sort().join(', ')}${whole}`;
-}
-
-function checkBeyond({ train: { steps } }: ResolvedJobSpec, { checkpoint }: CheckpointSource): FieldError[] {
-  if (steps > checkpoint.step) return [];
-  const message = `the job has ${steps} steps, and checkpoint ${checkpoint.id} is at step ${checkpoint.step}`;
-  const suggestion = String(checkpoint.step + 1);
-  return [fieldError('/train/steps', 'steps_not_beyond_checkpoint', message, suggestion)];
 }
 
 /** Checks that the checkpoint has the optimizer states of every trained parameter, and that they are those of the same training. */

@@ -19,6 +19,8 @@ export interface LoadPoint {
   files: readonly ChecksummedFile[];
   /** The job's own checkpoint to resume from; null for the initial source of its spec. */
   resume: ResumePoint | null;
+  /** Checkpoint of another job at whose step this job begins; null: it begins at step 0 or resumes. */
+  continues: Checkpoint | null;
   /** Data of the `init.loaded` event. */
   event_data: Record<string, unknown>;
   /** Name in messages. */
@@ -82,6 +84,7 @@ async function openCheckpoint(
   return {
     ...load,
     source: { ...source, own: restore === 'continue' },
+    continues: restore === 'continue' ? found.checkpoint : null,
     event_data: { ...load.event_data, restore },
   };
 }
@@ -95,6 +98,7 @@ async function openModel(ctx: AttemptContext, { model, restore }: InitModel): Pr
     source: { kind: 'model', directory, adapters_only, restore: restore ?? 'weights' },
     files,
     resume: null,
+    continues: null,
     event_data: restore === 'full' ? { model, restore } : { model },
     name: `model ${model}`,
   };
@@ -111,6 +115,7 @@ function checkpointLoad(
     source: { kind: 'checkpoint', directory: prefix, restore, own },
     files: manifest.shards,
     resume: own ? resume : null,
+    continues: null,
     event_data: { checkpoint: id, job_id, step, state_digest, restore },
     name: `checkpoint ${id} of job ${job_id}`,
   };

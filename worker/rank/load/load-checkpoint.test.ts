@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
-import type { ResolvedJobSpec } from '../../../contracts/index.js';
+import type { TrainableJobSpec } from '../../../contracts/index.js';
 import { checkpointDirectory, checkpointKey, MANIFEST_FILE } from '../../../platform/checkpoint/layout.js';
 import { encodeManifest, parseManifest } from '../../../platform/checkpoint/manifest.js';
 import { verifyShards } from '../../../platform/checkpoint/verify.js';
@@ -28,14 +28,14 @@ const directory = checkpointKey('job', checkpointDirectory({ step: STEP, executi
 const source = { kind: 'checkpoint' as const, directory, restore: 'full' as const, own: true };
 
 /** Returns the spec of a job with this optimizer and some frozen parameters. */
-function specOf(type: TrainerConfig['optimizer']['type'] = 'adamw', frozen: string[] = []): ResolvedJobSpec {
+function specOf(type: TrainerConfig['optimizer']['type'] = 'adamw', frozen: string[] = []): TrainableJobSpec {
   const spec = testSpec();
   const param_groups = frozen.map((match) => ({ match, frozen: true }));
   spec.train.optimizer = resolveOptimizer({ type, param_groups });
   return spec;
 }
 
-const stateOf = (spec: ResolvedJobSpec) => trainedState(core, trainerConfig(startMessage({ spec })), spec);
+const stateOf = (spec: TrainableJobSpec) => trainedState(core, trainerConfig(startMessage({ spec })), spec);
 
 /** Trains `STEP` steps on `world_size` ranks and saves them as a checkpoint. */
 async function save(objects: ObjectStore, world_size: number, spec = specOf()) {
