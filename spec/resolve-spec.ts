@@ -21,6 +21,7 @@ import { presets } from './presets.js';
 import { checkAdapter, resolveAdapter } from './resolve/adapter.js';
 import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
 import { checkData, checkFormat, type NamedData, resolveData, samplesPerEpoch } from './resolve/data.js';
+import { checkWeights, resolveEma } from './resolve/ema.js';
 import { checkEarlyStopping, resolveEarlyStopping } from './resolve/evaluation/early-stopping.js';
 import { checkEvaluation, resolveEvaluation } from './resolve/evaluation/evaluation.js';
 import { resolveBase } from './resolve/init/base.js';
@@ -112,6 +113,7 @@ function resolveTranslated(
     ...checkOverrides(resolved),
     ...checkEvaluation(train?.evaluation, resolved, sources),
     ...checkEarlyStopping(resolved),
+    ...checkWeights(resolved, resolved.export.weights, '/export/weights'),
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
     ...checkCheckpoint(spec.checkpoint, resolved),
@@ -148,6 +150,7 @@ function fillDefaults(
 ): { resolved: ResolvedJobSpec; error: FieldError | null } {
   const {
     early_stopping,
+    ema,
     evaluation: given,
     epochs,
     adapter,
@@ -194,6 +197,7 @@ function fillDefaults(
       overrides: train.overrides ?? [],
       activation_checkpointing: train.activation_checkpointing ?? false,
       ...evaluation,
+      ...resolveEma(ema),
       ...resolveEarlyStopping(early_stopping, metric),
       ...adapted,
       ...preference,
@@ -206,6 +210,7 @@ function fillDefaults(
     export: {
       format: 'safetensors',
       dtype: 'bf16',
+      weights: 'trained',
       checkpoint: early_stopping === undefined ? 'last' : 'best',
       ...spec.export,
     },

@@ -45,7 +45,7 @@ type Equal<A, B> = [A, B] extends [B, A] ? true : false;
 interface Conditional {
   model: 'base' | 'quantization';
   data: 'uri' | 'format';
-  train: 'evaluation' | 'early_stopping' | 'adapter' | 'objective' | 'epochs';
+  train: 'evaluation' | 'ema' | 'early_stopping' | 'adapter' | 'objective' | 'epochs';
   zero: 'lanes';
   checkpoint: 'every_steps' | 'every_seconds' | 'auto' | 'keep_every';
   limits: 'max_runtime' | 'max_wait' | 'max_cost';

@@ -44,7 +44,7 @@ export interface LoadedModel {
  * @throws ZerofleetError `model_corrupt`; errors of the object store
  */
 export async function loadModel(options: LoadModelOptions): Promise<LoadedModel> {
-  const { objects, source, trainer, params, retry: policy } = options;
+  const { objects, source, params, retry: policy } = options;
   const { directory } = source;
   const weights = await retryTransient(() => readWeights(objects, directory), policy);
   checkParams(weights, params);
@@ -52,15 +52,31 @@ export async function loadModel(options: LoadModelOptions): Promise<LoadedModel>
   const wanted = wantedElements(options);
   const fetches = planFetches(planWeightReads(weights, wanted), ({ dtype }) => ELEMENT_BYTES[dtype]);
   const ranges = await readFetches(fetches, { objects, directory, retry: policy }, (piece, bytes) =>
-    trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, widenToFp32(piece.dtype, bytes)),
+    loadPiece(options, piece, index.get(piece.param) ?? -1, widenToFp32(piece.dtype, bytes)),
   );
   return { ranges, optimizer_steps: source.restore === 'full' ? (weights.optimizer_steps ?? 0) : 0 };
 }
 
-/** Returns what this rank owns: the weights, and for a full restore the optimizer states of each trained parameter. */
+/** Loads a piece of a parameter. Uploaded states have no average of the weights: it begins with the weights. */
+function loadPiece(
+  { source, trainer, params, states }: LoadModelOptions,
+  { state, begin }: Pick<WantedElements, 'state' | 'begin'>,
+  param: number,
+  bytes: Uint8Array,
+): void {
+  trainer.load(state, param, begin, bytes);
+  const isAveraged = source.restore === 'full' && states.includes('ema') && !params[param]?.frozen;
+  if (state === 'master' && isAveraged) trainer.load('ema', param, begin, bytes);
+}
+
+/**
+ * Returns what this rank owns: the weights, and for a full restore the optimizer states of each trained parameter that a model can
+ * have.
+ */
 function wantedElements({ source, trainer, params, states }: LoadModelOptions): WantedElements[] {
   const owned = trainer.slices();
-  const wanted = source.restore === 'full' ? states : (['master'] as const);
+  const wanted =
+    source.restore === 'full' ? states.filter((state) => state !== 'ema') : (['master'] as const);
   return owned.flatMap(({ param: index, begin, end }) => {
     const param = params[index];
     if (!param) return [];
