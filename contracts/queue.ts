@@ -44,15 +44,16 @@ export function sampleQueueName(pool: string): string {
   return `samples-${pool}`;
 }
 
+/** An export among those of one checkpoint. */
+export type ExportKind = Required<ExportRequest>;
+
 /**
  * A BullMQ entry that requests an export of a checkpoint in another format. Its id is `exportName`: repeated requests for one
  * export share one entry. The finished export is recorded beside the files, so that it outlives the entry.
  */
-export interface ExportPayload {
+export interface ExportPayload extends ExportKind {
   job_id: string;
   checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
-  format: NonNullable<ExportRequest['format']>;
-  dtype: NonNullable<ExportRequest['dtype']>;
   /** Key of the target folder, without a trailing slash. */
   prefix: string;
 }

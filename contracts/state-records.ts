@@ -4,10 +4,10 @@
  * States that an optimizer keeps per parameter, all fp32; `master` is the parameter itself. The set depends on the optimizer; a
  * frozen parameter has `master` only, and the base under adapters none.
  */
-export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum';
+export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum' | 'ema';
 
-/** Optimizer states besides the parameter itself. */
-export type Moment = Exclude<StateName, 'master'>;
+/** States that an optimizer's rule reads, besides the parameter itself. */
+export type Moment = Exclude<StateName, 'master' | 'ema'>;
 
 export interface ParamRecord {
   name: string;

@@ -21,6 +21,7 @@ export * from './overrides.js';
 export * from './presets.js';
 export { resolveAdapter } from './resolve/adapter.js';
 export { samplesPerEpoch } from './resolve/data.js';
+export { checkWeights } from './resolve/ema.js';
 export { checkMultiple } from './resolve/expert-sets.js';
 export { type InitFrom, initFromOf } from './resolve/init/given-init.js';
 export type { CheckpointSource, InitSource } from './resolve/init/source.js';

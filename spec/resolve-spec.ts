@@ -30,6 +30,7 @@ import {
   type SizedData,
   samplesPerEpoch,
 } from './resolve/data.js';
+import { checkWeights, resolveEma } from './resolve/ema.js';
 import { checkEarlyStopping, resolveEarlyStopping } from './resolve/evaluation/early-stopping.js';
 import { checkEvaluation, resolveEvaluation } from './resolve/evaluation/evaluation.js';
 import { resolveBase } from './resolve/init/base.js';
@@ -128,6 +129,7 @@ function resolveTranslated(
     ...checkLossScale(train?.loss_scale, resolved),
     ...checkEvaluation(train?.evaluation, resolved, sources),
     ...checkEarlyStopping(resolved),
+    ...checkWeights(resolved, resolved.export.weights, '/export/weights'),
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
     ...checkCheckpoint(spec.checkpoint, resolved),
@@ -164,6 +166,7 @@ function fillDefaults(
 ): ResolvedJobSpec {
   const {
     early_stopping,
+    ema,
     evaluation: given,
     adapter,
     objective,
@@ -207,6 +210,7 @@ function fillDefaults(
       overrides: train.overrides ?? [],
       activation_checkpointing: train.activation_checkpointing ?? false,
       ...evaluation,
+      ...resolveEma(ema),
       ...resolveEarlyStopping(early_stopping, metric),
       ...adapted,
       ...preference,
@@ -219,6 +223,7 @@ function fillDefaults(
     export: {
       format: 'safetensors',
       dtype: 'bf16',
+      weights: 'trained',
       checkpoint: early_stopping === undefined ? 'last' : 'best',
       ...spec.export,
     },

@@ -48,7 +48,7 @@ type Equal<A, B> = [A, B] extends [B, A] ? true : false;
 interface Conditional {
   model: 'base' | 'quantization';
   data: 'uri' | 'format';
-  train: 'evaluation' | 'early_stopping' | 'adapter' | 'objective' | 'steps' | 'epochs';
+  train: 'evaluation' | 'ema' | 'early_stopping' | 'adapter' | 'objective' | 'steps' | 'epochs';
   zero: 'lanes';
   checkpoint: 'every_steps' | 'every_seconds' | 'auto' | 'keep_every';
   limits: 'max_runtime' | 'max_wait' | 'max_cost';

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type DownloadRequest, type ExportFile, type Job, ZerofleetError } from '../../contracts/index.js';
+import {
+  type ExportFile,
+  type ExportKind,
+  type ExportRequest,
+  type Job,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import { type ExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
 import {
   checkpointExportPrefix,
@@ -22,7 +28,7 @@ interface Stores {
 /** Files of one folder of the object store. */
 export interface FileSet {
   /** Kind of an export; null for the checkpoint itself. */
-  kind: Pick<ExportId, 'format' | 'dtype'> | null;
+  kind: ExportKind | null;
   state_digest: string;
   /** Key of the folder, without a slash at its end. */
   prefix: string;
@@ -37,16 +43,16 @@ export interface FileSet {
 export async function findFiles(
   stores: Stores,
   checkpointId: string,
-  { format, dtype, hold_ms }: Pick<DownloadRequest, 'format' | 'dtype'> & { hold_ms: number },
+  { hold_ms, ...request }: ExportRequest & { hold_ms: number },
 ): Promise<FileSet> {
   const found = await stores.store.findCheckpoint(checkpointId);
   const job = found && (await stores.store.getJob(found.job_id));
   if (!found || !job) throw notFound('checkpoint', checkpointId);
-  if (format !== undefined) {
-    const kind = resolveExport({ format, ...(dtype && { dtype }) }, job.spec);
+  if (request.format !== undefined) {
+    const kind = resolveExport(request, job.spec);
     return findExport(stores.objects, job, found.checkpoint?.step, { checkpoint: checkpointId, ...kind });
   }
-  if (dtype !== undefined) throw withoutFormat();
+  requireNoKind(request);
   // Hold first: listed files must not be removed during the download.
   if (!found.checkpoint || !(await stores.store.holdCheckpoint(checkpointId, DOWNLOAD_HOLDER, hold_ms)))
     throw checkpointNotFound(`checkpoint ${checkpointId} was removed`);
@@ -71,18 +77,19 @@ async function findExport(
   objects: ObjectStore,
   job: Job,
   step: number | undefined,
-  id: ExportId,
+  { checkpoint, ...kind }: ExportKind & ExportId,
 ): Promise<FileSet> {
-  const kind = { format: id.format, dtype: id.dtype };
+  const id = { checkpoint, ...kind };
   const record = await recordOf(objects, job.id, step, id);
   if (record) return { kind, ...record };
   // The final export of a job is in the job's own record.
-  const { format, dtype } = job.spec.export;
-  const isFinal = job.export?.checkpoint_id === id.checkpoint && format === id.format && dtype === id.dtype;
+  const isFinal =
+    job.export?.checkpoint_id === checkpoint &&
+    exportName({ ...job.spec.export, checkpoint }) === exportName(id);
   if (isFinal && job.export) return { kind, ...job.export };
   throw new ZerofleetError(
     'export_not_found',
-    `${id.checkpoint} has no ${id.format} export of ${id.dtype}; POST /v1/checkpoints/${id.checkpoint}/export writes one`,
+    `${checkpoint} has no ${kind.format} export of ${kind.dtype}, weights ${kind.weights}; POST /v1/checkpoints/${checkpoint}/export writes one`,
   );
 }
 
@@ -101,9 +108,12 @@ async function recordOf(
   return null;
 }
 
-function withoutFormat(): ZerofleetError {
-  const message = 'a checkpoint has no dtype option; give the format of an export';
-  return new ZerofleetError('validation_failed', message, {
-    fields: [{ pointer: '/dtype', code: 'field_without_effect', message, suggestion: 'format' }],
+/** @throws ZerofleetError `validation_failed` for an option of exports */
+function requireNoKind({ dtype, weights }: ExportRequest): void {
+  const [field] = Object.entries({ dtype, weights }).flatMap(([name, value]) => (value ? [name] : []));
+  if (field === undefined) return;
+  const message = `a checkpoint has no ${field} option; give the format of an export`;
+  throw new ZerofleetError('validation_failed', message, {
+    fields: [{ pointer: `/${field}`, code: 'field_without_effect', message, suggestion: 'format' }],
   });
 }

@@ -17,6 +17,7 @@ const payload = (id: string): ExportPayload => ({
   checkpoint: { id, prefix: 'jobs/job_1/checkpoints/1' },
   format: 'safetensors',
   dtype: 'bf16',
+  weights: 'trained',
   prefix: 'jobs/job_1/exports/1',
 });
 

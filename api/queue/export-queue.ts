@@ -85,8 +85,8 @@ export class ExportQueue implements ExportPort {
   }
 }
 
-function idOf({ checkpoint, format, dtype }: ExportPayload): string {
-  return exportName({ checkpoint: checkpoint.id, format, dtype });
+function idOf({ checkpoint, ...kind }: ExportPayload): string {
+  return exportName({ ...kind, checkpoint: checkpoint.id });
 }
 
 /** Null for a written export, which its record describes. */

@@ -14,7 +14,7 @@ import { SampleQueue } from './sample-queue.js';
 const payload = (prompt = 'to'): SamplePayload => ({
   job_id: 'job_1',
   checkpoint: { id: 'ckpt_1', prefix: 'jobs/job_1/checkpoints/1' },
-  request: { prompt, max_tokens: 4, temperature: 0, top_k: 0, top_p: 1, seed: 1 },
+  request: { prompt, max_tokens: 4, temperature: 0, top_k: 0, top_p: 1, seed: 1, weights: 'trained' },
   // Any value: only the worker reads it.
   expires_at: 0,
 });

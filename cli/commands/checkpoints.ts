@@ -20,6 +20,7 @@ const EXPORT_POLL_MS = 500;
 const SHOWN_FILES = 20;
 export const FORMATS = ['safetensors', 'peft', 'deepspeed_universal'] as const;
 export const DTYPES = ['bf16', 'fp16', 'fp32'] as const;
+export const WEIGHTS = ['trained', 'ema'] as const;
 
 /** Commands for checkpoints. */
 export function addCheckpointCommands(program: Command, run: Run): void {
@@ -58,6 +59,7 @@ export function addCheckpointCommands(program: Command, run: Run): void {
     .option('--top-k <count>', 'sample from this many most likely tokens', count)
     .option('--top-p <share>', 'sample from the most likely tokens with this total probability', number)
     .option('--seed <count>', 'the same seed gives the same text', count)
+    .addOption(choice('--weights <weights>', 'the weights as trained, or their average', WEIGHTS))
     .action(run(sample));
   program
     .command('export')
@@ -65,6 +67,7 @@ export function addCheckpointCommands(program: Command, run: Run): void {
     .addArgument(new NamedArgument('checkpoint'))
     .addOption(choice('--format <format>', 'file format', FORMATS).default('safetensors'))
     .addOption(choice('--dtype <dtype>', 'dtype of the weights', DTYPES))
+    .addOption(choice('--weights <weights>', 'the weights as trained, or their average', WEIGHTS))
     .action(run(exportCheckpoint));
 }
 
@@ -104,6 +107,7 @@ interface SampleOptions {
   topK?: number;
   topP?: number;
   seed?: number;
+  weights?: (typeof WEIGHTS)[number];
 }
 
 async function sample(
@@ -112,8 +116,8 @@ async function sample(
   prompt: string | undefined,
   options: SampleOptions,
 ): Promise<void> {
-  const { chat, maxTokens: max_tokens, temperature, topK: top_k, topP: top_p, seed } = options;
-  const drawing = { max_tokens, temperature, top_k, top_p, seed };
+  const { chat, maxTokens: max_tokens, temperature, topK: top_k, topP: top_p, seed, weights } = options;
+  const drawing = { max_tokens, temperature, top_k, top_p, seed, weights };
   if (chat) return converse(context, id, prompt, drawing);
   if (prompt === undefined) throw new CliError('give a prompt, or --chat', EXIT.usage);
   const written = await context.client.checkpoints.sample(id, { prompt, ...drawing });
@@ -151,15 +155,16 @@ async function* linesOf({ environment, interactive }: Context): AsyncGenerator<s
 async function exportCheckpoint(context: Context, id: string, request: ExportRequest): Promise<void> {
   const { client, signal } = context;
   let done = await client.checkpoints.export(id, request);
-  const isSame = (other: CheckpointExport) => other.format === done.format && other.dtype === done.dtype;
+  const isSame = (other: CheckpointExport) => other.prefix === done.prefix;
   while (done.state === 'queued' || done.state === 'running') {
     await sleep(EXPORT_POLL_MS, undefined, { signal });
     done = (await client.checkpoints.exports(id)).find(isSame) ?? done;
   }
   if (done.state === 'failed') throw new CliError(done.error?.message ?? 'the export failed', EXIT.failed);
   context.show(done, () => `${done.prefix}\n${fileTable(done.files)}`);
-  const { format, dtype } = done;
-  context.note(`fetch it with: zerofleet download ${id} --format ${format} --dtype ${dtype}`);
+  const { format, dtype, weights } = done;
+  const kind = `--format ${format} --dtype ${dtype}${weights === 'ema' ? ' --weights ema' : ''}`;
+  context.note(`fetch it with: zerofleet download ${id} ${kind}`);
 }
 
 function fileTable(files: readonly ExportFile[]): string {

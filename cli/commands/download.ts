@@ -1,17 +1,18 @@
 import type { Command } from 'commander';
-import type { DownloadRequest } from '../../contracts/index.js';
+import type { DownloadRequest, ExportRequest } from '../../contracts/index.js';
 import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { downloadFile, type FetchFile, pathIn } from '../download-file.js';
 import { bytes } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { choice } from './arguments.js';
-import { DTYPES, FORMATS } from './checkpoints.js';
+import { DTYPES, FORMATS, WEIGHTS } from './checkpoints.js';
 
 interface DownloadOptions {
   output?: string;
   format?: (typeof FORMATS)[number];
   dtype?: (typeof DTYPES)[number];
+  weights?: (typeof WEIGHTS)[number];
   viaApi?: boolean;
 }
 
@@ -28,6 +29,7 @@ export function addDownloadCommand(program: Command, run: Run): void {
     .option('-o, --output <dir>', 'output folder; default: named after the id')
     .addOption(choice('--format <format>', 'format of an export', FORMATS))
     .addOption(choice('--dtype <dtype>', 'dtype of its weights', DTYPES))
+    .addOption(choice('--weights <weights>', 'its weights: as trained, or their average', WEIGHTS))
     .option('--via-api', 'fetch files through the API instead of directly from S3')
     .action(run(download));
 }
@@ -70,24 +72,25 @@ async function download(context: Context, id: string, options: DownloadOptions):
     show.close();
   }
   const total = found.files.reduce((sum, file) => sum + file.bytes, 0);
-  const { checkpoint_id, format, dtype, state_digest } = found;
+  const { checkpoint_id, format, dtype, weights, state_digest } = found;
   context.show(
-    { dir, checkpoint_id, format, dtype, state_digest, files: done },
+    { dir, checkpoint_id, format, dtype, weights, state_digest, files: done },
     () =>
       `${dir}: ${found.files.length} ${found.files.length === 1 ? 'file' : 'files'}, ${bytes(total)}, all checked by SHA-256`,
   );
 }
 
-type Source = { checkpoint: string } & Pick<DownloadRequest, 'format' | 'dtype'>;
+type Source = { checkpoint: string } & ExportRequest;
 
 /** Files to fetch; a job stands for its exported model. */
-async function sourceOf(context: Context, id: string, { format, dtype }: DownloadOptions): Promise<Source> {
-  const kind = { ...(format && { format }), ...(dtype && { dtype }) };
+async function sourceOf(context: Context, id: string, options: DownloadOptions): Promise<Source> {
+  const { format, dtype, weights } = options;
+  const kind = { ...(format && { format }), ...(dtype && { dtype }), ...(weights && { weights }) };
   if (id.startsWith('ckpt_')) return { checkpoint: id, ...kind };
   const { latest_checkpoint: last, export: exported, spec, state } = await context.client.jobs.get(id);
   if (exported) {
-    const { format, dtype } = spec.export;
-    return { checkpoint: exported.checkpoint_id, format, dtype, ...kind };
+    const { checkpoint: _, ...written } = spec.export;
+    return { checkpoint: exported.checkpoint_id, ...written, ...kind };
   }
   if (last && format) return { checkpoint: last.id, ...kind };
   const instead = last

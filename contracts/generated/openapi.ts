@@ -2135,6 +2135,18 @@ export interface components {
         /** @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`. */
         Overrides: components["schemas"]["OverrideSpec"][];
         /**
+         * @description Exponential moving average of the trained parameters, a further optimizer state: after each update ema = decay · ema
+         *     + (1 − decay) · parameters, which begins with the parameters after the first update. `export.weights` selects it;
+         *     the training and its evaluations do not use it.
+         */
+        EmaSpec: {
+            /**
+             * @description Share of the average that an update keeps: the average is over about 1 / (1 − decay) updates.
+             * @default 0.999
+             */
+            decay?: number;
+        };
+        /**
          * @description Metric of an evaluation: `eval_loss`, the loss on the data of `data.validation_fraction`, or `eval_loss/` and the name of
          *     one of `train.evaluation.datasets`.
          * @example eval_loss
@@ -2316,6 +2328,7 @@ export interface components {
              * @default false
              */
             activation_checkpointing?: boolean;
+            ema?: components["schemas"]["EmaSpec"];
             evaluation?: components["schemas"]["EvaluationSpec"];
             early_stopping?: components["schemas"]["EarlyStoppingSpec"];
             adapter?: components["schemas"]["AdapterSpec"];
@@ -2331,6 +2344,8 @@ export interface components {
         ResolvedLrSchedule: WithRequired<components["schemas"]["LrScheduleSpec"], "type" | "warmup_steps" | "warmup_type" | "warmup_start_lr" | "min_lr">;
         /** @description The loss scale, with every field of its type. */
         ResolvedLossScale: WithRequired<components["schemas"]["LossScaleSpec"], "type" | "max_skipped_steps">;
+        /** @description The average of the parameters, with every field. */
+        ResolvedEma: WithRequired<components["schemas"]["EmaSpec"], "decay">;
         /** @description Early stopping, with every field. */
         ResolvedEarlyStopping: WithRequired<components["schemas"]["EarlyStoppingSpec"], "metric" | "patience" | "min_delta">;
         /** @description The adapters, with every field, and the names of the targeted modules. */
@@ -2343,7 +2358,7 @@ export interface components {
             type: "dpo" | "ipo" | "orpo" | "kto" | "simpo";
         };
         /**
-         * @description The training loop, with every field; `evaluation` only with data to evaluate on, `early_stopping` and `adapter` only if they are set,
+         * @description The training loop, with every field; `evaluation` only with data to evaluate on, `ema`, `early_stopping` and `adapter` only if they are set,
          *     `objective` only if it is another than `sft`. `steps` instead of `epochs`, which stay, with `decay_steps` absent if it
          *     follows from the steps, until a worker has counted the samples.
          */
@@ -2353,6 +2368,7 @@ export interface components {
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];
             evaluation?: components["schemas"]["PlannedEvaluation"];
+            ema?: components["schemas"]["ResolvedEma"];
             early_stopping?: components["schemas"]["ResolvedEarlyStopping"];
             adapter?: components["schemas"]["ResolvedAdapter"];
             objective?: components["schemas"]["ResolvedObjective"];
@@ -2546,6 +2562,12 @@ export interface components {
         };
         /** @description Handling of errors and preemptions, with every field. */
         ResolvedRetry: WithRequired<components["schemas"]["RetrySpec"], "max_errors" | "preemptions">;
+        /**
+         * @description `trained`: the weights as trained. `ema`: their average, of a job with `train.ema`; parameters that were not trained
+         *     are as they are.
+         * @enum {string}
+         */
+        ExportWeights: "trained" | "ema";
         /** @description Export of the weights when the job has finished. */
         ExportSpec: {
             /**
@@ -2560,6 +2582,8 @@ export interface components {
              * @enum {string}
              */
             dtype?: "bf16" | "fp16" | "fp32";
+            /** @default trained */
+            weights?: components["schemas"]["ExportWeights"];
             /**
              * @description Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused without it: that of the
              *     newest evaluation that improved. `last`, the default otherwise: that of the last trained step.
@@ -2568,7 +2592,7 @@ export interface components {
             checkpoint?: "best" | "last";
         };
         /** @description The exported weights, with every field. */
-        ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype" | "checkpoint">;
+        ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype" | "weights" | "checkpoint">;
         /**
          * @description Identifier of a webhook.
          * @example wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F
@@ -2905,6 +2929,7 @@ export interface components {
          *         "export": {
          *           "format": "safetensors",
          *           "dtype": "bf16",
+         *           "weights": "trained",
          *           "checkpoint": "last"
          *         },
          *         "notify": {
@@ -3250,6 +3275,7 @@ export interface components {
          *       "export": {
          *         "format": "safetensors",
          *         "dtype": "bf16",
+         *         "weights": "trained",
          *         "checkpoint": "last"
          *       },
          *       "notify": {
@@ -3924,6 +3950,8 @@ export interface components {
              */
             top_p?: number;
             seed?: components["schemas"]["Seed"];
+            /** @default trained */
+            weights?: components["schemas"]["ExportWeights"];
         } & (unknown | unknown);
         /**
          * @description Text sampled from a checkpoint's model.
@@ -3954,7 +3982,7 @@ export interface components {
          * @enum {string}
          */
         ExportFormat: "safetensors" | "peft" | "deepspeed_universal";
-        /** @description Format and dtype of the export. */
+        /** @description Format, dtype and weights of the export. */
         ExportRequest: {
             format?: components["schemas"]["ExportFormat"];
             /**
@@ -3962,6 +3990,11 @@ export interface components {
              * @enum {string}
              */
             dtype?: "bf16" | "fp16" | "fp32";
+            /**
+             * @description Which weights; by default `export.weights` of the job. A `deepspeed_universal` export has those that are trained,
+             *     without their average.
+             */
+            weights?: components["schemas"]["ExportWeights"];
         };
         /**
          * @description A checkpoint in another format.
@@ -3970,6 +4003,7 @@ export interface components {
          *       "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
          *       "format": "safetensors",
          *       "dtype": "bf16",
+         *       "weights": "trained",
          *       "state": "succeeded",
          *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/exports/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F/safetensors-bf16",
          *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
@@ -3997,6 +4031,7 @@ export interface components {
              * @enum {string}
              */
             dtype: "bf16" | "fp16" | "fp32";
+            weights: components["schemas"]["ExportWeights"];
             /**
              * @description State of the export.
              * @enum {string}
@@ -4034,6 +4069,8 @@ export interface components {
              * @enum {string}
              */
             dtype?: "bf16" | "fp16" | "fp32";
+            /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
+            weights?: components["schemas"]["ExportWeights"];
             /**
              * @description Validity of presigned URLs; the retention rule does not remove the checkpoint during this time.
              * @default 3600
@@ -4073,6 +4110,11 @@ export interface components {
              * @enum {string|null}
              */
             dtype: "bf16" | "fp16" | "fp32" | null;
+            /**
+             * @description Weights of the export; null for the checkpoint.
+             * @enum {string|null}
+             */
+            weights: "trained" | "ema" | null;
             state_digest: components["schemas"]["StateDigest"];
             /** @description Time until which the URLs are valid; null for paths of this API. */
             expires_at: components["schemas"]["Time"] | null;
@@ -6806,7 +6848,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description By format and dtype. */
+                        /** @description By format, dtype and weights. */
                         data: components["schemas"]["CheckpointExport"][];
                     };
                 };
@@ -6870,6 +6912,8 @@ export interface operations {
                 format?: "safetensors" | "peft" | "deepspeed_universal";
                 /** @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`. */
                 dtype?: "bf16" | "fp16" | "fp32";
+                /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
+                weights?: "trained" | "ema";
             };
             header?: {
                 /** @description Byte range, from 0; without an end, all following bytes. */

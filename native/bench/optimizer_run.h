@@ -17,8 +17,8 @@ namespace zerofleet::bench {
 /// A shard of the common kind: master, states and gradient in fp32, parameters in bf16.
 class OptimizerRun {
  public:
-  OptimizerRun(const Context& context, OptimizerType type, std::int64_t numel)
-      : context_(context), rule_(make_optimizer_rule(options_of(type))) {
+  OptimizerRun(const Context& context, OptimizerType type, std::int64_t numel, double ema_decay = 0)
+      : context_(context), rule_(make_optimizer_rule(options_of(type, ema_decay))) {
     const auto bytes = static_cast<std::size_t>(numel) * sizeof(float);
     segment_.numel = numel;
     // Skewed as the ZeRO core has them.
@@ -49,10 +49,11 @@ class OptimizerRun {
   }
 
   /// Per element: each array read once and, but for the gradient, written once; the parameters are written only. With
-  /// norms, master and states are read once more, and the moments are written in the first pass.
+  /// norms, master and moments are read once more, and the moments are written in the first pass.
   std::int64_t bytes_per_param() const {
     const auto num_states = static_cast<std::int64_t>(rule_->states().size());
-    const std::int64_t again = rule_->needs_param_norms() ? num_states * 4 : 0;
+    const std::int64_t in_two_passes = num_states - (rule_->states().back() == StateId::kEma ? 1 : 0);
+    const std::int64_t again = rule_->needs_param_norms() ? in_two_passes * 4 : 0;
     return 4 * (2 * num_states + 1) + 2 + again;
   }
 
@@ -60,9 +61,10 @@ class OptimizerRun {
   std::span<float> master() { return arrays_.front().as<float>(); }
 
  private:
-  static OptimizerOptions options_of(OptimizerType type) {
+  static OptimizerOptions options_of(OptimizerType type, double ema_decay) {
     OptimizerOptions options;
     options.type = type;
+    options.ema_decay = ema_decay;
     return options;
   }
   static double norm_of(const std::vector<double>& sums) {

@@ -16,6 +16,7 @@ export interface GemmShape {
  */
 export function measureOptimizer(options: {
   optimizer: OptimizerConfig['type'];
+  ema_decay: OptimizerConfig['ema_decay'];
   params: number;
   threads: number;
   repeats: number;

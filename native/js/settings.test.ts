@@ -188,6 +188,7 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
     { 'model.rope_scaling.mscale': 2, 'model.rope_scaling.mscale_all_dim': 0.5 },
   ],
   [{ 'lr_schedule.type': 'wsd', 'lr_schedule.decay_steps': 2 }, { 'lr_schedule.decay_steps': 1 }],
+  [{ 'optimizer.ema_decay': 0.5 }, { 'optimizer.ema_decay': 0.75 }],
   [optimizer('sgd'), { 'optimizer.momentum': 0.5, 'optimizer.dampening': 0.5, 'optimizer.nesterov': true }],
   [optimizer('adagrad'), { 'optimizer.lr_decay': 0.5, 'optimizer.initial_accumulator_value': 0.1 }],
   [

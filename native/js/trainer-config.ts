@@ -3,7 +3,7 @@ import type { ModelConfig } from './model-config.js';
 export type Precision = 'bf16' | 'fp16' | 'fp32';
 
 /** An array that an optimizer keeps of a parameter; `master` is the parameter itself. */
-export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum';
+export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum' | 'ema';
 
 /** All fields are there; those that are not of the type are ignored. */
 export interface OptimizerConfig {
@@ -21,6 +21,8 @@ export interface OptimizerConfig {
   min_coeff: number;
   max_coeff: number;
   bias_correction: 'update' | 'step_size' | 'none';
+  /** Of the moving average of the master, of any type; 0: none is kept. */
+  ema_decay: number;
 }
 
 /** Settings of the parameters whose names match (`*` any characters, `?` one); the first entry that matches counts. */
@@ -164,6 +166,7 @@ export function plainSettings(precision: Precision): Pick<TrainerConfig, Setting
       min_coeff: 0.01,
       max_coeff: 10,
       bias_correction: 'update',
+      ema_decay: 0,
     },
     param_groups: [],
     lr_schedule: {

@@ -201,6 +201,7 @@ t.test('a rank whose peer is gone gets comm_failed', async (t) => {
 
 t.test('states of each optimizer', (t) => {
   t.same(stateNames(config.optimizer), ['master', 'exp_avg', 'exp_avg_sq']);
+  t.same(stateNames({ ...config.optimizer, ema_decay: 0.5 }), ['master', 'exp_avg', 'exp_avg_sq', 'ema']);
   const type = 'adadelta' as OptimizerConfig['type'];
   t.same(stateNames({ ...config.optimizer, type: 'lion' }), ['master', 'exp_avg']);
   t.same(stateNames({ ...config.optimizer, type: 'sgd' }), ['master', 'momentum_buffer']);

@@ -8,7 +8,7 @@
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/MANIFEST.json    commits the checkpoint; written once, last
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/PINNED           marker of a pinned checkpoint
  *     jobs/<job>/exports/<step>/…                                    of the finished job
- *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      requested export of a checkpoint
+ *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      requested export of a checkpoint; of the average: …-ema
  *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/EXPORT.json   commits the export; written once, last
  *     jobs/<job>/result.json
  *     jobs/<job>/deleted.json                                        deletion marker; states whether artifacts are removed, too
@@ -95,10 +95,11 @@ export interface ExportId {
   checkpoint: string;
   format: string;
   dtype: string;
+  weights: string;
 }
 
-export function exportName({ checkpoint, format, dtype }: ExportId): string {
-  return `${checkpoint}-${format}-${dtype}`;
+export function exportName({ checkpoint, format, dtype, weights }: ExportId): string {
+  return `${checkpoint}-${format}-${dtype}${weights === 'trained' ? '' : `-${weights}`}`;
 }
 
 /** Returns the key of the folder of a requested export, without a trailing slash. */

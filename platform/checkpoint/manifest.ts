@@ -9,7 +9,7 @@ import { isSealed, seal } from './manifest-seal.js';
 import { checkShards } from './shard-contents.js';
 
 /** States of all optimizers, in the order in which a shard holds them. All are 32-bit floats. */
-export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'] as const;
+export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum', 'ema'] as const;
 
 export const OPTIMIZER_TYPES = ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const;
 export type OptimizerType = (typeof OPTIMIZER_TYPES)[number];

@@ -71,7 +71,7 @@ export function zeroMemory(
     params: blocks(parts, held) * BYTES_OF_ELEMENT[train.precision] + quantizedBytes(spec, rank),
     grad_shard: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.grad_accum_dtype],
     master: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.master_dtype],
-    moments: blocks(trained, owned) * 4 * momentsOf(train.optimizer).length,
+    moments: blocks(trained, owned) * 4 * (momentsOf(train.optimizer).length + (train.ema ? 1 : 0)),
     lane_accumulator: addsLeaves(spec) ? blocks(trained, held) * BYTES_OF_ELEMENT[zero.grad_accum_dtype] : 0,
     staging: staging(spec, trained) + (isElsewhere ? sumsInTransit(spec, trained) : 0),
   };

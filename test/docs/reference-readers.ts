@@ -120,7 +120,7 @@ export function readCheckpoint(folder: string): ReadCheckpoint {
 }
 
 const BLOCK_BYTES = 4096 * 4;
-const STATES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'];
+const STATES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum', 'ema'];
 
 /** Digest of the read state. */
 export async function digestOf({ manifest, arrays }: ReadCheckpoint): Promise<string> {

@@ -32,7 +32,10 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
     },
     zero: { stage: 1, lanes: 4, grad_accum_dtype: 'bf16' },
   },
-  'Lion, lanes of single leaves': { train: { optimizer: { type: 'lion' } }, zero: { stage: 1, lanes: 8 } },
+  'Lion with an average, lanes of single leaves': {
+    train: { optimizer: { type: 'lion' }, ema: {} },
+    zero: { stage: 1, lanes: 8 },
+  },
   'SGD, fp16 masters': {
     train: { precision: 'fp16', optimizer: { type: 'sgd' } },
     zero: { master_dtype: 'fp16', offload: 'cpu' },

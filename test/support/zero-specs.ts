@@ -70,8 +70,9 @@ export const FEATURES: Record<string, Sections> = {
     },
     zero: { stage: 1, lanes: 4, reduce_dtype: 'fp32' },
   },
-  'lamb, fp16 with a dynamic loss scale, groups of parameters, max norm': {
+  'lamb, an average, fp16 with a dynamic loss scale, groups of parameters, max norm': {
     train: {
+      ema: { decay: 0.9 },
       precision: 'fp16',
       loss_scale: { type: 'dynamic', initial_scale: HUGE_SCALE, hysteresis: 2, window: 6 },
       gradient_clipping: 0.01,
@@ -86,8 +87,9 @@ export const FEATURES: Record<string, Sections> = {
       },
     },
   },
-  'adapters with dropout over a frozen base, in fp16': {
+  'adapters with dropout and an average over a frozen base, in fp16': {
     train: {
+      ema: { decay: 0.9 },
       precision: 'fp16',
       optimizer: { lr: 5e-3, param_groups: [{ match: '*.lora_B.*', lr: 2e-2 }] },
       adapter: {
@@ -120,8 +122,9 @@ export const FEATURES: Record<string, Sections> = {
     },
     zero: { stage: 1, lanes: 6, grad_accum_dtype: 'fp16' },
   },
-  'sgd with momentum, fp16 masters in host memory, a static loss scale, frozen layers': {
+  'sgd with momentum and an average, fp16 masters in host memory, a static loss scale, frozen layers': {
     train: {
+      ema: { decay: 0.9 },
       precision: 'fp16',
       loss_scale: { type: 'static', initial_scale: 512 },
       optimizer: {

@@ -22,6 +22,7 @@ const UNKNOWN: ExportPayload = {
   checkpoint: { id: 'ckpt_unknown', prefix: 'jobs/job_unknown/checkpoints/1' },
   format: 'safetensors',
   dtype: 'bf16',
+  weights: 'trained',
   prefix: 'jobs/job_unknown/exports/1',
 };
 

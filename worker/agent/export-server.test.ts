@@ -46,9 +46,10 @@ t.test('exports', async (t) => {
     format: ExportPayload['format'] = 'deepspeed_universal',
     dtype: ExportPayload['dtype'] = 'fp32',
   ) => {
-    const folder = checkpointExportPrefix(job_id, step, { checkpoint: id, format, dtype });
+    const kind = { format, dtype, weights: 'trained' as const };
+    const folder = checkpointExportPrefix(job_id, step, { checkpoint: id, ...kind });
     const checkpoint = { id, prefix };
-    const entry = await queue.add('export', { job_id, checkpoint, format, dtype, prefix: folder });
+    const entry = await queue.add('export', { job_id, checkpoint, ...kind, prefix: folder });
     const reply = await entry.waitUntilFinished(events, 60_000);
     const record = async () =>
       JSON.parse(String(await fleet.objects.get(exportRecordKey(folder)))) as ExportRecord;

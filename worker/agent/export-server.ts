@@ -59,8 +59,8 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
   }
 
   /** Releases the hold on the checkpoint. A hold that stays expires. */
-  private async releaseHold({ checkpoint, format, dtype }: ExportPayload): Promise<void> {
-    const holder = exportName({ checkpoint: checkpoint.id, format, dtype });
+  private async releaseHold({ checkpoint, ...kind }: ExportPayload): Promise<void> {
+    const holder = exportName({ ...kind, checkpoint: checkpoint.id });
     await this.options.store
       .letGoCheckpoint(checkpoint.id, holder)
       .catch((error: unknown) =>
@@ -68,11 +68,11 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
       );
   }
 
-  private async write({ job_id, checkpoint, format, dtype, prefix }: ExportPayload): Promise<void> {
+  private async write({ job_id, checkpoint, prefix, ...kind }: ExportPayload): Promise<void> {
     const { store, objects, object_store, processes, timing, log } = this.options;
     if ((await readExportRecord(objects, prefix)) !== null) return;
     // The API held the checkpoint for the time in the queue. An export without a record may still find its checkpoint.
-    await store.holdCheckpoint(checkpoint.id, exportName({ checkpoint: checkpoint.id, format, dtype }));
+    await store.holdCheckpoint(checkpoint.id, exportName({ ...kind, checkpoint: checkpoint.id }));
     const job = await store.getJob(job_id);
     if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
     const { signal } = this.closing;
@@ -84,15 +84,14 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
           object_store,
           spec: job.spec,
           checkpoint: checkpoint.prefix,
-          format,
-          dtype,
+          ...kind,
           prefix,
           retry: timing.storage,
         },
         { signal, session, log },
       ),
     );
-    const record = { format_version: 1 as const, checkpoint_id: checkpoint.id, job_id, format, dtype };
+    const record = { format_version: 1 as const, checkpoint_id: checkpoint.id, job_id, ...kind };
     await putExportRecord(objects, { ...record, ...written });
   }
 }

@@ -28,7 +28,15 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
   const events = new QueueEvents(sampleQueueName('default'), bullmq);
   t.teardown(() => Promise.all([queue.close(), events.close()]));
 
-  const request = { prompt: 'to', max_tokens: 64, temperature: 0, top_k: 0, top_p: 1, seed: 1 };
+  const request = {
+    prompt: 'to',
+    max_tokens: 64,
+    temperature: 0,
+    top_k: 0,
+    top_p: 1,
+    seed: 1,
+    weights: 'trained' as const,
+  };
   const sample = async ({ id, prefix, job_id }: Checkpoint, wait_ms = 30_000) => {
     const payload = {
       job_id,

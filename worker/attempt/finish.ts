@@ -61,8 +61,9 @@ async function runExport(
 ): Promise<JobExport> {
   const { deps, job, log, logs, session } = ctx;
   await flushReports(ctx);
-  const { format, dtype } = job.spec.export;
-  logs.message(`training is complete; exporting step ${checkpoint.step} as ${format}, ${dtype}`);
+  const { format, dtype, weights } = job.spec.export;
+  const what = weights === 'ema' ? 'the average at step' : 'step';
+  logs.message(`training is complete; exporting ${what} ${checkpoint.step} as ${format}, ${dtype}`);
   const exported = await runTask(
     deps.processes,
     {
@@ -70,8 +71,9 @@ async function runExport(
       object_store: deps.object_store,
       spec: job.spec,
       checkpoint: prefix,
-      format: job.spec.export.format,
-      dtype: job.spec.export.dtype,
+      format,
+      dtype,
+      weights,
       prefix: exportPrefix(job.id, checkpoint.step),
       retry: deps.timing.storage,
     },

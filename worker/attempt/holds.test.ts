@@ -58,7 +58,7 @@ t.test('a queued job finds its initial checkpoint, however long the other job tr
 
 t.test('an export finds its checkpoint and releases it', async (t) => {
   const { fleet, id, hold, after, removed } = await training(t);
-  const kind = { format: 'safetensors', dtype: 'fp32' } as const;
+  const kind = { format: 'safetensors', dtype: 'fp32', weights: 'trained' } as const;
   const holder = (checkpoint: Checkpoint) => exportName({ checkpoint: checkpoint.id, ...kind });
   const from = await hold('test');
   // The API does this when an export is requested.

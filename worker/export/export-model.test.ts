@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
+import type { StateName } from '../../contracts/rank-protocol.js';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import { encodeManifest, type Manifest } from '../../platform/checkpoint/manifest.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
@@ -16,19 +17,25 @@ const SHAPE = [1300, 1000];
 const NUMEL = SHAPE[0]! * SHAPE[1]!;
 const WEIGHTS = Float32Array.from({ length: NUMEL }, (_, i) => ((i * 7919) % 65536) / 256 - 128);
 
+/** Of the weights in each state. */
+const FACTORS: Partial<Record<StateName, number>> = { master: 1, ema: 0.5 };
+
 /** Stores a checkpoint of one parameter, in two shards that alternate in buckets of its elements. */
-async function setup(t: Test, dtype: 'bf16' | 'fp32') {
+async function setup(t: Test, dtype: 'bf16' | 'fp32', { optimizer_steps = 9, frozen = false } = {}) {
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   t.teardown(() => objects.close());
   const stored = await putTestCheckpoint(objects, DIRECTORY, {
     numels: [NUMEL],
     ranks: 2,
     sharding: { block_elements: 4096, bucket_blocks: 101, expert_sets: 1 },
-    value: (state, _, element) => (state === 'master' ? (WEIGHTS[element] ?? 0) : 0),
+    states: ['master', 'exp_avg', 'ema'],
+    frozen: frozen ? [0] : [],
+    value: (state, _, element) => (WEIGHTS[element] ?? 0) * (FACTORS[state] ?? 0),
   });
   const manifest: Manifest = {
     ...stored,
     step: 9,
+    optimizer_steps,
     params: stored.params.map((param) => ({ ...param, name: 'w', shape: SHAPE })),
     state_digest: 'ab'.repeat(16),
   };
@@ -41,6 +48,7 @@ async function setup(t: Test, dtype: 'bf16' | 'fp32') {
     object_store,
     format: 'safetensors' as const,
     dtype,
+    weights: 'trained' as 'trained' | 'ema',
     prefix: 'jobs/job/exports/9',
     spec,
     checkpoint: DIRECTORY,
@@ -77,6 +85,21 @@ t.test('bf16 weights are cast piece by piece', async (t) => {
     hidden_size: 32,
     torch_dtype: 'bfloat16',
   });
+});
+
+t.test('the average of the weights, where there is one', async (t) => {
+  const average = WEIGHTS.map((value) => value / 2);
+  for (const [shape, expected] of [
+    [{}, average],
+    [{ frozen: true }, WEIGHTS],
+    [{ optimizer_steps: 0 }, WEIGHTS],
+  ] as const) {
+    const { objects, request } = await setup(t, 'fp32', shape);
+    const { prefix } = await exportModel(objects, fakeCore(), { ...request, weights: 'ema' });
+    const file = await objects.get(`${prefix}/model.safetensors`);
+    const { bytes } = parseSafetensorsHeader(file);
+    t.ok(file.subarray(bytes).equals(Buffer.from(expected.buffer)), JSON.stringify(shape));
+  }
 });
 
 t.test('the result lists every file with its size and hash', async (t) => {

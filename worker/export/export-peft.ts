@@ -11,7 +11,7 @@ import type { NativeCore } from '../native/adapter.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
 import { baseOfExport, DTYPES, metadataOf } from './export-model.js';
-import { TensorReader } from './tensor-reader.js';
+import { TensorReader, weightsState } from './tensor-reader.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
 
@@ -25,10 +25,11 @@ export async function exportPeft(
   core: Pick<NativeCore, 'castTo16Bit'>,
   request: ExportRequest,
 ): Promise<TaskResults['export']> {
-  const { spec, checkpoint, prefix, dtype: format, retry: policy } = request;
+  const { spec, checkpoint, prefix, dtype: format, weights: chosen, retry: policy } = request;
   const manifest = await retryTransient(() => readManifest(objects, checkpoint), policy);
   const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
   const dtype = DTYPES[format];
+  const stateOf = weightsState(manifest, chosen);
   const trained = manifest.params.filter(({ frozen }) => !frozen);
   let at = 0;
   const tensors = trained.map(({ name, shape, numel }) => {
@@ -39,7 +40,7 @@ export async function exportPeft(
   const weights = async function* () {
     yield safetensorsHeader(tensors, metadataOf(spec));
     for (const { name, numel } of trained)
-      for await (const piece of reader.read('master', name, numel))
+      for await (const piece of reader.read(stateOf(name), name, numel))
         yield format === 'fp32' ? piece : core.castTo16Bit(format, piece);
   };
   const config = `${JSON.stringify(adapterConfig(spec, wholeModules(trained)), null, 2)}\n`;

@@ -66,6 +66,7 @@ type Put = (name: string, writer: TorchFileWriter, value: TorchValue) => Promise
 /** Writes state by state, in the order of the shards, so that each chunk is read about once. */
 async function putParams({ manifest, read }: OpenCheckpoint, put: Put): Promise<void> {
   for (const state of manifest.states) {
+    if (state === 'ema') continue; // DeepSpeed has none
     for (const param of manifest.params) {
       if (!statesOf(param, manifest.states).includes(state)) continue;
       const { name, shape, numel } = param;

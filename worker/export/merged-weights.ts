@@ -35,7 +35,7 @@ export class MergedWeights {
 
   private async *pieces({ name, numel }: Param): AsyncGenerator<{ begin: number; piece: Uint8Array }> {
     let begin = 0;
-    for await (const piece of this.checkpoint.read('master', name, numel)) {
+    for await (const piece of this.checkpoint.readWeights(name, numel)) {
       yield { begin, piece };
       begin += piece.length / Float32Array.BYTES_PER_ELEMENT;
     }
@@ -80,7 +80,7 @@ export class MergedWeights {
 
   private async whole({ name, numel }: Param): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
-    for await (const piece of this.checkpoint.read('master', name, numel)) pieces.push(piece);
+    for await (const piece of this.checkpoint.readWeights(name, numel)) pieces.push(piece);
     return Buffer.concat(pieces);
   }
 }

@@ -1,17 +1,28 @@
-import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type { ExportKind, ResolvedJobSpec } from '../../contracts/index.js';
 import type { RetryPolicy, StateName } from '../../contracts/rank-protocol.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
-import { openBase } from './base-reader.js';
-import { TensorReader } from './tensor-reader.js';
+import { openBase, type ReadParam } from './base-reader.js';
+import { TensorReader, weightsState } from './tensor-reader.js';
 
 export interface OpenCheckpoint {
   manifest: Manifest;
   /** Reads one state of one parameter, in the order of its elements: fp32, little-endian. */
   read(state: StateName, param: string, numel: number): AsyncIterable<Uint8Array>;
+  /** Reads the weights that were chosen of one parameter in the same way. */
+  readWeights: ReadParam;
+}
+
+export interface CheckpointWeights {
+  /** Document of the checkpoint's job. */
+  spec: ResolvedJobSpec;
+  /** Key of the checkpoint's directory. */
+  checkpoint: string;
+  weights: ExportKind['weights'];
+  retry: RetryPolicy;
 }
 
 /**
@@ -21,17 +32,18 @@ export interface OpenCheckpoint {
 export async function openCheckpoint(
   objects: ObjectStore,
   core: Pick<NativeCore, 'castTo16Bit' | 'initialValues' | 'quantizedValues'>,
-  { spec, checkpoint, retry }: { spec: ResolvedJobSpec; checkpoint: string; retry: RetryPolicy },
+  { spec, checkpoint, weights, retry }: CheckpointWeights,
 ): Promise<OpenCheckpoint> {
   const manifest = await retryTransient(() => readManifest(objects, checkpoint), retry);
   const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry });
-  if (manifest.base === null)
-    return { manifest, read: (state, param, numel) => reader.read(state, param, numel) };
+  const opened = (read: OpenCheckpoint['read']): OpenCheckpoint => {
+    const stateOf = weightsState(manifest, weights);
+    return { manifest, read, readWeights: (param, numel) => read(stateOf(param), param, numel) };
+  };
+  if (manifest.base === null) return opened((state, param, numel) => reader.read(state, param, numel));
   const readBase = await openBase({ objects, core, spec, manifest, retry }, manifest.base.source);
   const base = new Set(manifest.params.filter((param) => param.base).map(({ name }) => name));
-  return {
-    manifest,
-    read: (state, param, numel) =>
-      base.has(param) ? readBase(param, numel) : reader.read(state, param, numel),
-  };
+  return opened((state, param, numel) =>
+    base.has(param) ? readBase(param, numel) : reader.read(state, param, numel),
+  );
 }

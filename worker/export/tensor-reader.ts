@@ -1,3 +1,4 @@
+import type { ExportKind } from '../../contracts/index.js';
 import type { RetryPolicy, StateName } from '../../contracts/rank-protocol.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { planReads } from '../../platform/checkpoint/read-plan.js';
@@ -11,6 +12,19 @@ export interface TensorReaderOptions {
   directory: string;
   manifest: Manifest;
   retry: RetryPolicy;
+}
+
+/**
+ * Returns the state with the weights of a parameter. Parameters that are not trained have no average, and before the first update
+ * nothing has.
+ */
+export function weightsState(
+  manifest: Manifest,
+  weights: ExportKind['weights'],
+): (param: string) => StateName {
+  if (weights === 'trained' || manifest.optimizer_steps === 0) return () => 'master';
+  const frozen = new Set(manifest.params.filter((param) => param.frozen).map(({ name }) => name));
+  return (param) => (frozen.has(param) ? 'master' : 'ema');
 }
 
 /** Reads whole parameters of a checkpoint in pieces, verified, with constant memory. */

@@ -23,7 +23,7 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     steps: train.steps,
     seed: train.seed,
     data_seed: data.seed,
-    optimizer: optimizerConfig(train.optimizer),
+    optimizer: { ...optimizerConfig(train.optimizer), ema_decay: train.ema?.decay ?? 0 },
     param_groups: paramGroups(train.optimizer),
     lr_schedule: { ...train.lr_schedule, decay_steps: train.lr_schedule.decay_steps ?? 0 },
     gradient_clipping,
@@ -85,7 +85,7 @@ const UNUSED_LOSS_SCALE = {
   min_scale: 1,
 };
 
-function optimizerConfig(spec: OptimizerSpec): TrainerConfig['optimizer'] {
+function optimizerConfig(spec: OptimizerSpec): Omit<TrainerConfig['optimizer'], 'ema_decay'> {
   const { betas: [beta1, beta2] = [0, 0], param_groups: _, ...fields } = spec;
   return { ...UNUSED_OPTIMIZER, beta1, beta2, ...fields };
 }

@@ -29,14 +29,14 @@ export async function sampleCheckpoint(
   task: SampleTask,
 ): Promise<TaskResults['sample']> {
   const tokenizer = await openTokenizer(objects, task);
-  const { prompt: _, messages: __, ...options } = task.request;
+  const { prompt: _, messages: __, weights, ...options } = task.request;
   const prompt = buildPrompt(tokenizer, task.request, task.spec.data);
   const { tokens, text, end_text, end_token } = prompt;
   const model = trainedArchitecture(task.spec);
   // The weights of a quantized base arrive restored.
   const sampler = core.createSampler({ ...model, quantization: null }, task.threads);
   try {
-    const checkpoint = await openCheckpoint(objects, core, task);
+    const checkpoint = await openCheckpoint(objects, core, { ...task, weights });
     await loadWeights(checkpoint, sampler, core.paramTable(model));
     const num_tokens = Math.min(tokenizer.vocab_size, model.vocab_size);
     const drawn = await sampler.sample(tokens, { ...options, num_tokens, end_token: end_token ?? -1 });
@@ -70,13 +70,13 @@ async function openTokenizer(
 }
 
 async function loadWeights(
-  { read }: OpenCheckpoint,
+  { readWeights }: OpenCheckpoint,
   sampler: CoreSampler,
   params: ReturnType<NativeCore['paramTable']>,
 ): Promise<void> {
   for (const { index, name, numel } of params) {
     const pieces: Uint8Array[] = [];
-    for await (const piece of read('master', name, numel)) pieces.push(piece);
+    for await (const piece of readWeights(name, numel)) pieces.push(piece);
     sampler.setParam(index, Buffer.concat(pieces));
   }
 }

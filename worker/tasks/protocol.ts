@@ -36,6 +36,7 @@ export type TaskRequest =
       checkpoint: string;
       format: ExportPayload['format'];
       dtype: ExportPayload['dtype'];
+      weights: ExportPayload['weights'];
       /** Key of the folder to write. */
       prefix: string;
       retry: RetryPolicy;

@@ -45,6 +45,7 @@ if (what === 'adapter')
     { type: 'dora', rank: 3, modules_to_save: ['norm'] },
     spec.model.config,
   ).adapter;
+if (what === 'whole') spec.train.ema = { decay: 0.5 };
 // At least one sample for each rank.
 Object.assign(spec.train, { micro_batch_size: 1, global_batch_size: WORLDS.length });
 const { sequence_length } = spec.train;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { visible } from '../gpus/inspect-machine.js';
 import type { CoreSampler, Gpu, NativeCore, SampleOptions } from '../native/adapter.js';
-import { FAKE_SHARDING, fakeParamTable, STATES_OF } from './fake-state.js';
+import { FAKE_SHARDING, fakeParamTable, fakeStateNames } from './fake-state.js';
 import { type FakeBehaviour, FakeTrainer } from './fake-trainer.js';
 
 /**
@@ -14,7 +14,7 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
     createSampler: () => new FakeSampler(),
     createTrainer: (config, onRendezvous) => new FakeTrainer(config, onRendezvous, behaviour),
     paramTable: fakeParamTable,
-    stateNames: ({ type }) => [...STATES_OF[type]],
+    stateNames: fakeStateNames,
     sharding: () => FAKE_SHARDING,
     fingerprint: (device) => (device === 'cpu' ? 'fake/1' : 'fake-gpu/1'),
     stayOnNode: () => false,

@@ -7,9 +7,9 @@ import type { ParamInfo, Slice, TrainerConfig } from '../native/adapter.js';
 const FAKE_BLOCK = 16;
 /** Small buckets, so that a rank owns several ranges of one parameter. */
 export const FAKE_SHARDING = { block_elements: FAKE_BLOCK, bucket_blocks: 4, expert_sets: 1 };
-const STATES: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'];
+const STATES: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum', 'ema'];
 const ADAM: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq'];
-export const STATES_OF: Record<TrainerConfig['optimizer']['type'], readonly StateName[]> = {
+const STATES_OF: Record<TrainerConfig['optimizer']['type'], readonly StateName[]> = {
   adamw: ADAM,
   adam: ADAM,
   lamb: ADAM,
@@ -60,15 +60,20 @@ export function fakeInitializedDigest(seed: number, from: number, restore: Resto
 
 /** Settings that determine the states of a parameter. Arrays of the other states exist without an owner. */
 export interface FakeTraining {
-  optimizer: Pick<TrainerConfig['optimizer'], 'type'>;
+  optimizer: Pick<TrainerConfig['optimizer'], 'type'> &
+    Partial<Pick<TrainerConfig['optimizer'], 'ema_decay'>>;
   param_groups: readonly Pick<TrainerConfig['param_groups'][number], 'match' | 'frozen'>[];
 }
 
 const ADAMW: FakeTraining = { optimizer: { type: 'adamw' }, param_groups: [] };
 
+export function fakeStateNames({ type, ema_decay = 0 }: FakeTraining['optimizer']): StateName[] {
+  return [...STATES_OF[type], ...(ema_decay > 0 ? (['ema'] as const) : [])];
+}
+
 /** Returns the states of one parameter; a group matches the whole name of a parameter here. */
 export function statesOf(training: FakeTraining, param: number): readonly StateName[] {
-  return isFrozen(training, param) ? ['master'] : STATES_OF[training.optimizer.type];
+  return isFrozen(training, param) ? ['master'] : fakeStateNames(training.optimizer);
 }
 
 function isFrozen({ param_groups }: FakeTraining, param: number): boolean {

@@ -34,7 +34,7 @@ const files = {
 };
 
 async function putExport({ objects }: TestStack, { checkpoint, job_id }: Filled): Promise<string> {
-  const kind = { format: 'safetensors', dtype: 'fp16' } as const;
+  const kind = { format: 'safetensors', dtype: 'fp16', weights: 'trained' } as const;
   const prefix = checkpointExportPrefix(job_id, checkpoint.step, { checkpoint: checkpoint.id, ...kind });
   for (const [name, bytes] of Object.entries(files)) await objects.put(`${prefix}/${name}`, bytes);
   const listed = Object.entries(files).map(([name, bytes]) => ({
@@ -71,7 +71,13 @@ t.test('files in a directory come through the API', async (t) => {
 
   t.test('a checkpoint: the manifest and all shards, as listed', async (t) => {
     const list = (await urls()).json<Download>();
-    t.match(list, { checkpoint_id: checkpoint.id, format: null, dtype: null, expires_at: null });
+    t.match(list, {
+      checkpoint_id: checkpoint.id,
+      format: null,
+      dtype: null,
+      weights: null,
+      expires_at: null,
+    });
     t.equal(list.files.length, 3);
     t.equal(list.files[0]?.name, 'MANIFEST.json');
     for (const file of list.files) {
@@ -136,7 +142,10 @@ t.test('files in a directory come through the API', async (t) => {
     t.match((await urls({ format: 'safetensors', dtype: 'fp32' })).json<Problem>(), {
       code: 'export_not_found',
     });
-    t.match((await urls({ dtype: 'fp32' })).json<Problem>(), { code: 'validation_failed' });
+    for (const field of [{ dtype: 'fp32' }, { weights: 'trained' }])
+      t.match((await urls(field)).json<Problem>(), {
+        errors: [{ pointer: `/${Object.keys(field)}`, code: 'field_without_effect' }],
+      });
     t.match((await urls({ format: 'deepspeed_universal', dtype: 'bf16' })).json<Problem>(), {
       code: 'validation_failed',
     });
@@ -167,7 +176,7 @@ t.test('files in a directory come through the API', async (t) => {
     };
     await store.finishJob(filled.job_id, filled.execution, 'succeeded', { export: exported });
     const list = (await urls({ format: 'safetensors' }, last)).json<Download>();
-    t.match(list, { dtype: 'bf16', files: [listed] });
+    t.match(list, { dtype: 'bf16', weights: 'trained', files: [listed] });
     t.equal((await stack.request({ url: list.files[0]?.url ?? '' })).body, '{}');
   });
 });

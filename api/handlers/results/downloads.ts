@@ -27,8 +27,7 @@ export const createDownloadUrls: OperationHandler<'createDownloadUrls'> = async 
   }
   return {
     checkpoint_id,
-    format: (set.kind?.format ?? null) as Download['format'],
-    dtype: (set.kind?.dtype ?? null) as Download['dtype'],
+    ...(set.kind ?? { format: null, dtype: null, weights: null }),
     state_digest: set.state_digest,
     expires_at: is_signed ? expires_at : null,
     files,

@@ -14,17 +14,18 @@ t.test('exports of a checkpoint', async (t) => {
         asked.push([pool, payload]);
         return progress;
       },
-      progress: async (_pool, { format, dtype }) => {
-        const known = asked.some(([, payload]) => payload.format === format && payload.dtype === dtype);
-        return known ? progress : null;
-      },
+      progress: async (_pool, { prefix }) =>
+        asked.some(([, payload]) => payload.prefix === prefix) ? progress : null,
     },
   });
   t.teardown(() => stack.close());
   const job = await stack.createJob();
   await claimAndTrain(stack.store, job.id, { steps: 7 });
-  const page: Page<Checkpoint> = (await stack.request({ url: `/v1/jobs/${job.id}/checkpoints` })).json();
-  const checkpoint = page.data[0] as Checkpoint;
+  const firstCheckpoint = async (id: string) => {
+    const page: Page<Checkpoint> = (await stack.request({ url: `/v1/jobs/${id}/checkpoints` })).json();
+    return page.data[0] as Checkpoint;
+  };
+  const checkpoint = await firstCheckpoint(job.id);
   await stack.objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
   const post = (payload: object, id = checkpoint.id) =>
     stack.request({ method: 'POST', url: `/v1/checkpoints/${id}/export`, payload });
@@ -53,6 +54,7 @@ t.test('exports of a checkpoint', async (t) => {
       checkpoint: { id: checkpoint.id, prefix: checkpoint.prefix },
       format: 'deepspeed_universal',
       dtype: 'fp32',
+      weights: 'trained',
       prefix: folder('deepspeed_universal-fp32'),
     });
     progress = { state: 'running' };
@@ -62,6 +64,36 @@ t.test('exports of a checkpoint', async (t) => {
   await t.test('defaults to the dtype of the job', async (t) => {
     t.match((await post({})).json(), { format: 'safetensors', dtype: 'bf16' });
     t.match((await post({ dtype: 'fp16' })).json(), { format: 'safetensors', dtype: 'fp16' });
+  });
+
+  await t.test('has the average of the weights only of a job that keeps one', async (t) => {
+    t.match((await post({ weights: 'ema' })).json<Problem>(), {
+      errors: [{ pointer: '/weights', code: 'ema_missing', suggestion: 'trained' }],
+    });
+    const train = { steps: 10, sequence_length: 16, ema: { decay: 0.5 } };
+    const averaged = await stack.createJob({ train, export: { weights: 'ema' } });
+    await claimAndTrain(stack.store, averaged.id, { steps: 7 });
+    const last = await firstCheckpoint(averaged.id);
+    await stack.objects.put(`${last.prefix}/MANIFEST.json`, Buffer.from('{}'));
+    const prefix = (kind: string) => `jobs/${averaged.id}/exports/7-${last.id}-${kind}`;
+    const default_prefix = prefix('safetensors-bf16-ema');
+    t.match((await post({}, last.id)).json(), { weights: 'ema', prefix: default_prefix });
+    const trained = (await post({ weights: 'trained' }, last.id)).json();
+    t.match(trained, { weights: 'trained', prefix: prefix('safetensors-bf16') });
+    const universal = { format: 'deepspeed_universal' };
+    t.match((await post(universal, last.id)).json(), { weights: 'trained' });
+    t.match((await post({ ...universal, weights: 'ema' }, last.id)).json<Problem>(), {
+      errors: [{ pointer: '/weights', code: 'field_without_effect' }],
+    });
+    const { data } = (await stack.request({ url: `/v1/checkpoints/${last.id}/exports` })).json();
+    t.same(
+      data.map(({ format, weights }: CheckpointExport) => [format, weights]),
+      [
+        ['deepspeed_universal', 'trained'],
+        ['safetensors', 'trained'],
+        ['safetensors', 'ema'],
+      ],
+    );
   });
 
   await t.test('reports why it failed', async (t) => {
@@ -76,6 +108,7 @@ t.test('exports of a checkpoint', async (t) => {
       job_id: job.id,
       format: 'safetensors' as const,
       dtype: 'bf16' as const,
+      weights: 'trained' as const,
       prefix: folder('safetensors-bf16'),
       state_digest: checkpoint.state_digest,
       files: [{ name: 'config.json', bytes: 3, sha256: 'a'.repeat(64) }],

@@ -1,4 +1,4 @@
-import type { Checkpoint, CheckpointExport, ExportPayload } from '../../../contracts/index.js';
+import type { Checkpoint, CheckpointExport, ExportKind, ExportPayload } from '../../../contracts/index.js';
 import { type ExportRecord, readExportRecord } from '../../../platform/checkpoint/export-record.js';
 import { checkpointExportPrefix, exportName, exportsPrefix } from '../../../platform/checkpoint/layout.js';
 import type { JobStorePort } from '../../../state/index.js';
@@ -14,13 +14,13 @@ export const exportCheckpoint: OperationHandler<'exportCheckpoint'> = async (req
   const { source, errors } = await findCheckpoint({ store, objects }, request.params.checkpoint_id);
   if (source === null) throw checkpointNotFound(errors[0]?.message);
   const { checkpoint, spec } = source;
-  const { format, dtype } = resolveExport(request.body, spec);
+  const kind = resolveExport(request.body, spec);
   const { id } = checkpoint;
-  const payload = payloadOf(checkpoint, { format, dtype });
+  const payload = payloadOf(checkpoint, kind);
   const record = await readExportRecord(objects, payload.prefix);
   if (record) return reply.code(202).send(written(record));
   // Retention keeps the checkpoint until the export is written or has failed.
-  const held = await store.holdCheckpoint(id, exportName({ checkpoint: id, format, dtype }));
+  const held = await store.holdCheckpoint(id, exportName({ checkpoint: id, ...kind }));
   if (!held) throw checkpointNotFound(`checkpoint ${id} was removed`);
   const told = underWay(payload, await exports.request(spec.resources.pool, payload));
   return reply.code(202).send(told);
@@ -46,15 +46,14 @@ export const listCheckpointExports: OperationHandler<'listCheckpointExports'> = 
   return { data: [...data, ...waiting] };
 };
 
-const KINDS = [
-  { format: 'deepspeed_universal', dtype: 'fp32' },
-  { format: 'safetensors', dtype: 'bf16' },
-  { format: 'safetensors', dtype: 'fp16' },
-  { format: 'safetensors', dtype: 'fp32' },
-  { format: 'peft', dtype: 'bf16' },
-  { format: 'peft', dtype: 'fp16' },
-  { format: 'peft', dtype: 'fp32' },
-] as const;
+const KINDS: readonly ExportKind[] = [
+  { format: 'deepspeed_universal', dtype: 'fp32', weights: 'trained' },
+  ...(['safetensors', 'peft'] as const).flatMap((format) =>
+    (['bf16', 'fp16', 'fp32'] as const).flatMap((dtype) =>
+      (['trained', 'ema'] as const).map((weights) => ({ format, dtype, weights })),
+    ),
+  ),
+];
 
 async function unwritten(
   { store, exports }: { store: Pick<JobStorePort, 'getJob'>; exports: ExportPort },
@@ -64,9 +63,9 @@ async function unwritten(
   const job = await store.getJob(checkpoint.job_id);
   if (job === null) return [];
   const waiting: CheckpointExport[] = [];
-  for (const { format, dtype } of KINDS) {
-    if (known.some((other) => other.format === format && other.dtype === dtype)) continue;
-    const payload = payloadOf(checkpoint, { format, dtype });
+  for (const kind of KINDS) {
+    const payload = payloadOf(checkpoint, kind);
+    if (known.some(({ prefix }) => prefix === payload.prefix)) continue;
     const progress = await exports.progress(job.spec.resources.pool, payload);
     if (progress !== null) waiting.push(underWay(payload, progress));
   }
@@ -75,7 +74,7 @@ async function unwritten(
 
 function payloadOf(
   { id, job_id, prefix, step }: Pick<Checkpoint, 'id' | 'job_id' | 'prefix' | 'step'>,
-  kind: Pick<ExportPayload, 'format' | 'dtype'>,
+  kind: ExportKind,
 ): ExportPayload {
   const folder = checkpointExportPrefix(job_id, step, { checkpoint: id, ...kind });
   return { job_id, checkpoint: { id, prefix }, ...kind, prefix: folder };
@@ -86,7 +85,7 @@ function written({ format_version: _, ...record }: ExportRecord): CheckpointExpo
 }
 
 function underWay(payload: ExportPayload, progress: ExportProgress): CheckpointExport {
-  const { job_id, checkpoint, format, dtype, prefix } = payload;
+  const { job_id, checkpoint, format, dtype, weights, prefix } = payload;
   const { state } = progress;
   const error = progress.state === 'failed' ? progress.error : null;
   return {
@@ -94,6 +93,7 @@ function underWay(payload: ExportPayload, progress: ExportProgress): CheckpointE
     job_id,
     format,
     dtype,
+    weights,
     state,
     prefix,
     state_digest: null,

@@ -46,6 +46,11 @@ t.test('a sample of a checkpoint', async (t) => {
     t.ok(wait_ms >= 5_000 && wait_ms < 60_000);
   });
 
+  t.test('the average of the weights requires a job that keeps one', async (t) => {
+    const refused = (await sample({ prompt: 'to', weights: 'ema' })).json<Problem>();
+    t.match(refused, { status: 422, errors: [{ pointer: '/weights', code: 'ema_missing' }] });
+  });
+
   t.test('messages require a job with a chat template', async (t) => {
     const { id: dataset } = await stack.upload(CHATS, 'jsonl');
     const chatty = await stack.createJob({ data: { dataset, chat_template: '{{ messages }}' } });

@@ -2,6 +2,7 @@ import { isErrorCode, type Sample, type SampleTask, ZerofleetError } from '../..
 import { checkpointNotFound } from '../../access/found.js';
 import { invalidDocument } from '../../jobs/check-spec.js';
 import { findCheckpoint } from '../../jobs/init-source.js';
+import { requireWeights } from '../../jobs/resolve-export.js';
 import type { OperationHandler } from '../types.js';
 
 const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages'> = {
@@ -10,6 +11,7 @@ const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages'> = {
   top_k: 0,
   top_p: 1,
   seed: 1,
+  weights: 'trained',
 };
 
 export const sampleCheckpoint: OperationHandler<'sampleCheckpoint'> = async (request): Promise<Sample> => {
@@ -22,6 +24,7 @@ export const sampleCheckpoint: OperationHandler<'sampleCheckpoint'> = async (req
   if (source === null) throw checkpointNotFound(errors[0]?.message);
   const { checkpoint, spec } = source;
   if (request.body.messages !== undefined && spec.data.chat_template === null) throw noTemplate();
+  requireWeights(spec, request.body.weights);
   const { id, prefix, job_id, step } = checkpoint;
   const { sample_timeout_ms } = services.limits;
   const payload = {

@@ -17,6 +17,7 @@ struct OptimizerTask {
   std::int64_t params = 0, repeats = 0;
   int num_threads = 1;
   CpuIsa isa = CpuIsa::kGeneric;
+  double ema_decay = 0;
 };
 
 struct OptimizerSeconds {
@@ -27,7 +28,7 @@ struct OptimizerSeconds {
 OptimizerSeconds run_optimizer(const OptimizerTask& task) {
   ThreadPool pool(task.num_threads);
   const Context context{Device{}, &pool, task.isa};
-  bench::OptimizerRun run(context, task.type, task.params);
+  bench::OptimizerRun run(context, task.type, task.params, task.ema_decay);
   OptimizerSeconds seconds;
   seconds.bytes_per_param = run.bytes_per_param();
   Buffer plain(context.device, static_cast<std::size_t>(task.params * seconds.bytes_per_param / 2));
@@ -50,7 +51,7 @@ Napi::Value measure_optimizer(const Napi::CallbackInfo& info) {
     const OptimizerTask task{optimizer_type_from_name(string_field(options, "optimizer")),
                              int_field(options, "params"), int_field(options, "repeats"),
                              static_cast<int>(int_field(options, "threads")),
-                             cpu_isa_from_name(string_field(options, "cpu_isa"))};
+                             cpu_isa_from_name(string_field(options, "cpu_isa")), number_field(options, "ema_decay")};
     require(task.params > 0 && task.params % kBlockNumel == 0 && task.repeats > 0, "invalid_argument",
             "params must be a positive multiple of 4096, and repeats positive");
     return PromiseWorker<OptimizerSeconds>::start(

@@ -128,6 +128,7 @@ OptimizerOptions optimizer_from(const Napi::Object& optimizer) {
   options.initial_accumulator_value = number_field(optimizer, "initial_accumulator_value");
   options.min_coeff = number_field(optimizer, "min_coeff");
   options.max_coeff = number_field(optimizer, "max_coeff");
+  options.ema_decay = number_field(optimizer, "ema_decay");
   options.bias_correction = bias_correction_from_name(string_field(optimizer, "bias_correction"));
   return options;
 }

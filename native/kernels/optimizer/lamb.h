@@ -32,7 +32,7 @@ void lamb_prepare(const Context& context, std::span<const OptimizerSegment> segm
 
 /// The second pass, which makes u again instead of having stored it: for every element of segment s
 ///   master -= lr × trust_ratios[s] × u;  params = round(master)
-/// Neither gradients nor moments are written, and gradients are not read.
+/// and the average moves (MovingAverage). Neither gradients nor moments are written, and gradients are not read.
 /// Throws Error{"invalid_argument"} for eps <= 0, a number of ratios other than that of segments, and as
 /// check_segments() does.
 void lamb_update(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,

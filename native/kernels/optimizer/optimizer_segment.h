@@ -10,6 +10,12 @@ namespace zerofleet {
 
 inline constexpr std::size_t kMaxMoments = 2;  // arrays of an optimizer besides the master
 
+/// Exponential moving average of the stored master: after each update values = flushed(values + (master - values) × weight).
+struct MovingAverage {
+  float* values = nullptr;  // (numel); null: none is kept
+  float weight = 0;
+};
+
 /// Arrays of one run of elements with equal hyper-parameters, each (numel). `master`, `grad` and `params` have the dtypes
 /// that are given with the segments; `states` are fp32, as many as the optimizer keeps. `params` is only written, and
 /// may be null where no parameters are wanted.
@@ -24,6 +30,7 @@ struct OptimizerSegment {
   std::byte* params = nullptr;
   std::int64_t numel = 0;
   std::size_t group = 0;  // index into the scalars of the operation
+  MovingAverage average;  // of passes that write the master
 };
 
 /// Storage of the arrays; all arithmetic is fp32. A master in fp16 is rounded after each update, and the parameters are

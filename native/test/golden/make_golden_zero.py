@@ -6,6 +6,7 @@ AdamW, Adam, Adagrad and SGD are torch.optim's (no foreach, no fused kernel), in
 deep learning", 2020, algorithm 2, with the trust ratio bounded below and above) are written out below, in fp64, and so is
 what DeepSpeed's FusedLamb computes (csrc/lamb/fused_lamb_cuda_kernel.cu): the trust ratio of an update without bias
 correction, and a step of lr * sqrt(1 - beta2^t) / (1 - beta1^t), or of lr with bias_correction false.
+Cases with `ema_decay` have a further state, `ema`: for torch's optimizers the average of an AveragedModel.
 
 Every line is a name followed by numbers in hexadecimal floating point, which is exact: `initial` and `grads` (steps,
 numel) for all cases, and per case its options, the parameter after every step, and the states after the last one.
@@ -15,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 NUMEL, STEPS = 24, 8
 
@@ -28,6 +30,8 @@ TORCH_CASES = {
     "sgd": SGD,
     "sgd_momentum": SGD | dict(momentum=0.9, dampening=0.25),
     "sgd_nesterov": SGD | dict(momentum=0.9, nesterov=1.0),
+    "adamw_ema": ADAM | dict(ema_decay=0.9),
+    "sgd_ema": SGD | dict(ema_decay=0.75),
 }
 OWN_CASES = {
     "lion": dict(lr=1e-3, beta1=0.9, beta2=0.99, weight_decay=0.1),
@@ -36,6 +40,7 @@ OWN_CASES = {
     "lamb_from_zero": LAMB,  # from a zero parameter, whose first trust ratio is 1
     "lamb_step_size": LAMB,
     "lamb_uncorrected": LAMB,
+    "lamb_ema": LAMB | dict(ema_decay=0.9),
 }
 STATES = ["exp_avg", "exp_avg_sq", "momentum_buffer", "sum"]
 
@@ -45,25 +50,31 @@ def line(name: str, values) -> str:
 
 
 def torch_optimizer(case: str, options: dict, param: torch.nn.Parameter) -> torch.optim.Optimizer:
-    o = dict(options)
+    o = {name: value for name, value in options.items() if name != "ema_decay"}
     if "beta1" in o:
         o["betas"] = (o.pop("beta1"), o.pop("beta2"))
     if case.startswith("sgd"):
         return torch.optim.SGD([param], **(o | dict(nesterov=bool(o["nesterov"]))), foreach=False, fused=False)
-    kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "adagrad": torch.optim.Adagrad}[case]
+    kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "adagrad": torch.optim.Adagrad}[case.removesuffix("_ema")]
     return kind([param], **o, foreach=False, fused=False)
 
 
 def run_torch(case: str, options: dict, initial: torch.Tensor, grads: torch.Tensor):
     param = torch.nn.Parameter(initial.clone())
     optimizer = torch_optimizer(case, options, param)
+    module = torch.nn.ParameterList([param])
+    average = AveragedModel(module, multi_avg_fn=get_ema_multi_avg_fn(options.get("ema_decay", 0)))
     path = []
     for grad in grads:
         param.grad = grad.clone()
         optimizer.step()
+        average.update_parameters(module)
         path.append(param.detach().clone())
     state = optimizer.state[param]
-    return torch.stack(path), {name: state[name] for name in STATES if torch.is_tensor(state.get(name))}
+    states = {name: state[name] for name in STATES if torch.is_tensor(state.get(name))}
+    if "ema_decay" in options:
+        states["ema"] = average.module[0].detach()
+    return torch.stack(path), states
 
 
 def lion_step(o: dict, t: int, p: torch.Tensor, g: torch.Tensor, s: dict) -> torch.Tensor:
@@ -110,6 +121,9 @@ def run_own(case: str, options: dict, initial: torch.Tensor, grads: torch.Tensor
     for t, grad in enumerate(grads, 1):
         param = step(options, t, param, grad, states)
         path.append(param)
+        if "ema_decay" in options:
+            decay = 0 if t == 1 else options["ema_decay"]
+            states["ema"] = decay * states.get("ema", 0) + (1 - decay) * param
     return torch.stack(path), states
 
 

@@ -110,6 +110,16 @@ void plain_update(const OptimizerOptions& options, const PlainUpdate& update, Pl
   }
 }
 
+void plain_average(const OptimizerOptions& options, std::int64_t step, PlainTensor& tensor) {
+  if (options.ema_decay == 0) return;
+  const float weight = narrow(1 - options.ema_decay);
+  tensor.ema.resize(tensor.master.size());
+  for (std::size_t i = 0; i < tensor.ema.size(); ++i) {
+    const float moved = tensor.ema[i] + (tensor.master[i] - tensor.ema[i]) * weight;
+    tensor.ema[i] = flushed(step == 1 ? tensor.master[i] : moved);
+  }
+}
+
 std::vector<double> block_sums(const std::vector<float>& values) {
   constexpr std::size_t kBlock = 4096, kLanes = 32;
   std::vector<double> sums;

@@ -10,6 +10,7 @@ namespace zerofleet::test {
 /// Values of a parameter. The contents of `first` and `second` depend on the optimizer; see state_ids().
 struct PlainTensor {
   std::vector<float> master, first, second;
+  std::vector<float> ema;   // empty without ema_decay
   std::vector<float> grad;  // summed over the leaves
 };
 
@@ -25,6 +26,9 @@ std::vector<std::uint8_t> state_ids(const OptimizerOptions& options);
 
 /// Runs one step of one whole parameter by the optimizer's definition, in fp32 with constants rounded from fp64.
 void plain_update(const OptimizerOptions& options, const PlainUpdate& update, PlainTensor& tensor);
+
+/// Moves the average, if there is one, after plain_update() and the rounding of the master.
+void plain_average(const OptimizerOptions& options, std::int64_t step, PlainTensor& tensor);
 
 /// Sums of squares in fp64 of the blocks of 4096 elements of a parameter, the last one filled up with zeros: 32 running
 /// sums by element index mod 32, then halves added.

@@ -62,6 +62,7 @@ PlainTraining::PlainTraining(std::vector<PlainParam> params, const PlainOptions&
     tensor.grad.resize(tensor.master.size());
     if (num_states >= 1) tensor.first.assign(tensor.master.size(), initial);
     if (num_states >= 2) tensor.second.assign(tensor.master.size(), initial);
+    if (options.optimizer.ema_decay > 0) tensor.ema.assign(tensor.master.size(), 0.0F);
   }
 }
 
@@ -88,6 +89,7 @@ PlainSummary PlainTraining::step(std::int64_t number) {
     update.grad_factor = static_cast<float>(unscaled * clip);
     plain_update(options_.optimizer, update, tensors_[param]);
     round_all(tensors_[param].master, options_.master_dtype);
+    plain_average(options_.optimizer, optimizer_steps_, tensors_[param]);
   }
   return summary;
 }
@@ -147,6 +149,7 @@ std::string PlainTraining::digest() const {
     sum.add(0, first_block, tensor.master);
     if (!tensor.first.empty()) sum.add(ids[0], first_block, tensor.first);
     if (!tensor.second.empty()) sum.add(ids[1], first_block, tensor.second);
+    if (!tensor.ema.empty()) sum.add(5, first_block, tensor.ema);
     first_block += (tensor.master.size() + kBlock - 1) / kBlock;
   }
   char text[33];

@@ -41,6 +41,7 @@ struct OptimizerOptions {
   double min_coeff = 0.01;    // lamb: bounds of the trust ratio
   double max_coeff = 10;
   BiasCorrection bias_correction = BiasCorrection::kUpdate;  // lamb
+  double ema_decay = 0;       // of the average of the master; 0: none is kept
 };
 
 const char* name_of(OptimizerType type);

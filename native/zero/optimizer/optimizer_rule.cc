@@ -9,7 +9,8 @@ namespace zerofleet {
 namespace {
 
 // By StateId.
-constexpr std::array<const char*, kMaxStates> kStateNames{"master", "exp_avg", "exp_avg_sq", "momentum_buffer", "sum"};
+constexpr std::array<const char*, kMaxStates> kStateNames{"master",          "exp_avg", "exp_avg_sq",
+                                                          "momentum_buffer", "sum",     "ema"};
 
 }  // namespace
 

@@ -14,11 +14,11 @@
 namespace zerofleet {
 
 /// The optimizers' states. Values are part of the state digest: never renumber.
-enum class StateId : std::uint8_t { kMaster = 0, kExpAvg = 1, kExpAvgSq = 2, kMomentumBuffer = 3, kSum = 4 };
+enum class StateId : std::uint8_t { kMaster = 0, kExpAvg = 1, kExpAvgSq = 2, kMomentumBuffer = 3, kSum = 4, kEma = 5 };
 
-inline constexpr std::size_t kMaxStates = 5;
+inline constexpr std::size_t kMaxStates = 6;
 
-/// "master", "exp_avg", "exp_avg_sq", "momentum_buffer", "sum"
+/// "master", "exp_avg", "exp_avg_sq", "momentum_buffer", "sum", "ema"
 const char* name_of(StateId state);
 /// Throws Error{"invalid_argument"} for another name.
 StateId state_from_name(std::string_view name);
@@ -45,6 +45,7 @@ struct UpdateScalars {
   std::span<const GroupScalars> groups;
   float grad_factor = 1;  // unscaling × averaging × clipping, applied to every gradient element
   std::int64_t step = 1;  // of the optimizer, counted from 1
+  float ema_weight = 0;   // of the new master in the state kEma, for rules that keep one
 };
 
 /// Update rule of an element of state. It knows nothing of ranks, buckets or parameters. Arithmetic is fp32 whatever

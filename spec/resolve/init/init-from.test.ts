@@ -35,6 +35,10 @@ t.test('a checkpoint as initial state', async (t) => {
       .errors,
     [{ pointer: '/model/init_from/restore', code: 'checkpoint_optimizer_mismatch', suggestion: 'weights' }],
   );
+  t.match(begin({ checkpoint: checkpoint.id, restore: 'full' }, source({ steps: 1, ema: {} })).errors, [
+    { code: 'checkpoint_optimizer_mismatch', message: /has optimizer state of adamw and an average/ },
+  ]);
+  t.same(begin({ checkpoint: checkpoint.id }, source({ steps: 1, ema: {} })).errors, []);
   t.same(begin({ checkpoint: checkpoint.id, restore: 'full' }, source()).errors, []);
   const frozen = { param_groups: [{ match: 'lm_head.*', frozen: true }] };
   t.match(

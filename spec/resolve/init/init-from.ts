@@ -120,8 +120,9 @@ function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): Field
 }
 
 /** Names the states of an optimizer, for messages and comparisons. */
-function statesText({ train: { optimizer } }: ResolvedJobSpec): string {
-  return optimizer.type === 'sgd' && optimizer.momentum === 0 ? 'sgd without momentum' : optimizer.type;
+function statesText({ train: { optimizer, ema } }: ResolvedJobSpec): string {
+  const type = optimizer.type === 'sgd' && optimizer.momentum === 0 ? 'sgd without momentum' : optimizer.type;
+  return ema === undefined ? type : `${type} and an average of the weights`;
 }
 
 function checkShapes(spec: ResolvedJobSpec, { checkpoint, spec: from }: CheckpointSource): FieldError[] {

@@ -1,5 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
+import type { StateName } from '../../../contracts/rank-protocol.js';
 import { sumDigests } from '../../../platform/checkpoint/digest.js';
 import { CHUNK_BYTES } from '../../../platform/checkpoint/manifest.js';
 import { ChunkChecksums } from '../../../platform/checkpoint/verify.js';
@@ -111,6 +112,35 @@ for (const dtypes of [['F32'], ['BF16'], ['F16'], ['BF16', 'F32', 'F16']] as con
     t.equal(digests.size, 1);
   });
 }
+
+t.test('a full restore begins the average of trained parameters with the weights', async (t) => {
+  const { objects } = await store(t, ['F32']);
+  const loaded: [state: StateName, param: number, bytes: number][] = [];
+  const trainer: Pick<RankTrainer, 'slices' | 'load'> = {
+    slices: () => params.map(({ index: param, numel }) => ({ param, begin: 0, end: numel })),
+    load: (of, param, _, { length }) => void loaded.push([of, param, length]),
+  };
+  const options = {
+    objects,
+    trainer,
+    state: {
+      ...state,
+      params: params.map((param) => ({ ...param, frozen: param.index === 1 })),
+      states: ['master', 'ema'] as const,
+    },
+    retry,
+  };
+  const numBytes = (state: StateName, index: number) =>
+    loaded.reduce((sum, [of, param, bytes]) => sum + (of === state && param === index ? bytes : 0), 0);
+  await loadModel({ ...options, source: { ...source, restore: 'full' } });
+  for (const { index, numel } of params) {
+    t.equal(numBytes('master', index), 4 * numel);
+    t.equal(numBytes('ema', index), index === 1 ? 0 : 4 * numel);
+  }
+  loaded.length = 0;
+  await loadModel({ ...options, source });
+  t.notOk(loaded.some(([state]) => state === 'ema'));
+});
 
 t.test('a changed byte is detected; missing data is an error', async (t) => {
   const { objects, weights } = await store(t, ['BF16']);

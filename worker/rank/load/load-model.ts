@@ -36,7 +36,7 @@ export interface LoadedModel {
  * @throws ZerofleetError `model_corrupt`; errors of the object store
  */
 export async function loadModel(options: LoadModelOptions): Promise<LoadedModel> {
-  const { objects, source, trainer, state, retry: policy } = options;
+  const { objects, source, state, retry: policy } = options;
   const { directory } = source;
   const weights = await retryTransient(() => readWeights(objects, directory), policy);
   const { params, num_base } = state;
@@ -46,21 +46,34 @@ export async function loadModel(options: LoadModelOptions): Promise<LoadedModel>
   const wanted = wantedElements(options, new Set(stored));
   const fetches = planFetches(planWeightReads(weights, wanted), ({ dtype }) => ELEMENT_BYTES[dtype]);
   const ranges = await readFetches(fetches, { objects, directory, retry: policy }, (piece, bytes) =>
-    trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, widenToFp32(piece.dtype, bytes)),
+    loadPiece(options, piece, index.get(piece.param) ?? -1, widenToFp32(piece.dtype, bytes)),
   );
   return { ranges, optimizer_steps: source.restore === 'full' ? (weights.optimizer_steps ?? 0) : 0 };
 }
 
+/** Loads a piece of a parameter. Uploaded states have no average of the weights: it begins with the weights. */
+function loadPiece(
+  { source, trainer, state: { params, states } }: LoadModelOptions,
+  { state, begin }: Pick<WantedElements, 'state' | 'begin'>,
+  param: number,
+  bytes: Uint8Array,
+): void {
+  trainer.load(state, param, begin, bytes);
+  const isAveraged = source.restore === 'full' && states.includes('ema') && !params[param]?.frozen;
+  if (state === 'master' && isAveraged) trainer.load('ema', param, begin, bytes);
+}
+
 /**
- * Returns what this rank owns of the stored parameters: the weights, and for a full restore the optimizer states of each trained one.
- * Adapters that are not stored begin with their initial values.
+ * Returns what this rank owns of the stored parameters: the weights, and for a full restore the optimizer states of each trained one that a
+ * model can have. Adapters that are not stored begin with their initial values.
  */
 function wantedElements(
   { source, trainer, state }: LoadModelOptions,
   stored: ReadonlySet<unknown>,
 ): WantedElements[] {
   const owned = trainer.slices();
-  const wanted = source.restore === 'full' ? state.states : (['master'] as const);
+  const wanted =
+    source.restore === 'full' ? state.states.filter((name) => name !== 'ema') : (['master'] as const);
   return owned.flatMap(({ param: index, begin, end }) => {
     const param = state.params[index];
     if (!param || !stored.has(param)) return [];

@@ -3,6 +3,7 @@
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/simd/write_past_caches.h"
 #include "kernels/flat/simd/cast.h"
+#include "kernels/optimizer/simd/average_tile.h"
 
 namespace zerofleet::cpu {
 namespace {
@@ -37,6 +38,7 @@ TileStorage::TileStorage(const Context& context, const OptimizerDTypes& dtypes, 
       narrow_master_(ZF_PICK_KERNEL(context.cpu_isa, narrow_to_f16)),
       widen_grad_(pick_widen(context.cpu_isa, dtypes.grad)),
       write_params_(ZF_PICK_KERNEL(context.cpu_isa, write_past_caches)),
+      move_average_(ZF_PICK_KERNEL(context.cpu_isa, average_tile)),
       finish_(ZF_PICK_KERNEL(context.cpu_isa, finish_writes_past_caches)) {
   if (access_.tile_numel == 0) access_.tile_numel = best_tile_numel(dtypes, access);
 }
@@ -76,6 +78,9 @@ void TileStorage::close(const OptimizerSegment& segment, std::int64_t begin, con
     auto* stored = at<std::uint16_t>(segment.master, begin);
     narrow_master_(tile.master, stored, tile.numel);
     widen_master_(stored, tile.master, tile.numel);  // parameters are rounded from the stored master
+  }
+  if (const auto& [values, weight] = segment.average; values != nullptr) {
+    move_average_(tile.master, values + begin, weight, tile.numel);
   }
   if (segment.params == nullptr || tile.params != nullptr) return;
   write_params_(tile.master, params_at(segment, begin), dtypes_.params, tile.numel);

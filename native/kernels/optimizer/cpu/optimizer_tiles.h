@@ -47,7 +47,8 @@ class TileStorage {
   };
 
   OptimizerTile open(const OptimizerSegment& segment, std::int64_t begin, std::int64_t numel, Scratch& scratch) const;
-  /// Writes back the values that did not stay in place: a rounded master, and parameters that the tile did not have.
+  /// Writes back the values that did not stay in place: a rounded master, and parameters that the tile did not have. Moves
+  /// the average while the master is in the cache.
   void close(const OptimizerSegment& segment, std::int64_t begin, const OptimizerTile& tile) const;
   /// After the last tile of a task: makes its writes visible to other threads.
   void end_task() const { finish_(); }
@@ -58,6 +59,7 @@ class TileStorage {
   using Widen = void(const std::uint16_t*, float*, std::int64_t);
   using Narrow = void(const float*, std::uint16_t*, std::int64_t);
   using Write = void(const float*, void*, DType, std::int64_t);
+  using Average = void(const float*, float*, float, std::int64_t);
 
   OptimizerDTypes dtypes_;
   TileAccess access_;
@@ -65,6 +67,7 @@ class TileStorage {
   Narrow* narrow_master_;
   Widen* widen_grad_;
   Write* write_params_;
+  Average* move_average_;
   void (*finish_)();
 };
 

@@ -7,6 +7,7 @@
 
 #include "kernels/common/cuda/arithmetic.h"
 #include "kernels/common/cuda/vec4.h"
+#include "kernels/optimizer/formulas/average.h"
 #include "kernels/optimizer/formulas/element.h"
 #include "kernels/optimizer/optimizer_segment.h"
 
@@ -33,7 +34,7 @@ struct SegmentBatch {
 
   void add(const OptimizerSegment& segment, const Scalars& its_scalars, std::int64_t tile_numel) {
     bool aligned = aligned_for_four(segment.master, dtypes.master) && aligned_for_four(segment.grad, dtypes.grad) &&
-                   aligned_for_four(segment.params, dtypes.params);
+                   aligned_for_four(segment.params, dtypes.params) && aligned_for_four(segment.average.values, DType::kF32);
     for (const float* state : segment.states) aligned = aligned && aligned_for_four(state, DType::kF32);
     segments[num_segments] = {segment, aligned};
     scalars[num_segments] = its_scalars;
@@ -106,6 +107,12 @@ ZF_HOST_DEVICE inline void update_tile(const SegmentBatch<typename Update::Scala
     }
   }
   if (arrays.params != nullptr) store4(arrays.params, batch.dtypes.params, at, master);
+  if (arrays.average.values == nullptr) return;
+  auto* values = reinterpret_cast<std::byte*>(arrays.average.values);
+  Vec4 average = load4_as<float>(values, at);
+  ZF_DEVICE_UNROLL(4)
+  for (int k = 0; k < 4; ++k) average.v[k] = moved_average<FloatArithmetic>(average.v[k], master.v[k], arrays.average.weight);
+  store4_as<float>(values, at, average);
 }
 
 }  // namespace zerofleet::cuda

@@ -187,7 +187,7 @@ namespace {
 /// Arrays of one optimizer and their cut into segments.
 struct OptimizerArrays {
   OptimizerDTypes dtypes;
-  Bytes master, grad, params;
+  Bytes master, grad, params, average;
   std::vector<float> states[2];
 
   OptimizerArrays(std::size_t numel, const OptimizerDTypes& types)
@@ -195,6 +195,7 @@ struct OptimizerArrays {
         master(random_array(numel, types.master, 6)),
         grad(random_array(numel, types.grad, 7)),
         params(numel * size_of(types.params)),
+        average(random_array(numel, DType::kF32, 10)),
         states{random_floats(numel, 8), random_floats(numel, 9)} {
     for (float& v : states[1]) v = v * v;
     for (std::size_t i = 0; i < numel; i += 3) states[0][i] = 0;
@@ -212,6 +213,7 @@ struct OptimizerArrays {
       segment.params = i % 3 == 2 ? nullptr : params.data() + begin * size_of(dtypes.params);
       segment.numel = static_cast<std::int64_t>(cuts[i + 1] - begin);
       segment.group = i % 2;
+      if (i % 4 < 2) segment.average = {reinterpret_cast<float*>(average.data()) + begin, 0.25F};
       result.push_back(segment);
     }
     return result;
@@ -219,7 +221,7 @@ struct OptimizerArrays {
 
   bool operator==(const OptimizerArrays& other) const {
     return master == other.master && params == other.params && states[0] == other.states[0] &&
-           states[1] == other.states[1];
+           states[1] == other.states[1] && average == other.average;
   }
 };
 

@@ -39,6 +39,13 @@ std::vector<OptimizerOptions> all_forms() {
   form.nesterov = false;
   form.momentum = 0;
   forms.push_back(form);
+  form.ema_decay = 0.75;
+  forms.push_back(form);
+  form = {};
+  form.ema_decay = 0.75;
+  forms.push_back(form);
+  form.type = OptimizerType::kLamb;
+  forms.push_back(form);
   form = {};
   form.type = OptimizerType::kAdagrad;
   form.lr_decay = 0.1;
@@ -76,7 +83,11 @@ std::vector<float> padded(std::vector<float> values) {
 PlainTensor plain_result(const OptimizerOptions& options, const OptimizerRule& rule, const OptimizerDTypes& dtypes) {
   PlainTensor tensor;
   for (const float value : initial_numbers()) tensor.master.push_back(rounded(value, dtypes.master));
-  const auto states = rule.states().subspan(1);
+  auto states = rule.states().subspan(1);
+  if (options.ema_decay > 0) {
+    tensor.ema.assign(tensor.master.size(), 0.0F);
+    states = states.first(states.size() - 1);
+  }
   if (!states.empty()) tensor.first.assign(tensor.master.size(), rule.initial_value(states[0]));
   if (states.size() > 1) tensor.second.assign(tensor.master.size(), rule.initial_value(states[1]));
   for (std::int64_t step = 1; step <= kSteps; ++step) {
@@ -84,6 +95,7 @@ PlainTensor plain_result(const OptimizerOptions& options, const OptimizerRule& r
     for (const float value : grad_numbers(step)) tensor.grad.push_back(rounded(value, dtypes.grad));
     plain_update(options, {kGroups[kGroup].lr, kGroups[kGroup].weight_decay, kGradFactor, step}, tensor);
     for (float& value : tensor.master) value = rounded(value, dtypes.master);
+    plain_average(options, step, tensor);
   }
   return tensor;
 }
@@ -112,7 +124,10 @@ void check_equal(const OptimizerArrays& arrays, const PlainTensor& expected, boo
                                   : std::vector<std::byte>(kPadded * size_of(arrays.dtypes.params));
   CHECK(arrays.params == params);
   const std::vector<float>* states[] = {&expected.first, &expected.second};
-  for (std::size_t i = 0; i < arrays.states.size(); ++i) CHECK(equal_bits(arrays.states[i], padded(*states[i])));
+  for (std::size_t i = 0; i < arrays.states.size(); ++i) {
+    const bool average = arrays.ids[i] == StateId::kEma;
+    CHECK(equal_bits(arrays.states[i], padded(average ? expected.ema : *states[i])));
+  }
 }
 
 struct Storage {

@@ -34,7 +34,7 @@ struct Kernels {
   OptimizerDTypes dtypes{.params = DType::kF32};
   OptimizerSegment segment{reinterpret_cast<std::byte*>(master.data()), {first.data(), second.data()},
                            reinterpret_cast<const std::byte*>(grad.data()),
-                           reinterpret_cast<std::byte*>(params.data()), 4096, 0};
+                           reinterpret_cast<std::byte*>(params.data()), 4096, 0, {}};
 
   template <class Update>
   std::string code(const typename Update::Scalars& scalars) {
@@ -195,6 +195,8 @@ TEST_CASE("optimizer options out of their range are refused by the field's name"
   for (const auto type : {kAdamW, kAdam, kLamb, kLion, kAdagrad, kSgd}) {
     CHECK(message_of([](O&) {}, type) == "none");
     check(type, "weight_decay", [](O& o) { o.weight_decay = -0.1; });
+    check(type, "ema_decay", [](O& o) { o.ema_decay = 1; });
+    check(type, "ema_decay", [](O& o) { o.ema_decay = -0.1; });
     check(type, "weight_decay", [](O& o) { o.weight_decay = std::numeric_limits<double>::quiet_NaN(); });
   }
   for (const auto type : {kAdamW, kAdam, kLamb, kLion}) {
@@ -234,8 +236,11 @@ TEST_CASE("optimizers and their states have names, and keep the states that they
   CHECK(states_of("adagrad") == std::vector{kMaster, kSum});
   CHECK(states_of("sgd") == std::vector{kMaster, kMomentumBuffer});
   CHECK(states_of("sgd", [](OptimizerOptions& o) { o.momentum = 0; }) == std::vector{kMaster});
+  const auto with_ema = [](OptimizerOptions& o) { o.ema_decay = 0.5; };
+  CHECK(states_of("adamw", with_ema) == std::vector{kMaster, kExpAvg, kExpAvgSq, kEma});
+  CHECK(states_of("sgd", with_ema) == std::vector{kMaster, kMomentumBuffer, kEma});
   CHECK(code_of([] { optimizer_type_from_name("adafactor"); }) == "invalid_argument");
-  for (const auto id : {kMaster, kExpAvg, kExpAvgSq, kMomentumBuffer, kSum}) CHECK(state_from_name(name_of(id)) == id);
+  for (const auto id : {kMaster, kExpAvg, kExpAvgSq, kMomentumBuffer, kSum, kEma}) CHECK(state_from_name(name_of(id)) == id);
   CHECK(std::string(name_of(kMomentumBuffer)) == "momentum_buffer");
   CHECK(code_of([] { state_from_name("exp_avg_cube"); }) == "invalid_argument");
 }

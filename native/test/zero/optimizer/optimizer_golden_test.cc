@@ -56,6 +56,7 @@ struct Case {
     take("initial_accumulator_value", o.initial_accumulator_value);
     take("min_coeff", o.min_coeff);
     take("max_coeff", o.max_coeff);
+    take("ema_decay", o.ema_decay);
     o.nesterov = has("nesterov") && numbers("nesterov").at(0) != 0;
     if (name == "lamb_step_size") o.bias_correction = BiasCorrection::kStepSize;
     if (name == "lamb_uncorrected") o.bias_correction = BiasCorrection::kNone;
@@ -113,7 +114,7 @@ void follow(const Case& of, CpuIsa isa) {
 TEST_CASE("every optimizer follows PyTorch, or where it has none a reference in fp64") {
   const auto golden = read_golden_optimizers();
   for (const char* name : {"adamw", "adam", "adagrad", "sgd", "sgd_momentum", "sgd_nesterov", "lion", "lamb",
-                           "lamb_bounded", "lamb_from_zero", "lamb_step_size", "lamb_uncorrected"}) {
+                           "lamb_bounded", "lamb_from_zero", "lamb_step_size", "lamb_uncorrected", "adamw_ema", "sgd_ema", "lamb_ema"}) {
     CAPTURE(name);
     for (const CpuIsa isa : available_isas()) follow({golden, name}, isa);
   }

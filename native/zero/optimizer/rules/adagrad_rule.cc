@@ -29,7 +29,7 @@ class AdagradRule final : public OptimizerRule {
       k.step_size = static_cast<float>(group.lr / slowing);
       return k;
     });
-    optimizer_update<AdagradUpdate>(context, kernel_segments(segments, {StateId::kSum}), dtypes, groups);
+    optimizer_update<AdagradUpdate>(context, kernel_segments(segments, scalars, {StateId::kSum}), dtypes, groups);
   }
 
  private:

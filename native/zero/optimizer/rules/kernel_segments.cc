@@ -2,7 +2,7 @@
 
 namespace zerofleet {
 
-std::vector<OptimizerSegment> kernel_segments(std::span<const UpdateSegment> segments,
+std::vector<OptimizerSegment> kernel_segments(std::span<const UpdateSegment> segments, const UpdateScalars& scalars,
                                               std::initializer_list<StateId> states) {
   std::vector<OptimizerSegment> arrays;
   arrays.reserve(segments.size());
@@ -15,6 +15,7 @@ std::vector<OptimizerSegment> kernel_segments(std::span<const UpdateSegment> seg
     array.params = segment.params;
     array.numel = segment.numel;
     array.group = segment.group;
+    array.average = {segment.states[static_cast<std::size_t>(StateId::kEma)], scalars.ema_weight};
   }
   return arrays;
 }

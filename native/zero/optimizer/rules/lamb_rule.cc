@@ -24,7 +24,7 @@ class LambRule final : public OptimizerRule {
                std::span<double> update_sums) const override {
     std::vector<std::int64_t> first_stats;
     for (const UpdateSegment& segment : segments) first_stats.push_back(segment.first_stat);
-    lamb_prepare(context, arrays_of(segments), dtypes, constants(scalars),
+    lamb_prepare(context, arrays_of(segments, scalars), dtypes, constants(scalars),
                  {kBlockNumel, first_stats, weight_sums, update_sums});
   }
 
@@ -37,12 +37,12 @@ class LambRule final : public OptimizerRule {
               const UpdateScalars& scalars) const override {
     std::vector<float> trust_ratios;
     for (const UpdateSegment& segment : segments) trust_ratios.push_back(segment.trust_ratio);
-    lamb_update(context, arrays_of(segments), dtypes, constants(scalars), trust_ratios);
+    lamb_update(context, arrays_of(segments, scalars), dtypes, constants(scalars), trust_ratios);
   }
 
  private:
-  static std::vector<OptimizerSegment> arrays_of(std::span<const UpdateSegment> segments) {
-    return kernel_segments(segments, {StateId::kExpAvg, StateId::kExpAvgSq});
+  static std::vector<OptimizerSegment> arrays_of(std::span<const UpdateSegment> segments, const UpdateScalars& scalars) {
+    return kernel_segments(segments, scalars, {StateId::kExpAvg, StateId::kExpAvgSq});
   }
 
   std::vector<LambScalars> constants(const UpdateScalars& scalars) const {

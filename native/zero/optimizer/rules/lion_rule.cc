@@ -25,7 +25,7 @@ class LionRule final : public OptimizerRule {
       k.lr = static_cast<float>(group.lr);
       return k;
     });
-    optimizer_update<LionUpdate>(context, kernel_segments(segments, {StateId::kExpAvg}), dtypes, groups);
+    optimizer_update<LionUpdate>(context, kernel_segments(segments, scalars, {StateId::kExpAvg}), dtypes, groups);
   }
 
  private:

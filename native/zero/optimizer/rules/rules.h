@@ -17,8 +17,11 @@ namespace zerofleet {
 ZF_OPTIMIZERS(ZF_MAKE)
 #undef ZF_MAKE
 
+/// The rule with a further state: an exponential moving average of the master.
+std::unique_ptr<OptimizerRule> make_ema_rule(std::unique_ptr<OptimizerRule> rule, double decay);
+
 /// The kernels' view of the segments: states[i] is the i-th of `states`.
-std::vector<OptimizerSegment> kernel_segments(std::span<const UpdateSegment> segments,
+std::vector<OptimizerSegment> kernel_segments(std::span<const UpdateSegment> segments, const UpdateScalars& scalars,
                                               std::initializer_list<StateId> states);
 
 /// constants(group) for each parameter group: the scalars of a kernel.

@@ -28,7 +28,7 @@ class SgdRule final : public OptimizerRule {
       k.lr = static_cast<float>(group.lr);
       return k;
     });
-    const auto arrays = kernel_segments(segments, {StateId::kMomentumBuffer});
+    const auto arrays = kernel_segments(segments, scalars, {StateId::kMomentumBuffer});
     if (options_.momentum == 0) return optimizer_update<SgdUpdate>(context, arrays, dtypes, groups);
     if (options_.nesterov) return optimizer_update<SgdNesterovUpdate>(context, arrays, dtypes, groups);
     optimizer_update<SgdMomentumUpdate>(context, arrays, dtypes, groups);
