@@ -2283,7 +2283,7 @@ export interface components {
             sequence_length?: number;
             /**
              * @description Number of samples of one step; with a preference `objective` of its units. `auto` is the power of two nearest to
-             *     0.2 % of the training samples, from 4 to 256. Where their number depends on the tokens, it is estimated by the
+             *     0.2 % of the training samples, from 8 to 256. Where their number depends on the tokens, it is estimated by the
              *     size of the dataset: four bytes a token, and one with the `bytes` tokenizer. The resolved document has the number.
              * @default 16
              */
@@ -2291,6 +2291,7 @@ export interface components {
             /**
              * @description Number of samples of one micro-batch, or of units of a preference `objective`; it divides `global_batch_size`.
              *     The quotient is the number of leaves, and the maximum number of ranks that the job can use. At least 2 for `kto`.
+             *     By default a `global_batch_size` of `auto` has at least four leaves.
              * @default 4
              */
             micro_batch_size?: number;

@@ -18,13 +18,20 @@ function resolve(dataset: Dataset | null, train: JobSpec['train'] = {}, options:
 }
 
 t.test('auto is the power of two nearest to 0.2 % of the samples', async (t) => {
-  const sizes = [10, 2_500, 3_000, 8_000, 20_000, 100_000, 10_000_000].map((samples) => {
+  const sizes = [10, 5_000, 5_600, 5_700, 20_000, 100_000, 10_000_000].map((samples) => {
     const { spec, errors } = resolve(text(samples));
     t.same(errors, []);
-    t.equal(spec.train.micro_batch_size, 4);
-    return spec.train.global_batch_size;
+    return [spec.train.global_batch_size, spec.train.micro_batch_size];
   });
-  t.same(sizes, [4, 4, 8, 16, 32, 256, 256]);
+  t.same(sizes, [
+    [8, 2],
+    [8, 2],
+    [8, 2],
+    [16, 4],
+    [32, 4],
+    [256, 4],
+    [256, 4],
+  ]);
 });
 
 t.test('samples that are not counted are estimated by the size of the data', async (t) => {
@@ -52,6 +59,6 @@ t.test('auto counts the units of preferences', async (t) => {
 });
 
 t.test('a micro-batch of the document has to divide the number', async (t) => {
-  const { errors } = resolve(text(10), { micro_batch_size: 8 });
-  t.match(errors, [{ pointer: '/train/micro_batch_size', code: 'micro_batch_not_divisor', suggestion: '4' }]);
+  const { errors } = resolve(text(10), { micro_batch_size: 16 });
+  t.match(errors, [{ pointer: '/train/micro_batch_size', code: 'micro_batch_not_divisor', suggestion: '8' }]);
 });

@@ -9,15 +9,20 @@ type BatchSizes = Pick<ResolvedJobSpec['train'], 'global_batch_size' | 'micro_ba
 const DEFAULTS = { global_batch_size: 16, micro_batch_size: 4 };
 /** Part of the samples of an epoch that makes a step. */
 const SHARE = 0.002;
-/** Bounds of `auto`. Powers of two from here on are multiples of the default micro-batch. */
-const [MIN, MAX] = [DEFAULTS.micro_batch_size, 256];
+/** Bounds of `auto`; a micro-batch of the smallest one has the two samples that `kto` needs. */
+const [MIN, MAX] = [8, 256];
+/** Least number of leaves of an `auto` batch without a given micro-batch, which as many ranks can share. */
+const LEAVES = DEFAULTS.global_batch_size / DEFAULTS.micro_batch_size;
 
 /** @param samples number of samples of an epoch, or an estimate; null if nothing is known about the data */
 export function resolveBatch(given: Train | undefined, samples: number | null): BatchSizes {
-  const { global_batch_size: global, micro_batch_size: micro } = { ...DEFAULTS, ...given };
-  if (typeof global === 'number') return { global_batch_size: global, micro_batch_size: micro };
-  const size = samples === null ? DEFAULTS.global_batch_size : autoSize(samples);
-  return { global_batch_size: size, micro_batch_size: micro };
+  const sizes = { ...DEFAULTS, ...given };
+  if (typeof sizes.global_batch_size === 'number')
+    return { global_batch_size: sizes.global_batch_size, micro_batch_size: sizes.micro_batch_size };
+  const global_batch_size = samples === null ? DEFAULTS.global_batch_size : autoSize(samples);
+  const micro_batch_size =
+    given?.micro_batch_size ?? Math.min(DEFAULTS.micro_batch_size, global_batch_size / LEAVES);
+  return { global_batch_size, micro_batch_size };
 }
 
 /** Returns the power of two nearest to SHARE of the samples, within the bounds. */

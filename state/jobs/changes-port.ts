@@ -29,7 +29,8 @@ export interface DeletedCheckpoint {
 
 export interface JobChanges {
   /**
-   * Replaces the job's document. Only priority, labels, ranks, limits and overrides may differ.
+   * Replaces the job's document. Only priority, labels, ranks, limits and overrides may differ, and steps that replace epochs with what
+   * follows from them.
    * @throws `version_mismatch` when the job has changed since `before`; `job_final` for changes of anything but labels
    */
   updateJob(update: JobUpdate): Promise<Job>;
