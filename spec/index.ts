@@ -29,7 +29,7 @@ export { baseOf, modelsOf } from './resolve/models-of.js';
 export { resolveOptimizer } from './resolve/optimizer.js';
 export { groupOf } from './resolve/param-groups.js';
 export { type PatchedSpec, patchSpec } from './resolve/patch.js';
-export { isTrainable, resolveSteps, type StepSources } from './resolve/steps.js';
+export { isTrainable, resolveSteps, type StepSources } from './resolve/steps/steps.js';
 export { resolveTokenizer, tokenizerModel } from './resolve/tokenizer.js';
 export * from './resolve-spec.js';
 export * from './warnings.js';

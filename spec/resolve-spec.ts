@@ -19,7 +19,6 @@ import { architectureOf } from './model/families/families.js';
 import { unitOf } from './objective.js';
 import { presets } from './presets.js';
 import { checkAdapter, resolveAdapter } from './resolve/adapter.js';
-import { checkBatch, resolveBatch } from './resolve/batch.js';
 import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
 import {
   checkData,
@@ -38,15 +37,16 @@ import { initFromOf } from './resolve/init/given-init.js';
 import { checkInitFrom, continuedCheckpoint, resolveInitFrom } from './resolve/init/init-from.js';
 import { checkGiven } from './resolve/init/init-model.js';
 import type { InitSource } from './resolve/init/source.js';
-import { checkLossScale, resolveLossScale } from './resolve/loss-scale.js';
-import { checkLrSchedule, resolveLrSchedule } from './resolve/lr-schedule.js';
 import { checkModel, resolveConfig } from './resolve/model.js';
 import { checkObjective, checkPreferences, resolveObjective } from './resolve/objective.js';
 import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
 import { checkQuantization } from './resolve/quantization.js';
 import { checkRanks, resolveResources } from './resolve/resources.js';
-import { checkEpochs, resolveSteps } from './resolve/steps.js';
+import { checkBatch, resolveBatch } from './resolve/steps/batch.js';
+import { checkLossScale, resolveLossScale } from './resolve/steps/loss-scale.js';
+import { checkLrSchedule, resolveLrSchedule } from './resolve/steps/lr-schedule.js';
+import { checkEpochs, resolveSteps } from './resolve/steps/steps.js';
 import { checkTokenizer, checkVocabulary, type DataSources } from './resolve/tokenizer.js';
 import { checkZero, resolveZero } from './resolve/zero.js';
 

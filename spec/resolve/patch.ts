@@ -1,8 +1,8 @@
 import type { FieldError, JobPatch, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
 import { overridesBefore } from '../overrides.js';
-import { checkOverrides } from './loss-scale.js';
 import { checkRanks } from './resources.js';
+import { checkOverrides } from './steps/loss-scale.js';
 
 /** Limit of the contract for a whole document. */
 const MAX_LABELS = 64;

@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { Dataset, JobSpec } from '../../contracts/index.js';
-import { resolveSpec } from '../resolve-spec.js';
-import { DATASET, SMALLEST } from '../testing/documents.js';
-import { patchSpec } from './patch.js';
+import type { Dataset, JobSpec } from '../../../contracts/index.js';
+import { resolveSpec } from '../../resolve-spec.js';
+import { DATASET, SMALLEST } from '../../testing/documents.js';
+import { patchSpec } from '../patch.js';
 import { isTrainable, resolveSteps } from './steps.js';
 
 /** 62 sequences of 16 tokens, and a rest. */

@@ -5,9 +5,9 @@ import type {
   JobSpec,
   ResolvedJobSpec,
   TrainableJobSpec,
-} from '../../contracts/index.js';
-import { fieldError } from '../common/field-error.js';
-import { checkPatience } from './evaluation/early-stopping.js';
+} from '../../../contracts/index.js';
+import { fieldError } from '../../common/field-error.js';
+import { checkPatience } from '../evaluation/early-stopping.js';
 import { checkOverrides } from './loss-scale.js';
 import { checkLengths, completeLrSchedule } from './lr-schedule.js';
 

@@ -1,7 +1,7 @@
 /** Batch sizes. They are part of the arithmetic, so `auto` is resolved by the dataset's record at submission, never by a machine. */
-import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
-import { fieldError } from '../common/field-error.js';
-import { largestDivisor } from '../model/leaves.js';
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
+import { fieldError } from '../../common/field-error.js';
+import { largestDivisor } from '../../model/leaves.js';
 
 type Train = NonNullable<JobSpec['train']>;
 type BatchSizes = Pick<ResolvedJobSpec['train'], 'global_batch_size' | 'micro_batch_size'>;

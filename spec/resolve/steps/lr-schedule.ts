@@ -1,5 +1,5 @@
-import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
-import { fieldError } from '../common/field-error.js';
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
+import { fieldError } from '../../common/field-error.js';
 
 type LrSchedule = NonNullable<NonNullable<JobSpec['train']>['lr_schedule']>;
 type ResolvedTrain = ResolvedJobSpec['train'];

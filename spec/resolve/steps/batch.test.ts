@@ -1,7 +1,7 @@
 import t from 'tap';
-import type { Dataset, JobSpec } from '../../contracts/index.js';
-import { type ResolveOptions, resolveSpec } from '../resolve-spec.js';
-import { DATASET, SMALLEST } from '../testing/documents.js';
+import type { Dataset, JobSpec } from '../../../contracts/index.js';
+import { type ResolveOptions, resolveSpec } from '../../resolve-spec.js';
+import { DATASET, SMALLEST } from '../../testing/documents.js';
 
 const LENGTH = 16;
 const text = (samples: number): Dataset => ({

@@ -1,5 +1,5 @@
-import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
-import { fieldError, withoutEffect } from '../common/field-error.js';
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
+import { fieldError, withoutEffect } from '../../common/field-error.js';
 
 type LossScale = NonNullable<NonNullable<JobSpec['train']>['loss_scale']>;
 type ResolvedLossScale = ResolvedJobSpec['train']['loss_scale'];
