@@ -1,5 +1,6 @@
 /** One rank of the `train` benchmark, a child process: receives its configuration, runs all steps, reports their phases. */
 import { type StepResult, Trainer, type TrainerConfig } from '../native/js/index.js';
+import { proportionalBytes } from './process-memory.js';
 import type { Publication, RankReport } from './train-ranks.js';
 
 function send(message: RankReport | Publication): void {
@@ -13,7 +14,8 @@ async function run(trainer: Trainer, numSteps: number): Promise<RankReport> {
   const steps: StepResult[] = [];
   for (let step = 0; step < numSteps; step++) steps.push(await trainer.step(0));
   const peak_rss_bytes = process.resourceUsage().maxRSS * 1024;
-  return { kind: 'report', steps, peak_rss_bytes, start_rss_bytes, memory: trainer.memory() };
+  const pss_bytes = await proportionalBytes();
+  return { kind: 'report', steps, peak_rss_bytes, start_rss_bytes, pss_bytes, memory: trainer.memory() };
 }
 
 let trainer: Trainer | undefined;

@@ -9,6 +9,8 @@ export interface RankReport {
   /** Peak of the whole process, and resident set of Node.js with the addon before the trainer. */
   peak_rss_bytes: number;
   start_rss_bytes: number;
+  /** Proportional set after the last step; its sum over ranks is the memory of all of them. */
+  pss_bytes: number;
   /** Memory that the trainer reports as allocated. */
   memory: Record<MemoryPart, number>;
 }

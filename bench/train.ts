@@ -11,7 +11,8 @@
  * `int8` its matrices are quantized, and with `--dora` the adapters have magnitudes. The peer has neither.
  *
  * With `--peer PYTHON`, a Python with torch, the same training also runs with PyTorch. The peak resident set is that of the
- * process, Node.js included, of which `start_rss_bytes` existed before the trainer.
+ * process, Node.js included, of which `start_rss_bytes` existed before the trainer. `pss_bytes_of_all` is the memory of all ranks
+ * together after the last step, in which memory that they share counts once.
  */
 import { measureGemm } from '../native/js/index.js';
 import { benchOptions, count, oneOf, onOff, optionalCount, path, text } from './options.js';
@@ -106,6 +107,7 @@ await withRandomTokens(config, async (tokenFile) => {
     gemm_peak_share: Number(((6 * numMultipliedParams(config) * tokensPerSecond) / gemmFlops).toFixed(3)),
     peak_rss_bytes: largest.peak_rss_bytes,
     start_rss_bytes: largest.start_rss_bytes,
+    pss_bytes_of_all: reports.reduce((sum, { pss_bytes }) => sum + pss_bytes, 0),
     memory: largest.memory,
     phases,
     peer: peer === null ? 'not measured (--peer PYTHON)' : await runPytorch(peer, training, steps),

@@ -164,11 +164,13 @@ const labelled = (rows: readonly (readonly [label: string, value: string])[]): s
 
 /** Memory per rank by part, one row per number of ranks. */
 export function memoryTable({ data }: Estimate): string {
+  const shares = data.some(({ bytes: of }) => of.shared_params > 0);
   const offloads = data.some(({ bytes: of }) => of.host > 0);
   const rows = data.map(({ world_size, bytes: of }) => [
     String(world_size),
     bytes(of.total),
     bytes(of.params),
+    ...(shares ? [bytes(of.shared_params)] : []),
     bytes(of.grad_shard + of.lane_accumulator),
     bytes(of.master + of.moments),
     bytes(of.activations),
@@ -179,6 +181,7 @@ export function memoryTable({ data }: Estimate): string {
     'RANKS',
     'PER RANK',
     'PARAMETERS',
+    ...(shares ? ['SHARED PER HOST'] : []),
     'GRADIENTS',
     'OPTIMIZER',
     'ACTIVATIONS',

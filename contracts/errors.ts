@@ -176,6 +176,7 @@ export const ERROR_CATALOGUE = {
   out_of_memory: kind(500, 'oom', 'A rank ran out of memory'),
   threads_unavailable: kind(500, 'oom', 'A rank could not start more threads', true),
   too_many_mappings: kind(500, 'oom', 'A rank reached the limit of memory mappings', true),
+  shared_memory_unavailable: kind(500, 'internal', 'Ranks on one machine cannot share memory', true),
   oom_killed: kind(500, 'oom', 'A rank was killed because memory ran out', true),
   node_lost: kind(500, 'hardware', 'A worker that runs ranks of the job was lost', true),
   gpu_lost: kind(500, 'hardware', 'A GPU, or its driver, failed under a rank', true),

@@ -3317,8 +3317,10 @@ export interface components {
         InstructionSet: "generic" | "avx2" | "avx512" | "avx512bf16";
         /** @description Bytes of the rank that needs the most, by part; ranks differ by at most one block of 4096 elements. */
         RankMemory: {
-            /** @description All parameters, in `train.precision`. */
+            /** @description Parameters, in `train.precision` or quantized. */
             params: number;
+            /** @description Frozen parameters of which all CPU ranks of one worker have one copy; n ranks need this once and the rest of `total` n times. */
+            shared_params: number;
             /** @description Sums of the gradients of the shard that the rank owns, in `zero.grad_accum_dtype`. */
             grad_shard: number;
             /** @description Master weights of the shard that the rank owns, in `zero.master_dtype`. */
@@ -3356,6 +3358,7 @@ export interface components {
          *           "world_size": 1,
          *           "bytes": {
          *             "params": 6758400,
+         *             "shared_params": 0,
          *             "grad_shard": 13516800,
          *             "master": 13516800,
          *             "moments": 27033600,
@@ -3371,6 +3374,7 @@ export interface components {
          *           "world_size": 2,
          *           "bytes": {
          *             "params": 6758400,
+         *             "shared_params": 0,
          *             "grad_shard": 6766592,
          *             "master": 6766592,
          *             "moments": 13533184,
@@ -3386,6 +3390,7 @@ export interface components {
          *           "world_size": 3,
          *           "bytes": {
          *             "params": 6758400,
+         *             "shared_params": 0,
          *             "grad_shard": 4505600,
          *             "master": 4505600,
          *             "moments": 9011200,
@@ -3401,6 +3406,7 @@ export interface components {
          *           "world_size": 4,
          *           "bytes": {
          *             "params": 6758400,
+         *             "shared_params": 0,
          *             "grad_shard": 3391488,
          *             "master": 3391488,
          *             "moments": 6782976,

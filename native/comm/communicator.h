@@ -55,6 +55,9 @@ class Communicator {
 
   virtual void barrier() = 0;
 
+  /// Returns true if ranks are processes on any hosts, of which those on one host could share memory; the same on every rank.
+  virtual bool joins_processes() const { return false; }
+
   /// From now on exchanges of memory of a device are queued on the stream of `exchanges`, in its order, and are not waited for while it
   /// runs ahead; all others still are. Null ends this; none may be queued then. Returns false if the communicator
   /// works on the host: then nothing changes.

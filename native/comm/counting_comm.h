@@ -25,6 +25,7 @@ class CountingComm final : public Communicator {
                   std::span<const Message> recvs) override;
   void all_gathers(std::span<const Gather> gathers) override;
   void barrier() override { inner_->barrier(); }
+  bool joins_processes() const override { return inner_->joins_processes(); }
   bool queue_on(QueuedExchanges* exchanges) override { return inner_->queue_on(exchanges); }
   void abort() override { inner_->abort(); }
 

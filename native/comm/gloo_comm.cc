@@ -147,6 +147,8 @@ class GlooComm final : public Communicator {
     all_gather(marks, pieces);
   }
 
+  bool joins_processes() const override { return true; }
+
   void abort() override { pulse_.abort(); }
 
  private:

@@ -28,6 +28,8 @@ export type Restore = 'full' | 'weights' | 'weights_16bit';
 
 export type MemoryPart =
   | 'params'
+  /** Frozen parameters of which the CPU ranks of a host have one copy. */
+  | 'shared_params'
   | 'grad_shard'
   | 'master'
   | 'moments'

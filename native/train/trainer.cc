@@ -244,7 +244,8 @@ std::vector<MemoryPart> Trainer::memory() const {
                                 {"lane_accumulator", zero.lane_accumulator},
                                 {"staging", zero.send_staging + zero.receive_staging},
                                 {"activations", model_.activation_bytes()},
-                                {"packed_weights", model_.packed_bytes()}};
+                                {"packed_weights", model_.packed_bytes()},
+                                {"shared_params", zero.shared_params}};
   if (config_.device.kind == DeviceKind::kCuda) {
     std::size_t known = zero.params + zero.lane_accumulator + model_.activation_bytes() + model_.packed_bytes();
     // Offload keeps the rest in host memory, except for some that is in transit.

@@ -128,7 +128,7 @@ class Trainer {
   TrainingPosition position() const;
 
   /// params, grad_shard, master, moments, lane_accumulator, staging (buckets and pieces in transit), activations (with
-  /// the model's work space), packed_weights; on a CUDA device also workspace: what kernels, libraries and exchange had
+  /// the model's work space), packed_weights, shared_params (frozen, of which ranks on one host have one copy); on a CUDA device also workspace: what kernels, libraries and exchange had
   /// beside those of these that lie there (with offload that is the staging, too), at the most, and all other ranks of the
   /// process. All but params and states grow to their size in the
   /// first step.

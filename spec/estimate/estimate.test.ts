@@ -77,7 +77,7 @@ t.test('the effect of each setting', async (t) => {
   const frozen = of({
     train: { ...train, optimizer: { param_groups: [{ match: '*embed*', frozen: true }] } },
   });
-  t.ok(frozen.moments < base.moments && frozen.params >= base.params);
+  t.ok(frozen.moments < base.moments && frozen.params + frozen.shared_params >= base.params);
   t.equal(frozen.moments, 2 * frozen.master, 'a frozen parameter has no master either');
   const bf16 = estimateRank(resolved(), 4, 0, { ...MACHINE, instruction_set: 'avx512bf16' });
   t.equal(bf16.packed_weights, base.packed_weights / 2);
@@ -86,6 +86,28 @@ t.test('the effect of each setting', async (t) => {
   t.equal(keepsLess.packed_weights, base.packed_weights);
   const threads = estimateRank(resolved(), 4, 0, { ...MACHINE, threads: 3 });
   t.ok(threads.activations > base.activations);
+});
+
+t.test('frozen parameters are shared by the ranks of a host that hold them, on CPUs', async (t) => {
+  const adapter = { steps: 1, global_batch_size: 64, adapter: { rank: 8 } };
+  const of = (changes: Partial<JobSpec>, ranks: number, device: 'cpu' | 'cuda' = 'cpu') =>
+    estimateRank(resolved({ train: adapter, ...changes }), ranks, 0, { ...MACHINE, device });
+  const quantized: Partial<JobSpec> = { model: { preset: 'llama-small', quantization: 'nf4' } };
+  for (const changes of [{}, quantized]) {
+    const alone = of(changes, 1);
+    const two = of(changes, 2);
+    t.equal(alone.shared_params, 0);
+    t.equal(two.params + two.shared_params, alone.params);
+    t.ok(two.params < alone.params / 4, 'the adapter');
+    t.equal(of(changes, 2, 'cuda').shared_params, 0, 'each GPU has its own');
+  }
+  const experts: Partial<JobSpec> = {
+    model: { preset: 'mixtral-tiny' },
+    zero: { expert_parallel_size: 2 },
+    resources: { ranks: { min: 2, max: 4 } },
+  };
+  const [two, four] = [of(experts, 2), of(experts, 4)];
+  t.ok(two.shared_params > 0 && two.shared_params < four.shared_params, 'two ranks have different experts');
 });
 
 t.test('experts in sets: each rank holds its set, and all ranks together own everything once', async (t) => {

@@ -3,6 +3,7 @@
  * tensors are the same as on a CPU; this part is not counted by a trainer.
  */
 import { attentionMemory } from './attention-memory.js';
+import { trainsNorms } from './layer-memory.js';
 import { logitRows } from './logit-rows.js';
 import type { Sizes } from './sizes.js';
 
@@ -55,9 +56,10 @@ function sumsOfProducts(sizes: Sizes): number {
  * Returns the maximum over single kernels: the row products of attention's backward pass, or partial sums
  * over rows.
  */
-function temporary({ rows, hidden, widened, qkv, model }: Sizes): number {
+function temporary(sizes: Sizes): number {
+  const { rows, hidden, widened, qkv, model } = sizes;
   const parts = Math.ceil(rows / SUMMED_ROWS);
-  const normParts = Math.min(MAX_NORM_PARTS, Math.ceil(rows / MIN_NORM_ROWS));
+  const normParts = trainsNorms(sizes) ? Math.min(MAX_NORM_PARTS, Math.ceil(rows / MIN_NORM_ROWS)) : 0;
   return (
     4 *
     Math.max(

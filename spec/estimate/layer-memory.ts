@@ -18,12 +18,22 @@ export function layerMemory(sizes: Sizes): PartMemory {
   const attention = attentionMemory(sizes, qkv);
   const mlp = mlpMemory(sizes, qkv);
   const streams = (model.residual_dropout > 0 ? 3 : 2) * sizes.tensor(hidden);
-  const normGradients = (model.norm === 'layer' ? 8 : 4) * hidden;
+  const normGradients = trainsNorms(sizes) ? (model.norm === 'layer' ? 8 : 4) * hidden : 0;
   return {
     weights: attention.weights + mlp.weights,
     kept: 3 * sizes.tensor(hidden) + 2 * normKept(sizes) + attention.kept + mlp.kept,
     work: streams + normGradients + attention.work + mlp.work,
   };
+}
+
+const NORMS = {
+  rms: ['input_layernorm.weight', 'post_attention_layernorm.weight', 'model.norm.weight'],
+  layer: ['ln_1', 'ln_2', 'ln_f'].flatMap((name) => [`${name}.weight`, `${name}.bias`]),
+};
+
+/** Returns whether a norm of the residual stream is trained. */
+export function trainsNorms(sizes: Sizes): boolean {
+  return NORMS[sizes.model.norm].some((name) => sizes.trains(name));
 }
 
 /** Returns what a norm keeps for its backward pass: a deviation for each row, and a mean with LayerNorm. */
@@ -53,7 +63,7 @@ function attentionMemory(sizes: Sizes, qkv: Linear): PartMemory {
       weightGradients(sizes, output) +
       adapterGradients(sizes, qkv) +
       adapterGradients(sizes, output) +
-      (model.qk_norm ? 8 * model.head_dim : 0),
+      4 * model.head_dim * ['q_norm.weight', 'k_norm.weight'].filter((name) => sizes.trains(name)).length,
   };
 }
 

@@ -16,8 +16,10 @@ import { type SplitKind, splitParams } from '../resolve/param-groups.js';
 import type { EstimateDevice } from './sizes.js';
 
 export interface ZeroMemory {
-  /** All parameters, in the training precision or quantized. */
+  /** Parameters, in the training precision or quantized. */
   params: number;
+  /** Those of which the CPU ranks of a host have one copy: frozen ones, if other ranks have them too. */
+  shared_params: number;
   /** Gradient sums of owned, trained parameters. */
   grad_shard: number;
   /** Master weights of owned, trained parameters; that of a frozen one is the parameter itself. */
@@ -67,8 +69,20 @@ export function zeroMemory(
   const held = ({ layout }: Part) => layout.numBlocks;
   const isElsewhere = device === 'cuda' && zero.offload === 'cpu';
   const owned = ({ layout, shard }: Part) => (isElsewhere ? 0 : layout.ownedBlocks(shard));
+  const numSets = zero.expert_parallel_size;
+  const isShared = (ranks: number) => device === 'cpu' && ranks > 1;
+  const paramBytes = (shared: boolean) => {
+    const inBlocks = parts.filter(({ frozen, layout }) => (frozen && isShared(layout.worldSize)) === shared);
+    const { byAll, ofSet } = quantizedBytes(spec, rank);
+    return (
+      blocks(inBlocks, held) * BYTES_OF_ELEMENT[train.precision] +
+      (isShared(worldSize) === shared ? byAll : 0) +
+      (isShared(worldSize / numSets) === shared ? ofSet : 0)
+    );
+  };
   return {
-    params: blocks(parts, held) * BYTES_OF_ELEMENT[train.precision] + quantizedBytes(spec, rank),
+    params: paramBytes(false),
+    shared_params: paramBytes(true),
     grad_shard: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.grad_accum_dtype],
     master: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.master_dtype],
     moments: blocks(trained, owned) * 4 * (momentsOf(train.optimizer).length + (train.ema ? 1 : 0)),
@@ -169,9 +183,9 @@ function bytesOf(format: 'nf4' | 'int8', { shape: [rows = 0, columns = 0] }: Spl
   return blocks * (code + 1) + 8 * Math.ceil(blocks / QUANT_GROUP);
 }
 
-function quantizedBytes(spec: ResolvedJobSpec, rank: number): number {
+function quantizedBytes(spec: ResolvedJobSpec, rank: number): { byAll: number; ofSet: number } {
   const { byAll, bySet } = heldBlocks(spec).quantized;
-  return byAll + (bySet[rank % spec.zero.expert_parallel_size] as number);
+  return { byAll, ofSet: bySet[rank % spec.zero.expert_parallel_size] as number };
 }
 
 /**

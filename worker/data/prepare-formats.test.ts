@@ -5,7 +5,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type Dataset, modelKey } from '../../contracts/index.js';
-import { encodeTokenFileHeader, tokenFileLayout } from '../../contracts/token-file.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { BatchEncoder } from '../encoding/encode-batch.js';
 import { prepared, readTokenFile } from '../testing/prepared.js';
@@ -217,60 +216,6 @@ t.test('the date of a template is that of the spec', async (t) => {
   const { token_file } = await prepareTokens(objects, { ...request, data });
   const { tokens } = (await documentsOf(token_file))[1]!;
   t.match(Buffer.from(tokens).toString(), /^2020-02-29What is 1\?/);
-});
-
-const TOKENS_HEADER = {
-  token_bytes: 4,
-  num_tokens: 200,
-  num_sequences: 0,
-  num_documents: 2,
-  sequence_length: 0,
-} as const;
-
-/** Returns a dataset of `format=tokens` with two documents. */
-function tokensFile(token: (index: number) => number) {
-  const layout = tokenFileLayout(TOKENS_HEADER);
-  const file = Buffer.alloc(layout.end);
-  file.set(encodeTokenFileHeader(TOKENS_HEADER));
-  for (let index = 0; index < 200; index++) file.writeUInt32LE(token(index), layout.tokens + 4 * index);
-  file.writeBigUInt64LE(90n, layout.documents + 8);
-  file.fill(0xff, layout.mask, layout.mask + 25);
-  file[layout.mask] = 0xf0;
-  return file;
-}
-
-t.test('uploaded tokens are read unchanged', async (t) => {
-  for (const [vocab_size, token_bytes, last] of [
-    [1000, 2, 199],
-    [100_000, 4, 70_000],
-  ] as const) {
-    const file = tokensFile((index) => (index === 199 ? last : index));
-    const { objects, request } = await setup(t, file, { format: 'tokens', num_documents: 2 });
-    const data = { ...request.data, tokenizer: null };
-    const { token_file } = await prepareTokens(objects, { ...request, data, vocab_size });
-    const { header, tokens, documents, counts } = await readTokenFile(token_file);
-    t.equal(header.token_bytes, token_bytes);
-    t.same(
-      tokens,
-      Array.from({ length: 200 }, (_, index) => (index === 199 ? last : index)),
-    );
-    t.same(documents, [0, 90]);
-    t.same(counts, [0, 0, 0, 0, ...new Array<number>(196).fill(1)]);
-  }
-});
-
-t.test('data without a target is refused; sequences without one are dropped and counted', async (t) => {
-  const file = tokensFile((index) => index);
-  const { mask } = tokenFileLayout(TOKENS_HEADER);
-  const prepare = async () => {
-    const { objects, request } = await setup(t, file, { format: 'tokens', num_documents: 2 });
-    const data = { ...request.data, tokenizer: null };
-    return prepareTokens(objects, { ...request, data, vocab_size: 1000, sequence_length: 20 });
-  };
-  file.fill(0, mask, mask + 25);
-  await t.rejects(prepare(), { code: 'no_targets', message: /^none of 10 sequences \(100 %\)/ });
-  file[mask + 3] = 1; // token 24, in the second sequence
-  t.match((await prepare()).summary, { targets: 1, sequences: 1, without_targets: 9 });
 });
 
 t.test('violations of the model, the dataset or the tokenizer are reported', async (t) => {

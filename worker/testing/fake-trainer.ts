@@ -30,6 +30,7 @@ export interface FakeBehaviour {
 
 const NO_MEMORY = {
   params: 0,
+  shared_params: 0,
   grad_shard: 0,
   moments: 0,
   lane_accumulator: 0,

@@ -12,21 +12,13 @@
 #include "binding/convert/promise.h"
 #include "binding/training/connect_ranks.h"
 #include "binding/training/rendezvous.h"
+#include "binding/training/snapshots.h"
 #include "binding/training/trainer_config_from.h"
 #include "binding/training/trainer_results.h"
 #include "binding/training/trainer_session.h"
-#include "core/system/touch_pages.h"
-#include "core/threads/start_thread.h"
 
 namespace zerofleet::binding {
 namespace {
-
-struct SnapshotResult {
-  std::size_t slot = 0;
-  TrainingPosition position;
-  Digest128 digest;
-  std::vector<OwnedSlice> slices;
-};
 
 class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
  public:
@@ -205,61 +197,20 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
         [](Napi::Env env, Session&, EvalResult& result) { return eval_result_object(env, result); });
   }
 
-  /// () → undefined. Allocates the first snapshot's buffer and has its pages fetched while training goes on: the kernel
-  /// takes longer to clear fresh memory than the copy takes, and training would wait for both.
+  /// () → undefined
   Napi::Value prepare_snapshot(const Napi::CallbackInfo& info) {
-    return at_once(info, [&](Trainer& trainer) {
-      auto& buffer = session_->slots[0].buffer;
-      if (!buffer) {
-        buffer = std::make_shared<Buffer>(Device{}, trainer.owned_bytes());
-        session_->page_toucher = start_thread<std::jthread>([buffer](const std::stop_token& stop) {
-          touch_pages({buffer->data(), buffer->num_bytes()}, stop);
-        });
-      }
+    return at_once(info, [&](Trainer&) {
+      binding::prepare_snapshot(*session_);
       return info.Env().Undefined();
     });
   }
 
   /// () → TrainingPosition & {slot, digest_part, buffer: ArrayBuffer, slices}
   Napi::Value snapshot(const Napi::CallbackInfo& info) {
-    const std::size_t slot = session_->slots[0].in_use ? 1 : 0;
-    guarded(info.Env(), [&] {
-      require(!session_->slots[slot].in_use, "snapshot_busy", "two snapshots are still in use");
-    });
-    const Napi::Promise promise = start<SnapshotResult>(
+    const std::size_t slot = guarded(info.Env(), [&] { return free_slot(*session_); });
+    return start<SnapshotResult>(
         info.Env(), [slot](Session& session) { return take_snapshot(session, slot); },
         [](Napi::Env env, Session& session, SnapshotResult& result) { return snapshot_object(env, session, result); });
-    return promise;
-  }
-
-  static SnapshotResult take_snapshot(Session& session, std::size_t slot) {
-    Trainer& trainer = session.trainer();
-    session.page_toucher = {};  // it must not write zeros behind the copy
-    auto& buffer = session.slots[slot].buffer;
-    if (!buffer) buffer = std::make_shared<Buffer>(Device{}, trainer.owned_bytes());
-    trainer.copy_state({buffer->data(), buffer->num_bytes()});
-    return {slot, trainer.position(), trainer.digest_part(), trainer.slices()};
-  }
-
-  static Napi::Value snapshot_object(Napi::Env env, Session& session, SnapshotResult& result) {
-    SnapshotSlot& slot = session.slots[result.slot];
-    slot.in_use = true;
-    if (slot.view.IsEmpty()) {
-      auto keep = std::make_unique<std::shared_ptr<Buffer>>(slot.buffer);
-      auto view = Napi::ArrayBuffer::New(
-          env, slot.buffer->data(), slot.buffer->num_bytes(),
-          [](Napi::Env, void*, std::shared_ptr<Buffer>* kept) { const std::unique_ptr<std::shared_ptr<Buffer>> owned(kept); },
-          keep.get());
-      static_cast<void>(keep.release());
-      slot.view = Napi::Persistent(view);
-    }
-    Napi::Object object = Napi::Object::New(env);
-    object.Set("slot", static_cast<double>(result.slot));
-    set_position(object, result.position);
-    object.Set("digest_part", result.digest.to_hex());
-    object.Set("buffer", slot.view.Value());
-    object.Set("slices", slices_array(env, result.slices));
-    return object;
   }
 
   Napi::Value release_snapshot(const Napi::CallbackInfo& info) {

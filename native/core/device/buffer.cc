@@ -42,6 +42,13 @@ Buffer Buffer::on_host_for(Device user, std::size_t num_bytes, int skew) {
   return buffer;
 }
 
+Buffer Buffer::of_pages(std::byte* pages, std::size_t num_bytes, std::size_t mapped_bytes) {
+  Buffer buffer;
+  buffer.num_bytes_ = num_bytes;
+  buffer.data_ = {pages, ReleaseBytes{mapped_bytes, 0}};
+  return buffer;
+}
+
 void Buffer::map(int skew) {
   if (num_bytes_ == 0) return;
   const bool huge = num_bytes_ >= kHugePageBytes;

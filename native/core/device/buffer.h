@@ -36,6 +36,9 @@ class Buffer {
   /// and beside kernels.
   static Buffer on_host_for(Device user, std::size_t num_bytes, int skew = 0);
 
+  /// Takes over pages of host memory that were mapped, of which the data are the first.
+  static Buffer of_pages(std::byte* pages, std::size_t num_bytes, std::size_t mapped_bytes);
+
   Device device() const { return device_; }
   std::size_t num_bytes() const { return num_bytes_; }
   bool empty() const { return num_bytes_ == 0; }

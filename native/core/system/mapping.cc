@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/system/numa.h"
+#include "core/system/touch_pages.h"
 
 namespace zerofleet {
 namespace {
@@ -58,6 +59,22 @@ std::byte* map_pages(std::size_t num_bytes) {
   static const std::vector<NumaNode> nodes = numa_nodes(allowed_cpus());
   if (nodes.size() > 1) interleave(begin, num_bytes, nodes);
   return begin;
+}
+
+std::byte* map_shared(int descriptor, std::size_t offset_bytes, std::size_t num_bytes) {
+  void* begin = ::mmap(nullptr, num_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, static_cast<off_t>(offset_bytes));
+  if (begin == MAP_FAILED) fail(errno, "cannot map " + std::to_string(num_bytes) + " bytes of shared memory");
+  // Advice only: shared memory has huge pages where the system is set so (transparent_hugepage/shmem_enabled).
+  static_cast<void>(::madvise(begin, num_bytes, MADV_HUGEPAGE));
+  return static_cast<std::byte*>(begin);
+}
+
+void set_page_access(std::span<std::byte> bytes, PageAccess access) {
+  const std::size_t lead = reinterpret_cast<std::uintptr_t>(bytes.data()) % page_bytes();
+  const int protection = access == PageAccess::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
+  if (::mprotect(bytes.data() - lead, lead + bytes.size(), protection) != 0) {
+    fail(errno, "cannot change the access to " + std::to_string(bytes.size()) + " bytes of memory");
+  }
 }
 
 void unmap_pages(std::byte* begin, std::size_t num_bytes) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 
 namespace zerofleet {
@@ -21,6 +23,14 @@ struct MappingPlan {
 /// Fresh, zeroed pages. Throws Error{"out_of_memory"}, or Error{"too_many_mappings"} where the process has as many as the system
 /// lets it have (vm.max_map_count).
 std::byte* map_pages(std::size_t num_bytes);
+
+/// Maps whole pages of a file descriptor's shared memory, to read and write. Throws as map_pages() does.
+std::byte* map_shared(int descriptor, std::size_t offset_bytes, std::size_t num_bytes);
+
+enum class PageAccess : std::uint8_t { kRead, kReadWrite };
+
+/// Sets what this process may do with mapped pages: all that have some of the bytes. Throws as map_pages() does.
+void set_page_access(std::span<std::byte> bytes, PageAccess access);
 
 /// Throws Error{"too_many_mappings"} where that would cut one mapping in two and the process may not have another.
 void unmap_pages(std::byte* begin, std::size_t num_bytes);

@@ -28,7 +28,7 @@ struct HeadNormBackward {
   std::int64_t head_dim = 0;
   std::span<const float> rstd;  // (H, M)
   Matrix dx;                    // (M, H · head_dim); may be dy
-  std::span<float> dweight;     // (head_dim)
+  std::span<float> dweight;     // (head_dim), or empty: not computed
 };
 
 /// Both throw Error{"invalid_argument"} where shapes or types do not fit.

@@ -31,7 +31,7 @@ struct LayerNormBackward {
   std::span<const float> rstd;   // (M)
   ConstMatrix residual;          // (M, D), or no data; may be dx
   Matrix dx;                     // (M, D)
-  std::span<float> dweight;      // (D)
+  std::span<float> dweight;      // (D), or empty with dbias: not computed
   std::span<float> dbias;        // (D)
 };
 

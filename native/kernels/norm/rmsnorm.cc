@@ -16,7 +16,7 @@ void check(const RmsNormForward& args) {
 void check(const RmsNormBackward& args) {
   const bool sizes = same_shape(args.x, args.dy) && same_shape(args.x, args.dx) && args.weight != nullptr &&
                      static_cast<std::int64_t>(args.rstd.size()) == args.x.rows &&
-                     static_cast<std::int64_t>(args.dweight.size()) == args.x.cols;
+                     (args.dweight.empty() || static_cast<std::int64_t>(args.dweight.size()) == args.x.cols);
   const bool residual = args.residual.data == nullptr || same_shape(args.x, args.residual);
   require(sizes && residual, "invalid_argument",
           "rmsnorm_backward: dy, x, residual, dx, rstd, weight and dweight do not fit each other");

@@ -27,7 +27,7 @@ struct RmsNormBackward {
   std::span<const float> rstd;   // (M)
   ConstMatrix residual;          // (M, D), or no data; may be dx
   Matrix dx;                     // (M, D)
-  std::span<float> dweight;      // (D)
+  std::span<float> dweight;      // (D), or empty: not computed
 };
 
 /// Both throw Error{"invalid_argument"} where shapes or types do not fit.

@@ -1,6 +1,7 @@
 #include "kernels/quantize/quantized_matrix.h"
 
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 #include "kernels/common/backend.h"
@@ -28,9 +29,12 @@ Blocks arrays_at(QuantFormat format, std::int64_t rows, std::int64_t cols, Byte*
 }  // namespace
 
 QuantizedMatrix::QuantizedMatrix(Device device, QuantFormat format, std::int64_t rows, std::int64_t cols)
-    : format_(format), rows_(rows), cols_(cols) {
-  require(rows >= 1 && cols >= 1, "invalid_argument", "a quantized matrix needs at least one row and one column");
-  buffer_ = Buffer(device, quantized_bytes(format, rows, cols));
+    : QuantizedMatrix(Buffer(device, quantized_bytes(format, rows, cols)), format, rows, cols) {}
+
+QuantizedMatrix::QuantizedMatrix(Buffer memory, QuantFormat format, std::int64_t rows, std::int64_t cols)
+    : format_(format), rows_(rows), cols_(cols), buffer_(std::move(memory)) {
+  require(rows >= 1 && cols >= 1 && buffer_.num_bytes() == quantized_bytes(format, rows, cols), "invalid_argument",
+          "a quantized matrix needs at least one row and one column, and memory of its size");
 }
 
 // A multiple of 32, so groups behind the codes are aligned.

@@ -26,6 +26,9 @@ class QuantizedMatrix {
   /// Zeros. Throws Error{"invalid_argument"} for a matrix without elements.
   QuantizedMatrix(Device device, QuantFormat format, std::int64_t rows, std::int64_t cols);
 
+  /// In memory of quantized_bytes(), as it is there.
+  QuantizedMatrix(Buffer memory, QuantFormat format, std::int64_t rows, std::int64_t cols);
+
   QuantFormat format() const { return format_; }
   std::int64_t rows() const { return rows_; }
   std::int64_t cols() const { return cols_; }

@@ -48,14 +48,10 @@ AttentionBlock::Work::Work(const ModelContext& model, const PassShape& shape, co
     : dqkv(model.tensor(shape.rows(), model.config.qkv_size())),
       dattended(model.tensor(shape.rows(), model.config.query_size())),
       qkv(model, block.qkv_, shape.rows()),
-      output(model, block.output_, shape.rows()) {
-  if (model.config.qk_norm) qk_norm.emplace(model);
-}
+      output(model, block.output_, shape.rows()) {}
 
 // M · (row(QKV) + row(Q)), the gradients of two Linears, plus the bytes of QK-norm
-std::size_t AttentionBlock::Work::num_bytes() const {
-  return bytes_of(dqkv, dattended, qkv, output) + (qk_norm ? qk_norm->num_bytes() : 0);
-}
+std::size_t AttentionBlock::Work::num_bytes() const { return bytes_of(dqkv, dattended, qkv, output, qk_norm); }
 
 void AttentionBlock::request_forward(const ModelContext& model, ParamPointers params,
                                      std::vector<PackRequest>& requests) {
@@ -119,7 +115,7 @@ void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const
                      {attention_shape(model.config, pass), kept.qkv.view(), kept.attended.view(), kept.lse.span(), dattended,
                       dqkv, options(pass, model.config.attention_dropout)});
   rotate(model, pass, dqkv, true);
-  if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, *work.qk_norm, sink);
+  if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, work.qk_norm, sink);
   qkv_.backward(model, pass, {args.x, dqkv, args.dx}, kept.qkv_low, work.qkv, sink);
 }
 

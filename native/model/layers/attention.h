@@ -35,7 +35,7 @@ class AttentionBlock {
     Tensor dqkv;       // (M, QKV)
     Tensor dattended;  // (M, Q)
     LinearGradients qkv, output;
-    std::optional<QkNorm::Work> qk_norm;
+    QkNorm::Work qk_norm;
   };
 
   void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);

@@ -91,6 +91,12 @@ struct ParamPointers {
   const std::byte* operator[](std::size_t param) const { return elements[param]; }
 };
 
+/// Values for the gradient of a vector of parameters, made where they are not there.
+inline std::span<float> values_for(const ModelContext& model, Values<float>& values, std::int64_t count) {
+  if (values.num_bytes() == 0) values = Values<float>(model.ctx, count);
+  return values.span();
+}
+
 inline std::size_t bytes_of(const std::vector<float>& values) { return values.size() * sizeof(float); }
 
 /// Bytes of tensors, operands and other things that know theirs, together.

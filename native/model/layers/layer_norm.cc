@@ -13,10 +13,6 @@ class LayerNorm final : public Norm {
   Kept make_kept(const ModelContext& model, std::int64_t rows) const override {
     return {Values<float>(model.ctx, rows), Values<float>(model.ctx, rows)};
   }
-  // 8·D
-  Work make_work(const ModelContext& model) const override {
-    return {Values<float>(model.ctx, model.config.hidden_size), Values<float>(model.ctx, model.config.hidden_size)};
-  }
   void bind(ParamPointers params) override {
     weight_ = params[place_.weight];
     bias_ = params[place_.bias.value()];
@@ -36,6 +32,7 @@ class LayerNorm final : public Norm {
     layernorm(model.ctx, args);
   }
 
+  // Makes 8·D of work where the weight or the bias is trained.
   void backward(const ModelContext& model, const Backward& pass, const Kept& kept, Work& work,
                 GradSink& sink) const override {
     LayerNormBackward args;
@@ -46,11 +43,13 @@ class LayerNorm final : public Norm {
     args.rstd = kept.rstd.span();
     args.residual = pass.residual;
     args.dx = pass.dx;
-    args.dweight = work.dweight.span();
-    args.dbias = work.dbias.span();
+    if (model.trains(place_.weight) || model.trains(place_.bias.value())) {
+      args.dweight = values_for(model, work.dweight, pass.x.cols);
+      args.dbias = values_for(model, work.dbias, pass.x.cols);
+    }
     layernorm_backward(model.ctx, args);
-    model.emit(place_.bias.value(), work.dbias.span(), sink);
-    model.emit(place_.weight, work.dweight.span(), sink);
+    model.emit(place_.bias.value(), args.dbias, sink);
+    model.emit(place_.weight, args.dweight, sink);
   }
 
  private:

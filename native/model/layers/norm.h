@@ -24,7 +24,7 @@ class Norm {
     std::size_t num_bytes() const { return bytes_of(rstd, mean); }
   };
 
-  /// The gradients of one norm's parameters; shared by all norms of a model.
+  /// The gradients of one norm's parameters; shared by all norms of a model. Empty until the backward of a norm that is trained.
   struct Work {
     Values<float> dweight;  // (D)
     Values<float> dbias;    // (D), of LayerNorm
@@ -33,7 +33,6 @@ class Norm {
 
   virtual ~Norm() = default;
   virtual Kept make_kept(const ModelContext& model, std::int64_t rows) const = 0;
-  virtual Work make_work(const ModelContext& model) const = 0;
   virtual void bind(ParamPointers params) = 0;
 
   /// y = norm(x + delta). y: (M, D).

@@ -21,12 +21,6 @@ QkNorm::Kept::Kept(const ModelContext& model, std::int64_t rows)
 // M · row(Q + KV) + 4·M · (H + key/value heads)
 std::size_t QkNorm::Kept::num_bytes() const { return bytes_of(raw, query_rstd, key_rstd); }
 
-QkNorm::Work::Work(const ModelContext& model)
-    : dquery(model.ctx, model.config.head_dim), dkey(model.ctx, model.config.head_dim) {}
-
-// 8 · head_dim
-std::size_t QkNorm::Work::num_bytes() const { return bytes_of(dquery, dkey); }
-
 void QkNorm::bind(ParamPointers params) {
   query_weight_ = params[place_.query];
   key_weight_ = params[place_.key];
@@ -49,10 +43,11 @@ void QkNorm::forward(const ModelContext& model, Kept& kept, const Matrix& qkv) c
   run(c.query_size(), c.key_value_size(), key_weight_, kept.key_rstd);
 }
 
+// Makes 4 · head_dim of work for each weight that is trained.
 void QkNorm::backward(const ModelContext& model, const Kept& kept, const Matrix& dqkv, Work& work,
                       GradSink& sink) const {
   const ModelConfig& c = model.config;
-  const auto run = [&](std::int64_t begin, std::int64_t count, const void* weight, const Values<float>& rstd,
+  const auto run = [&](std::int64_t begin, std::int64_t count, const void* weight, const Values<float>& rstd, std::size_t param,
                        Values<float>& dweight) {
     HeadNormBackward args;
     args.dy = dqkv.columns(begin, count);
@@ -61,13 +56,12 @@ void QkNorm::backward(const ModelContext& model, const Kept& kept, const Matrix&
     args.head_dim = c.head_dim;
     args.rstd = rstd.span();
     args.dx = dqkv.columns(begin, count);
-    args.dweight = dweight.span();
+    if (model.trains(param)) args.dweight = values_for(model, dweight, c.head_dim);
     head_norm_backward(model.ctx, args);
+    model.emit(param, args.dweight, sink);
   };
-  run(c.query_size(), c.key_value_size(), key_weight_, kept.key_rstd, work.dkey);
-  model.emit(place_.key, work.dkey.span(), sink);
-  run(0, c.query_size(), query_weight_, kept.query_rstd, work.dquery);
-  model.emit(place_.query, work.dquery.span(), sink);
+  run(c.query_size(), c.key_value_size(), key_weight_, kept.key_rstd, place_.key, work.dkey);
+  run(0, c.query_size(), query_weight_, kept.query_rstd, place_.query, work.dquery);
 }
 
 }  // namespace zerofleet

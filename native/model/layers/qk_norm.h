@@ -20,11 +20,10 @@ class QkNorm {
     Values<float> query_rstd, key_rstd;       // (H, M)
   };
 
+  /// Each is empty until the backward of a norm that is trained.
   struct Work {
-    explicit Work(const ModelContext& model);
-    std::size_t num_bytes() const;
-
     Values<float> dquery, dkey;  // (head_dim)
+    std::size_t num_bytes() const { return bytes_of(dquery, dkey); }
   };
 
   void bind(ParamPointers params);

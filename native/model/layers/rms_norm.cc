@@ -11,10 +11,6 @@ class RmsNorm final : public Norm {
 
   // 4·M
   Kept make_kept(const ModelContext& model, std::int64_t rows) const override { return {Values<float>(model.ctx, rows), {}}; }
-  // 4·D
-  Work make_work(const ModelContext& model) const override {
-    return {Values<float>(model.ctx, model.config.hidden_size), {}};
-  }
   void bind(ParamPointers params) override { weight_ = params[place_.weight]; }
 
   void forward(const ModelContext& model, const Residual& residual, const Matrix& y, Kept& kept) const override {
@@ -29,6 +25,7 @@ class RmsNorm final : public Norm {
     rmsnorm(model.ctx, args);
   }
 
+  // Makes 4·D of work where the weight is trained.
   void backward(const ModelContext& model, const Backward& pass, const Kept& kept, Work& work,
                 GradSink& sink) const override {
     RmsNormBackward args;
@@ -38,9 +35,9 @@ class RmsNorm final : public Norm {
     args.rstd = kept.rstd.span();
     args.residual = pass.residual;
     args.dx = pass.dx;
-    args.dweight = work.dweight.span();
+    if (model.trains(place_.weight)) args.dweight = values_for(model, work.dweight, pass.x.cols);
     rmsnorm_backward(model.ctx, args);
-    model.emit(place_.weight, work.dweight.span(), sink);
+    model.emit(place_.weight, args.dweight, sink);
   }
 
  private:

@@ -27,7 +27,6 @@ std::size_t Layer::Kept::num_bytes() const {
 Layer::Work::Work(const ModelContext& model, const PassShape& shape, const Layer& layer)
     : stream(model.tensor(shape.rows(), model.config.hidden_size)),
       normed(model.tensor(shape.rows(), model.config.hidden_size)),
-      norm(layer.input_norm_->make_work(model)),
       attention(model, shape, layer.attention_),
       mlp(layer.mlp_->make_work(model, shape, attention.qkv.operand)) {
   if (model.config.residual_dropout > 0) kept = model.tensor(shape.rows(), model.config.hidden_size);

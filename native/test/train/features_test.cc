@@ -178,7 +178,9 @@ TEST_CASE("memory by part: sharded parts shrink with the ranks, others stay") {
   const auto one = bytes(1), four = bytes(4);
   const std::vector<std::string> names{"params",           "grad_shard", "master",      "moments",
                                        "lane_accumulator", "staging",    "activations", "packed_weights"};
-  REQUIRE(one.size() == names.size());
+  REQUIRE(one.size() == names.size() + 1);
+  CHECK(one.back().name == std::string("shared_params"));
+  CHECK(one.back().num_bytes + four.back().num_bytes == 0);  // no parameter is frozen
   std::vector<double> shares;
   for (std::size_t i = 0; i < names.size(); ++i) {
     CHECK(one[i].name == names[i]);

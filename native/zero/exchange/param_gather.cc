@@ -1,22 +1,28 @@
 #include "zero/exchange/param_gather.h"
 
+#include <utility>
+
 #include "zero/exchange/grad_exchange.h"
 
 namespace zerofleet {
 
-ParamGather::ParamGather(const Context& context, const ShardLayout& layout, Communicator& communicator,
-                         CommQueue& queue, StatePlacement& placement, DType param_dtype,
-                         std::size_t gather_bytes)
-    : layout_(layout),
-      communicator_(communicator),
-      queue_(queue),
-      placement_(placement),
-      dtype_(param_dtype),
-      params_(context.device, static_cast<std::size_t>(layout.padded_numel()) * size_of(param_dtype)) {
+ParamGather::ParamGather(std::unique_ptr<ParamMemory> memory, const ShardLayout& layout, CommQueue& queue,
+                         StatePlacement& placement, DType param_dtype, std::size_t gather_bytes)
+    : memory_(std::move(memory)), layout_(layout), queue_(queue), placement_(placement), dtype_(param_dtype) {
+  const std::size_t num_bytes = static_cast<std::size_t>(layout.padded_numel()) * size_of(param_dtype);
+  params_ = std::move(memory_->allocate({&num_bytes, 1}).front());
   // Among peers, buckets travel while the next are written; alone and in place, one pass over all is fastest.
   const bool at_once = layout.world_size() == 1 && placement.in_place();
   if (at_once) pass_size_ = layout.num_buckets();
   groups_ = at_once ? std::vector<Range>{{0, pass_size_}} : groups_within(gather_bytes);
+}
+
+void ParamGather::gather_all() {
+  if (layout_.world_size() == 1) return;
+  for (const Range& group : groups_) gather(group);
+  queue_.post([this](bool failed) {
+    if (!failed) memory_->end_writes();
+  });
 }
 
 std::vector<Range> ParamGather::groups_within(std::size_t num_bytes) const {
@@ -36,7 +42,7 @@ std::vector<Range> ParamGather::groups_within(std::size_t num_bytes) const {
 
 Range ParamGather::owned_blocks(const Range& buckets) const {
   // Bucket 0 is the end of the flat array.
-  const int rank = communicator_.rank();
+  const int rank = memory_->communicator().rank();
   return {layout_.owned_blocks(buckets.end - 1, rank).begin, layout_.owned_blocks(buckets.begin, rank).end};
 }
 
@@ -61,7 +67,7 @@ void ParamGather::gather(const Range& buckets) {
       const std::size_t begin = offset_of(blocks.begin), end = offset_of(blocks.end);
       gathers.push_back({flat().subspan(begin, end - begin), pieces.emplace_back(pieces_of(bucket))});
     }
-    communicator_.all_gathers(gathers);
+    memory_->all_gathers(gathers);
   });
 }
 

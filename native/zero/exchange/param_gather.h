@@ -2,14 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "core/device/buffer.h"
-#include "core/device/context.h"
 #include "core/dtype.h"
 #include "zero/exchange/comm_queue.h"
+#include "zero/exchange/param_memory.h"
 #include "zero/offload/offload.h"
 #include "zero/partition/shard_layout.h"
 
@@ -29,9 +29,9 @@ class ParamGather {
   /// still travel while the next are written.
   static constexpr std::size_t kGatherBytes = std::size_t{32} << 20;
 
-  /// All referenced objects must outlive this one.
-  ParamGather(const Context& context, const ShardLayout& layout, Communicator& communicator, CommQueue& queue,
-              StatePlacement& placement, DType param_dtype, std::size_t gather_bytes = kGatherBytes);
+  /// All referenced objects must outlive this one. On every rank at once.
+  ParamGather(std::unique_ptr<ParamMemory> memory, const ShardLayout& layout, CommQueue& queue, StatePlacement& placement,
+              DType param_dtype, std::size_t gather_bytes = kGatherBytes);
 
   /// The flat array; padding stays zero.
   std::span<std::byte> flat() { return {params_.data(), params_.num_bytes()}; }
@@ -41,10 +41,15 @@ class ParamGather {
   /// A parameter in the flat array.
   const std::byte* data(std::size_t param) const { return params_.data() + offset_of(layout_.param_blocks(param).begin); }
 
-  /// Posts the gathering of all parameters, when the owned blocks are in the flat array.
-  void gather_all() {
-    for (const Range& group : groups_) gather(group);
+  /// The same to write owned blocks of before gather_all().
+  std::byte* data_to_write(std::size_t param) {
+    memory_->begin_writes();
+    return params_.data() + offset_of(layout_.param_blocks(param).begin);
   }
+  bool is_shared() const { return memory_->is_shared(); }
+
+  /// Posts the gathering of all parameters, when the owned blocks are in the flat array.
+  void gather_all();
 
   /// Calls write(buckets, window) for all owned blocks, some buckets at a time, and posts the gathering of each group that
   /// has been written. All parameters are in place once the queue is drained.
@@ -71,8 +76,8 @@ class ParamGather {
   std::vector<Range> pieces_of(std::int64_t bucket) const;
   void gather(const Range& buckets);
 
+  std::unique_ptr<ParamMemory> memory_;
   const ShardLayout& layout_;
-  Communicator& communicator_;
   CommQueue& queue_;
   StatePlacement& placement_;
   DType dtype_;

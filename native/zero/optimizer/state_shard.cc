@@ -69,8 +69,8 @@ void StateShard::fetch(StateId id, const ShardSlice& slice, std::int64_t begin, 
 
 void StateShard::store(StateId id, const ShardSlice& slice, std::int64_t begin, std::span<const float> values) {
   const std::size_t width = size_of(dtype_of(id));
-  // The memory is this object's, or that of the parameters, which it may change.
-  std::byte* target = const_cast<std::byte*>(at(id, slice, begin));
+  std::byte* target = frozen_ != nullptr ? frozen_->data_to_write(slice.param) + static_cast<std::size_t>(begin) * width
+                                         : const_cast<std::byte*>(at(id, slice, begin));
   windows_.write(context_, {target, values.size() * width}, [&](std::size_t offset, std::span<std::byte> bytes) {
     cast_from_f32(host_, values.subspan(offset / width, bytes.size() / width), dtype_of(id), bytes);
   });

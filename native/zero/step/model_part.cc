@@ -1,10 +1,12 @@
 #include "zero/step/model_part.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "core/device/transfer.h"
 #include "kernels/flat/cast.h"
+#include "zero/exchange/host_memory.h"
 
 namespace zerofleet {
 namespace {
@@ -14,13 +16,18 @@ StateShard states_of(const PlannedPart& plan, int rank, const PartTools& tools, 
   return {tools.placement, tools.windows, plan.layout, rank, plan.subset, tools.rule.states(), tools.options.master_dtype};
 }
 
+std::unique_ptr<ParamMemory> memory_of(const PlannedPart& plan, Communicator& communicator, const PartTools& tools) {
+  if (plan.subset.frozen) return frozen_memory(tools.context.device, communicator);
+  return std::make_unique<ParamMemory>(tools.context.device, communicator);
+}
+
 }  // namespace
 
 ModelPart::ModelPart(const PlannedPart& plan, Communicator& communicator, const PartTools& tools)
     : plan_(plan),
       communicator_(communicator),
       tools_(tools),
-      params_(tools.context, plan.layout, communicator, tools.queue, tools.placement, tools.options.param_dtype),
+      params_(memory_of(plan, communicator, tools), plan.layout, tools.queue, tools.placement, tools.options.param_dtype),
       states_(states_of(plan, communicator.rank(), tools, params_)) {}
 
 void ModelPart::write_params() {

@@ -30,7 +30,7 @@ struct PartTools {
 /// blocks that the rank owns.
 class ModelPart {
  public:
-  /// `plan` and `communicator`, of the ranks that hold the part, must outlive the object.
+  /// `plan` and `communicator`, of the ranks that hold the part, must outlive the object. On every rank at once.
   ModelPart(const PlannedPart& plan, Communicator& communicator, const PartTools& tools);
 
   const ParamSubset& subset() const { return plan_.subset; }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "core/device/transfer.h"
 #include "core/error.h"
 #include "kernels/flat/cast.h"
+#include "zero/exchange/host_memory.h"
 #include "zero/optimizer/optimizer_rule.h"
 #include "zero/partition/param_init.h"
 
@@ -36,11 +38,18 @@ std::vector<int> owners_of(std::span<const ParamSpec> specs, int world_size) {
 }  // namespace
 
 QuantizedPart::QuantizedPart(const PlannedPart& plan, Communicator& communicator, const PartTools& tools)
-    : plan_(plan), communicator_(communicator), tools_(tools), host_{Device{}, tools.context.pool, tools.context.cpu_isa} {
+    : plan_(plan),
+      communicator_(communicator),
+      tools_(tools),
+      host_{Device{}, tools.context.pool, tools.context.cpu_isa},
+      memory_(frozen_memory(tools.context.device, communicator)) {
   const std::vector<int> owners = owners_of(subset().specs, communicator.world_size());
+  std::vector<std::size_t> sizes;
+  for (const ParamSpec& spec : subset().specs) sizes.push_back(quantized_bytes(spec.quantization.value(), spec.shape[0], spec.shape[1]));
+  std::vector<Buffer> arrays = memory_->allocate(sizes);
   for (std::size_t local = 0; local < owners.size(); ++local) {
     const ParamSpec& spec = subset().specs[local];
-    matrices_.push_back({{tools.context.device, spec.quantization.value(), spec.shape[0], spec.shape[1]}, owners[local], {}, {}, 0});
+    matrices_.push_back({{std::move(arrays[local]), spec.quantization.value(), spec.shape[0], spec.shape[1]}, owners[local], {}, {}, 0});
     if (owners[local] == communicator.rank()) owned_.push_back(local);
   }
 }
@@ -88,6 +97,7 @@ void QuantizedPart::finish(std::size_t local) {
   });
   QuantizedMatrix codes(Device{}, matrix.codes.format(), rows, cols);
   quantize(host_, {elements, dtype, rows, cols, cols}, codes);
+  memory_->begin_writes();
   copy_bytes(tools_.context, matrix.codes.bytes(), tools_.context.device, codes.bytes(), Device{});
   matrix.elements = {};
 }
@@ -127,7 +137,8 @@ void QuantizedPart::gather() {
         of_ranks.push_back({rank > matrix.owner ? size : 0, rank >= matrix.owner ? size : 0});
       gathers.push_back({matrix.codes.bytes(), of_ranks});
     }
-    communicator_.all_gathers(gathers);
+    memory_->all_gathers(gathers);
+    memory_->end_writes();
   });
 }
 

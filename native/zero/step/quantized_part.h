@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "comm/communicator.h"
 #include "core/device/buffer.h"
 #include "kernels/quantize/quantized_matrix.h"
+#include "zero/exchange/param_memory.h"
 #include "zero/partition/digest.h"
 #include "zero/step/model_part.h"
 
@@ -28,6 +30,7 @@ class QuantizedPart {
   /// A matrix by its local number.
   const QuantizedMatrix& matrix(std::size_t local) const { return matrices_[local].codes; }
   std::size_t num_bytes() const;
+  bool is_shared() const { return memory_->is_shared(); }
 
   /// Local numbers of the matrices that this rank owns, ascending. Ranks own about the same number of elements.
   const std::vector<std::size_t>& owned() const { return owned_; }
@@ -55,6 +58,7 @@ class QuantizedPart {
   Communicator& communicator_;
   PartTools tools_;
   Context host_;
+  std::unique_ptr<ParamMemory> memory_;
   std::vector<Held> matrices_;
   std::vector<std::size_t> owned_;
 };

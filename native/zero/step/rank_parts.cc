@@ -175,11 +175,11 @@ std::vector<TrustRatios> RankParts::trust_ratios(std::size_t num_groups) const {
 ZeroMemory RankParts::memory() const {
   ZeroMemory memory;
   for (const auto& part : parts_) {
-    memory.params += part->params().num_bytes();
+    (part->params().is_shared() ? memory.shared_params : memory.params) += part->params().num_bytes();
     memory.master += part->states().master_bytes();
     memory.moments += part->states().moment_bytes();
   }
-  for (const auto& part : quantized_) memory.params += part->num_bytes();
+  for (const auto& part : quantized_) (part->is_shared() ? memory.shared_params : memory.params) += part->num_bytes();
   memory.send_staging = staging_.allocated_bytes();
   memory.receive_staging = placement_->staging_bytes();
   for (const auto& part : trained_) {

@@ -6,7 +6,8 @@ namespace zerofleet {
 
 /// Bytes that one rank keeps, by part; padding to blocks is part of them.
 struct ZeroMemory {
-  std::size_t params = 0;            // all parameters that the rank holds, compute dtype or quantized
+  std::size_t params = 0;            // parameters that the rank holds, compute dtype or quantized
+  std::size_t shared_params = 0;     // those of which it has one copy with other ranks of its host; not in `params`
   std::size_t grad_shard = 0;        // owned and trained, grad_accum_dtype
   std::size_t master = 0;            // owned and trained, master_dtype
   std::size_t moments = 0;           // owned and trained, fp32: all other states of the optimizer

@@ -36,7 +36,7 @@ void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
   const auto add = ZF_PICK_KERNEL(ctx.cpu_isa, add_row);
   const std::int64_t num_heads = args.x.cols / args.head_dim;
   const std::int64_t num_parts = num_row_chunks(args.x.rows) * num_heads;
-  std::vector<float> partial(static_cast<std::size_t>(num_parts * args.head_dim));
+  std::vector<float> partial(args.dweight.empty() ? 0 : static_cast<std::size_t>(num_parts * args.head_dim));
   for_row_chunks(ctx, args.x.rows, [&](std::int64_t row, std::int64_t rows) {
     for (std::int64_t head = 0; head < num_heads; ++head) {
       RmsNormBackwardArgs chunk;
@@ -45,13 +45,14 @@ void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
       chunk.weight = args.weight;
       chunk.rstd = args.rstd.data() + head * args.x.rows + row;
       chunk.dx = rows_from(args.dx, row, head * args.head_dim);
-      chunk.dweight = partial.data() + (row / kRowChunk * num_heads + head) * args.head_dim;
+      chunk.dweight = partial.empty() ? nullptr : partial.data() + (row / kRowChunk * num_heads + head) * args.head_dim;
       chunk.rows = rows;
       chunk.cols = args.head_dim;
       chunk.dtype = args.x.dtype;
       kernel(chunk);
     }
   });
+  if (args.dweight.empty()) return;
   std::ranges::fill(args.dweight, 0.0F);
   for (std::int64_t part = 0; part < num_parts; ++part) {
     add(args.dweight.data(), partial.data() + part * args.head_dim, args.head_dim, DType::kF32);

@@ -35,7 +35,7 @@ void layernorm_backward(const Context& ctx, const LayerNormBackward& args) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, layernorm_backward_rows);
   const auto add = ZF_PICK_KERNEL(ctx.cpu_isa, add_row);
   const std::int64_t cols = args.x.cols;
-  std::vector<float> partial(static_cast<std::size_t>(num_row_chunks(args.x.rows) * 2 * cols));
+  std::vector<float> partial(args.dweight.empty() ? 0 : static_cast<std::size_t>(num_row_chunks(args.x.rows) * 2 * cols));
   for_row_chunks(ctx, args.x.rows, [&](std::int64_t row, std::int64_t rows) {
     LayerNormBackwardArgs chunk;
     chunk.dy = rows_from(args.dy, row);
@@ -45,13 +45,16 @@ void layernorm_backward(const Context& ctx, const LayerNormBackward& args) {
     chunk.rstd = args.rstd.data() + row;
     chunk.residual = rows_from(args.residual, row);
     chunk.dx = rows_from(args.dx, row);
-    chunk.dweight = partial.data() + row / kRowChunk * 2 * cols;
-    chunk.dbias = chunk.dweight + cols;
+    if (!partial.empty()) {
+      chunk.dweight = partial.data() + row / kRowChunk * 2 * cols;
+      chunk.dbias = chunk.dweight + cols;
+    }
     chunk.rows = rows;
     chunk.cols = cols;
     chunk.dtype = args.x.dtype;
     kernel(chunk);
   });
+  if (args.dweight.empty()) return;
   std::ranges::fill(args.dweight, 0.0F);
   std::ranges::fill(args.dbias, 0.0F);
   for (std::int64_t chunk = 0; chunk < num_row_chunks(args.x.rows); ++chunk) {

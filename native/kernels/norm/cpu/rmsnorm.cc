@@ -33,7 +33,7 @@ void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, rmsnorm_backward_rows);
   const auto add = ZF_PICK_KERNEL(ctx.cpu_isa, add_row);
   const std::int64_t cols = args.x.cols;
-  std::vector<float> partial(static_cast<std::size_t>(num_row_chunks(args.x.rows) * cols));
+  std::vector<float> partial(args.dweight.empty() ? 0 : static_cast<std::size_t>(num_row_chunks(args.x.rows) * cols));
   for_row_chunks(ctx, args.x.rows, [&](std::int64_t row, std::int64_t rows) {
     RmsNormBackwardArgs chunk;
     chunk.dy = rows_from(args.dy, row);
@@ -42,12 +42,13 @@ void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
     chunk.rstd = args.rstd.data() + row;
     chunk.residual = rows_from(args.residual, row);
     chunk.dx = rows_from(args.dx, row);
-    chunk.dweight = partial.data() + row / kRowChunk * cols;
+    chunk.dweight = partial.empty() ? nullptr : partial.data() + row / kRowChunk * cols;
     chunk.rows = rows;
     chunk.cols = cols;
     chunk.dtype = args.x.dtype;
     kernel(chunk);
   });
+  if (args.dweight.empty()) return;
   std::ranges::fill(args.dweight, 0.0F);
   for (std::int64_t chunk = 0; chunk < num_row_chunks(args.x.rows); ++chunk) {
     add(args.dweight.data(), partial.data() + chunk * cols, cols, DType::kF32);

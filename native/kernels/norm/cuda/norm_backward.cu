@@ -107,7 +107,7 @@ class Launch {
     const bool in_one_pass = rows_.rows > 0 && rows_.aligned && rows_.cols % N == 0;
     if (in_one_pass && run_one_pass<N>()) return;
     // First, because dx may lie over dy or the residual.
-    sum_columns();
+    if (args_.dweight != nullptr) sum_columns();
     if (rows_.rows * rows_.cols == 0) return;
     with_row_team(rows_.cols, [&]<class Team>(Team) {
       launch(name_, stream_of(ctx_), {num_blocks_for(rows_.rows, Team::kRowsPerBlock), kRowThreads},
@@ -168,7 +168,7 @@ class Launch {
       }();
       launch(name_, stream_of(ctx_), {num_parts, Shape::kBlock}, kernel, rows_, rows_of_part, parts);
     };
-    if (num_parts == 1) {
+    if (num_parts == 1 || args_.dweight == nullptr) {
       launch_pass(sums_);
       return true;
     }

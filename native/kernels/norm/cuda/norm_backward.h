@@ -17,7 +17,7 @@ struct NormBackward {
   ConstMatrix residual;           // (M, H · D), or no data; may be dx
   Matrix dx;                      // (M, H · D); may be dy
   std::int64_t cols = 0;          // D
-  float* dweight = nullptr;       // (D)
+  float* dweight = nullptr;       // (D), or null: neither it nor dbias is computed
   float* dbias = nullptr;         // (D), with means
 };
 

@@ -231,6 +231,7 @@ struct OnePass {
     for (int i = 0; i < kAccesses; ++i) {
       if (has(i)) weight.read(i, a.weight + Shape::column(i));
     }
+    const bool has_sums = parts.array[0] != nullptr;  // else nobody needs the gradients of weights and biases
     Accesses totals[kSums] = {};
     Part next{};
     if constexpr (Shape::kReadsAhead) next = read(begin + Shape::team(), end);
@@ -240,7 +241,7 @@ struct OnePass {
       Part part = Shape::kReadsAhead ? next : read(row, end);
       if constexpr (Shape::kReadsAhead) next = read(row + Shape::kTeams, end);
       const Own before = residual(row, end);
-      add_columns(part, totals);
+      if (has_sums) add_columns(part, totals);
       float means[kSums] = {};
       row_sums(part, weight.anew(), means);
       add_up(step, means);
@@ -250,7 +251,7 @@ struct OnePass {
       part.x = part.x.anew();
       if (row < end) store_row(row, part, weight.anew(), before, means);
     }
-    store_part(totals, parts);
+    if (has_sums) store_part(totals, parts);
   }
 };
 

@@ -43,13 +43,15 @@ void forward(const LayerNormArgs& args) {
 
 // For x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)), and over rows dweight
 // = Σ dy · x̂, dbias = Σ dy.
-template <class T>
+template <class T, bool kSums>
 void backward(const LayerNormBackwardArgs& args) {
   const T* weight = static_cast<const T*>(args.weight);
-  sweep(args.cols, [&](int64_t i, auto part) {
-    store(args.dweight + i, zero(), part);
-    store(args.dbias + i, zero(), part);
-  });
+  if constexpr (kSums) {
+    sweep(args.cols, [&](int64_t i, auto part) {
+      store(args.dweight + i, zero(), part);
+      store(args.dbias + i, zero(), part);
+    });
+  }
   for (int64_t row = 0; row < args.rows; ++row) {
     const T* dy = row_of<T>(args.dy, row);
     const T* x = row_of<T>(args.x, row);
@@ -63,8 +65,10 @@ void backward(const LayerNormBackwardArgs& args) {
       const vf grad = d * load(weight + i, part);
       grads += grad;
       products = fma(grad, normed, products);
-      store(args.dweight + i, fma(d, normed, load(args.dweight + i, part)), part);
-      store(args.dbias + i, load(args.dbias + i, part) + d, part);
+      if constexpr (kSums) {
+        store(args.dweight + i, fma(d, normed, load(args.dweight + i, part)), part);
+        store(args.dbias + i, load(args.dbias + i, part) + d, part);
+      }
     });
     const vf mean_grad = set1(sum_lanes(grads) / static_cast<float>(args.cols));
     const vf mean_product = set1(sum_lanes(products) / static_cast<float>(args.cols));
@@ -83,7 +87,7 @@ void layernorm_rows(const LayerNormArgs& args) {
 }
 
 void layernorm_backward_rows(const LayerNormBackwardArgs& args) {
-  with_model_element(args.dtype, [&]<class T>(T*) { backward<T>(args); });
+  with_model_element(args.dtype, [&]<class T>(T*) { args.dweight != nullptr ? backward<T, true>(args) : backward<T, false>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -32,7 +32,7 @@ struct LayerNormBackwardArgs {
   const float* rstd = nullptr;
   ConstRows residual;  // added to dx, unless null; may be dx itself
   Rows dx;
-  float* dweight = nullptr;  // (cols) sums over these rows
+  float* dweight = nullptr;  // (cols) sums over these rows; null: neither they nor dbias are computed
   float* dbias = nullptr;    // (cols) sums over these rows
   int64_t rows = 0;
   int64_t cols = 0;

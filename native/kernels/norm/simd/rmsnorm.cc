@@ -35,10 +35,10 @@ void forward(const RmsNormArgs& args) {
 }
 
 // For x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)), dweight = Σ over rows of dy · x̂.
-template <class T>
+template <class T, bool kSums>
 void backward(const RmsNormBackwardArgs& args) {
   const T* weight = static_cast<const T*>(args.weight);
-  sweep(args.cols, [&](int64_t i, auto part) { store(args.dweight + i, zero(), part); });
+  if constexpr (kSums) sweep(args.cols, [&](int64_t i, auto part) { store(args.dweight + i, zero(), part); });
   for (int64_t row = 0; row < args.rows; ++row) {
     const T* dy = row_of<T>(args.dy, row);
     const T* x = row_of<T>(args.x, row);
@@ -49,7 +49,7 @@ void backward(const RmsNormBackwardArgs& args) {
     sweep(args.cols, [&](int64_t i, auto part) {
       const vf grad = load(dy + i, part), normed = load(x + i, part) * rstd;
       products = fma(grad * load(weight + i, part), normed, products);
-      store(args.dweight + i, fma(grad, normed, load(args.dweight + i, part)), part);
+      if constexpr (kSums) store(args.dweight + i, fma(grad, normed, load(args.dweight + i, part)), part);
     });
     const vf mean = set1(sum_lanes(products) / static_cast<float>(args.cols));
     sweep(args.cols, [&](int64_t i, auto part) {
@@ -67,7 +67,7 @@ void rmsnorm_rows(const RmsNormArgs& args) {
 }
 
 void rmsnorm_backward_rows(const RmsNormBackwardArgs& args) {
-  with_model_element(args.dtype, [&]<class T>(T*) { backward<T>(args); });
+  with_model_element(args.dtype, [&]<class T>(T*) { args.dweight != nullptr ? backward<T, true>(args) : backward<T, false>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

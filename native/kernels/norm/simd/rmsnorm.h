@@ -29,7 +29,7 @@ struct RmsNormBackwardArgs {
   const float* rstd = nullptr;
   ConstRows residual;  // added to dx, unless null; may be dx itself
   Rows dx;
-  float* dweight = nullptr;  // (cols) sums over these rows
+  float* dweight = nullptr;  // (cols) sums over these rows; null: not computed
   int64_t rows = 0;
   int64_t cols = 0;
   DType dtype = DType::kF32;

@@ -50,24 +50,30 @@ struct Inputs {
 
 enum class Kind { kRms, kLayer, kHead };
 
-/// The gradient takes the place of the residual's, or of dy.
-Result run(const Context& ctx, Kind kind, const Shape& s, DType dtype, Inputs& in) {
+std::span<const Shape> shapes_of(Kind kind) {
+  return kind == Kind::kHead ? std::span<const Shape>(kHeads) : std::span<const Shape>(kShapes);
+}
+
+/// The gradient takes the place of the residual's, or of dy. `trained`: with gradients of weights and biases.
+Result run(const Context& ctx, Kind kind, const Shape& s, DType dtype, Inputs& in, bool trained = true) {
   Result r = result_for(s, dtype);
+  const std::span<float> dweight = trained ? std::span<float>(r.dweight) : std::span<float>(),
+                         dbias = trained ? std::span<float>(r.dbias) : std::span<float>();
   const void *w = in.weight.view().data, *b = in.bias.view().data;
   if (kind == Kind::kHead) {
     head_norm(ctx, {in.x.view(), w, s.cols, kEps, r.y.view(), r.rstd});
     r.dx = in.dy;
-    head_norm_backward(ctx, {r.dx.view(), in.x.view(), w, s.cols, r.rstd, r.dx.view(), r.dweight});
+    head_norm_backward(ctx, {r.dx.view(), in.x.view(), w, s.cols, r.rstd, r.dx.view(), dweight});
   } else if (kind == Kind::kRms) {
     rmsnorm(ctx, {in.x.view(), in.delta.view(), r.sum.view(), w, kEps, r.y.view(), r.rstd});
     synchronize(ctx);
     r.dx = in.delta;
-    rmsnorm_backward(ctx, {in.dy.view(), r.sum.view(), w, r.rstd, r.dx.view(), r.dx.view(), r.dweight});
+    rmsnorm_backward(ctx, {in.dy.view(), r.sum.view(), w, r.rstd, r.dx.view(), r.dx.view(), dweight});
   } else {
     layernorm(ctx, {in.x.view(), in.delta.view(), r.sum.view(), w, b, kEps, r.y.view(), r.mean, r.rstd});
     synchronize(ctx);
     r.dx = in.delta;
-    layernorm_backward(ctx, {in.dy.view(), r.sum.view(), w, r.mean, r.rstd, r.dx.view(), r.dx.view(), r.dweight, r.dbias});
+    layernorm_backward(ctx, {in.dy.view(), r.sum.view(), w, r.mean, r.rstd, r.dx.view(), r.dx.view(), dweight, dbias});
   }
   synchronize(ctx);
   return r;
@@ -91,7 +97,7 @@ DEVICE_TEST_CASE("norms of every width are those of the CPU") {
   for (const Device device : cuda_devices_here()) {
     DeviceMachine machine(device);
     for (const Kind kind : {Kind::kRms, Kind::kLayer, Kind::kHead}) {
-      for (const Shape& shape : kind == Kind::kHead ? std::span<const Shape>(kHeads) : std::span<const Shape>(kShapes)) {
+      for (const Shape& shape : shapes_of(kind)) {
         for (const DType dtype : kAllDTypes) {
           if (kSanitized && dtype == DType::kF16) continue;  // bf16's accesses
           CAPTURE(static_cast<int>(kind));
@@ -107,4 +113,22 @@ DEVICE_TEST_CASE("norms of every width are those of the CPU") {
       }
     }
   }
+}
+
+DEVICE_TEST_CASE("a norm that is not trained has the same gradient of its input, and none of its own") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    for (const Kind kind : {Kind::kRms, Kind::kLayer, Kind::kHead}) {
+      for (const Shape& shape : shapes_of(kind)) {
+        CAPTURE(static_cast<int>(kind));
+        CAPTURE(shape.rows);
+        CAPTURE(shape.cols);
+        std::mt19937 random(29);
+        Inputs inputs(shape, dtype, random);
+        const Result frozen = run(ctx, kind, shape, dtype, inputs, false);
+        CHECK(frozen.dx == run(ctx, kind, shape, dtype, inputs).dx);
+        CHECK(row_of(frozen.dweight) == HostMatrix(DType::kF32, 1, shape.cols));
+        CHECK(row_of(frozen.dbias) == HostMatrix(DType::kF32, 1, shape.cols));
+      }
+    }
+  });
 }

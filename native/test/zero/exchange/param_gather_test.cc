@@ -59,7 +59,7 @@ TEST_CASE("parameters are gathered by groups of buckets within a limit of bytes,
       CallCounter counter(comm);
       CommQueue queue(context);
       const auto placement = make_state_placement(context, queue.context(), Offload::kNone);
-      ParamGather params(context, layout, counter, queue, *placement, DType::kBF16, gather_bytes);
+      ParamGather params(std::make_unique<ParamMemory>(Device{}, counter), layout, queue, *placement, DType::kBF16, gather_bytes);
       params.write([&](const Range& buckets, const ParamWindow& window) {
         CHECK(buckets.size() == 1);
         for (std::size_t i = 0; i < window.bytes.size(); ++i) {
