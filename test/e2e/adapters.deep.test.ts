@@ -35,7 +35,10 @@ t.test('adapters', async (t) => {
       await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: 5 });
       await client.jobs.pause(id).catch((error: unknown) => t.match(error, { status: 409 }));
       const paused = await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 10 });
-      if (paused.progress.step >= STEPS) continue;
+      if (paused.progress.step >= STEPS) {
+        await client.jobs.cancel(id);
+        continue;
+      }
       await client.jobs.resume(id, { ranks: 3 });
       return finished(t, { id });
     }
