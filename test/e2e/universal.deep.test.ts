@@ -10,6 +10,7 @@ import type { JobSpec } from '../../contracts/index.js';
 import { tarOf } from '../../platform/testing/models.js';
 import { smallJob } from '../support/specs.js';
 import { sampleText, startStack } from '../support/stack.js';
+import { StoredState } from '../support/stored-state.js';
 
 const STEPS = 4;
 
@@ -81,4 +82,40 @@ t.test('there and back in the universal layout', async (t) => {
       if (index === 0) t.equal(await digestOf({ checkpoint, restore: 'weights' }, 2), weights);
     });
   }
+
+  await t.test('an average begins with the uploaded weights, and is not exported', async (t) => {
+    const first = smallJob({ name: 'averaged', dataset, steps: STEPS, ranks: 2 });
+    first.train = { ...first.train, ema: { decay: 0.5 } } as JobSpec['train'];
+    const checkpoint = (await run(first, {})).latest_checkpoint?.id ?? '';
+    const model = await client.models.create('averaged', await exportOf(checkpoint));
+    t.same(model.optimizer_states, ['exp_avg', 'exp_avg_sq']);
+    const [one, three] = await Promise.all(
+      [1, 3].map((ranks) => {
+        const spec = smallJob({ name: `averaged-${ranks}`, dataset, steps: 1, ranks });
+        const train = { ...spec.train, ema: { decay: 0.75 }, lr_schedule: { type: 'constant' } };
+        const init_from = { model: model.id, restore: 'full' };
+        return run({ ...spec, train, model: { ...spec.model, init_from } } as JobSpec, { lr: 1e-2 });
+      }),
+    );
+    t.equal(one?.export?.state_digest, three?.export?.state_digest);
+    const ids = [checkpoint, one?.latest_checkpoint?.id ?? ''];
+    const [before, after] = await Promise.all(
+      ids.map(async (id) => new StoredState(data_dir, await client.checkpoints.get(id))),
+    );
+    for (const { name } of after?.manifest.params ?? []) {
+      const [start, master, ema] = [
+        before?.read('master', name),
+        after?.read('master', name),
+        after?.read('ema', name),
+      ];
+      const expected = start?.map(
+        (value, i) => value + Math.fround(Math.fround((master?.[i] ?? 0) - value) / 4),
+      );
+      t.ok(
+        master?.some((value, i) => value !== start?.[i]),
+        `${name} moved`,
+      );
+      t.ok(expected && ema?.every((value, i) => value === expected[i]), name);
+    }
+  });
 });

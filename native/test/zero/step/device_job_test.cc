@@ -75,7 +75,7 @@ TEST_CASE("every optimizer gives on every device the digests that it gives on th
   }
 }
 
-TEST_CASE("lanes, groups of them, fp16 with loss scaling, narrow sums and offload give on every device the CPU's digests") {
+TEST_CASE("lanes, groups of them, fp16 with loss scaling, an average, narrow sums and offload give on every device the CPU's digests") {
   FakeJob lanes;
   lanes.options.num_lanes = 4;
   lanes.options.reduce_dtype = DType::kF32;
@@ -93,6 +93,7 @@ TEST_CASE("lanes, groups of them, fp16 with loss scaling, narrow sums and offloa
   half.options.param_dtype = half.options.reduce_dtype = DType::kF16;
   half.options.loss_scale.type = LossScaleType::kStatic;
   half.options.loss_scale.initial_scale = 256;
+  half.options.optimizer.ema_decay = 0.75;
   check_every_device(half);
   half.options.offload = Offload::kCpu;
   half.options.master_dtype = DType::kF16;
