@@ -7,7 +7,7 @@ const mayImport = {
   platform: ['contracts', 'spec'],
   state: ['contracts', 'spec', 'scheduler', 'platform'],
   control: ['contracts', 'spec', 'scheduler', 'platform', 'state'],
-  api: ['contracts', 'spec', 'platform', 'state', 'control'],
+  api: ['contracts', 'spec', 'platform', 'state', 'control', 'client'],
   worker: ['contracts', 'spec', 'platform', 'state', 'control', 'native/js'],
   autoscaler: ['contracts', 'spec', 'scheduler', 'platform', 'state', 'control'],
   'native/js': [],

@@ -7,6 +7,7 @@ import { traceOf } from './http/request-trace.js';
 import { endUnusedConnections } from './http/unused-connections.js';
 import { type ApiLimits, DEFAULT_LIMITS } from './limits.js';
 import { ApiMetrics } from './metrics/api-metrics.js';
+import openai from './openai/plugin.js';
 import { loadContract } from './operations.js';
 import audit from './plugins/audit.js';
 import bodies from './plugins/bodies.js';
@@ -76,6 +77,7 @@ export function buildApp({ limits, log, draining, ...parts }: AppOptions): Fasti
   app.register(bodies);
   app.register(idempotency);
   app.register(contract);
+  app.register(openai);
   app.register(dashboard);
   app.register(reference);
   return app;

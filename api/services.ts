@@ -68,6 +68,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The contract's operation of the route; absent on other routes. */
     operation?: Operation;
+    /** True if the request becomes others, which are counted. */
+    isTranslated?: boolean;
   }
   interface FastifyInstance {
     services: ApiServices;

@@ -50,7 +50,7 @@ export default fp(
 
 /** Replies with the problem document of an error; also used by Fastify for errors before routing. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const source = describe(error);
+  const source = describeError(error);
   const problem = toProblem(source, request.id);
   reply.header('x-request-id', request.id);
   if (problem.status >= 500) request.log.error({ err: error, code: source.code }, 'request failed');
@@ -60,7 +60,8 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   return reply.code(problem.status).type(PROBLEM_MEDIA_TYPE).send(JSON.stringify(problem));
 }
 
-function describe(error: unknown): ProblemSource {
+/** Returns the catalogue's description of any error. */
+export function describeError(error: unknown): ProblemSource {
   if (isValidationError(error)) return describeValidation(error);
   if (error instanceof ZerofleetError) {
     const { code, message, fields } = error;

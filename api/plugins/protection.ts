@@ -34,10 +34,11 @@ const OF_DATA = {
 export default fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', async (request, reply) => {
-      reply.headers(request.url.startsWith('/v1/') ? OF_DATA : OF_PAGES);
+      const { operation, isTranslated = false } = request.routeOptions.config;
+      reply.headers(request.url.startsWith('/v1/') || isTranslated ? OF_DATA : OF_PAGES);
       reply.header('x-request-id', request.id);
-      // Other requests are counted once their key is known.
-      if (request.routeOptions.config.operation?.scopes == null) await app.countRequest(request, reply);
+      // Other requests are counted once their key is known, translated ones as what they become.
+      if (operation?.scopes == null && !isTranslated) await app.countRequest(request, reply);
     });
     await app.register(rateLimit, {
       global: false,

@@ -1,0 +1,124 @@
+/** `/files`: datasets of JSONL for training, and the metrics of jobs as result files. */
+import { Readable } from 'node:stream';
+import type { MultipartFile } from '@fastify/multipart';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FileDeleted, FileObject } from 'openai/resources/files';
+import { bodyOf } from '../../client/transport.js';
+import type { Dataset } from '../../contracts/index.js';
+import { leaveRestUnread } from '../http/upload-body.js';
+import { notSupported, Refusal } from './errors.js';
+import { jobOfResults, resultsFile, resultsOf } from './jobs/results.js';
+import { ownApi } from './own-api.js';
+import { type ListParams, listOf, secondsOf } from './pages.js';
+
+interface Identified {
+  Params: { id: string };
+}
+
+interface FileQuery extends ListParams {
+  purpose?: string;
+  order?: string;
+}
+
+const PURPOSE = 'fine-tune';
+const MAX_NAME = 100;
+
+export async function fileRoutes(app: FastifyInstance): Promise<void> {
+  app.post('/files', async (request, reply) => {
+    try {
+      return fileOf(await receive(request));
+    } catch (error) {
+      leaveRestUnread(reply);
+      throw error;
+    }
+  });
+
+  app.get<{ Querystring: FileQuery }>('/files', async (request) => {
+    const { purpose = PURPOSE, order = 'desc', ...params } = request.query;
+    if (order !== 'desc') throw notSupported('order', 'files are listed newest first; omit order');
+    if (purpose !== PURPOSE) return listOf(params, async () => ({ data: [], next_cursor: null }), fileOf);
+    const { http } = ownApi(request);
+    return listOf(
+      params,
+      (query) => bodyOf('files', http.GET('/v1/datasets', { params: { query } })),
+      fileOf,
+    );
+  });
+
+  app.get<Identified>('/files/:id', async (request): Promise<FileObject> => {
+    const { id } = request.params;
+    const job = jobOfResults(id);
+    return job === null ? fileOf(await ownApi(request).datasets.get(id)) : resultsFile(ownApi(request), job);
+  });
+
+  app.get<Identified>('/files/:id/content', async (request, reply) => {
+    const { id } = request.params;
+    const job = jobOfResults(id);
+    if (job !== null)
+      return reply.type('text/csv; charset=utf-8').send(await resultsOf(ownApi(request), job));
+    const content = await ownApi(request).datasets.content(id);
+    return reply.type('application/octet-stream').send(Readable.fromWeb(content as never));
+  });
+
+  app.delete<Identified>('/files/:id', async (request): Promise<FileDeleted> => {
+    const { id } = request.params;
+    if (jobOfResults(id) !== null)
+      throw notSupported('file_id', 'results belong to their job; delete it with DELETE /v1/jobs/{job_id}');
+    await ownApi(request).datasets.delete(id);
+    return { id, deleted: true, object: 'file' };
+  });
+}
+
+/** Stores the file while it arrives. Its purpose may come behind it, and then the file of a wrong one is removed. */
+async function receive(request: FastifyRequest): Promise<Dataset> {
+  const { datasets } = ownApi(request);
+  const fields = new Map<string, unknown>();
+  let stored: Dataset | null = null;
+  try {
+    for await (const part of request.parts()) {
+      if (part.type === 'field') fields.set(part.fieldname, part.value);
+      else if (part.fieldname === 'file' && stored === null) stored = await store(part, datasets);
+      else throw new Refusal(400, 'invalid_parameter', part.fieldname, 'send one file, as the field file');
+    }
+    if (stored === null) throw new Refusal(400, 'missing_parameter', 'file', 'the form has no field file');
+    checkFields(fields);
+    return stored;
+  } catch (error) {
+    if (stored !== null) await datasets.delete(stored.id);
+    throw error;
+  }
+}
+
+function store({ filename, file }: MultipartFile, datasets: ReturnType<typeof ownApi>['datasets']) {
+  const name = filename.slice(-MAX_NAME) || 'file';
+  return datasets.create(name, Readable.toWeb(file) as ReadableStream<Uint8Array>, 'jsonl');
+}
+
+function checkFields(fields: ReadonlyMap<string, unknown>): void {
+  const purpose = fields.get('purpose');
+  if (purpose === undefined)
+    throw new Refusal(400, 'missing_parameter', 'purpose', `the form has no field purpose; send ${PURPOSE}`);
+  if (purpose !== PURPOSE)
+    throw notSupported(
+      'purpose',
+      `files are for training here; the purpose must be ${PURPOSE}, not ${purpose}`,
+    );
+  const [other] = [...fields.keys()].filter((name) => name !== 'purpose');
+  if (other !== undefined)
+    throw notSupported(
+      other.replace(/\[.*/, ''),
+      `${other} is not supported: files stay until they are deleted`,
+    );
+}
+
+function fileOf({ id, bytes, created_at, name }: Dataset): FileObject {
+  return {
+    id,
+    object: 'file',
+    bytes,
+    created_at: secondsOf(created_at),
+    filename: name,
+    purpose: PURPOSE,
+    status: 'processed',
+  };
+}

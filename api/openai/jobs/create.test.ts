@@ -1,0 +1,75 @@
+import type { JobCreateParams } from 'openai/resources/fine-tuning/jobs/jobs';
+import t from 'tap';
+import { resolveSpec } from '../../../spec/index.js';
+import type { BaseModel } from '../models.js';
+import { type CreateBody, parseCreate, specOf } from './create.js';
+
+const BASE: BaseModel = {
+  model: { init_from: { model: 'mdl_01J00000000000000000000000' } },
+  sequence_length: 512,
+  hasAdapter: false,
+};
+const FILE = 'ds_01J00000000000000000000000';
+
+/** Whatever the official client's type allows has the type of a body; a value may be refused. */
+const typed = (params: JobCreateParams): CreateBody => params as JobCreateParams & CreateBody;
+const spec = (params: Partial<JobCreateParams>, base = BASE) =>
+  specOf(parseCreate(typed({ model: 'mine', training_file: FILE, ...params })), base);
+
+t.test('the defaults are those of a service: three epochs of adapters', async (t) => {
+  const found = spec({});
+  t.match(found, {
+    name: 'fine-tuning',
+    model: BASE.model,
+    data: { dataset: FILE },
+    train: {
+      epochs: 3,
+      global_batch_size: 'auto',
+      sequence_length: 512,
+      adapter: {},
+      optimizer: { lr: 2e-4 },
+    },
+  });
+  t.same(spec({ hyperparameters: { n_epochs: 'auto', batch_size: 'auto' } }).train, found.train);
+  t.same(spec({ method: { type: 'supervised' } }), found);
+  const document = { ...found, model: { preset: 'llama-tiny' as const } };
+  t.same(resolveSpec({ ...document, train: { ...document.train, sequence_length: 64 } }, null).errors, []);
+});
+
+t.test('hyperparameters of either place, suffix, seed, metadata and validation', async (t) => {
+  const hyperparameters = { n_epochs: 2, batch_size: 8, learning_rate_multiplier: 0.5 };
+  for (const params of [
+    { hyperparameters },
+    { method: { type: 'supervised' as const, supervised: { hyperparameters } } },
+  ])
+    t.match(spec(params).train, { epochs: 2, global_batch_size: 8, optimizer: { lr: 1e-4 } });
+  const found = spec({ suffix: 'tuned', seed: 7, metadata: { team: 'docs' }, validation_file: FILE });
+  t.equal(found.name, 'tuned');
+  t.match(found.train, { seed: 7, evaluation: { datasets: [{ name: 'validation_file', dataset: FILE }] } });
+  t.match(found.labels, { team: 'docs', 'openai/suffix': 'tuned', 'openai/model': 'mine' });
+});
+
+t.test('dpo compares with the base, or with the adapter that it goes on with', async (t) => {
+  const dpo = { method: { type: 'dpo' as const, dpo: { hyperparameters: { beta: 0.2 } } } };
+  t.same(spec(dpo).train?.objective, { type: 'dpo', beta: 0.2 });
+  const adapted = spec(dpo, { ...BASE, hasAdapter: true }).train;
+  t.same(adapted?.objective, { type: 'dpo', beta: 0.2, reference: 'initial' });
+  t.notOk(adapted && 'adapter' in adapted, 'that of the checkpoint');
+});
+
+t.test('what has no equivalent is refused by name', async (t) => {
+  const cases: [Record<string, unknown>, string][] = [
+    [{ method: { type: 'reinforcement', reinforcement: {} } }, 'method'],
+    [{ integrations: [{ type: 'wandb', wandb: { project: 'x' } }] }, 'integrations'],
+    [{ metadata: { 'openai/model': 'x' } }, 'metadata'],
+    [{ training_file: undefined }, 'training_file'],
+    [{ seed: 'one' }, 'seed'],
+    [{ n_epochs: 3 }, 'n_epochs'],
+    [{ hyperparameters: { n_epochs: 0 } }, 'hyperparameters.n_epochs'],
+  ];
+  for (const [changes, param] of cases) {
+    const body = { model: 'mine', training_file: FILE, ...changes };
+    const refusal = t.throws(() => specOf(parseCreate(body), BASE), JSON.stringify(changes));
+    t.match(refusal, { status: 400, param });
+  }
+});

@@ -1,0 +1,71 @@
+/** `/fine_tuning/jobs`. */
+import type { FastifyInstance } from 'fastify';
+import { collect, type Zerofleet } from '../../../client/index.js';
+import { bodyOf } from '../../../client/transport.js';
+import { findBase } from '../models.js';
+import { ownApi } from '../own-api.js';
+import { type ListParams, listOf, pageOf } from '../pages.js';
+import { ofCheckpoint } from './checkpoints.js';
+import { parseCreate, specOf } from './create.js';
+import { eventsOf } from './events.js';
+import { fineTuningJob } from './job.js';
+
+interface JobRoute {
+  Params: { id: string };
+  Querystring: ListParams;
+}
+
+const METADATA = /^metadata\[(.+)\]$/;
+
+/** Requests that change a job. */
+const CONTROLS = {
+  cancel: (api: Zerofleet, id: string) => api.jobs.cancel(id),
+  pause: (api: Zerofleet, id: string) => api.jobs.pause(id),
+  resume: (api: Zerofleet, id: string) => api.jobs.resume(id),
+};
+
+export async function jobRoutes(app: FastifyInstance): Promise<void> {
+  app.post('/fine_tuning/jobs', async (request) => {
+    const api = ownApi(request);
+    const body = parseCreate(request.body);
+    const base = await findBase(api, body.model);
+    return fineTuningJob(await api.jobs.create(specOf(body, base)));
+  });
+
+  app.get<{ Querystring: ListParams & Record<string, string> }>('/fine_tuning/jobs', async (request) => {
+    const { http } = ownApi(request);
+    const label = Object.entries(request.query).flatMap(([name, value]) => {
+      const key = METADATA.exec(name)?.[1];
+      return key === undefined ? [] : [`${key}=${value}`];
+    });
+    return listOf(
+      request.query,
+      (page) => {
+        const query = { ...page, ...(label.length > 0 && { label }) };
+        return bodyOf('jobs', http.GET('/v1/jobs', { params: { query } }));
+      },
+      fineTuningJob,
+    );
+  });
+
+  app.get<JobRoute>('/fine_tuning/jobs/:id', async (request) =>
+    fineTuningJob(await ownApi(request).jobs.get(request.params.id)),
+  );
+
+  for (const [name, control] of Object.entries(CONTROLS))
+    app.post<JobRoute>(`/fine_tuning/jobs/:id/${name}`, async (request) =>
+      fineTuningJob(await control(ownApi(request), request.params.id)),
+    );
+
+  app.get<JobRoute>('/fine_tuning/jobs/:id/events', async (request) =>
+    pageOf(await eventsOf(ownApi(request), request.params.id), request.query),
+  );
+
+  app.get<JobRoute>('/fine_tuning/jobs/:id/checkpoints', async (request) => {
+    const api = ownApi(request);
+    const { id } = request.params;
+    const job = await api.jobs.get(id);
+    const { data, ...page } = pageOf(await collect(api.jobs.checkpoints(id)), request.query);
+    return { ...page, data: await Promise.all(data.map((checkpoint) => ofCheckpoint(api, job, checkpoint))) };
+  });
+}

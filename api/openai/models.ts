@@ -1,0 +1,134 @@
+/** `/models`: uploaded models, and what jobs trained, as `ft:BASE:PROJECT:SUFFIX:ID` of a job or a checkpoint. */
+import type { FastifyInstance } from 'fastify';
+import type { Model as ListedModel, ModelDeleted } from 'openai/resources/models';
+import type { Zerofleet } from '../../client/index.js';
+import type { Job, JobSpec, Model } from '../../contracts/index.js';
+import { architectureOf, importConfig } from '../../spec/index.js';
+import { notFound } from './errors.js';
+import { LABELS } from './labels.js';
+import { ownApi } from './own-api.js';
+import { secondsOf } from './pages.js';
+
+const FINE_TUNED = /^ft:.*:((?:job|ckpt)_[0-9A-HJKMNP-TV-Z]{26})$/;
+const UPLOADED = /^mdl_[0-9A-HJKMNP-TV-Z]{26}$/;
+/** Longest sequence of a job, where the model allows more: activations grow with it. */
+const MAX_LENGTH = 2048;
+
+/** Model to fine-tune. */
+export interface BaseModel {
+  model: JobSpec['model'];
+  sequence_length: number;
+  /** True if it is an adapter over a base, which is trained on. */
+  hasAdapter: boolean;
+}
+
+/** Returns the name of what a job trained, or of one of its checkpoints. */
+export function fineTunedName(job: Pick<Job, 'id' | 'spec' | 'labels'>, id: string = job.id): string {
+  const { init_from, preset } = job.spec.model;
+  const source = init_from === null ? null : 'model' in init_from ? init_from.model : init_from.checkpoint;
+  const base = job.labels[LABELS.model] ?? preset ?? source ?? job.spec.model.config.model_type;
+  return ['ft', partOf(base), job.spec.project, partOf(job.labels[LABELS.suffix] ?? ''), id].join(':');
+}
+
+/** Returns a name as a part of another one. What a job trained on has the name of its first base. */
+function partOf(name: string): string {
+  const first = FINE_TUNED.test(name) ? (name.split(':')[1] ?? '') : name;
+  return first.replace(/[^A-Za-z0-9._-]+/g, '-');
+}
+
+type Named = { uploaded: Model } | { trained: string };
+
+/** Finds the model with a name: an uploaded one by its id or name, or what a job trained. @throws Refusal; ApiError */
+async function find(api: Zerofleet, name: string): Promise<Named> {
+  const trained = FINE_TUNED.exec(name)?.[1];
+  if (trained !== undefined) return { trained };
+  const uploaded = UPLOADED.test(name) ? await api.models.get(name) : await findByName(api, name);
+  if (uploaded !== null) return { uploaded };
+  throw notFound('model', `there is no model ${name}; upload it (POST /v1/models?name=${name})`);
+}
+
+/** Finds the model to fine-tune. @throws Refusal; ApiError */
+export async function findBase(api: Zerofleet, name: string): Promise<BaseModel> {
+  const named = await find(api, name);
+  if ('trained' in named) return baseOfCheckpoint(api, named.trained);
+  const { uploaded } = named;
+  return {
+    model: { init_from: { model: uploaded.id } },
+    sequence_length: lengthOf(uploaded),
+    hasAdapter: uploaded.adapter !== undefined,
+  };
+}
+
+async function findByName(api: Zerofleet, name: string): Promise<Model | null> {
+  for await (const model of api.models.list({ name })) if (model.model_type !== null) return model;
+  return null;
+}
+
+async function baseOfCheckpoint(api: Zerofleet, id: string): Promise<BaseModel> {
+  const { id: job_id, spec, export: result } = await jobOf(api, id);
+  const checkpoint = id === job_id ? result?.checkpoint_id : id;
+  if (checkpoint === undefined) throw notFound('model', `job ${job_id} has not trained a model yet`);
+  return {
+    model: { config: spec.model.config, init_from: { checkpoint } },
+    sequence_length: spec.train.sequence_length,
+    hasAdapter: spec.train.adapter !== undefined,
+  };
+}
+
+function lengthOf({ config }: Model): number {
+  const { config: imported } = importConfig(config);
+  const length = imported === null ? MAX_LENGTH : architectureOf(imported).max_position_embeddings;
+  return Math.min(length, MAX_LENGTH);
+}
+
+/** Returns the job of an id that a name of a trained model ends with. */
+async function jobOf(api: Zerofleet, id: string): Promise<Job> {
+  return api.jobs.get(id.startsWith('ckpt_') ? (await api.checkpoints.get(id)).job_id : id);
+}
+
+interface NamedRoute {
+  Params: { '*': string };
+}
+
+export async function modelRoutes(app: FastifyInstance): Promise<void> {
+  app.get('/models', async (request) => {
+    const api = ownApi(request);
+    const data: ListedModel[] = [];
+    for await (const model of api.models.list())
+      if (model.model_type !== null) data.push(uploadedModel(model));
+    for await (const job of api.jobs.list({ state: ['succeeded'] })) data.push(trainedModel(job));
+    return { object: 'list', data };
+  });
+
+  // A name may have slashes, as those of the hub.
+  app.get<NamedRoute>('/models/*', async (request): Promise<ListedModel> => {
+    const api = ownApi(request);
+    const named = await find(api, request.params['*']);
+    if ('uploaded' in named) return uploadedModel(named.uploaded);
+    return trainedModel(await jobOf(api, named.trained), named.trained);
+  });
+
+  app.delete<NamedRoute>('/models/*', async (request): Promise<ModelDeleted> => {
+    const api = ownApi(request);
+    const { '*': id } = request.params;
+    const named = await find(api, id);
+    if ('uploaded' in named) await api.models.delete(named.uploaded.id);
+    else if (named.trained.startsWith('ckpt_')) await api.checkpoints.delete(named.trained);
+    else await api.jobs.delete(named.trained);
+    return { id, object: 'model', deleted: true };
+  });
+}
+
+function uploadedModel({ id, created_at, project }: Model): ListedModel {
+  return { id, object: 'model', created: secondsOf(created_at), owned_by: project };
+}
+
+function trainedModel(job: Job, id: string = job.id): ListedModel {
+  const { created_at, spec } = job;
+  return {
+    id: fineTunedName(job, id),
+    object: 'model',
+    created: secondsOf(created_at),
+    owned_by: spec.project,
+  };
+}

@@ -1,0 +1,179 @@
+/** The translated API through the official client. */
+import OpenAI, { type APIError, toFile } from 'openai';
+import t, { type Test } from 'tap';
+import { modelFolder, tarOf } from '../../platform/testing/models.js';
+import { storedKeys, upload } from '../testing/model-uploads.js';
+import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
+
+const chat = (question: string, answer: string) => ({
+  messages: [
+    { role: 'user', content: question },
+    { role: 'assistant', content: answer },
+  ],
+});
+const LINES = Array.from(
+  { length: 30 },
+  (_, n) => `${JSON.stringify(chat(`is ${n} even`, n % 2 ? 'no' : 'yes'))}\n`,
+);
+const TEMPLATE = '{% for m in messages %}{{ m.content }}{% endfor %}';
+
+async function setup(t: Test) {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const baseURL = `${await stack.listen()}/openai/v1`;
+  const clientOf = (apiKey: string) => new OpenAI({ baseURL, apiKey, maxRetries: 0 });
+  const client = clientOf(ADMIN_KEY);
+  const files = modelFolder().set('chat_template.jinja', Buffer.from(TEMPLATE));
+  await upload(stack, await tarOf(files), 'name=org/tiny');
+  const send = async (lines = LINES.join(''), name = 'chats.jsonl') =>
+    client.files.create({ file: await toFile(Buffer.from(lines), name), purpose: 'fine-tune' });
+  return { stack, baseURL, client, clientOf, send };
+}
+
+/** Checks that a call is refused with an error of the official client. */
+async function refused(t: Test, call: Promise<unknown>, wanted: object) {
+  const error = (await call.then(
+    () => null,
+    (cause: unknown) => cause,
+  )) as APIError | null;
+  t.match(error, wanted);
+  t.type(error?.message, 'string');
+}
+
+t.test('files', async (t) => {
+  const { stack, client, send } = await setup(t);
+  const file = await send();
+  t.match(file, { object: 'file', filename: 'chats.jsonl', purpose: 'fine-tune', status: 'processed' });
+  t.equal(file.bytes, LINES.join('').length);
+  t.same(await client.files.retrieve(file.id), file);
+  t.equal(await (await client.files.content(file.id)).text(), LINES.join(''));
+  const others = [];
+  for (let n = 0; n < 3; n++) others.push(await send(LINES[n], `${n}.jsonl`));
+  const listed: string[] = [];
+  for await (const each of client.files.list({ limit: 2 })) listed.push(each.id);
+  t.same(listed, [file, ...others].map(({ id }) => id).reverse(), 'all pages, newest first');
+  t.same((await client.files.list({ purpose: 'batch' })).data, []);
+  t.same(await client.files.delete(file.id), { id: file.id, object: 'file', deleted: true });
+  await refused(t, client.files.retrieve(file.id), { status: 404, code: 'dataset_not_found' });
+
+  const before = await storedKeys(stack);
+  await refused(t, send('{"messages": 1}\n'), { status: 422, type: 'invalid_request_error' });
+  const text = await toFile(Buffer.from(LINES.join('')), 'a.jsonl');
+  await refused(t, client.files.create({ file: text, purpose: 'assistants' }), {
+    status: 400,
+    param: 'purpose',
+    code: 'unsupported_parameter',
+  });
+  const expires_after = { anchor: 'created_at' as const, seconds: 3600 };
+  await refused(t, client.files.create({ file: text, purpose: 'fine-tune', expires_after }), {
+    status: 400,
+    param: 'expires_after',
+  });
+  await refused(t, client.files.list({ order: 'asc' }), { status: 400, param: 'order' });
+  t.same(await storedKeys(stack), before, 'a refused file leaves nothing behind');
+});
+
+t.test('jobs', async (t) => {
+  const { stack, client, send } = await setup(t);
+  const { id: training_file } = await send();
+  const { jobs } = client.fineTuning;
+  const job = await jobs.create({
+    model: 'org/tiny',
+    training_file,
+    validation_file: training_file,
+    suffix: 'tuned',
+    seed: 7,
+    metadata: { team: 'docs' },
+    method: { type: 'supervised', supervised: { hyperparameters: { n_epochs: 2, batch_size: 4 } } },
+  });
+  t.match(job, {
+    object: 'fine_tuning.job',
+    model: 'org/tiny',
+    status: 'queued',
+    training_file,
+    validation_file: training_file,
+    seed: 7,
+    metadata: { team: 'docs' },
+    hyperparameters: { n_epochs: 2, batch_size: 4, learning_rate_multiplier: 1 },
+    fine_tuned_model: null,
+    finished_at: null,
+    error: null,
+    result_files: [],
+  });
+  t.same(Object.keys(job.metadata ?? {}), ['team']);
+  const own = (await stack.store.getJob(job.id))?.spec;
+  t.match(own?.train, { epochs: 2, adapter: { rank: 16 }, sequence_length: 2048 });
+  t.match(own?.data, { chat_template: TEMPLATE });
+  t.same(await jobs.retrieve(job.id), job);
+
+  const second = await jobs.create({ model: 'org/tiny', training_file });
+  const listed = [];
+  for await (const each of jobs.list({ limit: 1 })) listed.push(each.id);
+  t.same(listed, [second.id, job.id]);
+  t.same(
+    (await jobs.list({ metadata: { team: 'docs' } })).data.map(({ id }) => id),
+    [job.id],
+  );
+
+  const events = (await jobs.listEvents(job.id)).data;
+  t.ok(events.some(({ message }) => message === `Created fine-tuning job: ${job.id}`));
+  t.match(events[0], { object: 'fine_tuning.job.event', level: 'info', type: 'message' });
+  t.same((await jobs.checkpoints.list(job.id)).data, []);
+  t.equal(
+    await (await client.files.content(`file-results-${job.id}`)).text(),
+    'step,train_loss,valid_loss\n',
+  );
+
+  t.equal((await jobs.pause(job.id)).status, 'queued');
+  t.equal((await stack.store.getJob(job.id))?.state, 'paused');
+  t.equal((await jobs.resume(job.id)).status, 'queued');
+  t.match(await jobs.cancel(job.id), { status: 'cancelled', finished_at: /^\d+$/ });
+  await refused(t, jobs.pause(job.id), { status: 409, type: 'invalid_request_error' });
+});
+
+t.test('what is wrong is told by its parameter', async (t) => {
+  const { client, clientOf, send, baseURL } = await setup(t);
+  const { id: training_file } = await send();
+  const { jobs } = client.fineTuning;
+  const model = 'org/tiny';
+  await refused(t, jobs.create({ model: 'gpt-4o-mini', training_file }), {
+    status: 404,
+    param: 'model',
+    message: /there is no model gpt-4o-mini; upload it/,
+  });
+  await refused(t, jobs.create({ model, training_file: `ds_${'0'.repeat(26)}` }), {
+    status: 422,
+    param: 'training_file',
+  });
+  await refused(t, jobs.create({ model, training_file, method: { type: 'dpo' } }), { status: 422 });
+  const integrations = [{ type: 'wandb' as const, wandb: { project: 'p' } }];
+  await refused(t, jobs.create({ model, training_file, integrations }), { param: 'integrations' });
+  await refused(t, clientOf('zf_unknown').files.list(), { status: 401, type: 'authentication_error' });
+  await refused(t, client.embeddings.create({ model, input: 'x' }), { status: 404, code: 'not_supported' });
+  const bare = await fetch(`${baseURL}/files`);
+  t.equal(bare.status, 401);
+  t.match(await bare.json(), { error: { code: 'unauthenticated', param: null } });
+});
+
+t.test('models', async (t) => {
+  const { stack, client } = await setup(t);
+  const [model] = (await client.models.list()).data;
+  t.match(model, { object: 'model', owned_by: 'default' });
+  const id = model?.id ?? '';
+  t.same(await client.models.retrieve(id), model);
+  t.same(await client.models.retrieve('org/tiny'), model, 'by its name');
+  await refused(t, client.models.retrieve('another'), { status: 404, param: 'model' });
+  t.same(await client.models.delete('org/tiny'), { id: 'org/tiny', object: 'model', deleted: true });
+  t.equal(await stack.store.getModel(id), null);
+});
+
+t.test('keys of a project see what is theirs, and scopes hold', async (t) => {
+  const { stack, client, clientOf, send } = await setup(t);
+  const file = await send();
+  const other = clientOf((await stack.headersIn('elsewhere')).authorization.slice('Bearer '.length));
+  t.same((await other.files.list()).data, []);
+  await refused(t, other.files.retrieve(file.id), { status: 404 });
+  const reader = clientOf((await stack.headersOf('jobs:read')).authorization.slice('Bearer '.length));
+  await refused(t, reader.files.delete(file.id), { status: 403, type: 'permission_error' });
+  t.equal((await client.files.retrieve(file.id)).id, file.id);
+});

@@ -1,0 +1,78 @@
+import type { Page } from '../../contracts/index.js';
+import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
+import { Refusal } from './errors.js';
+
+const DEFAULT_LIMIT = 20;
+const MAX_LIMIT = 10_000;
+/** Largest page of this server's own lists. */
+const OWN_LIMIT = 100;
+
+/** Query of a list, of which the official client types the parameters. */
+export interface ListParams {
+  after?: string;
+  limit?: string;
+}
+
+export interface List<T> {
+  object: 'list';
+  data: T[];
+  first_id: string | null;
+  last_id: string | null;
+  has_more: boolean;
+}
+
+type ReadPage<T> = (page: { after?: string; limit: number }) => Promise<Page<T>>;
+
+/** Reads a page of a list of this server's own API, over as many of its pages as the limit needs. */
+export async function listOf<T, U extends { id: string }>(
+  params: ListParams,
+  read: ReadPage<T>,
+  translate: (entry: T) => U,
+): Promise<List<U>> {
+  const limit = limitOf(params);
+  const found: T[] = [];
+  let after: string | null = params.after ?? null;
+  do {
+    const left = Math.min(limit - found.length, OWN_LIMIT);
+    const page: Page<T> = await read({ ...(after !== null && { after }), limit: left });
+    found.push(...page.data);
+    after = page.next_cursor;
+  } while (after !== null && found.length < limit);
+  return listing(found.map(translate), after !== null);
+}
+
+/** Returns the page of a list that is in memory. */
+export function pageOf<T extends { id: string }>(all: readonly T[], params: ListParams): List<T> {
+  const begin = params.after === undefined ? 0 : all.findIndex(({ id }) => id === params.after) + 1;
+  const end = begin + limitOf(params);
+  return listing(all.slice(begin, end), end < all.length);
+}
+
+function listing<T extends { id: string }>(data: T[], has_more: boolean): List<T> {
+  return { object: 'list', data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more };
+}
+
+function limitOf({ limit: text = String(DEFAULT_LIMIT) }: ListParams): number {
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new Refusal(400, 'invalid_parameter', 'limit', `limit must be an integer between 1 and ${MAX_LIMIT}`);
+}
+
+/** Returns the parser of a body. @throws (the parser) Refusal naming the first wrong parameter */
+export function parserOf<T extends TSchema>(schema: T): (body: unknown) => Static<T> {
+  const check = new Check(schema);
+  return (body) => {
+    if (check.fits(body)) return body;
+    const [problem = ''] = check.problems();
+    const missing = /required property '(\w+)'/.exec(problem)?.[1];
+    const path = [...(problem.split(' ', 1)[0] ?? '').split('/'), missing ?? ''].filter(
+      (part) => part !== '',
+    );
+    const param = path.join('.') || null;
+    const what = missing === undefined ? problem.replace(/^\/\S* */, '') : 'is missing';
+    throw new Refusal(400, 'invalid_parameter', param, `${param ?? 'the body'} ${what}`);
+  };
+}
+
+export const nullable = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+export const secondsOf = (time: string): number => Math.floor(Date.parse(time) / 1000);
