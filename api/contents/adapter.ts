@@ -63,7 +63,8 @@ export interface PeftAdapter {
 }
 
 /**
- * Reads an adapter over the model of `config`.
+ * Reads an adapter over the model of `config`. Its modules follow from the tensors: the configuration may name them by a pattern, and
+ * means by `norm` every module whose name ends so.
  * @param document `adapter_config.json`
  * @param header that of `adapter_model.safetensors`
  * @throws ZerofleetError `model_config_invalid`

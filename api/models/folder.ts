@@ -15,15 +15,19 @@ export interface FolderNames {
   /** Files besides the weights that are read and stored unchanged. */
   documents: ReadonlySet<string>;
   weights: RegExp;
+  /** True if the folder may hold a DeepSpeed checkpoint. */
+  checkpoints: boolean;
 }
 
 export const MODEL_NAMES: FolderNames = {
   documents: new Set([CONFIG_FILE, INDEX_FILE, ...COMPANION_FILES]),
   weights: /^model(-\d{5}-of-\d{5})?\.safetensors$/,
+  checkpoints: true,
 };
 export const ADAPTER_NAMES: FolderNames = {
   documents: new Set([ADAPTER_CONFIG_FILE, ...COMPANION_FILES]),
   weights: new RegExp(`^${ADAPTER_WEIGHTS_FILE.replace('.', '\\.')}$`),
+  checkpoints: false,
 };
 
 /** Maximum number of ignored names that are reported. */
@@ -66,7 +70,7 @@ export class ModelFolder {
   /** @throws (while it is read) ZerofleetError `model_archive_invalid`, `model_too_large`; errors of the body */
   async *files(body: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<FolderFile> {
     for await (const { path, bytes, content } of archiveFiles(body, limit)) {
-      const state = inCheckpoint(path);
+      const state = this.names.checkpoints ? inCheckpoint(path) : null;
       if (state !== null) this.checkpoint ??= state.root;
       if (state !== null && state.root === this.checkpoint) {
         yield { name: this.once(state.name), kind: 'checkpoint', bytes, content };

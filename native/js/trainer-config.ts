@@ -21,7 +21,7 @@ export interface OptimizerConfig {
   min_coeff: number;
   max_coeff: number;
   bias_correction: 'update' | 'step_size' | 'none';
-  /** Of the moving average of the master, of any type; 0: none is kept. */
+  /** Decay of the moving average of the master weights, for an optimizer of any type; 0: no average is kept. */
   ema_decay: number;
 }
 

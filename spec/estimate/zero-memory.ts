@@ -16,9 +16,9 @@ import { type SplitKind, splitParams } from '../resolve/param-groups.js';
 import type { EstimateDevice } from './sizes.js';
 
 export interface ZeroMemory {
-  /** Parameters, in the training precision or quantized. */
+  /** Parameters in the rank's own memory, in the training precision or quantized. */
   params: number;
-  /** Those of which the CPU ranks of a host have one copy: frozen ones, if other ranks have them too. */
+  /** Frozen parameters of which the CPU ranks of a host have one copy together; 0 where a rank shares with none. */
   shared_params: number;
   /** Gradient sums of owned, trained parameters. */
   grad_shard: number;

@@ -9,7 +9,7 @@ type ResolvedData = ResolvedJobSpec['data'];
 /** Minimum of `train.sequence_length` in the schema. */
 const MIN_SEQUENCE_LENGTH = 8;
 
-/** Data with its dataset named, which the caller has looked up or replaced by a placeholder. */
+/** Data with the id of its dataset; an empty one while the object that it names is not copied yet. */
 export type NamedData = Data & Pick<ResolvedData, 'dataset'>;
 
 /** @param given a part of the document at `at`; content at a URI has the stated format, a dataset its own */

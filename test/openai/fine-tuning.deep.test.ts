@@ -1,4 +1,4 @@
-/** What a program written for OpenAI's fine-tuning API does, through its official client: only the URL and the key are ours. */
+/** A program as it is written for OpenAI's fine-tuning API, with the official client; its URL and its key are those of a stack. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -17,7 +17,7 @@ const SHAPE = [1300, 1000];
 const NUMEL = SHAPE[0]! * SHAPE[1]!;
 const WEIGHTS = Float32Array.from({ length: NUMEL }, (_, i) => ((i * 7919) % 65536) / 256 - 128);
 
-/** Of the weights in each state. */
+/** Factor of the test's weights in each state of the checkpoint. */
 const FACTORS: Partial<Record<StateName, number>> = { master: 1, ema: 0.5 };
 
 /** Stores a checkpoint of one parameter, in two shards that alternate in buckets of its elements. */

@@ -1,6 +1,6 @@
 /** Documents of jobs from requests to create a fine-tuning job. */
 import type { JobSpec } from '../../../contracts/index.js';
-import { type Static, Type } from '../../../platform/schema.js';
+import { type Static, type TSchema, Type } from '../../../platform/schema.js';
 import { notSupported } from '../errors.js';
 import { LABELS, VALIDATION_FILE } from '../labels.js';
 import type { BaseModel } from '../models.js';
@@ -13,11 +13,10 @@ const RATES = { supervised: 2e-4, dpo: 5e-5 };
 const DEFAULT_BETA = 0.1;
 
 const strict = { additionalProperties: false };
-const auto = <T extends ReturnType<typeof Type.Number>>(schema: T) =>
-  nullable(Type.Union([Type.Literal('auto'), schema]));
+const auto = <T extends TSchema>(schema: T) => nullable(Type.Union([Type.Literal('auto'), schema]));
 const Hyperparameters = {
-  n_epochs: auto(Type.Integer({ minimum: 1, maximum: 1000 }) as never),
-  batch_size: auto(Type.Integer({ minimum: 1, maximum: 256 }) as never),
+  n_epochs: auto(Type.Integer({ minimum: 1, maximum: 1000 })),
+  batch_size: auto(Type.Integer({ minimum: 1, maximum: 256 })),
   learning_rate_multiplier: auto(Type.Number({ exclusiveMinimum: 0, maximum: 1000 })),
 };
 const Supervised = Type.Object(Hyperparameters, strict);
@@ -28,7 +27,7 @@ const Dpo = Type.Object(
 
 const Body = Type.Object(
   {
-    model: Type.String({ minLength: 1, maxLength: 300 }),
+    model: Type.String({ minLength: 1, maxLength: 255 }),
     training_file: Type.String({ minLength: 1, maxLength: 100 }),
     validation_file: nullable(Type.String({ minLength: 1, maxLength: 100 })),
     hyperparameters: Type.Optional(Supervised),

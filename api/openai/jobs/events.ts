@@ -10,7 +10,6 @@ import { secondsOf } from '../pages.js';
 const MAX_METRICS = 1000;
 
 const LEVELS: Readonly<Record<string, FineTuningJobEvent['level']>> = {
-  'job.failed': 'error',
   'rank.lost': 'warn',
   'node.lost': 'warn',
   'checkpoint.skipped': 'warn',

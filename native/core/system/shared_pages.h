@@ -28,7 +28,7 @@ class SharedPages {
  public:
   /// `num_bytes` are whole pages.
   static SharedPages create(std::size_t num_bytes);
-  /// Those that a process has created and still holds, by its file descriptor.
+  /// Opens the pages of another process that still holds its descriptor of them.
   static SharedPages of(const ProcessPlace& creator, int descriptor, std::size_t num_bytes);
   ~SharedPages();
   SharedPages(SharedPages&& other) noexcept;
