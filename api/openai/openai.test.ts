@@ -17,7 +17,7 @@ const LINES = Array.from(
 );
 const TEMPLATE = '{% for m in messages %}{{ m.content }}{% endfor %}';
 
-async function setup(t: Test) {
+async function setup() {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const baseURL = `${await stack.listen()}/openai/v1`;
@@ -40,8 +40,9 @@ async function refused(t: Test, call: Promise<unknown>, wanted: object) {
   t.type(error?.message, 'string');
 }
 
+const { stack, baseURL, client, clientOf, send } = await setup();
+
 t.test('files', async (t) => {
-  const { stack, client, send } = await setup(t);
   const file = await send();
   t.match(file, { object: 'file', filename: 'chats.jsonl', purpose: 'fine-tune', status: 'processed' });
   t.equal(file.bytes, LINES.join('').length);
@@ -74,7 +75,6 @@ t.test('files', async (t) => {
 });
 
 t.test('jobs', async (t) => {
-  const { stack, client, send } = await setup(t);
   const { id: training_file } = await send();
   const { jobs } = client.fineTuning;
   const job = await jobs.create({
@@ -132,7 +132,6 @@ t.test('jobs', async (t) => {
 });
 
 t.test('what is wrong is told by its parameter', async (t) => {
-  const { client, clientOf, send, baseURL } = await setup(t);
   const { id: training_file } = await send();
   const { jobs } = client.fineTuning;
   const model = 'org/tiny';
@@ -155,20 +154,7 @@ t.test('what is wrong is told by its parameter', async (t) => {
   t.match(await bare.json(), { error: { code: 'unauthenticated', param: null } });
 });
 
-t.test('models', async (t) => {
-  const { stack, client } = await setup(t);
-  const [model] = (await client.models.list()).data;
-  t.match(model, { object: 'model', owned_by: 'default' });
-  const id = model?.id ?? '';
-  t.same(await client.models.retrieve(id), model);
-  t.same(await client.models.retrieve('org/tiny'), model, 'by its name');
-  await refused(t, client.models.retrieve('another'), { status: 404, param: 'model' });
-  t.same(await client.models.delete('org/tiny'), { id: 'org/tiny', object: 'model', deleted: true });
-  t.equal(await stack.store.getModel(id), null);
-});
-
 t.test('keys of a project see what is theirs, and scopes hold', async (t) => {
-  const { stack, client, clientOf, send } = await setup(t);
   const file = await send();
   const other = clientOf((await stack.headersIn('elsewhere')).authorization.slice('Bearer '.length));
   t.same((await other.files.list()).data, []);
@@ -176,4 +162,17 @@ t.test('keys of a project see what is theirs, and scopes hold', async (t) => {
   const reader = clientOf((await stack.headersOf('jobs:read')).authorization.slice('Bearer '.length));
   await refused(t, reader.files.delete(file.id), { status: 403, type: 'permission_error' });
   t.equal((await client.files.retrieve(file.id)).id, file.id);
+});
+
+t.test('models', async (t) => {
+  await upload(stack, await tarOf(modelFolder()), 'name=org/unused');
+  const [model] = (await client.models.list()).data;
+  t.match(model, { object: 'model', owned_by: 'default' });
+  const id = model?.id ?? '';
+  t.same(await client.models.retrieve(id), model);
+  t.same(await client.models.retrieve('org/unused'), model, 'by its name');
+  await refused(t, client.models.retrieve('another'), { status: 404, param: 'model' });
+  t.same(await client.models.delete('org/unused'), { id: 'org/unused', object: 'model', deleted: true });
+  t.equal(await stack.store.getModel(id), null);
+  await refused(t, client.models.delete('org/tiny'), { status: 409, code: 'model_in_use' });
 });

@@ -100,5 +100,16 @@ t.test('fine-tuning through the official client', async (t) => {
     const names = [];
     for await (const { id } of client.models.list()) names.push(id);
     t.ok(names.includes(first.fine_tuned_model ?? '') && names.includes(second.fine_tuned_model ?? ''));
+
+    const name = second.fine_tuned_model ?? '';
+    t.match(await client.models.retrieve(name), { id: name, object: 'model', owned_by: 'default' });
+    const [last] = (await jobs.checkpoints.list(second.id)).data;
+    const checkpoint = last?.fine_tuned_model_checkpoint ?? '';
+    t.equal((await client.models.retrieve(checkpoint)).id, checkpoint);
+    for (const each of [checkpoint, name]) {
+      t.match(await client.models.delete(each), { id: each, deleted: true });
+      await t.rejects(client.models.retrieve(each), /^404 /);
+    }
+    await t.rejects(stack.client.jobs.get(second.id), /job_not_found/);
   });
 });
