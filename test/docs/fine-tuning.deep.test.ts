@@ -7,7 +7,7 @@ import { cannotRead, readPage } from './reader.js';
 
 const PAGE = readFileSync(join(projectRoot(), 'docs', 'fine-tuning.md'), 'utf8');
 
-t.test('fine-tuning', { skip: cannotRead, timeout: 900_000 }, async (t) => {
+t.test('fine-tuning', { skip: cannotRead }, async (t) => {
   const { read, blocks } = await readPage(t, PAGE);
   await t.test('runs', (t) => read(t, blocks));
   await t.test('runs again on the same stack', (t) => read(t, blocks));

@@ -9,7 +9,7 @@ import { cannotRead, readPage } from './reader.js';
 
 const PAGE = readFileSync(join(projectRoot(), 'docs', 'guide.md'), 'utf8');
 
-t.test('the guide', { skip: cannotRead, timeout: 900_000 }, async (t) => {
+t.test('the guide', { skip: cannotRead }, async (t) => {
   const { client, cwd, blocks, run, read } = await readPage(t, PAGE);
   const before = readdirSync(cwd);
   await t.test('runs', (t) => read(t, blocks));

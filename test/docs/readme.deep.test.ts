@@ -11,7 +11,7 @@ import { blocksOf, runBlocks } from './session.js';
 const FILE = join(projectRoot(), 'README.md');
 const [, SECTION = ''] = readFileSync(FILE, 'utf8').split('## Train something');
 
-t.test('the job of the README', { skip: cannotRead, timeout: 300_000 }, async (t) => {
+t.test('the job of the README', { skip: cannotRead }, async (t) => {
   const { client, cwd } = await startReading(t);
   const { baseUrl } = client.options;
   const blocks = blocksOf(SECTION.replaceAll('http://127.0.0.1:8080', baseUrl));

@@ -38,7 +38,7 @@ function redisServer(t: Test): string {
   return dir;
 }
 
-t.test('the page on Slurm', { skip, timeout: 600_000 }, async (t) => {
+t.test('the page on Slurm', { skip }, async (t) => {
   const slurm = await startSlurm({ nodes: 2 });
   t.teardown(() => slurm.stop());
   const root = projectRoot();
