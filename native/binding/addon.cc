@@ -1,12 +1,12 @@
 #include <napi.h>
 
+#include "binding/answer_engine_binding.h"
 #include "binding/gpu_binding.h"
 #include "binding/info_binding.h"
 #include "binding/measure/measure_binding.h"
 #include "binding/measure/measure_kernels.h"
 #include "binding/measure/measure_memory_binding.h"
 #include "binding/process_binding.h"
-#include "binding/sampler_binding.h"
 #include "binding/training/trainer_binding.h"
 
 namespace {
@@ -35,7 +35,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("measureKernel", Napi::Function::New(env, measure_kernel, "measureKernel"));
   exports.Set("measureBandwidth", Napi::Function::New(env, measure_bandwidth, "measureBandwidth"));
   export_trainer(env, exports);
-  export_sampler(env, exports);
+  export_answer_engine(env, exports);
   return exports;
 }
 

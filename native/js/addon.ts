@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { DrawnToken } from './answer-engine.js';
 import { NativeError } from './error.js';
 import type { DeviceKind, StateName } from './trainer-config.js';
 import type { RankMemory, Restore, TrainingPosition } from './training-position.js';
@@ -58,7 +59,7 @@ export interface Addon {
   measureKernel(options: object): Promise<KernelTimes>;
   measureBandwidth(options: object): Promise<number[]>;
   Trainer: new (config: object, onRendezvous: (key: string, value: Uint8Array) => void) => RawTrainer;
-  Sampler: new (model: object, threads: number, cpuIsa: string) => RawSampler;
+  AnswerEngine: new (model: object, options: object, cpuIsa: string) => RawAnswerEngine;
 }
 
 /** Bytes that one rank of the ZeRO core keeps, by part. */
@@ -130,9 +131,13 @@ export interface RawTrainer {
   close(): Promise<void>;
 }
 
-export interface RawSampler {
+export interface RawAnswerEngine {
+  readonly max_length: number;
+  readonly num_bytes: number;
   setParam(index: number, fp32: Uint8Array): void;
-  sample(prompt: Int32Array, options: object): Promise<Int32Array>;
+  add(id: number, prompt: Int32Array, options: object): void;
+  cancel(id: number): void;
+  step(): Promise<DrawnToken[]>;
   close(): void;
 }
 

@@ -7,6 +7,7 @@ export type {
   StepResult,
   ZeroMemory,
 } from './addon.js';
+export { AnswerEngine, type AnswerEngineOptions, type AnswerOptions, type DrawnToken } from './answer-engine.js';
 export { NativeError } from './error.js';
 export {
   type AdapterFactors,
@@ -37,7 +38,6 @@ export {
   measureZeroMemory,
 } from './measure.js';
 export type { ModelConfig } from './model-config.js';
-export { type SampleOptions, Sampler } from './sampler.js';
 export { type Slice, type Snapshot, type SnapshotSlice, Trainer } from './trainer.js';
 export type { DeviceKind } from './trainer-config.js';
 export {

@@ -6,7 +6,6 @@ import {
   type OptimizerConfig,
   paramTable,
   quantizedValues,
-  Sampler,
   type Snapshot,
   stateNames,
   Trainer,
@@ -236,47 +235,6 @@ t.test('the parameter table, the cast and the fingerprint', (t) => {
   t.equal(castTo16Bit('fp16', large.subarray(0, 4)).length, 2, 'what rounds to the largest fp16');
   t.match(fingerprint(), /^cpu-[a-z0-9-]+\/\d+$/);
   t.end();
-});
-
-const PLAIN_SAMPLE = {
-  max_tokens: 8,
-  temperature: 1,
-  top_k: 0,
-  top_p: 1,
-  num_tokens: 0,
-  end_token: -1,
-  seed: 1,
-};
-
-t.test('sampling from weights is reproducible', async (t) => {
-  const sampler = Sampler.create(config.model, 1);
-  await t.rejects(sampler.sample([1], { ...PLAIN_SAMPLE, max_tokens: 4 }), {
-    code: 'invalid_argument',
-  });
-  for (const row of paramTable(config.model)) {
-    const values = Float32Array.from({ length: row.numel }, (_, i) => Math.sin(i * 0.37 + row.index) * 0.3);
-    sampler.setParam(row.index, new Uint8Array(values.buffer));
-  }
-  const options = { ...PLAIN_SAMPLE, max_tokens: 8, top_k: 10, seed: 3 };
-  const text = await sampler.sample([1, 2, 3], options);
-  t.equal(text.length, 8);
-  t.same(await sampler.sample([1, 2, 3], options), text);
-  t.notSame(await sampler.sample([1, 2, 3], { ...options, seed: 4 }), text);
-  const [first] = await sampler.sample([1, 2, 3], { ...options, temperature: 0 });
-  const [nucleus] = await sampler.sample([1, 2, 3], { ...options, top_p: 1e-9 });
-  t.equal(nucleus, first, 'the smallest nucleus is the most likely token');
-  const few = await sampler.sample([1, 2, 3], { ...options, top_k: 0, num_tokens: 3 });
-  t.ok(few.every((token) => token < 3));
-  const end_token = text[5]!;
-  const ended = await sampler.sample([1, 2, 3], { ...options, end_token });
-  t.same(ended, text.slice(0, text.indexOf(end_token)), 'what comes behind the end is not drawn');
-  const running = sampler.sample([1, 2, 3], options);
-  const second = sampler.sample([1, 2, 3], options);
-  t.throws(() => sampler.setParam(0, new Uint8Array(101 * 48 * 4)), { code: 'busy' });
-  sampler.close();
-  await t.rejects(second, { code: 'busy' });
-  t.same(await running, text, 'a draw that runs is not disturbed');
-  await t.rejects(sampler.sample([1], options), { code: 'closed' });
 });
 
 t.test(

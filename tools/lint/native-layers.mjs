@@ -13,8 +13,9 @@ const mayInclude = {
   model: ['core', 'kernels'],
   zero: ['core', 'kernels', 'comm'],
   train: ['core', 'kernels', 'comm', 'data', 'model', 'zero'],
-  bench: ['core', 'kernels', 'comm', 'data', 'model', 'zero', 'train'],
-  binding: ['core', 'kernels', 'comm', 'data', 'model', 'zero', 'train', 'bench'],
+  serve: ['core', 'kernels', 'model'],
+  bench: ['core', 'kernels', 'comm', 'data', 'model', 'zero', 'train', 'serve'],
+  binding: ['core', 'kernels', 'comm', 'data', 'model', 'zero', 'train', 'serve', 'bench'],
 };
 const everything = [...Object.keys(mayInclude), 'test'];
 
@@ -59,7 +60,7 @@ export function includeProblem(file, header) {
 
 const ELEMENTARY =
   /(?<![\w.>])(?:std)?::((?:pow|exp|exp2|expm1|log|log2|log10|log1p|a?(?:sin|cos|tan)h?|atan2|erfc?|cbrt|hypot|[tl]gamma)[fl]?)\s*\(/;
-const computesState = /^(core|data|kernels|model|train|zero)\//;
+const computesState = /^(core|data|kernels|model|serve|train|zero)\//;
 
 /**
  * Returns the problem of one line that is not an include, or null.

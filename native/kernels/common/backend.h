@@ -16,7 +16,9 @@ class Indices;
 class Scratch;
 struct AttentionBackward;
 struct AttentionForward;
-struct CachedAttention;
+struct AttentionShape;
+struct PageBytes;
+struct PagedAttention;
 struct ColumnScaling;
 struct CombineBackward;
 struct ConstMatrix;
@@ -107,7 +109,8 @@ struct Backend {
   // attention
   Operation<void(Scratch&, const AttentionForward&)> attention{"attention"};
   Operation<void(Scratch&, const AttentionBackward&)> attention_backward{"attention_backward"};
-  Operation<void(Scratch&, const CachedAttention&)> cached_attention{"cached_attention"};
+  Operation<PageBytes(const AttentionShape&, DType)> page_bytes{"page_bytes"};
+  Operation<void(Scratch&, const PagedAttention&)> paged_attention{"paged_attention"};
   Operation<void(const Rope&)> rope{"rope"};
 
   // norm

@@ -1,15 +1,11 @@
 #include "model/layers/attention.h"
 
-#include "kernels/attention/cached_attention.h"
+#include "kernels/attention/paged_attention.h"
 #include "kernels/attention/rope.h"
-#include "model/layers/key_value_cache.h"
+#include "model/layers/key_value_pages.h"
 
 namespace zerofleet {
 namespace {
-
-AttentionShape attention_shape(const ModelConfig& config, const Pass& pass) {
-  return {pass.shape.batch, pass.shape.length, config.num_attention_heads, config.num_key_value_heads, config.head_dim};
-}
 
 /// Rotates the query and key heads of qkv (M, QKV), in models with rotary positions.
 void rotate(const ModelContext& model, const Pass& pass, const Matrix& qkv, bool inverse) {
@@ -20,6 +16,10 @@ void rotate(const ModelContext& model, const Pass& pass, const Matrix& qkv, bool
 }
 
 }  // namespace
+
+AttentionShape attention_shape(const ModelConfig& config, const PassShape& shape) {
+  return {shape.batch, shape.length, config.num_attention_heads, config.num_key_value_heads, config.head_dim};
+}
 
 AttentionBlock::AttentionBlock(const ModelContext& model, const LayerPlace& place, std::size_t number)
     : number_(number),
@@ -87,11 +87,11 @@ AttentionOptions AttentionBlock::options(const Pass& pass, double dropout) const
 
 void AttentionBlock::attend(const ModelContext& model, const Pass& pass, const Matrix& qkv, const Matrix& out,
                             Kept& kept) const {
-  const AttentionShape shape = attention_shape(model.config, pass);
-  if (pass.cache != nullptr) {
-    KeyValueCache& cache = *pass.cache;
-    return cached_attention(model.ctx, *model.scratch, {shape, qkv, cache.keys[number_].view(),
-                                                        cache.values[number_].view(), cache.length, window_, out});
+  const AttentionShape shape = attention_shape(model.config, pass.shape);
+  if (pass.pages != nullptr) {
+    KeyValuePages& pages = *pass.pages;
+    return paged_attention(model.ctx, *model.scratch, {shape, qkv, pages.keys[number_].data(), pages.values[number_].data(),
+                                                       pages.count, pages.rows, window_, out});
   }
   const auto lse = kept.lse.first(pass.rows() * model.config.num_attention_heads);
   attention(model.ctx, *model.scratch, {shape, qkv, out, lse, options(pass, model.config.attention_dropout)});
@@ -112,7 +112,7 @@ void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const
   const Matrix dattended = work.dattended.view(), dqkv = work.dqkv.view();
   output_.backward(model, pass, {kept.attended.view(), args.dy, dattended}, kept.output_low, work.output, sink);
   attention_backward(model.ctx, *model.scratch,
-                     {attention_shape(model.config, pass), kept.qkv.view(), kept.attended.view(), kept.lse.span(), dattended,
+                     {attention_shape(model.config, pass.shape), kept.qkv.view(), kept.attended.view(), kept.lse.span(), dattended,
                       dqkv, options(pass, model.config.attention_dropout)});
   rotate(model, pass, dqkv, true);
   if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, work.qk_norm, sink);

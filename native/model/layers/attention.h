@@ -11,6 +11,8 @@
 
 namespace zerofleet {
 
+AttentionShape attention_shape(const ModelConfig& config, const PassShape& shape);
+
 /// Causal self-attention of one layer: projections, norm and rotation of queries and keys where the model has them,
 /// attention, output projection.
 class AttentionBlock {

@@ -65,7 +65,7 @@ struct PassShape {
   std::int64_t rows() const { return batch * length; }
 };
 
-struct KeyValueCache;
+struct KeyValuePages;
 
 /// The pass in hand.
 struct Pass {
@@ -73,7 +73,7 @@ struct Pass {
   Indices positions;                              // (M) of each token, or empty: its place in the sequence, and no block asks
   Indices document_starts;                        // (M) as in LeafInput, or empty
   const LeafKey* dropout = nullptr;               // null: nothing is dropped
-  KeyValueCache* cache = nullptr;                 // where a growing sequence keeps its keys and values; null: a pass of its own
+  KeyValuePages* pages = nullptr;                 // of texts that grow, whose new rows these are; null: a pass of its own
   RouterTally* load = nullptr;                    // tally of the routers' choices, in the first forward of a layer
   std::span<const float> dprobs = {};             // (E) for the backward of routers, from the auxiliary loss; or empty
   Indices lengths = {};                           // (B) as in LeafInput, or empty

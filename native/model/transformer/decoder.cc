@@ -1,14 +1,14 @@
 #include "model/transformer/decoder.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
-#include "model/layers/key_value_cache.h"
+#include "kernels/embedding/embedding.h"
+#include "model/layers/key_value_pages.h"
 #include "model/layers/norm.h"
 #include "model/layers/rotations.h"
 #include "model/layers/token_embedding.h"
@@ -20,43 +20,42 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::int64_t kChunkTokens = 64;  // a prompt passes through the layers in pieces of this many tokens
-
-const ModelConfig& checked(const ModelConfig& config, std::int64_t capacity) {
+const ModelConfig& checked(const ModelConfig& config, const Decoder::Limits& limits) {
   validate(config);
-  require(capacity >= 1 && capacity <= config.max_position_embeddings, "invalid_argument",
-          "a sequence of up to " + std::to_string(capacity) + " tokens; the model takes 1 to " +
-              std::to_string(config.max_position_embeddings));
+  require(limits.max_rows >= 1 && limits.max_texts >= 1 && limits.num_pages >= 1 && limits.max_length >= 1 &&
+              limits.max_length <= config.max_position_embeddings,
+          "invalid_argument",
+          "a decoder of texts of up to " + std::to_string(limits.max_length) + " tokens; the model takes 1 to " +
+              std::to_string(config.max_position_embeddings) + ", and rows, texts and pages must be at least 1");
   return config;
 }
 
 }  // namespace
 
-KeyValueCache::KeyValueCache(const ModelContext& model, std::int64_t capacity) {
-  for (std::int64_t layer = 0; layer < model.config.num_hidden_layers; ++layer) {
-    keys.push_back(model.tensor(capacity, model.config.key_value_size()));
-    values.push_back(model.tensor(capacity, model.config.key_value_size()));
-  }
-}
-
 struct Decoder::State {
-  State(const Context& context, const ModelConfig& config, DType dtype, std::int64_t capacity)
-      : table(config),
+  State(const Context& context, const ModelConfig& config, DType dtype, const Limits& of)
+      : limits(of),
+        table(config),
         scratch(context),
-        rotations(rotations_of(context, config, capacity)),
+        rotations(rotations_of(context, config, of.max_length)),
         model{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout},
-        head(model, 1),
+        head(model, of.max_texts, {of.max_texts, of.max_texts}),
         embedding(model, table),
-        layers(model, {1, std::min(kChunkTokens, capacity)}, table, true),
+        layers(model, {1, of.max_rows}, table, true),
         norm(make_norm(config, table.norm)),
-        norm_kept(norm->make_kept(model, std::min(kChunkTokens, capacity))),
-        cache(model, capacity),
-        tokens_upload(context, std::min(kChunkTokens, capacity)),
-        positions_upload(context, std::min(kChunkTokens, capacity)),
-        added(model.tensor(std::min(kChunkTokens, capacity), config.hidden_size)),
-        last(model.tensor(std::min(kChunkTokens, capacity), config.hidden_size)),
-        last_normed(model.tensor(std::min(kChunkTokens, capacity), config.hidden_size)) {}
+        norm_kept(norm->make_kept(model, of.max_rows)),
+        pages(model, of.num_pages + 1),
+        tokens_upload(context, of.max_rows),
+        places_upload(context, of.max_rows),
+        tables_upload(context, of.max_rows),
+        last_upload(context, of.max_texts),
+        added(model.tensor(of.max_rows, config.hidden_size)),
+        stream(model.tensor(of.max_rows, config.hidden_size)),
+        normed(model.tensor(of.max_rows, config.hidden_size)),
+        last(model.tensor(of.max_texts, config.hidden_size)),
+        next(static_cast<std::size_t>(of.max_texts)) {}
 
+  Limits limits;
   ParamTable table;
   Scratch scratch;
   std::optional<RopeTable> rotations;
@@ -66,31 +65,100 @@ struct Decoder::State {
   LayerStack layers;
   std::unique_ptr<Norm> norm;
   Norm::Kept norm_kept;
-  KeyValueCache cache;
-  IndexUpload tokens_upload, positions_upload;  // (chunk)
+  KeyValuePages pages;  // the last one is for rows that only fill up a pass
+  IndexUpload tokens_upload, places_upload, tables_upload, last_upload;
+  std::optional<IndexUpload> pages_upload;  // of the largest size so far
+  std::size_t pages_capacity = 0;
   BoundParams params;
-  Tensor added, last, last_normed;  // (chunk, D) as in Transformer
+  Tensor added, stream, normed;  // (max_rows, D) as in Transformer
+  Tensor last;                   // (max_texts, D) the normed rows that logits are made of
+  std::vector<NextToken> next;
   bool packed = false;
 
-  void run_chunk(std::span<const std::int32_t> tokens);
+  /// The rows of a pass.
+  struct Rows {
+    std::vector<std::int32_t> tokens, places, tables, pages, last;
+  };
+  Rows rows_of(std::span<const TextRows> texts) const;
+  void check(std::span<const TextRows> texts) const;
+  void fill_up(Rows& rows) const;
+  /// Makes what follows the first `wanted` of rows.last.
+  void run(const Rows& rows, std::size_t wanted);
+  Indices upload_pages(std::span<const std::int32_t> numbers);
 };
 
-void Decoder::State::run_chunk(std::span<const std::int32_t> tokens) {
-  const auto rows = static_cast<std::int64_t>(tokens.size());
-  std::vector<std::int32_t> positions(tokens.size());
-  std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(cache.length));
-  Pass pass{{1, rows}, positions_upload.upload(model.ctx, positions), {}, nullptr};
-  pass.cache = &cache;
-  const Matrix room = last.first_rows(rows), delta = added.first_rows(rows);
-  Residual stream = embedding.forward(model, pass, tokens_upload.upload(model.ctx, tokens), layers.input(rows), room, delta);
-  stream = layers.forward(model, pass, stream, delta);
-  stream.sum = room;
-  norm->forward(model, stream, last_normed.first_rows(rows), norm_kept);
-  cache.length += rows;
+void Decoder::State::check(std::span<const TextRows> texts) const {
+  std::int64_t rows = 0, wanted = 0;
+  for (const TextRows& text : texts) {
+    const std::int64_t count = std::ssize(text.tokens), end = text.first + count;
+    require(count >= 1 && text.first >= 0 && end <= limits.max_length, "invalid_argument",
+            "a text of " + std::to_string(end) + " tokens, of which " + std::to_string(count) + " are new; the limit is " +
+                std::to_string(limits.max_length));
+    require(std::ssize(text.pages) * kPageTokens >= end, "invalid_argument", "a text of " + std::to_string(end) + " tokens has too few pages");
+    require(std::ranges::all_of(text.pages, [&](std::int32_t page) { return page >= 0 && page < limits.num_pages; }),
+            "invalid_argument", "a page that does not exist");
+    require(std::ranges::all_of(text.tokens, [&](std::int32_t token) { return token >= 0 && token < model.config.vocab_size; }),
+            "token_out_of_vocab", "a token of the text is outside the vocabulary");
+    rows += count;
+    wanted += text.wants_logits ? 1 : 0;
+  }
+  require(rows >= 1 && rows <= limits.max_rows && wanted <= limits.max_texts, "invalid_argument",
+          std::to_string(rows) + " rows at once, of which " + std::to_string(wanted) + " texts want logits");
 }
 
-Decoder::Decoder(const Context& context, const ModelConfig& config, DType dtype, std::int64_t capacity)
-    : state_(std::make_unique<State>(context, checked(config, capacity), dtype, capacity)) {}
+Decoder::State::Rows Decoder::State::rows_of(std::span<const TextRows> texts) const {
+  Rows rows;
+  for (const TextRows& text : texts) {
+    const auto of_text = static_cast<std::int32_t>(rows.pages.size());
+    rows.pages.insert(rows.pages.end(), text.pages.begin(), text.pages.end());
+    for (std::size_t i = 0; i < text.tokens.size(); ++i) {
+      rows.tokens.push_back(text.tokens[i]);
+      rows.places.push_back(static_cast<std::int32_t>(text.first + static_cast<std::int64_t>(i)));
+      rows.tables.push_back(of_text);
+    }
+    if (text.wants_logits) rows.last.push_back(static_cast<std::int32_t>(rows.tokens.size()) - 1);
+  }
+  return rows;
+}
+
+/// Makes the pass as long as all others: see Decoder.
+void Decoder::State::fill_up(Rows& rows) const {
+  if (model.ctx.device.kind == DeviceKind::kCpu) return;
+  const auto count = static_cast<std::size_t>(limits.max_rows);
+  rows.tables.resize(count, static_cast<std::int32_t>(rows.pages.size()));
+  rows.pages.push_back(static_cast<std::int32_t>(limits.num_pages));
+  rows.tokens.resize(count, 0);
+  rows.places.resize(count, 0);
+  if (!rows.last.empty()) rows.last.resize(static_cast<std::size_t>(limits.max_texts), rows.last.front());
+}
+
+Indices Decoder::State::upload_pages(std::span<const std::int32_t> numbers) {
+  if (numbers.size() > pages_capacity) {
+    pages_capacity = std::max(numbers.size(), 2 * pages_capacity);
+    pages_upload.emplace(model.ctx, static_cast<std::int64_t>(pages_capacity));
+  }
+  return pages_upload->upload(model.ctx, numbers);
+}
+
+void Decoder::State::run(const Rows& all, std::size_t wanted) {
+  const auto rows = static_cast<std::int64_t>(all.tokens.size());
+  const Indices places = places_upload.upload(model.ctx, all.places);
+  pages.rows = {places, tables_upload.upload(model.ctx, all.tables), upload_pages(all.pages)};
+  Pass pass{{1, rows}, places, {}, nullptr};
+  pass.pages = &pages;
+  const Matrix room = stream.first_rows(rows), delta = added.first_rows(rows);
+  Residual residual = embedding.forward(model, pass, tokens_upload.upload(model.ctx, all.tokens), layers.input(rows), room, delta);
+  residual = layers.forward(model, pass, residual, delta);
+  if (all.last.empty()) return;
+  residual.sum = room;
+  norm->forward(model, residual, normed.first_rows(rows), norm_kept);
+  const Matrix picked = last.first_rows(std::ssize(all.last));
+  zerofleet::embedding(model.ctx, normed.first_rows(rows), last_upload.upload(model.ctx, all.last), picked);
+  head.next_tokens(model, picked, std::span(next).first(wanted));
+}
+
+Decoder::Decoder(const Context& context, const ModelConfig& config, DType dtype, const Limits& limits)
+    : state_(std::make_unique<State>(context, checked(config, limits), dtype, limits)) {}
 Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;
@@ -109,36 +177,23 @@ void Decoder::params_changed() {
   s.norm->bind(params);
   s.head.pack(s.model, s.params[s.table.head]);
   s.packed = true;
-  clear();
 }
 
-std::int64_t Decoder::capacity() const { return state_->cache.capacity(); }
-std::int64_t Decoder::length() const { return state_->cache.length; }
-void Decoder::clear() { state_->cache.length = 0; }
+const Decoder::Limits& Decoder::limits() const { return state_->limits; }
+std::int64_t Decoder::vocab_size() const { return state_->model.config.vocab_size; }
+std::size_t Decoder::num_bytes() const {
+  return state_->pages.num_bytes() + state_->layers.packed_bytes() + state_->head.packed_bytes();
+}
 
-void Decoder::append(std::span<const std::int32_t> tokens, std::span<float> last_logits) {
+std::span<const NextToken> Decoder::append(std::span<const TextRows> texts) {
   State& s = *state_;
   require(s.packed, "invalid_argument", "params_changed() must be called before the first token");
-  require(static_cast<std::int64_t>(last_logits.size()) == s.model.config.vocab_size, "invalid_argument",
-          "append() fills one logit per token of the vocabulary");
-  const auto count = static_cast<std::int64_t>(tokens.size()), room = capacity() - length();
-  if (count < 1 || count > room) {
-    clear();
-    throw Error("invalid_argument", "append() of " + std::to_string(count) + " tokens with room for " + std::to_string(room));
-  }
-  const std::int64_t chunk = s.last.view().rows;
-  std::int64_t rows = 0;
-  try {
-    for (std::int64_t first = 0; first < count; first += rows) {
-      rows = std::min(chunk, count - first);
-      s.run_chunk(tokens.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)));
-    }
-  } catch (...) {
-    clear();
-    throw;
-  }
-  const Matrix normed = s.last_normed.view();
-  s.head.logits(s.model, {normed.at(rows - 1, 0), normed.dtype, 1, normed.cols, normed.stride}, last_logits);
+  s.check(texts);
+  State::Rows rows = s.rows_of(texts);
+  const std::size_t wanted = rows.last.size();
+  s.fill_up(rows);
+  s.run(rows, wanted);
+  return std::span<const NextToken>(s.next).first(wanted);
 }
 
 }  // namespace zerofleet

@@ -11,15 +11,42 @@
 
 namespace zerofleet {
 
-/// The same network as Transformer's, for writing text: one sequence that grows, whose keys and values are kept, so that
-/// a token costs one row of every product. Nothing is dropped. On a CPU the logits after a token do not depend on how the
-/// tokens before it were cut into calls, nor on the number of threads; on a CUDA device a library may multiply another number
-/// of rows in another order. Not thread-safe.
+/// New tokens of a text.
+struct TextRows {
+  std::span<const std::int32_t> tokens;
+  std::int64_t first = 0;               // tokens that came before
+  std::span<const std::int32_t> pages;  // of all its tokens, the new ones included, kPageTokens in each
+  bool wants_logits = false;            // of the token behind the last one
+};
+
+/// What the next token of a text is drawn from.
+struct NextToken {
+  std::span<const float> logits;  // (V)
+  float largest = 0;              // of them
+  float log_sum = 0;              // ln Σ exp(logit − largest)
+
+  /// The log-probability of a token, with the bits of the loss that Transformer computes.
+  float log_prob(std::int32_t token) const { return -((largest - logits[static_cast<std::size_t>(token)]) + log_sum); }
+};
+
+/// The same network as Transformer's, for writing texts: the keys and values of any number of growing texts are kept, so
+/// that a token costs one row of every product. Nothing is dropped. Not thread-safe.
+///
+/// A text's numbers do not depend on the other texts of a call, on how its tokens were cut into calls, nor on the number
+/// of threads. On a CPU they are those of Transformer for the same tokens. On a CUDA device every call has max_rows rows,
+/// because a library may compute products of other numbers of rows in another order.
 class Decoder {
  public:
-  /// `capacity`: the longest sequence. Throws Error{"invalid_model_config"}, or Error{"invalid_argument"} for a capacity
-  /// below 1 or beyond max_position_embeddings.
-  Decoder(const Context& context, const ModelConfig& config, DType dtype, std::int64_t capacity);
+  struct Limits {
+    std::int64_t max_rows = 0;    // new tokens of a call
+    std::int64_t max_texts = 0;   // of a call that want logits
+    std::int64_t max_length = 0;  // of a text, in tokens
+    std::int64_t num_pages = 0;
+  };
+
+  /// Throws Error{"invalid_model_config"}, or Error{"invalid_argument"} for limits below 1 or a max_length beyond
+  /// max_position_embeddings.
+  Decoder(const Context& context, const ModelConfig& config, DType dtype, const Limits& limits);
   ~Decoder();
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
@@ -28,15 +55,15 @@ class Decoder {
   void bind_params(std::span<const std::byte* const> params, std::span<const QuantizedMatrix* const> quantized = {});
   void params_changed();
 
-  std::int64_t capacity() const;
-  /// Tokens of the sequence so far.
-  std::int64_t length() const;
-  /// Forgets the sequence.
-  void clear();
+  const Limits& limits() const;
+  std::int64_t vocab_size() const;
+  /// Bytes of pages and packed weights.
+  std::size_t num_bytes() const;
 
-  /// Appends tokens, at least one. last_logits: (V) of the token after the last one. Throws
-  /// Error{"token_out_of_vocab"}, or Error{"invalid_argument"} beyond the capacity; the sequence is then cleared.
-  void append(std::span<const std::int32_t> tokens, std::span<float> last_logits);
+  /// Appends tokens to texts, at least one to each. Returns an element per text that wants logits, in their order, which are
+  /// valid until the next call. Throws Error{"token_out_of_vocab"}, or Error{"invalid_argument"} beyond the limits; nothing is
+  /// then appended.
+  std::span<const NextToken> append(std::span<const TextRows> texts);
 
  private:
   struct State;

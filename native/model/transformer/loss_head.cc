@@ -148,12 +148,27 @@ std::size_t LossHead::activation_bytes() const {
          packed_rest_.num_bytes();
 }
 
-void LossHead::logits(const ModelContext& model, const Matrix& row, std::span<float> logits) {
-  const Matrix here = logits_.first_rows(1);
-  const GemmProblem product[] = {{row, &forward_, here}};
+// With the likeliest token as the target a loss is ln Σ exp(logit − largest): the same number is a part of every other
+// token's loss.
+void LossHead::next_tokens(const ModelContext& model, const Matrix& normed, std::span<NextToken> next) {
+  const std::int64_t vocab = model.config.vocab_size;
+  const Matrix logits = logits_.first_rows(normed.rows);
+  const GemmProblem product[] = {{normed, &forward_, logits}};
   gemm(model.ctx, *model.scratch, product);
-  copy_bytes(model.ctx, std::as_writable_bytes(logits), Device{}, {static_cast<const std::byte*>(here.data), logits.size_bytes()},
-             model.ctx.device);
+  host_logits_.resize(static_cast<std::size_t>(logits_.view().rows * vocab));
+  std::vector<std::int32_t> likeliest(next.size());
+  for (std::size_t row = 0; row < next.size(); ++row) {
+    const auto here = std::span(host_logits_).subspan(row * static_cast<std::size_t>(vocab), static_cast<std::size_t>(vocab));
+    copy_bytes(model.ctx, std::as_writable_bytes(here), Device{},
+               {static_cast<const std::byte*>(logits.at(static_cast<std::int64_t>(row), 0)), here.size_bytes()}, model.ctx.device);
+    const auto largest = std::ranges::max_element(here);
+    likeliest[row] = static_cast<std::int32_t>(largest - here.begin());
+    next[row] = {here, *largest, 0};
+  }
+  if (!likeliest_) likeliest_.emplace(model.ctx, logits_.view().rows);
+  cross_entropy(model.ctx, {logits.first_rows(std::ssize(next)), likeliest_->upload(model.ctx, likeliest), losses_.on_device().first(next.size()), {}, 0});
+  losses_.fetch(model.ctx);
+  for (std::size_t row = 0; row < next.size(); ++row) next[row].log_sum = losses_.on_host()[row];
 }
 
 }  // namespace zerofleet

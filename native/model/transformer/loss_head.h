@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "model/layers/block.h"
 #include "model/layers/transit.h"
 #include "model/objective/sequence_score.h"
+#include "model/transformer/decoder.h"
 #include "model/transformer/transformer.h"
 
 namespace zerofleet {
@@ -50,8 +52,8 @@ class LossHead {
   /// The same for each of `batch` sequences.
   std::vector<SequenceScore> scores(const Indices& targets, std::int64_t batch) const;
 
-  /// Logits of one row of (1, D); logits: (V).
-  void logits(const ModelContext& model, const Matrix& row, std::span<float> logits);
+  /// What follows the first next.size() rows of normed (N, D), N ≤ the rows of logits; valid until the next call.
+  void next_tokens(const ModelContext& model, const Matrix& normed, std::span<NextToken> next);
 
   /// Bytes of the logits and operands of a chunk of rows, and of the packed weight.
   std::size_t activation_bytes() const;
@@ -74,6 +76,8 @@ class LossHead {
   Tensor logits_;                           // (rows of logits, V) fp32
   Tensor dlogits_;                          // (chunk rows, V) compute dtype, from the first backward on
   Readback losses_;                         // (M)
+  std::optional<IndexUpload> likeliest_;    // (rows of logits), from the first next_tokens() on
+  std::vector<float> host_logits_;          // (rows of logits, V), the same
   double backward_seconds_ = 0;
 };
 

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <numeric>
 
+#include "kernels/attention/paged_attention.h"
 #include "model/transformer/decoder.h"
 
 #include "test/devices_here.h"
@@ -45,13 +47,15 @@ void GoldenModel::fill_param(std::size_t param, float value) {
 
 std::vector<float> GoldenModel::last_logits() const {
   const std::vector<std::int32_t> tokens = golden_.integers("tokens");
-  const auto length = static_cast<std::size_t>(golden_.integer("length"));
-  Decoder decoder(ctx_, golden_.model_config(), dtype_, static_cast<std::int64_t>(length));
+  const std::int64_t length = golden_.integer("length");
+  std::vector<std::int32_t> pages(static_cast<std::size_t>(length / kPageTokens + 1));
+  std::iota(pages.begin(), pages.end(), 0);
+  Decoder decoder(ctx_, golden_.model_config(), dtype_, {length, 1, length, std::ssize(pages)});
   decoder.bind_params(pointers_, quantized_.pointers());
   decoder.params_changed();
-  std::vector<float> logits(static_cast<std::size_t>(golden_.integer("vocab_size")));
-  decoder.append(std::span(tokens).first(length), logits);
-  return logits;
+  const TextRows text[] = {{std::span(tokens).first(static_cast<std::size_t>(length)), 0, pages, true}};
+  const std::span<const float> logits = decoder.append(text).front().logits;
+  return {logits.begin(), logits.end()};
 }
 
 GoldenPass GoldenModel::run(float loss_scale, float grad_factor) {

@@ -13,7 +13,6 @@
 #include "test/comm/worlds.h"
 #include "test/error_code.h"
 #include "test/train/tiny_job.h"
-#include "train/sampler.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -102,42 +101,6 @@ TEST_CASE("configurations that cannot train are refused with a code") {
   config = job.config;
   config.rank = 1;
   CHECK(code_of_config(config) == "invalid_argument");
-}
-
-TEST_CASE("sampling is reproducible, and greedy sampling follows what was learnt") {
-  TinyJob job(DType::kBF16);
-  Sampler sampler(job.config.model, 2, job.config.cpu_isa);
-  const std::vector<std::int32_t> prompt{5, 5, 9};
-  CHECK_THROWS_AS(sampler.sample(prompt, {}), Error);  // no parameters yet
-  job.on_ranks(1, 2, [&](Trainer& trainer) {
-    trainer.initialize();
-    for (int step = 0; step < 60; ++step) trainer.step(0);
-    std::vector<std::byte> copy(trainer.owned_bytes());
-    trainer.copy_state(copy);
-    const float* values = reinterpret_cast<const float*>(copy.data());
-    for (const OwnedSlice& slice : trainer.slices()) {
-      const auto numel = static_cast<std::size_t>(slice.elements.size());
-      if (slice.state == StateId::kMaster) sampler.set_param(slice.param, {values, numel});
-      values += numel;
-    }
-  });
-  SampleOptions options{12, 0.8, 20};
-  options.seed = 7;
-  const auto text = sampler.sample(prompt, options);
-  CHECK(text.size() == 12);
-  CHECK(sampler.sample(prompt, options) == text);
-  SampleOptions other = options;
-  other.seed = 8;
-  CHECK(sampler.sample(prompt, other) != text);
-  other.temperature = options.temperature = 0;
-  CHECK(sampler.sample(prompt, other) == sampler.sample(prompt, options));
-  CHECK_THROWS_AS(sampler.sample(std::vector<std::int32_t>{101}, options), Error);
-  const auto specs = param_specs(job.config.model);
-  const auto head = std::ranges::find(specs, "lm_head.weight", &ParamSpec::name);
-  REQUIRE(head != specs.end());
-  const std::vector<float> zeros(static_cast<std::size_t>(head->numel()));
-  sampler.set_param(static_cast<std::size_t>(head - specs.begin()), zeros);
-  CHECK(sampler.sample(prompt, options) == std::vector<std::int32_t>(12, 0));  // every token is as likely
 }
 
 TEST_CASE("a trainer whose step failed is destroyed at once, though another rank has not answered it") {

@@ -2,7 +2,7 @@
 
 #include "core/device/context.h"
 #include "kernels/attention/attention.h"
-#include "kernels/attention/cached_attention.h"
+#include "kernels/attention/paged_attention.h"
 #include "kernels/attention/rope.h"
 
 // The CPU's launchers of this family; arguments were checked by the entries in kernels/attention/.
@@ -10,7 +10,8 @@ namespace zerofleet::cpu {
 
 void attention(const Context& ctx, Scratch& scratch, const AttentionForward& args);
 void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBackward& args);
-void cached_attention(const Context& ctx, Scratch& scratch, const CachedAttention& args);
+PageBytes page_bytes(const Context& ctx, const AttentionShape& shape, DType dtype);
+void paged_attention(const Context& ctx, Scratch& scratch, const PagedAttention& args);
 void rope(const Context& ctx, const Rope& args);
 
 }  // namespace zerofleet::cpu

@@ -27,7 +27,8 @@ constexpr Backend make_table() {
 
   table.attention = attention;
   table.attention_backward = attention_backward;
-  table.cached_attention = cached_attention;
+  table.page_bytes = page_bytes;
+  table.paged_attention = paged_attention;
   table.rope = rope;
 
   table.rmsnorm = rmsnorm;

@@ -1,12 +1,11 @@
 // Attention of new tokens over kept keys and values: a block per query and head, tile by tile of its keys, with the
 // largest score so far as the reference. Tiles begin at the first key that the query sees, so its result depends on
-// nothing else.
+// nothing else. A page has kPageTokens rows of all key/value heads.
 #include <cmath>
 
-#include "kernels/attention/cached_attention.h"
+#include "kernels/attention/paged_attention.h"
 #include "kernels/attention/cuda/launch.h"
 #include "kernels/common/cuda/block_sum.cuh"
-#include "kernels/common/cuda/copy_rows.cuh"
 #include "kernels/common/cuda/dynamic_shared.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_vector.cuh"
@@ -23,11 +22,17 @@ constexpr float kLowestScore = -3.402823466e+38F;
 template <class T>
 struct QueryArguments {
   Rows<const T> qkv;
-  Rows<const T> keys, values;
+  Rows<T> keys, values;  // (num_pages · kPageTokens, num_kv_heads · head_dim)
   Rows<T> out;
-  std::int64_t head_dim, heads_per_key, first, window;
+  const std::int32_t *places, *tables, *pages;
+  std::int64_t head_dim, heads_per_key, query_size, window;
   float scale;
   bool aligned;  // queries and keys
+
+  /// Row of a token's keys and values.
+  __device__ std::int64_t slot(const std::int32_t* table, std::int64_t place) const {
+    return table[place / kPageTokens] * kPageTokens + place % kPageTokens;
+  }
 };
 
 /// The largest value of a block's threads; every thread has it. As block_sum().
@@ -53,12 +58,24 @@ __device__ float product(const T* query, const T* key, std::int64_t head_dim, bo
   return warp_sum(sum);
 }
 
+/// Keys and values of a new token into its page; blockIdx.x: row.
+template <class T>
+__global__ void __launch_bounds__(kRowThreads) append_kernel(const QueryArguments<T> a, std::int64_t cols) {
+  const std::int64_t row = blockIdx.x, slot = a.slot(a.pages + a.tables[row], a.places[row]);
+  const T* keys = a.qkv.row(row) + a.query_size;
+  for (std::int64_t i = threadIdx.x; i < cols; i += kRowThreads) {
+    a.keys.row(slot)[i] = keys[i];
+    a.values.row(slot)[i] = keys[cols + i];
+  }
+}
+
 template <class T>
 __global__ void __launch_bounds__(kRowThreads) query_kernel(const QueryArguments<T> a) {
   __shared__ float probs[kKeyTile], parts[kQueryWarps];
   float* sums = dynamic_shared<float>();  // (head_dim)
   const std::int64_t row = blockIdx.x, head = blockIdx.y, key_col = head / a.heads_per_key * a.head_dim;
-  const std::int64_t end = a.first + row + 1, begin = a.window > 0 && a.window < end ? end - a.window : 0;
+  const std::int32_t* table = a.pages + a.tables[row];
+  const std::int64_t end = a.places[row] + std::int64_t{1}, begin = a.window > 0 && a.window < end ? end - a.window : 0;
   const T* query = a.qkv.row(row) + head * a.head_dim;
   for (std::int64_t d = threadIdx.x; d < a.head_dim; d += kRowThreads) sums[d] = 0;
   float largest = kLowestScore, total = 0;
@@ -66,7 +83,7 @@ __global__ void __launch_bounds__(kRowThreads) query_kernel(const QueryArguments
     const int count = end - tile < kKeyTile ? static_cast<int>(end - tile) : kKeyTile;
     const int thread = static_cast<int>(threadIdx.x);
     for (int key = thread / 32; key < count; key += kQueryWarps) {
-      const float score = product(query, a.keys.row(tile + key) + key_col, a.head_dim, a.aligned) * a.scale;
+      const float score = product(query, a.keys.row(a.slot(table, tile + key)) + key_col, a.head_dim, a.aligned) * a.scale;
       if (lane_of_warp() == 0) probs[key] = score;
     }
     __syncthreads();
@@ -78,10 +95,11 @@ __global__ void __launch_bounds__(kRowThreads) query_kernel(const QueryArguments
     total = total * rescale + block_sum(prob, parts);  // its barriers let all see the probabilities
     largest = top;
     for (std::int64_t d = threadIdx.x; d < a.head_dim; d += kRowThreads) {
-      const T* values = a.values.row(tile) + key_col + d;
       float sum = sums[d] * rescale;
 #pragma unroll 8
-      for (int key = 0; key < count; ++key) sum = fmaf(probs[key], widened(values[key * a.values.stride]), sum);
+      for (int key = 0; key < count; ++key) {
+        sum = fmaf(probs[key], widened(a.values.row(a.slot(table, tile + key))[key_col + d]), sum);
+      }
       sums[d] = sum;
     }
     __syncthreads();  // the next tile's scores take the place of the probabilities
@@ -90,35 +108,37 @@ __global__ void __launch_bounds__(kRowThreads) query_kernel(const QueryArguments
   for (std::int64_t d = threadIdx.x; d < a.head_dim; d += kRowThreads) out[d] = narrowed<T>(sums[d] / total);
 }
 
-/// Keys or values of the new tokens, behind those that came before.
-void append(const Context& ctx, const CachedAttention& args, const Matrix& cache, std::int64_t col) {
-  const std::int64_t rows = args.shape.sequence_length;
-  copy_rows(ctx, "cached_attention", {args.qkv.at(0, col), args.qkv.dtype, rows, cache.cols, args.qkv.stride}, nullptr,
-            {cache.at(args.first, 0), cache.dtype, rows, cache.cols, cache.stride});
-}
-
 }  // namespace
 
-void cached_attention(const Context& ctx, Scratch&, const CachedAttention& args) {
+PageBytes page_bytes(const Context&, const AttentionShape& shape, DType dtype) {
+  const std::size_t bytes = static_cast<std::size_t>(kPageTokens * shape.num_kv_heads * shape.head_dim) * size_of(dtype);
+  return {bytes, bytes};
+}
+
+void paged_attention(const Context& ctx, Scratch&, const PagedAttention& args) {
   const Stream& stream = stream_of(ctx);
   const AttentionShape& s = args.shape;
-  append(ctx, args, args.keys, s.query_size());
-  append(ctx, args, args.values, s.query_size() + args.keys.cols);
   const std::size_t shared_bytes = static_cast<std::size_t>(s.head_dim) * sizeof(float);
-  require(shared_bytes <= (std::size_t{32} << 10), "invalid_argument", "cached_attention: at most 8192 elements a head");
+  require(shared_bytes <= (std::size_t{32} << 10), "invalid_argument", "paged_attention: at most 8192 elements a head");
+  const std::int64_t cols = s.num_kv_heads * s.head_dim;
+  const Matrix keys{args.keys, args.qkv.dtype, args.num_pages * kPageTokens, cols, cols}, values{args.values, keys.dtype, keys.rows, cols, cols};
   with_element(args.qkv.dtype, [&]<class T>(T*) {
     const QueryArguments<T> a{rows_of<T>(args.qkv),
-                              rows_of<T>(ConstMatrix(args.keys)),
-                              rows_of<T>(ConstMatrix(args.values)),
+                              rows_of<T>(keys),
+                              rows_of<T>(values),
                               rows_of<T>(args.out),
+                              args.rows.places.on_device(),
+                              args.rows.tables.on_device(),
+                              args.rows.pages.on_device(),
                               s.head_dim,
                               s.num_heads / s.num_kv_heads,
-                              args.first,
+                              s.query_size(),
                               args.window,
                               1.0F / std::sqrt(static_cast<float>(s.head_dim)),
-                              rows_aligned_for<kElements>(args.qkv, args.keys) && s.head_dim % kElements == 0};
+                              rows_aligned_for<kElements>(args.qkv, keys) && s.head_dim % kElements == 0};
+    launch("paged_attention", stream, {num_blocks_for(s.sequence_length, 1), kRowThreads}, append_kernel<T>, a, cols);
     const dim3 blocks(num_blocks_for(s.sequence_length, 1), num_blocks_across(s.num_heads, 1));
-    launch("cached_attention", stream, {blocks, kRowThreads, shared_bytes}, query_kernel<T>, a);
+    launch("paged_attention", stream, {blocks, kRowThreads, shared_bytes}, query_kernel<T>, a);
   });
 }
 

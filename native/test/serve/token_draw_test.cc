@@ -1,9 +1,10 @@
-#include "train/token_draw.h"
+#include "serve/token_draw.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ const std::vector<float> kLogits{std::log(0.3F), std::log(0.1F), std::log(0.4F),
 constexpr int kDraws = 4000;
 
 /// Frequencies of each token in draws at places 0, 1, …, as shares of all.
-std::vector<double> shares(const SampleOptions& options) {
+std::vector<double> shares(const DrawOptions& options) {
   std::vector<double> counts(kLogits.size());
   for (std::uint32_t place = 0; place < kDraws; ++place) {
     counts[static_cast<std::size_t>(draw_token(kLogits, options, place))] += 1.0 / kDraws;
@@ -26,7 +27,7 @@ std::vector<double> shares(const SampleOptions& options) {
   return counts;
 }
 
-void check_shares(const SampleOptions& options, const std::vector<double>& expected) {
+void check_shares(const DrawOptions& options, const std::vector<double>& expected) {
   const auto found = shares(options);
   for (std::size_t token = 0; token < expected.size(); ++token) {
     CAPTURE(token);
@@ -40,7 +41,7 @@ void check_shares(const SampleOptions& options, const std::vector<double>& expec
 TEST_CASE("tokens are drawn with their probabilities") { check_shares({}, {0.3, 0.1, 0.4, 0.2}); }
 
 TEST_CASE("temperature sharpens and flattens; 0 takes the most likely token") {
-  SampleOptions options;
+  DrawOptions options;
   options.temperature = 0.5;  // squares of the probabilities, 0.16 + 0.09 + 0.04 + 0.01 = 0.3
   check_shares(options, {0.3, 0.0333, 0.5333, 0.1333});
   options.temperature = 0;
@@ -48,7 +49,7 @@ TEST_CASE("temperature sharpens and flattens; 0 takes the most likely token") {
 }
 
 TEST_CASE("top_k keeps the k most likely tokens") {
-  SampleOptions options;
+  DrawOptions options;
   options.top_k = 2;
   check_shares(options, {3.0 / 7, 0, 4.0 / 7, 0});
   options.top_k = 100;
@@ -56,7 +57,7 @@ TEST_CASE("top_k keeps the k most likely tokens") {
 }
 
 TEST_CASE("top_p keeps the fewest tokens that reach it, of those that top_k kept") {
-  SampleOptions options;
+  DrawOptions options;
   options.top_p = 0.65;
   check_shares(options, {3.0 / 7, 0, 4.0 / 7, 0});
   options.top_p = 0.01;
@@ -66,8 +67,26 @@ TEST_CASE("top_p keeps the fewest tokens that reach it, of those that top_k kept
   check_shares(options, {3.0 / 7, 0, 4.0 / 7, 0});
 }
 
+TEST_CASE("a nucleus of many tokens is found in an unordered vocabulary") {
+  constexpr int kTokens = 5000;
+  std::vector<float> logits(kTokens);
+  for (int i = 0; i < kTokens; ++i) logits[static_cast<std::size_t>(i * 7 % kTokens)] = i < 1000 ? 0.0F : -20.0F;  // 1000 equal ones
+  DrawOptions options;
+  options.top_p = 0.5;
+  std::set<std::int32_t> drawn;
+  for (std::uint32_t place = 0; place < kDraws; ++place) drawn.insert(draw_token(logits, options, place));
+  std::vector<std::int32_t> likely;
+  for (std::int32_t token = 0; token < kTokens; ++token) {
+    if (logits[static_cast<std::size_t>(token)] == 0) likely.push_back(token);
+  }
+  CHECK(drawn.size() > 480);
+  CHECK(drawn.size() <= 501);
+  CHECK(*drawn.rbegin() <= likely[500]);
+  CHECK(most_likely(logits, 3) == std::vector<std::int32_t>(likely.begin(), likely.begin() + 3));
+}
+
 TEST_CASE("only tokens that the tokenizer knows are drawn") {
-  SampleOptions options;
+  DrawOptions options;
   options.num_tokens = 2;
   check_shares(options, {0.75, 0.25, 0, 0});
   options.temperature = 0;
@@ -75,7 +94,7 @@ TEST_CASE("only tokens that the tokenizer knows are drawn") {
 }
 
 TEST_CASE("a draw depends on seed and place; ties go to the lower token") {
-  SampleOptions options, other;
+  DrawOptions options, other;
   other.seed = 2;
   int differences = 0;
   for (std::uint32_t place = 0; place < 100; ++place) {
@@ -87,9 +106,9 @@ TEST_CASE("a draw depends on seed and place; ties go to the lower token") {
   CHECK(draw_token(std::vector<float>{1, 3, 3}, options, 0) == 1);
 }
 
-TEST_CASE("sample options that cannot be are refused by name") {
-  const auto message_of = [](const std::function<void(SampleOptions&)>& change) -> std::string {
-    SampleOptions options;
+TEST_CASE("options of a draw that cannot be are refused by name") {
+  const auto message_of = [](const std::function<void(DrawOptions&)>& change) -> std::string {
+    DrawOptions options;
     change(options);
     try {
       validate(options);
@@ -99,12 +118,11 @@ TEST_CASE("sample options that cannot be are refused by name") {
     }
     return "";
   };
-  CHECK(message_of([](SampleOptions&) {}).empty());
-  CHECK(message_of([](SampleOptions& o) { o.temperature = -1; }).starts_with("temperature"));
-  CHECK(message_of([](SampleOptions& o) { o.temperature = NAN; }).starts_with("temperature"));
-  CHECK(message_of([](SampleOptions& o) { o.top_p = 0; }).starts_with("top_p"));
-  CHECK(message_of([](SampleOptions& o) { o.top_p = 1.5; }).starts_with("top_p"));
-  CHECK(message_of([](SampleOptions& o) { o.top_k = -1; }).starts_with("top_k"));
-  CHECK(message_of([](SampleOptions& o) { o.max_tokens = -1; }).starts_with("max_tokens"));
-  CHECK(message_of([](SampleOptions& o) { o.num_tokens = -1; }).starts_with("num_tokens"));
+  CHECK(message_of([](DrawOptions&) {}).empty());
+  CHECK(message_of([](DrawOptions& o) { o.temperature = -1; }).starts_with("temperature"));
+  CHECK(message_of([](DrawOptions& o) { o.temperature = NAN; }).starts_with("temperature"));
+  CHECK(message_of([](DrawOptions& o) { o.top_p = 0; }).starts_with("top_p"));
+  CHECK(message_of([](DrawOptions& o) { o.top_p = 1.5; }).starts_with("top_p"));
+  CHECK(message_of([](DrawOptions& o) { o.top_k = -1; }).starts_with("top_k"));
+  CHECK(message_of([](DrawOptions& o) { o.num_tokens = -1; }).starts_with("num_tokens"));
 }

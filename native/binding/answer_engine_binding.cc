@@ -1,0 +1,172 @@
+#include "binding/answer_engine_binding.h"
+
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "binding/convert/convert.h"
+#include "binding/convert/model_config_from.h"
+#include "binding/convert/promise.h"
+#include "serve/answer_engine.h"
+
+namespace zerofleet::binding {
+namespace {
+
+std::vector<std::int32_t> tokens_from(const Napi::Value& value) {
+  const auto array = value.As<Napi::Int32Array>();
+  return {array.Data(), array.Data() + array.ElementLength()};
+}
+
+AnswerRequest request_from(const Napi::CallbackInfo& info) {
+  const auto options = info[2].As<Napi::Object>();
+  AnswerRequest request;
+  request.id = static_cast<std::uint64_t>(info[0].As<Napi::Number>().Int64Value());
+  request.prompt = tokens_from(info[1]);
+  request.max_tokens = int_field(options, "max_tokens");
+  request.end_tokens = tokens_from(options.Get("end_tokens"));
+  request.top_log_probs = int_field(options, "top_logprobs");
+  request.draw = {number_field(options, "temperature"), int_field(options, "top_k"), number_field(options, "top_p"),
+                  int_field(options, "num_tokens"), static_cast<std::uint64_t>(int_field(options, "seed"))};
+  return request;
+}
+
+Napi::Object likely_to(Napi::Env env, const LikelyToken& likely) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("token", likely.token);
+  object.Set("logprob", likely.log_prob);
+  return object;
+}
+
+Napi::Value finish_to(Napi::Env env, Finish finish) {
+  switch (finish) {
+    case Finish::kNone: break;
+    case Finish::kEndToken: return Napi::String::New(env, "end");
+    case Finish::kLength: return Napi::String::New(env, "length");
+  }
+  return env.Null();
+}
+
+Napi::Value drawn_to(Napi::Env env, const std::vector<DrawnToken>& tokens) {
+  Napi::Array result = Napi::Array::New(env, tokens.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const DrawnToken& token = tokens[i];
+    Napi::Object object = likely_to(env, token.drawn);
+    object.Set("id", static_cast<double>(token.id));
+    object.Set("finish", finish_to(env, token.finish));
+    object.Set("cached_tokens", static_cast<double>(token.cached_tokens));
+    Napi::Array top = Napi::Array::New(env, token.top.size());
+    for (std::size_t k = 0; k < token.top.size(); ++k) top.Set(static_cast<std::uint32_t>(k), likely_to(env, token.top[k]));
+    object.Set("top", top);
+    result.Set(static_cast<std::uint32_t>(i), object);
+  }
+  return result;
+}
+
+class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
+ public:
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, "AnswerEngine",
+                       {InstanceMethod("setParam", &AnswerEngineBinding::set_param), InstanceMethod("add", &AnswerEngineBinding::add),
+                        InstanceMethod("cancel", &AnswerEngineBinding::cancel), InstanceMethod("step", &AnswerEngineBinding::step),
+                        InstanceAccessor("max_length", &AnswerEngineBinding::max_length, nullptr),
+                        InstanceAccessor("num_bytes", &AnswerEngineBinding::num_bytes, nullptr),
+                        InstanceMethod("close", &AnswerEngineBinding::close)});
+  }
+
+  /// (model: object, {threads, dtype, device, cache_tokens, max_texts}, cpu_isa: string)
+  explicit AnswerEngineBinding(const Napi::CallbackInfo& info) : Napi::ObjectWrap<AnswerEngineBinding>(info) {
+    guarded(info.Env(), [&] {
+      const ModelConfig config = model_config_from(info[0].As<Napi::Object>());
+      validate(config);
+      const auto options = info[1].As<Napi::Object>();
+      const Device device = string_field(options, "device") == "cuda" ? Device{DeviceKind::kCuda, 0} : Device{};
+      shared_ = std::make_shared<Shared>(config, dtype_from_name(string_field(options, "dtype")), device,
+                                         static_cast<int>(int_field(options, "threads")),
+                                         cpu_isa_from_name(info[2].As<Napi::String>().Utf8Value()),
+                                         AnswerEngine::Limits{int_field(options, "max_texts"), int_field(options, "cache_tokens")});
+    });
+  }
+
+ private:
+  /// State shared by the JavaScript thread and a step.
+  struct Shared {
+    template <class... Args>
+    explicit Shared(Args&&... args) : engine(std::forward<Args>(args)...) {}
+    AnswerEngine engine;
+    std::atomic<bool> busy{false};
+  };
+
+  /// The engine for one step or change of weights: there is one at a time.
+  class Turn {
+   public:
+    explicit Turn(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {
+      require(!shared_->busy.exchange(true), "busy", "a step of this engine is still running");
+    }
+    ~Turn() { shared_->busy.store(false); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    AnswerEngine* operator->() const { return &shared_->engine; }
+
+   private:
+    std::shared_ptr<Shared> shared_;
+  };
+
+  const std::shared_ptr<Shared>& open() const {
+    require(shared_ != nullptr, "closed", "the engine is closed");
+    return shared_;
+  }
+
+  /// (index: number, values: Uint8Array of fp32)
+  Napi::Value set_param(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      Turn(open())->set_param(static_cast<std::size_t>(info[0].As<Napi::Number>().Int64Value()), floats_from(info[1]));
+      return info.Env().Undefined();
+    });
+  }
+
+  /// (id: number, prompt: Int32Array, {max_tokens, temperature, top_k, top_p, num_tokens, end_tokens: Int32Array, seed, top_logprobs})
+  Napi::Value add(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      open()->engine.add(request_from(info));
+      return info.Env().Undefined();
+    });
+  }
+
+  /// (id: number)
+  Napi::Value cancel(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      open()->engine.cancel(static_cast<std::uint64_t>(info[0].As<Napi::Number>().Int64Value()));
+      return info.Env().Undefined();
+    });
+  }
+
+  /// () → Promise<[{id, token, logprob, top, finish, cached_tokens}]>
+  Napi::Value step(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    return PromiseWorker<std::vector<DrawnToken>>::start(
+        env, [turn = guarded(env, [&] { return std::make_shared<Turn>(open()); })] { return (*turn)->step(); },
+        [](Napi::Env on_env, std::vector<DrawnToken>& tokens) { return drawn_to(on_env, tokens); });
+  }
+
+  Napi::Value max_length(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&] { return Napi::Number::New(info.Env(), static_cast<double>(open()->engine.max_length())); });
+  }
+
+  Napi::Value num_bytes(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&] { return Napi::Number::New(info.Env(), static_cast<double>(open()->engine.num_bytes())); });
+  }
+
+  Napi::Value close(const Napi::CallbackInfo& info) {
+    shared_.reset();
+    return info.Env().Undefined();
+  }
+
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace
+
+void export_answer_engine(Napi::Env env, Napi::Object exports) { exports.Set("AnswerEngine", AnswerEngineBinding::define(env)); }
+
+}  // namespace zerofleet::binding

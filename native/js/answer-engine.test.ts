@@ -1,0 +1,95 @@
+import t from 'tap';
+import { AnswerEngine, type AnswerOptions, type DrawnToken, paramTable } from './index.js';
+import { tinyConfig, tinyTokens } from './testing.js';
+
+const tokens = tinyTokens();
+t.teardown(() => tokens.remove());
+const { model } = tinyConfig(tokens.path);
+const PLAIN: AnswerOptions = {
+  max_tokens: 8,
+  temperature: 1,
+  top_k: 0,
+  top_p: 1,
+  num_tokens: 0,
+  end_tokens: [],
+  seed: 1,
+  top_logprobs: 0,
+};
+const create = (threads = 1) =>
+  AnswerEngine.create(model, { threads, dtype: 'bf16', device: 'cpu', cache_tokens: 256, max_texts: 4 });
+
+function setParams(engine: AnswerEngine): void {
+  for (const row of paramTable(model)) {
+    const values = Float32Array.from({ length: row.numel }, (_, i) => Math.sin(i * 0.37 + row.index) * 0.3);
+    engine.setParam(row.index, new Uint8Array(values.buffer));
+  }
+}
+
+/** Runs until every text has ended. */
+async function answers(engine: AnswerEngine, count: number): Promise<Map<number, DrawnToken[]>> {
+  const drawn = new Map<number, DrawnToken[]>();
+  for (let ended = 0; ended < count; ) {
+    for (const token of await engine.step()) {
+      drawn.set(token.id, [...(drawn.get(token.id) ?? []), token]);
+      if (token.finish !== null) ended += 1;
+    }
+  }
+  return drawn;
+}
+
+t.test('an answer is a function of prompt, options and seed, whatever is beside it', async (t) => {
+  const engine = create();
+  setParams(engine);
+  engine.add(1, [1, 2, 3], { ...PLAIN, seed: 3, top_logprobs: 2 });
+  const alone = (await answers(engine, 1)).get(1)!.map(({ id: _, cached_tokens: __, ...rest }) => rest);
+  t.equal(alone.length, 8);
+  t.equal(alone.at(-1)!.finish, 'length');
+  t.ok(alone.every(({ logprob, top: [first, second] }) => first!.logprob >= second!.logprob && first!.logprob >= logprob));
+  const other = create(2);
+  setParams(other);
+  for (let id = 0; id < 6; id++) other.add(id, [1, 2, 3], { ...PLAIN, seed: id, top_logprobs: 2 });
+  const many = await answers(other, 6);
+  t.same(many.get(3)!.map(({ id: _, cached_tokens: __, ...rest }) => rest), alone);
+  const texts = new Set([...many.values()].map((drawn) => drawn.map(({ token }) => token).join()));
+  t.equal(texts.size, 6, 'other seeds, other texts');
+});
+
+t.test('an end token ends the text, and tokens beyond num_tokens are not drawn', async (t) => {
+  const engine = create();
+  setParams(engine);
+  engine.add(1, [1, 2, 3], PLAIN);
+  const drawn = (await answers(engine, 1)).get(1)!;
+  const end = drawn[5]!.token;
+  engine.add(2, [1, 2, 3], { ...PLAIN, end_tokens: [end] });
+  engine.add(3, [1, 2, 3], { ...PLAIN, num_tokens: 3 });
+  engine.add(4, [1, 2, 3], { ...PLAIN, temperature: 0 });
+  engine.add(5, [1, 2, 3], { ...PLAIN, top_p: 1e-9 });
+  const found = await answers(engine, 4);
+  const first = drawn.findIndex(({ token }) => token === end);
+  t.equal(found.get(2)!.length, first + 1);
+  t.equal(found.get(2)!.at(-1)!.finish, 'end');
+  t.ok(found.get(3)!.every(({ token }) => token < 3));
+  t.same(found.get(5)!.map(({ token }) => token), found.get(4)!.map(({ token }) => token));
+});
+
+t.test('calls that cannot be are refused; a step that runs is not disturbed', async (t) => {
+  const engine = create();
+  t.equal(engine.max_length, 64);
+  t.throws(() => engine.add(1, Array(64).fill(1), PLAIN), { code: 'prompt_too_long' });
+  t.throws(() => engine.add(1, [101], PLAIN), { code: 'token_out_of_vocab' });
+  t.throws(() => engine.add(1, [], PLAIN), { code: 'invalid_argument' });
+  t.throws(() => engine.add(1, [1], { ...PLAIN, temperature: -1 }), { code: 'invalid_argument' });
+  await t.rejects(engine.step(), { code: 'invalid_argument' }, 'parameters are missing');
+  setParams(engine);
+  t.same(await engine.step(), []);
+  engine.add(1, [1, 2, 3], PLAIN);
+  engine.add(2, [1, 2], PLAIN);
+  const running = engine.step();
+  t.throws(() => engine.setParam(0, new Uint8Array(101 * 48 * 4)), { code: 'busy' });
+  engine.cancel(2);
+  engine.cancel(77);
+  t.same((await running).map(({ id }) => id), [1, 2]);
+  t.same((await engine.step()).map(({ id }) => id), [1], 'a cancelled text is gone');
+  engine.close();
+  t.throws(() => engine.add(3, [1], PLAIN), { code: 'closed' });
+});

@@ -1,0 +1,104 @@
+import { addon, type RawAnswerEngine } from './addon.js';
+import { native, nativeAsync } from './error.js';
+import { cpuIsa } from './info.js';
+import type { ModelConfig } from './model-config.js';
+import type { DeviceKind, Precision } from './trainer-config.js';
+
+export interface AnswerEngineOptions {
+  threads: number;
+  /** Of weights and products. In the precision of a training, log-probabilities have the bits of the losses of its evaluation. */
+  dtype: Precision;
+  device: DeviceKind;
+  /** Tokens whose keys and values are kept, of all texts together. */
+  cache_tokens: number;
+  /** Texts that are computed at once, at most 128. */
+  max_texts: number;
+}
+
+export interface AnswerOptions {
+  /** At least 1. */
+  max_tokens: number;
+  /** 0 picks the most likely token each time. */
+  temperature: number;
+  /** Draw among the k most likely tokens; 0 keeps all. */
+  top_k: number;
+  /** Further restricts the draw to the fewest tokens whose probabilities add up to this; 1 keeps all. */
+  top_p: number;
+  /** Only tokens below it are drawn: those that the tokenizer knows. 0 allows the whole vocabulary. */
+  num_tokens: number;
+  /** No token is drawn after one of these. */
+  end_tokens: number[];
+  seed: number;
+  /** Most likely tokens that are told with each token. */
+  top_logprobs: number;
+}
+
+export interface LikelyToken {
+  token: number;
+  /** Natural logarithm of its probability under the model, before temperature and other restrictions. */
+  logprob: number;
+}
+
+export interface DrawnToken extends LikelyToken {
+  /** Of the request. */
+  id: number;
+  /** The most likely one first. */
+  top: LikelyToken[];
+  /** `end`: the token is one of end_tokens; `length`: max_tokens or the engine's max_length is reached. Null: the text goes on. */
+  finish: 'end' | 'length' | null;
+  /** Tokens of the prompt that did not have to be computed. */
+  cached_tokens: number;
+}
+
+/**
+ * Goes on with any number of texts at once. What is drawn is a function of weights, prompt, options and seed alone: other texts, earlier
+ * ones and the number of threads don't count. A call of step() or setParam() while a step runs fails with `busy`; add() and cancel() may
+ * come at any time.
+ */
+export class AnswerEngine {
+  private constructor(private readonly raw: RawAnswerEngine) {}
+
+  /** @throws NativeError `invalid_model_config`, `invalid_argument`, `device_unavailable`, `out_of_memory` */
+  static create(model: ModelConfig, options: AnswerEngineOptions): AnswerEngine {
+    return native(() => new AnswerEngine(new (addon().AnswerEngine)(model, options, cpuIsa())));
+  }
+
+  /** Tokens of the longest text, prompt and answer together. */
+  get max_length(): number {
+    return native(() => this.raw.max_length);
+  }
+
+  /** Bytes of weights, keys and values. */
+  get num_bytes(): number {
+    return native(() => this.raw.num_bytes);
+  }
+
+  /** Sets parameter `index` of paramTable(); all must be set before the first step. */
+  setParam(index: number, fp32: Uint8Array): void {
+    const aligned = fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);
+    native(() => this.raw.setParam(index, aligned));
+  }
+
+  /**
+   * Adds a text. `id`: used once.
+   * @throws NativeError `prompt_too_long` where no token can follow; `token_out_of_vocab`; `invalid_argument`
+   */
+  add(id: number, prompt: readonly number[], options: AnswerOptions): void {
+    const end_tokens = Int32Array.from(options.end_tokens);
+    native(() => this.raw.add(id, Int32Array.from(prompt), { ...options, end_tokens }));
+  }
+
+  /** Forgets a text; one that is not there is ignored. */
+  cancel(id: number): void {
+    native(() => this.raw.cancel(id));
+  }
+
+  /** Computes the next rows of all texts. Returns what was drawn; nothing while prompts are still being read, and without texts. */
+  step(): Promise<DrawnToken[]> {
+    return nativeAsync(() => this.raw.step());
+  }
+
+  close(): void {
+    this.raw.close();
+  }
+}

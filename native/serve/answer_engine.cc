@@ -1,0 +1,255 @@
+#include "serve/answer_engine.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/device/transfer.h"
+#include "core/dtype.h"
+#include "core/error.h"
+#include "model/config/param_specs.h"
+
+namespace zerofleet {
+namespace {
+
+constexpr std::int64_t kMaxRows = 128;  // of a pass; a longer prompt takes several
+
+std::int64_t pages_for(std::int64_t tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
+
+Decoder::Limits decoder_limits(const ModelConfig& config, const AnswerEngine::Limits& limits) {
+  require(limits.max_texts >= 1 && limits.max_texts <= kMaxRows && limits.cache_tokens >= 1, "invalid_argument",
+          "an engine takes 1 to " + std::to_string(kMaxRows) + " texts at once, and needs room for a token");
+  const std::int64_t length = std::min(config.max_position_embeddings, limits.cache_tokens);
+  return {kMaxRows, limits.max_texts, length, pages_for(limits.cache_tokens)};
+}
+
+void convert(std::span<const float> values, DType dtype, std::byte* target) {
+  switch (dtype) {
+    case DType::kF32: std::ranges::copy(values, reinterpret_cast<float*>(target)); break;
+    case DType::kBF16: std::ranges::transform(values, reinterpret_cast<bf16*>(target), to_bf16); break;
+    case DType::kF16: std::ranges::transform(values, reinterpret_cast<f16*>(target), to_f16); break;
+  }
+}
+
+}  // namespace
+
+AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device, int num_threads, CpuIsa cpu_isa, const Limits& limits)
+    : specs_(param_specs(config)),
+      pool_(num_threads),
+      stream_(device),
+      context_{device, &pool_, cpu_isa, &stream_},
+      dtype_(dtype),
+      is_set_(specs_.size(), false),
+      decoder_(context_, config, dtype, decoder_limits(config, limits)),
+      cache_(decoder_.limits().num_pages) {
+  std::vector<const std::byte*> pointers;
+  for (const ParamSpec& spec : specs_) {
+    params_.emplace_back(device, static_cast<std::size_t>(spec.numel()) * size_of(dtype));
+    pointers.push_back(params_.back().data());
+  }
+  decoder_.bind_params(pointers);
+}
+
+void AnswerEngine::set_param(std::size_t param, std::span<const float> values) {
+  require(!prepared_, "invalid_argument", "an engine that has begun keeps its weights");
+  require(param < specs_.size() && static_cast<std::int64_t>(values.size()) == specs_[param].numel(), "invalid_argument",
+          "parameter " + std::to_string(param) + " does not have " + std::to_string(values.size()) + " elements");
+  Buffer& target = params_[param];
+  if (context_.device.kind == DeviceKind::kCpu) {
+    convert(values, dtype_, target.data());
+  } else {
+    std::vector<std::byte> host(target.num_bytes());
+    convert(values, dtype_, host.data());
+    copy_bytes(context_, {target.data(), target.num_bytes()}, context_.device, host, Device{});
+  }
+  is_set_[param] = true;
+}
+
+std::size_t AnswerEngine::num_bytes() const {
+  std::size_t bytes = decoder_.num_bytes();
+  for (const Buffer& param : params_) bytes += param.num_bytes();
+  return bytes;
+}
+
+void AnswerEngine::add(AnswerRequest request) {
+  validate(request.draw);
+  require(!request.prompt.empty() && request.max_tokens >= 1 && request.top_log_probs >= 0, "invalid_argument",
+          "an answer needs a prompt of at least one token, and max_tokens of at least 1");
+  const std::int64_t vocab = decoder_.vocab_size();
+  require(std::ranges::all_of(request.prompt, [&](std::int32_t token) { return token >= 0 && token < vocab; }), "token_out_of_vocab",
+          "a token of the prompt is outside the vocabulary");
+  require(std::ssize(request.prompt) < max_length(), "prompt_too_long",
+          "the prompt has " + std::to_string(request.prompt.size()) + " tokens; with its answer a text has at most " +
+              std::to_string(max_length()));
+  const std::lock_guard lock(mutex_);
+  arrived_.push_back(std::move(request));
+}
+
+void AnswerEngine::cancel(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(arrived_, [&](const AnswerRequest& request) { return request.id == id; });
+  cancelled_.push_back(id);
+}
+
+void AnswerEngine::prepare() {
+  if (prepared_) return;
+  const auto unset = std::ranges::find(is_set_, false);
+  if (unset != is_set_.end()) {
+    throw Error("invalid_argument", "parameter " + specs_[static_cast<std::size_t>(unset - is_set_.begin())].name + " was not set");
+  }
+  decoder_.params_changed();
+  prepared_ = true;
+}
+
+void AnswerEngine::take_requests() {
+  std::vector<AnswerRequest> arrived;
+  std::vector<std::uint64_t> cancelled;
+  {
+    const std::lock_guard lock(mutex_);
+    arrived.swap(arrived_);
+    cancelled.swap(cancelled_);
+  }
+  const auto is_cancelled = [&](const Text& text) { return std::ranges::find(cancelled, text.request.id) != cancelled.end(); };
+  for (Text& text : writing_) {
+    if (is_cancelled(text)) release(text);
+  }
+  std::erase_if(writing_, is_cancelled);
+  std::erase_if(waiting_, is_cancelled);
+  for (AnswerRequest& request : arrived) {
+    Text text;
+    text.tokens = request.prompt;
+    text.request = std::move(request);
+    waiting_.push_back(std::move(text));
+  }
+}
+
+/// Begins with waiting texts while there is room for what they have so far.
+void AnswerEngine::admit() {
+  while (!waiting_.empty() && std::ssize(writing_) < decoder_.limits().max_texts) {
+    Text& text = waiting_.front();
+    text.pages = cache_.take_beginning(text.tokens);
+    if (!writing_.empty() && pages_for(std::ssize(text.tokens)) - std::ssize(text.pages) > cache_.num_available()) {
+      release(text);
+      return;
+    }
+    text.published = std::ssize(text.pages);
+    text.computed = text.published * kPageTokens;
+    if (text.cached_tokens < 0) text.cached_tokens = text.computed;
+    writing_.push_back(std::move(text));
+    waiting_.pop_front();
+  }
+}
+
+void AnswerEngine::release(Text& text) {
+  for (const std::int32_t page : text.pages) cache_.release(page);
+  text.pages.clear();
+  text.computed = text.published = text.planned = 0;
+}
+
+void AnswerEngine::put_back(std::size_t index) {
+  release(writing_[index]);
+  waiting_.push_front(std::move(writing_[index]));
+  writing_.erase(writing_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+/// Takes pages for the first `end` tokens; texts that began later make room. Returns false if there is none.
+bool AnswerEngine::find_pages(std::size_t index, std::int64_t end) {
+  while (std::ssize(writing_[index].pages) < pages_for(end)) {
+    if (const auto page = cache_.take()) {
+      writing_[index].pages.push_back(*page);
+    } else if (index + 1 < writing_.size()) {
+      put_back(writing_.size() - 1);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+void AnswerEngine::plan_rows(std::size_t index, std::int64_t count) {
+  if (find_pages(index, writing_[index].computed + count)) {
+    writing_[index].planned = count;
+  } else {
+    put_back(index);
+  }
+}
+
+/// Every text that is being written gets its row, and the rest goes to prompts, the oldest first.
+void AnswerEngine::plan() {
+  std::int64_t left = decoder_.limits().max_rows;
+  for (Text& text : writing_) text.planned = 0;
+  for (std::size_t index = 0; index < writing_.size(); ++index) {
+    if (writing_[index].pending() == 1) plan_rows(index, 1);
+  }
+  for (const Text& text : writing_) left -= text.planned;
+  for (std::size_t index = 0; index < writing_.size() && left > 0; ++index) {
+    if (writing_[index].planned > 0) continue;
+    const std::int64_t count = std::min(left, writing_[index].pending());
+    plan_rows(index, count);
+    left -= count;
+  }
+}
+
+void AnswerEngine::publish(Text& text) {
+  for (; text.published < text.computed / kPageTokens; ++text.published) {
+    const auto index = static_cast<std::size_t>(text.published);
+    const auto tokens = std::span<const std::int32_t>(text.tokens).subspan(index * kPageTokens, kPageTokens);
+    const std::optional<std::int32_t> before = index == 0 ? std::nullopt : std::optional(text.pages[index - 1]);
+    text.pages[index] = cache_.publish(before, tokens, text.pages[index]);
+  }
+}
+
+DrawnToken AnswerEngine::draw(const Text& text, const NextToken& next) const {
+  const AnswerRequest& request = text.request;
+  DrawnToken result{request.id, {}, {}, Finish::kNone, text.cached_tokens};
+  const std::int32_t token = draw_token(next.logits, request.draw, static_cast<std::uint32_t>(text.num_drawn()));
+  result.drawn = {token, next.log_prob(token)};
+  if (request.top_log_probs > 0) {
+    for (const std::int32_t likely : most_likely(next.logits, static_cast<std::size_t>(request.top_log_probs))) {
+      result.top.push_back({likely, next.log_prob(likely)});
+    }
+  }
+  if (std::ranges::find(request.end_tokens, token) != request.end_tokens.end()) {
+    result.finish = Finish::kEndToken;
+  } else if (text.num_drawn() + 1 == request.max_tokens || std::ssize(text.tokens) + 1 == max_length()) {
+    result.finish = Finish::kLength;
+  }
+  return result;
+}
+
+std::vector<DrawnToken> AnswerEngine::step() {
+  prepare();
+  take_requests();
+  admit();
+  plan();
+  std::vector<TextRows> rows;
+  std::vector<Text*> drawing;
+  for (Text& text : writing_) {
+    if (text.planned == 0) continue;
+    const auto first = static_cast<std::size_t>(text.computed), count = static_cast<std::size_t>(text.planned);
+    const bool is_whole = text.planned == text.pending();
+    rows.push_back({std::span<const std::int32_t>(text.tokens).subspan(first, count), text.computed, text.pages, is_whole});
+    if (is_whole) drawing.push_back(&text);
+  }
+  if (rows.empty()) return {};
+  const std::span<const NextToken> next = decoder_.append(rows);
+  std::vector<DrawnToken> drawn(drawing.size());
+  pool_.parallel_for(std::ssize(drawn), [&](std::int64_t index, int) {
+    const auto i = static_cast<std::size_t>(index);
+    drawn[i] = draw(*drawing[i], next[i]);
+  });
+  for (Text& text : writing_) {
+    text.computed += text.planned;
+    publish(text);
+  }
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    if (drawn[i].finish != Finish::kNone) release(*drawing[i]);
+    else drawing[i]->tokens.push_back(drawn[i].drawn.token);
+  }
+  const auto has_ended = [&](const Text& text) {
+    return std::ranges::any_of(drawn, [&](const DrawnToken& token) { return token.id == text.request.id && token.finish != Finish::kNone; });
+  };
+  std::erase_if(writing_, has_ended);
+  return drawn;
+}
+
+}  // namespace zerofleet
