@@ -201,7 +201,7 @@ void AnswerEngine::publish(Text& text) {
 DrawnToken AnswerEngine::draw(const Text& text, const NextToken& next) const {
   const AnswerRequest& request = text.request;
   DrawnToken result{request.id, {}, {}, Finish::kNone, text.cached_tokens};
-  const std::int32_t token = draw_token(next.logits, request.draw, static_cast<std::uint32_t>(text.num_drawn()));
+  const std::int32_t token = draw_token(context_.cpu_isa, next.logits, request.draw, static_cast<std::uint32_t>(text.num_drawn()));
   result.drawn = {token, next.log_prob(token)};
   if (request.top_log_probs > 0) {
     for (const std::int32_t likely : most_likely(next.logits, static_cast<std::size_t>(request.top_log_probs))) {

@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 
 #include "core/error.h"
 #include "core/philox.h"
-#include "core/portable_math.h"
+#include "kernels/loss/draw_weights.h"
 
 namespace zerofleet {
 namespace {
 
-constexpr std::size_t kFirstSorted = 256;  // tokens that a nucleus is looked for in at first
+constexpr std::size_t kBlock = 512;  // tokens whose weights are added up first
+constexpr float kCutStep = 1.0F / 64;  // between the lowest weights that a nucleus is looked for among
 
 /// Orders tokens by falling logit. Ties go to the lower token, so that the order is total and the draw reproducible.
 auto before(std::span<const float> logits) {
@@ -22,59 +22,62 @@ auto before(std::span<const float> logits) {
   };
 }
 
-/// Probabilities of tokens but for a common factor.
-class Weights {
- public:
-  Weights(std::span<const float> logits, double temperature) : logits_(logits), temperature_(temperature), largest_(*std::ranges::max_element(logits)) {}
-
-  double of(std::int32_t token) const {
-    return portable::exp((static_cast<double>(logits_[static_cast<std::size_t>(token)]) - static_cast<double>(largest_)) / temperature_);
-  }
-  /// Sums of the weights of the tokens up to each one.
-  std::vector<double> sums(std::span<const std::int32_t> tokens) const {
-    std::vector<double> sums;
-    sums.reserve(tokens.size());
-    double sum = 0;
-    for (const std::int32_t token : tokens) sums.push_back(sum += of(token));
-    return sums;
-  }
-
- private:
-  std::span<const float> logits_;
-  double temperature_;
-  float largest_;
-};
-
-/// Number of the rising sums that it takes to reach `share`, or one more than there are.
-std::size_t reaching(std::span<const double> sums, double share) {
-  return static_cast<std::size_t>(std::ranges::lower_bound(sums, share) - sums.begin()) + 1;
+double sum_of(std::span<const float> weights) {
+  double sum = 0;
+  for (const float weight : weights) sum += static_cast<double>(weight);
+  return sum;
 }
 
-std::int32_t draw_from(std::span<const std::int32_t> tokens, std::span<const double> sums, double uniform) {
-  const auto chosen = static_cast<std::size_t>(std::ranges::upper_bound(sums, uniform * sums.back()) - sums.begin());
-  return tokens[std::min(chosen, tokens.size() - 1)];
+/// Sums of blocks of weights.
+std::vector<double> block_sums(std::span<const float> weights) {
+  std::vector<double> sums;
+  for (std::size_t begin = 0; begin < weights.size(); begin += kBlock) {
+    sums.push_back(sum_of(weights.subspan(begin, std::min(kBlock, weights.size() - begin))));
+  }
+  return sums;
 }
 
-/// Draws from the fewest of `tokens` whose weights reach top_p of all. `is_sorted`: they fall already.
-std::int32_t draw_from_nucleus(std::span<const float> logits, std::vector<std::int32_t> tokens, bool is_sorted, const Weights& weights,
-                               double top_p, double uniform) {
-  const double share = top_p * weights.sums(tokens).back();
-  std::size_t sorted = is_sorted ? tokens.size() : 0;
-  while (true) {
-    if (!is_sorted) {
-      const std::size_t more = std::min(tokens.size(), std::max(kFirstSorted, 4 * sorted));
-      const auto at = [&](std::size_t index) { return tokens.begin() + static_cast<std::ptrdiff_t>(index); };
-      std::partial_sort(at(sorted), at(more), tokens.end(), before(logits));
-      sorted = more;
+/// Place at which the weights up to it exceed `uniform` of all.
+std::size_t draw_place(std::span<const float> weights, double uniform) {
+  const std::vector<double> blocks = block_sums(weights);
+  double left = uniform * std::accumulate(blocks.begin(), blocks.end(), 0.0);
+  std::size_t block = 0;
+  for (; block + 1 < blocks.size() && left >= blocks[block]; ++block) left -= blocks[block];
+  std::size_t place = block * kBlock;
+  const std::size_t end = std::min(weights.size(), place + kBlock);
+  for (; place + 1 < end && left >= static_cast<double>(weights[place]); ++place) left -= static_cast<double>(weights[place]);
+  return place;
+}
+
+/// Some of the most likely tokens, the most likely one first, whose weights reach `share` together.
+std::vector<std::int32_t> likely_enough(std::span<const float> logits, std::span<const float> weights, double share) {
+  std::vector<std::int32_t> tokens;
+  double sum = -1;
+  for (float cut = kCutStep; sum < share && tokens.size() < weights.size(); cut *= kCutStep) {
+    tokens.clear();
+    sum = 0;
+    for (std::size_t token = 0; token < weights.size(); ++token) {
+      if (weights[token] < cut) continue;
+      tokens.push_back(static_cast<std::int32_t>(token));
+      sum += static_cast<double>(weights[token]);
     }
-    const auto likely = std::span<const std::int32_t>(tokens).first(sorted);
-    const std::vector<double> sums = weights.sums(likely);
-    const std::size_t kept = reaching(sums, share);
-    // The sum in another order may fall short of the share by a rounding error.
-    if (kept > sums.size() && sorted < tokens.size()) continue;
-    const std::size_t count = std::min(kept, sums.size());
-    return draw_from(likely.first(count), std::span(sums).first(count), uniform);
   }
+  std::ranges::sort(tokens, before(logits));
+  return tokens;
+}
+
+std::vector<float> weights_of(std::span<const std::int32_t> tokens, std::span<const float> weights) {
+  std::vector<float> of(tokens.size());
+  std::ranges::transform(tokens, of.begin(), [&](std::int32_t token) { return weights[static_cast<std::size_t>(token)]; });
+  return of;
+}
+
+/// The first of the weights that reach `share` together, or all.
+std::span<const float> reaching(std::span<const float> weights, double share) {
+  double sum = 0;
+  std::size_t kept = 0;
+  while (kept < weights.size() && sum < share) sum += static_cast<double>(weights[kept++]);
+  return weights.first(kept);
 }
 
 }  // namespace
@@ -96,22 +99,21 @@ std::vector<std::int32_t> most_likely(std::span<const float> logits, std::size_t
   return order;
 }
 
-std::int32_t draw_token(std::span<const float> logits, const DrawOptions& options, std::uint32_t place) {
+std::int32_t draw_token(CpuIsa isa, std::span<const float> logits, const DrawOptions& options, std::uint32_t place) {
   if (options.num_tokens > 0) {
     logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(options.num_tokens)));
   }
   if (options.temperature == 0) return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
   const double uniform = uniform_open(philox(options.seed, {place, 0, 0, 0})[0]);
-  const Weights weights(logits, options.temperature);
-  const bool is_sorted = options.top_k > 0;
-  std::vector<std::int32_t> tokens(logits.size());
-  if (is_sorted) {
-    tokens = most_likely(logits, static_cast<std::size_t>(options.top_k));
-  } else {
-    std::iota(tokens.begin(), tokens.end(), 0);
-  }
-  if (options.top_p < 1) return draw_from_nucleus(logits, std::move(tokens), is_sorted, weights, options.top_p, uniform);
-  return draw_from(tokens, weights.sums(tokens), uniform);
+  const std::vector<float> weights = draw_weights(isa, logits, options.temperature);
+  if (options.top_k == 0 && options.top_p == 1) return static_cast<std::int32_t>(draw_place(weights, uniform));
+  const std::vector<double> blocks = block_sums(weights);
+  double share = options.top_p * std::accumulate(blocks.begin(), blocks.end(), 0.0);
+  const std::vector<std::int32_t> tokens = options.top_k > 0 ? most_likely(logits, static_cast<std::size_t>(options.top_k))
+                                                             : likely_enough(logits, weights, share);
+  const std::vector<float> falling = weights_of(tokens, weights);
+  if (options.top_k > 0) share = options.top_p * sum_of(falling);
+  return tokens[draw_place(reaching(falling, share), uniform)];
 }
 
 }  // namespace zerofleet

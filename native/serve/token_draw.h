@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "core/system/cpu_isa.h"
+
 namespace zerofleet {
 
 struct DrawOptions {
@@ -17,9 +19,9 @@ struct DrawOptions {
 /// Throws Error{"invalid_argument"} that names the option.
 void validate(const DrawOptions& options);
 
-/// Draws one token, a function of (seed, place), the options and the logits alone. Equal logits are ordered by token.
+/// Draws one token, a function of (seed, place), the options, the logits and the path alone. Equal logits are ordered by token.
 /// logits: (V), V ≥ 1.
-std::int32_t draw_token(std::span<const float> logits, const DrawOptions& options, std::uint32_t place);
+std::int32_t draw_token(CpuIsa isa, std::span<const float> logits, const DrawOptions& options, std::uint32_t place);
 
 /// The `count` most likely tokens, or all where there are less, the most likely one first; equal ones in the order of
 /// their numbers.

@@ -157,14 +157,21 @@ void LossHead::next_tokens(const ModelContext& model, const Matrix& normed, std:
   gemm(model.ctx, *model.scratch, product);
   host_logits_.resize(static_cast<std::size_t>(logits_.view().rows * vocab));
   std::vector<std::int32_t> likeliest(next.size());
-  for (std::size_t row = 0; row < next.size(); ++row) {
+  const auto fetch = [&](std::size_t row) {
     const auto here = std::span(host_logits_).subspan(row * static_cast<std::size_t>(vocab), static_cast<std::size_t>(vocab));
     copy_bytes(model.ctx, std::as_writable_bytes(here), Device{},
                {static_cast<const std::byte*>(logits.at(static_cast<std::int64_t>(row), 0)), here.size_bytes()}, model.ctx.device);
-    const auto largest = std::ranges::max_element(here);
-    likeliest[row] = static_cast<std::int32_t>(largest - here.begin());
-    next[row] = {here, *largest, 0};
-  }
+    next[row].logits = here;
+  };
+  const bool is_cpu = model.ctx.device.kind == DeviceKind::kCpu;
+  for (std::size_t row = 0; row < next.size() && !is_cpu; ++row) fetch(row);
+  model.ctx.pool->parallel_for(std::ssize(next), [&](std::int64_t index, int) {
+    const auto row = static_cast<std::size_t>(index);
+    if (is_cpu) fetch(row);
+    const auto largest = std::ranges::max_element(next[row].logits);
+    likeliest[row] = static_cast<std::int32_t>(largest - next[row].logits.begin());
+    next[row].largest = *largest;
+  });
   if (!likeliest_) likeliest_.emplace(model.ctx, logits_.view().rows);
   cross_entropy(model.ctx, {logits.first_rows(std::ssize(next)), likeliest_->upload(model.ctx, likeliest), losses_.on_device().first(next.size()), {}, 0});
   losses_.fetch(model.ctx);

@@ -22,7 +22,7 @@ constexpr int kDraws = 4000;
 std::vector<double> shares(const DrawOptions& options) {
   std::vector<double> counts(kLogits.size());
   for (std::uint32_t place = 0; place < kDraws; ++place) {
-    counts[static_cast<std::size_t>(draw_token(kLogits, options, place))] += 1.0 / kDraws;
+    counts[static_cast<std::size_t>(draw_token(best_cpu_isa(), kLogits, options, place))] += 1.0 / kDraws;
   }
   return counts;
 }
@@ -74,7 +74,7 @@ TEST_CASE("a nucleus of many tokens is found in an unordered vocabulary") {
   DrawOptions options;
   options.top_p = 0.5;
   std::set<std::int32_t> drawn;
-  for (std::uint32_t place = 0; place < kDraws; ++place) drawn.insert(draw_token(logits, options, place));
+  for (std::uint32_t place = 0; place < kDraws; ++place) drawn.insert(draw_token(best_cpu_isa(), logits, options, place));
   std::vector<std::int32_t> likely;
   for (std::int32_t token = 0; token < kTokens; ++token) {
     if (logits[static_cast<std::size_t>(token)] == 0) likely.push_back(token);
@@ -98,12 +98,12 @@ TEST_CASE("a draw depends on seed and place; ties go to the lower token") {
   other.seed = 2;
   int differences = 0;
   for (std::uint32_t place = 0; place < 100; ++place) {
-    CHECK(draw_token(kLogits, options, place) == draw_token(kLogits, options, place));
-    differences += draw_token(kLogits, options, place) != draw_token(kLogits, other, place) ? 1 : 0;
+    CHECK(draw_token(best_cpu_isa(), kLogits, options, place) == draw_token(best_cpu_isa(), kLogits, options, place));
+    differences += draw_token(best_cpu_isa(), kLogits, options, place) != draw_token(best_cpu_isa(), kLogits, other, place) ? 1 : 0;
   }
   CHECK(differences > 20);
   options.top_k = 1;
-  CHECK(draw_token(std::vector<float>{1, 3, 3}, options, 0) == 1);
+  CHECK(draw_token(best_cpu_isa(), std::vector<float>{1, 3, 3}, options, 0) == 1);
 }
 
 TEST_CASE("options of a draw that cannot be are refused by name") {

@@ -24,6 +24,7 @@ namespace {
 constexpr std::int64_t kBlockRows = 64;
 constexpr std::int64_t kBlockCols = 512;
 constexpr std::int64_t kWideBlockCols = 4096;  // for a transposed A at most, so that its packing pays for more columns
+constexpr std::int64_t kFewestCols = 64;       // where C has few rows, so that every worker reads its part of B
 constexpr std::int64_t kPackingCols = 32;
 constexpr std::int64_t kMaxSteps = 1024;       // words of k per pass, so that a panel of B is at most 128 KiB
 constexpr std::int64_t kSourceWords = 128 * 1024;  // that a task packs of a source in one pass, at most
@@ -40,9 +41,13 @@ struct Task {
 /// Columns of a task of `problem`. How C is cut does not change its bits, so this may look at the number of workers: it
 /// takes the width that gives the busiest of them the least to do, when packing A costs as much as kPackingCols columns.
 std::int64_t task_cols(const GemmProblem& problem, std::int64_t workers) {
-  // Sums that go through scratch memory must fit there.
-  if (!problem.a_transposed || problem.c.dtype != DType::kF32) return kBlockCols;
   const std::int64_t rows = (problem.c.rows + kBlockRows - 1) / kBlockRows;
+  // Sums that go through scratch memory must fit there.
+  if (!problem.a_transposed || problem.c.dtype != DType::kF32) {
+    std::int64_t cols = kBlockCols;
+    while (cols > kFewestCols && rows * ((problem.c.cols + cols - 1) / cols) < kTasksPerWorker * workers) cols /= 2;
+    return cols;
+  }
   std::int64_t best = 0, least = std::numeric_limits<std::int64_t>::max();
   for (std::int64_t cols = kWideBlockCols; cols >= kBlockCols; cols /= 2) {
     const std::int64_t tasks = rows * ((problem.c.cols + cols - 1) / cols);
