@@ -2,7 +2,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { DrawnToken } from './answer-engine.js';
 import { NativeError } from './error.js';
 import type { DeviceKind, StateName } from './trainer-config.js';
 import type { RankMemory, Restore, TrainingPosition } from './training-position.js';
@@ -129,6 +128,23 @@ export interface RawTrainer {
   digestPart(): string;
   baseDigestPart(): Promise<string>;
   close(): Promise<void>;
+}
+
+export interface LikelyToken {
+  token: number;
+  /** Natural logarithm of its probability under the model, before temperature and other restrictions. */
+  logprob: number;
+}
+
+export interface DrawnToken extends LikelyToken {
+  /** Of the request. */
+  id: number;
+  /** The most likely one first. */
+  top: LikelyToken[];
+  /** `end`: the token is one of end_tokens; `length`: max_tokens or the engine's max_length is reached. Null: the text goes on. */
+  finish: 'end' | 'length' | null;
+  /** Tokens of the prompt that did not have to be computed. */
+  cached_tokens: number;
 }
 
 export interface RawAnswerEngine {

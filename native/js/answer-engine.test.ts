@@ -44,12 +44,19 @@ t.test('an answer is a function of prompt, options and seed, whatever is beside 
   const alone = (await answers(engine, 1)).get(1)!.map(({ id: _, cached_tokens: __, ...rest }) => rest);
   t.equal(alone.length, 8);
   t.equal(alone.at(-1)!.finish, 'length');
-  t.ok(alone.every(({ logprob, top: [first, second] }) => first!.logprob >= second!.logprob && first!.logprob >= logprob));
+  t.ok(
+    alone.every(
+      ({ logprob, top: [first, second] }) => first!.logprob >= second!.logprob && first!.logprob >= logprob,
+    ),
+  );
   const other = create(2);
   setParams(other);
   for (let id = 0; id < 6; id++) other.add(id, [1, 2, 3], { ...PLAIN, seed: id, top_logprobs: 2 });
   const many = await answers(other, 6);
-  t.same(many.get(3)!.map(({ id: _, cached_tokens: __, ...rest }) => rest), alone);
+  t.same(
+    many.get(3)!.map(({ id: _, cached_tokens: __, ...rest }) => rest),
+    alone,
+  );
   const texts = new Set([...many.values()].map((drawn) => drawn.map(({ token }) => token).join()));
   t.equal(texts.size, 6, 'other seeds, other texts');
 });
@@ -69,7 +76,10 @@ t.test('an end token ends the text, and tokens beyond num_tokens are not drawn',
   t.equal(found.get(2)!.length, first + 1);
   t.equal(found.get(2)!.at(-1)!.finish, 'end');
   t.ok(found.get(3)!.every(({ token }) => token < 3));
-  t.same(found.get(5)!.map(({ token }) => token), found.get(4)!.map(({ token }) => token));
+  t.same(
+    found.get(5)!.map(({ token }) => token),
+    found.get(4)!.map(({ token }) => token),
+  );
 });
 
 t.test('calls that cannot be are refused; a step that runs is not disturbed', async (t) => {
@@ -88,8 +98,15 @@ t.test('calls that cannot be are refused; a step that runs is not disturbed', as
   t.throws(() => engine.setParam(0, new Uint8Array(101 * 48 * 4)), { code: 'busy' });
   engine.cancel(2);
   engine.cancel(77);
-  t.same((await running).map(({ id }) => id), [1, 2]);
-  t.same((await engine.step()).map(({ id }) => id), [1], 'a cancelled text is gone');
+  t.same(
+    (await running).map(({ id }) => id),
+    [1, 2],
+  );
+  t.same(
+    (await engine.step()).map(({ id }) => id),
+    [1],
+    'a cancelled text is gone',
+  );
   engine.close();
   t.throws(() => engine.add(3, [1], PLAIN), { code: 'closed' });
 });

@@ -1,4 +1,4 @@
-import { addon, type RawAnswerEngine } from './addon.js';
+import { addon, type DrawnToken, type RawAnswerEngine } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
 import type { ModelConfig } from './model-config.js';
@@ -31,23 +31,6 @@ export interface AnswerOptions {
   seed: number;
   /** Most likely tokens that are told with each token. */
   top_logprobs: number;
-}
-
-export interface LikelyToken {
-  token: number;
-  /** Natural logarithm of its probability under the model, before temperature and other restrictions. */
-  logprob: number;
-}
-
-export interface DrawnToken extends LikelyToken {
-  /** Of the request. */
-  id: number;
-  /** The most likely one first. */
-  top: LikelyToken[];
-  /** `end`: the token is one of end_tokens; `length`: max_tokens or the engine's max_length is reached. Null: the text goes on. */
-  finish: 'end' | 'length' | null;
-  /** Tokens of the prompt that did not have to be computed. */
-  cached_tokens: number;
 }
 
 /**

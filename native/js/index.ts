@@ -1,13 +1,16 @@
 export type {
   CudaDevice,
+  DrawnToken,
   EvalResult,
   Gpu,
   KernelTimes,
+  LikelyToken,
   PreferenceMeans,
   StepResult,
   ZeroMemory,
 } from './addon.js';
-export { AnswerEngine, type AnswerEngineOptions, type AnswerOptions, type DrawnToken } from './answer-engine.js';
+export { AnswerEngine, type AnswerEngineOptions, type AnswerOptions } from './answer-engine.js';
+export { drawText } from './draw-text.js';
 export { NativeError } from './error.js';
 export {
   type AdapterFactors,

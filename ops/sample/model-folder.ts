@@ -1,7 +1,10 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ModelConfig, paramTable, Sampler } from '../../native/js/index.js';
+import { AnswerEngine, type ModelConfig, paramTable } from '../../native/js/index.js';
 import { architectureOf, importConfig } from '../../spec/index.js';
+
+/** Tokens of the longest text. */
+const MAX_CONTEXT = 4096;
 
 interface TensorEntry {
   dtype: string;
@@ -44,10 +47,16 @@ function toFp32(data: Buffer, dtype: string): Uint8Array {
  * @param dir a Hugging Face model folder
  * @throws ModelFolderError, NativeError
  */
-export async function loadSampler(dir: string, threads: number): Promise<Sampler> {
+export async function loadEngine(dir: string, threads: number): Promise<AnswerEngine> {
   const model = modelConfig(JSON.parse(await readFile(join(dir, 'config.json'), 'utf8')));
   const file = await open(join(dir, 'model.safetensors'));
-  const sampler = Sampler.create(model, threads);
+  const engine = AnswerEngine.create(model, {
+    threads,
+    dtype: 'bf16',
+    device: 'cpu',
+    cache_tokens: Math.min(MAX_CONTEXT, model.max_position_embeddings),
+    max_texts: 1,
+  });
   try {
     const headerBytes = Number((await read(file, 0, 8)).readBigUInt64LE());
     const header = JSON.parse((await read(file, 8, headerBytes)).toString('utf8')) as Record<
@@ -60,11 +69,11 @@ export async function loadSampler(dir: string, threads: number): Promise<Sampler
       const [begin, end] = tensor.data_offsets;
       const fp32 = toFp32(await read(file, 8 + headerBytes + begin, end - begin), tensor.dtype);
       if (fp32.length !== 4 * numel) throw new ModelFolderError(`tensor ${name} has the wrong size`);
-      sampler.setParam(index, fp32);
+      engine.setParam(index, fp32);
     }
-    return sampler;
+    return engine;
   } catch (error) {
-    sampler.close();
+    engine.close();
     throw error;
   } finally {
     await file.close();

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { drawText } from '../../native/js/index.js';
 import {
   SPECIAL_TOKENS_FILE,
   TOKENIZER_CONFIG_FILE,
@@ -9,7 +10,7 @@ import { usableCores } from '../../platform/process/usable-cores.js';
 import { BytesTokenizer } from '../../worker/encoding/bytes-tokenizer.js';
 import { HfTokenizer } from '../../worker/encoding/hf-tokenizer.js';
 import type { PromptTokenizer } from '../../worker/encoding/prompt-tokenizer.js';
-import { loadSampler } from './model-folder.js';
+import { loadEngine } from './model-folder.js';
 
 export interface SampleTextOptions {
   prompt: string;
@@ -32,14 +33,22 @@ export interface SampleTextOptions {
 export async function sampleText(dir: string, options: SampleTextOptions): Promise<string> {
   const { prompt, top_k = 0, top_p = 1, ...rest } = options;
   const tokenizer = await openTokenizer(dir);
-  const sampler = await loadSampler(dir, usableCores());
+  const engine = await loadEngine(dir, usableCores());
   try {
     const tokens = tokenizer.encodePrompt(prompt);
     const { vocab_size: num_tokens, end } = tokenizer;
-    const added = await sampler.sample(tokens, { ...rest, top_k, top_p, num_tokens, end_token: end ?? -1 });
+    const end_tokens = end === null ? [] : [end];
+    const added = await drawText(engine, tokens, {
+      ...rest,
+      top_k,
+      top_p,
+      num_tokens,
+      end_tokens,
+      top_logprobs: 0,
+    });
     return prompt + tokenizer.decodeAfter(tokens, added);
   } finally {
-    sampler.close();
+    engine.close();
   }
 }
 

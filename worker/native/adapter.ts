@@ -7,12 +7,15 @@ import type { Sharding } from '../../contracts/rank-protocol.js';
 import { shardingOf } from '../../contracts/shard-layout.js';
 import {
   type AdapterFactors,
+  AnswerEngine,
+  type AnswerEngineOptions,
   addOutputSquares,
   type CudaDevice,
   castTo16Bit,
   cudaDevices,
   cudaProblem,
   type DeviceKind,
+  drawText,
   endWithParent,
   fingerprint,
   type Gpu,
@@ -24,7 +27,6 @@ import {
   paramTable,
   type QuantizedShape,
   quantizedValues,
-  Sampler,
   type StateName,
   stateNames,
   stayOnNode,
@@ -35,30 +37,32 @@ import {
 
 export type {
   AdapterFactors,
+  AnswerEngineOptions,
+  AnswerOptions,
   CudaDevice,
   DeviceKind,
+  DrawnToken,
   Gpu,
   ModelConfig,
   ParamInfo,
   QuantizedShape,
-  SampleOptions,
   Slice,
   Snapshot,
   SnapshotSlice,
   StepResult,
   TrainerConfig,
 } from '../../native/js/index.js';
-export { endWithParent };
+export { drawText, endWithParent };
 
 /** Trainer of one rank: the methods of native/js' Trainer that a rank needs, documented there. */
 export type RankTrainer = Omit<Trainer, 'lr'>;
 
-/** Sampler of native/js, documented there. */
-export type CoreSampler = Pick<Sampler, 'setParam' | 'sample' | 'close'>;
+/** AnswerEngine of native/js, documented there. */
+export type CoreEngine = Pick<AnswerEngine, 'max_length' | 'setParam' | 'add' | 'cancel' | 'step' | 'close'>;
 
 export interface NativeCore {
-  /** Draws tokens from weights. */
-  createSampler(model: ModelConfig, threads: number): CoreSampler;
+  /** Goes on with texts. */
+  createEngine(model: ModelConfig, options: AnswerEngineOptions): CoreEngine;
   createTrainer(config: TrainerConfig, onRendezvous: (key: string, value: Uint8Array) => void): RankTrainer;
   /** Parameters in canonical order. */
   paramTable(model: ModelConfig): ParamInfo[];
@@ -91,7 +95,7 @@ export interface NativeCore {
 }
 
 export const nativeCore: NativeCore = {
-  createSampler: (model, threads) => Sampler.create(model, threads),
+  createEngine: (model, options) => AnswerEngine.create(model, options),
   createTrainer: (config, onRendezvous) => Trainer.create(config, onRendezvous),
   paramTable,
   stateNames,

@@ -8,7 +8,7 @@ import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
 import { readTokenizer } from '../encoding/tokenizer-store.js';
 import { tokenizerSource } from '../export/model-source.js';
 import { type OpenCheckpoint, openCheckpoint } from '../export/open-checkpoint.js';
-import type { CoreSampler, NativeCore } from '../native/adapter.js';
+import { type CoreEngine, drawText, type NativeCore } from '../native/adapter.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { buildPrompt } from './prompt.js';
 
@@ -22,10 +22,7 @@ type SampleTask = Extract<TaskRequest, { kind: 'sample' }>;
  */
 export async function sampleCheckpoint(
   objects: ObjectStore,
-  core: Pick<
-    NativeCore,
-    'createSampler' | 'paramTable' | 'castTo16Bit' | 'initialValues' | 'quantizedValues'
-  >,
+  core: Pick<NativeCore, 'createEngine' | 'paramTable' | 'castTo16Bit' | 'initialValues' | 'quantizedValues'>,
   task: SampleTask,
 ): Promise<TaskResults['sample']> {
   const tokenizer = await openTokenizer(objects, task);
@@ -33,13 +30,24 @@ export async function sampleCheckpoint(
   const prompt = buildPrompt(tokenizer, task.request, task.spec.data);
   const { tokens, text, end_text, end_token } = prompt;
   const model = trainedArchitecture(task.spec);
+  const { max_tokens } = options;
   // The weights of a quantized base arrive restored.
-  const sampler = core.createSampler({ ...model, quantization: null }, task.threads);
+  const engine = core.createEngine(
+    { ...model, quantization: null },
+    {
+      threads: task.threads,
+      dtype: task.spec.train.precision,
+      device: 'cpu',
+      cache_tokens: Math.min(tokens.length + max_tokens, model.max_position_embeddings),
+      max_texts: 1,
+    },
+  );
   try {
     const checkpoint = await openCheckpoint(objects, core, { ...task, weights });
-    await loadWeights(checkpoint, sampler, core.paramTable(model));
+    await loadWeights(checkpoint, engine, core.paramTable(model));
     const num_tokens = Math.min(tokenizer.vocab_size, model.vocab_size);
-    const drawn = await sampler.sample(tokens, { ...options, num_tokens, end_token: end_token ?? -1 });
+    const end_tokens = end_token === null ? [] : [end_token];
+    const drawn = await drawText(engine, tokens, { ...options, num_tokens, end_tokens, top_logprobs: 0 });
     const completion = tokenizer.decodeAfter(tokens, drawn);
     const end = end_text === '' ? -1 : completion.indexOf(end_text);
     return {
@@ -48,7 +56,7 @@ export async function sampleCheckpoint(
       num_tokens: drawn.length,
     };
   } finally {
-    sampler.close();
+    engine.close();
   }
 }
 
@@ -71,12 +79,12 @@ async function openTokenizer(
 
 async function loadWeights(
   { readWeights }: OpenCheckpoint,
-  sampler: CoreSampler,
+  engine: CoreEngine,
   params: ReturnType<NativeCore['paramTable']>,
 ): Promise<void> {
   for (const { index, name, numel } of params) {
     const pieces: Uint8Array[] = [];
     for await (const piece of readWeights(name, numel)) pieces.push(piece);
-    sampler.setParam(index, Buffer.concat(pieces));
+    engine.setParam(index, Buffer.concat(pieces));
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { visible } from '../gpus/inspect-machine.js';
-import type { CoreSampler, Gpu, NativeCore, SampleOptions } from '../native/adapter.js';
+import type { AnswerOptions, CoreEngine, DrawnToken, Gpu, NativeCore } from '../native/adapter.js';
 import { FAKE_SHARDING, fakeParamTable, fakeStateNames } from './fake-state.js';
 import { type FakeBehaviour, FakeTrainer } from './fake-trainer.js';
 
@@ -11,7 +11,7 @@ import { type FakeBehaviour, FakeTrainer } from './fake-trainer.js';
  */
 export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
   return {
-    createSampler: () => new FakeSampler(),
+    createEngine: () => new FakeEngine(),
     createTrainer: (config, onRendezvous) => new FakeTrainer(config, onRendezvous, behaviour),
     paramTable: fakeParamTable,
     stateNames: fakeStateNames,
@@ -79,17 +79,34 @@ function fakeGpus(): Gpu[] {
   }));
 }
 
-/** Returns a hex digest of its weights as the sample, up to the end token. */
-class FakeSampler implements CoreSampler {
+/** The answer to any prompt is a hex digest of the weights. */
+class FakeEngine implements CoreEngine {
+  readonly max_length = 1_000_000;
   private readonly hash = createHash('sha256');
+  private readonly texts = new Map<number, { options: AnswerOptions; num_drawn: number }>();
 
   setParam(index: number, fp32: Uint8Array): void {
     this.hash.update(`${index}:`).update(fp32);
   }
 
-  async sample(_prompt: number[], { max_tokens, end_token }: SampleOptions): Promise<number[]> {
-    const tokens = [...Buffer.from(this.hash.copy().digest('hex').slice(0, max_tokens))];
-    return tokens.includes(end_token) ? tokens.slice(0, tokens.indexOf(end_token)) : tokens;
+  add(id: number, _prompt: readonly number[], options: AnswerOptions): void {
+    this.texts.set(id, { options, num_drawn: 0 });
+  }
+
+  cancel(id: number): void {
+    this.texts.delete(id);
+  }
+
+  async step(): Promise<DrawnToken[]> {
+    const digest = Buffer.from(this.hash.copy().digest('hex'));
+    return [...this.texts].map(([id, text]) => {
+      const { options } = text;
+      const token = digest[text.num_drawn++ % digest.length] as number;
+      const isLast = text.num_drawn === Math.min(options.max_tokens, digest.length);
+      const finish = options.end_tokens.includes(token) ? 'end' : isLast ? 'length' : null;
+      if (finish !== null) this.texts.delete(id);
+      return { id, token, logprob: 0, top: [], finish, cached_tokens: 0 };
+    });
   }
 
   close(): void {}
