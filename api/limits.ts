@@ -17,8 +17,10 @@ export interface ApiLimits {
   /** Time for the headers of a request to arrive, and then for the JSON body. Uploads have no limit while data arrives. */
   headers_timeout_ms: number;
   json_body_timeout_ms: number;
-  /** Timeout of a sample, from the request until a worker's answer. */
+  /** Time for which a sample waits without a worker that works on it. */
   sample_timeout_ms: number;
+  /** Time for which a sample waits for its model to be loaded. */
+  model_loading_ms: number;
   /** CPU time and JavaScript heap of a thread that parses one piece of client content. */
   inspection_ms: number;
   inspection_heap_mb: number;
@@ -37,6 +39,7 @@ export const DEFAULT_LIMITS: Readonly<ApiLimits> = {
   headers_timeout_ms: 20_000,
   json_body_timeout_ms: 30_000,
   sample_timeout_ms: 60_000,
+  model_loading_ms: 20_000,
   inspection_ms: 60_000,
   inspection_heap_mb: 1024,
   readiness_timeout_ms: 2_000,

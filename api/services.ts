@@ -1,4 +1,11 @@
-import type { ApiKey, ExportPayload, SamplePayload, SampleReply, TraceContext } from '../contracts/index.js';
+import type {
+  ApiKey,
+  ExportPayload,
+  PlacedDelta,
+  SamplePayload,
+  SampleReply,
+  TraceContext,
+} from '../contracts/index.js';
 import type { DatasetSources } from '../platform/dataset-sources.js';
 import type { ObjectStore } from '../platform/object-store/common/port.js';
 import type { JobStorePort } from '../state/index.js';
@@ -13,10 +20,26 @@ import type { ModelCopies } from './models/copies.js';
 import type { Contract, Operation } from './operations.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
 
+/** What a sampling request waits for. */
+export interface SampleCall {
+  /** Time without a worker that works on the request. */
+  timeout_ms: number;
+  /** Time for which the model may be loading. */
+  loading_ms: number;
+  /** Aborted when nobody waits any more. */
+  signal: AbortSignal;
+  /** Called when a worker begins with the answer; more than once if workers are lost. */
+  onStart?(): void;
+  onDeltas?(deltas: PlacedDelta[]): void;
+}
+
 /** Requests samples from checkpoints of workers. */
 export interface SamplePort {
-  /** Calls a pool and waits for its answer, at most `timeout_ms`. @throws ZerofleetError `sample_timeout`, `job_store_unavailable` */
-  sample(pool: string, payload: SamplePayload, timeout_ms: number): Promise<SampleReply>;
+  /**
+   * Calls a pool and waits for its answer.
+   * @throws ZerofleetError `sample_timeout`, `model_loading`, `sample_queue_full`, `workers_lost`, `job_store_unavailable`; the signal's reason
+   */
+  sample(pool: string, payload: SamplePayload, call: SampleCall): Promise<SampleReply>;
 }
 
 /** Progress of an unfinished export. */

@@ -65,6 +65,11 @@ export class Context {
     this.environment.stdout.write(`${text}\n`);
   }
 
+  /** Prints a part of a line. */
+  write(text: string): void {
+    this.environment.stdout.write(plainLines(text));
+  }
+
   /** Prints the value on one line with --json, otherwise the text. */
   show(value: unknown, text: () => string): void {
     this.print(this.json ? asciiControls(JSON.stringify(value)) : plainLines(text()));

@@ -17,6 +17,7 @@ import { addLocalCommands } from './commands/local.js';
 import { addLogCommands } from './commands/logs.js';
 import { addOverrideCommand } from './commands/override.js';
 import { addProjectCommands } from './commands/projects.js';
+import { addSampleCommands } from './commands/samples.js';
 import { addWebhookCommands } from './commands/webhooks.js';
 import {
   CliError,
@@ -67,6 +68,7 @@ function build(environment: Environment): Command {
   addChangeCommands(program, run);
   addOverrideCommand(program, run);
   addCheckpointCommands(program, run);
+  addSampleCommands(program, run);
   addDownloadCommand(program, run);
   addDataCommands(program, run);
   addFleetCommands(program, run);

@@ -7,10 +7,12 @@ import type {
   DownloadRequest,
   ExportRequest,
   Sample,
+  SampleDelta,
   SampleRequest,
 } from '../contracts/types.js';
 import { openFile } from './downloads.js';
 import { allPages, type ListQuery } from './pages.js';
+import { streamSample } from './samples.js';
 import { bodyOf, type Http } from './transport.js';
 
 export class Checkpoints {
@@ -61,12 +63,29 @@ export class Checkpoints {
   }
 
   /** Generates text with the model of a checkpoint. */
-  sample(checkpoint_id: string, body: SampleRequest): Promise<Sample> {
+  async sample(
+    checkpoint_id: string,
+    body: Omit<SampleRequest, 'stream'>,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<Sample> {
     const params = { path: { checkpoint_id } };
-    return bodyOf(
+    return (await bodyOf(
       `sample of ${checkpoint_id}`,
-      this.http.POST('/v1/checkpoints/{checkpoint_id}/sample', { params, body }),
-    );
+      this.http.POST('/v1/checkpoints/{checkpoint_id}/sample', { params, body, signal }),
+    )) as Sample;
+  }
+
+  /**
+   * Generates text, and yields it as it grows. Breaking off ends the generation.
+   * @returns the whole sample
+   * @throws ApiError, also for an error behind the first text; ConnectionError when the connection breaks
+   */
+  stream(
+    checkpoint_id: string,
+    body: Omit<SampleRequest, 'stream'>,
+    options: { signal?: AbortSignal } = {},
+  ): AsyncGenerator<SampleDelta, Sample> {
+    return streamSample(this.http, checkpoint_id, body, options);
   }
 
   /** Download URLs of the files of a checkpoint, or with `format` of one of its exports. */

@@ -166,6 +166,10 @@ export const ERROR_CATALOGUE = {
   checkpoint_mismatch: kind(409, 'user', 'A checkpoint does not fit the job'),
   checkpoint_not_found: kind(404, 'user', 'The checkpoint does not exist'),
   sample_timeout: kind(504, 'capacity', 'No worker of the pool answered in time', true),
+  model_loading: kind(503, 'capacity', 'A worker is loading the model', true),
+  sample_queue_full: kind(503, 'capacity', 'Too many requests wait for the pool', true),
+  model_does_not_fit: kind(503, 'capacity', 'No worker of the pool has memory for the model', true),
+  prompt_too_long: kind(422, 'user', "The prompt exceeds the model's context"),
   checkpoint_save_failed: kind(500, 'internal', 'A checkpoint could not be saved', true),
   export_failed: kind(500, 'internal', 'The model could not be exported', true),
 

@@ -1,5 +1,5 @@
 import type { TraceHeaders } from './trace-context.js';
-import type { Checkpoint, ExportRequest, Sample, SampleRequest } from './types.js';
+import type { Checkpoint, ExportRequest, Sample, SampleDelta, SampleRequest } from './types.js';
 
 /** Prefix of every Redis key; the braces map all keys to one hash slot, so that scripts may access several. */
 export const REDIS_PREFIX = '{zf}';
@@ -17,22 +17,34 @@ export function queueName(workerId: string): string {
   return `worker-${workerId}`;
 }
 
-type Prompt = 'prompt' | 'messages';
-
 /** A sampling request with every option filled in. */
-export type SampleTask = Pick<SampleRequest, Prompt> & Required<Omit<SampleRequest, Prompt>>;
+export type SampleTask = Pick<SampleRequest, 'prompt' | 'messages'> &
+  Required<Omit<SampleRequest, 'prompt' | 'messages' | 'stream'>>;
 
 /** A BullMQ entry that requests a sample from a pool; the caller waits for its reply. */
 export interface SamplePayload {
   job_id: string;
   checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
   request: SampleTask;
+  /** True if the caller wants the text as it grows. */
+  stream: boolean;
   /** Unix time in milliseconds by Redis' clock after which the caller no longer waits. */
   expires_at: number;
 }
 
 /** The generated text and its prompt. */
-export type GeneratedText = Pick<Sample, 'prompt' | 'completion' | 'num_tokens'>;
+export type GeneratedText = Pick<Sample, 'prompt' | 'choices' | 'usage'>;
+
+/** Another worker that goes on with a request begins anew, with the same text: the places tell what is known. */
+export interface PlacedDelta extends SampleDelta {
+  /** Characters (UTF-16) of the answer before `text`. */
+  text_at: number;
+  /** Tokens of the answer before `logprobs`. */
+  logprobs_at: number;
+}
+
+/** Progress of a sampling request. */
+export type SampleProgress = { state: 'loading' | 'answering' } | { deltas: PlacedDelta[] };
 
 /** Reply to a sampling request. Failures are replies, too: BullMQ would keep and retry a failed entry. */
 export type SampleReply =

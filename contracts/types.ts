@@ -36,6 +36,10 @@ export type Checkpoint = Schemas['Checkpoint'];
 export type ChatMessage = Schemas['ChatMessage'];
 export type SampleRequest = Schemas['SampleRequest'];
 export type Sample = Schemas['Sample'];
+export type SampleChoice = Schemas['SampleChoice'];
+export type SampledToken = Schemas['SampledToken'];
+/** What follows of an answer. */
+export type SampleDelta = Pick<SampleChoice, 'index' | 'text' | 'logprobs'>;
 export type JobExport = Schemas['ExportResult'];
 export type ExportRequest = Schemas['ExportRequest'];
 export type CheckpointExport = Schemas['CheckpointExport'];

@@ -5,6 +5,7 @@ export * from './access/projects-port.js';
 export type * from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
 export { connectJobStore, openJobStore } from './job-store.js';
+export * from './jobs/abandoned-port.js';
 export type * from './jobs/attempts-port.js';
 export type * from './jobs/changes-port.js';
 export { countRanks } from './jobs/control.js';

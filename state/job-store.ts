@@ -8,6 +8,7 @@ import { projects } from './access/projects.js';
 import { CommandRunner } from './core/command-runner.js';
 import { confirmed, type StoreContext, serverTime } from './core/context.js';
 import { Subscriptions } from './core/subscriptions.js';
+import { abandonedSamples } from './jobs/abandoned.js';
 import { jobAttempts } from './jobs/attempts.js';
 import { jobChanges } from './jobs/changes.js';
 import { jobExecution } from './jobs/execution.js';
@@ -87,6 +88,7 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
     ...uploadSpace(context),
     ...jobRestore(context),
     ...checkpointHolds(context),
+    ...abandonedSamples(context),
     ...requestRepeats(context),
     ...sweepGuard(context),
     ...waitLimits(context),

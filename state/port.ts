@@ -19,6 +19,7 @@
 import type { ApiKeys } from './access/api-keys-port.js';
 import type { AuditLog } from './access/audit-port.js';
 import type { Projects } from './access/projects-port.js';
+import type { AbandonedSamples } from './jobs/abandoned-port.js';
 import type { JobAttempts } from './jobs/attempts-port.js';
 import type { JobChanges } from './jobs/changes-port.js';
 import type { JobExecution } from './jobs/execution-port.js';
@@ -54,6 +55,7 @@ export interface JobStorePort
     Projects,
     JobRestore,
     CheckpointHolds,
+    AbandonedSamples,
     RequestRepeats,
     Scaling,
     Scheduling,

@@ -1,19 +1,11 @@
-import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { collect } from '../../client/index.js';
-import type {
-  ChatMessage,
-  CheckpointExport,
-  ExportFile,
-  ExportRequest,
-  SampleRequest,
-} from '../../contracts/index.js';
+import type { CheckpointExport, ExportFile, ExportRequest } from '../../contracts/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { age, bytes, losses, table } from '../format.js';
 import { NamedArgument } from '../names.js';
-import { choice, count, number } from './arguments.js';
+import { choice } from './arguments.js';
 
 const EXPORT_POLL_MS = 500;
 /** A large model for DeepSpeed consists of thousands of files; `--json` lists them all. */
@@ -45,22 +37,6 @@ export function addCheckpointCommands(program: Command, run: Run): void {
         context.show(checkpoint, () => `${id}  ${checkpoint.pinned ? 'pinned' : 'not pinned'}`);
       }),
     );
-  program
-    .command('sample')
-    .summary('generate text from a checkpoint, or chat with it')
-    .addArgument(new NamedArgument('checkpoint'))
-    .argument(
-      '[prompt]',
-      'the prompt; with --chat the message: without it, one line of standard input per turn',
-    )
-    .option('--chat', 'chat, using the chat template of its job')
-    .option('-n, --max-tokens <count>', 'the maximum number of tokens', count)
-    .option('-t, --temperature <number>', '0 always takes the most likely token', number)
-    .option('--top-k <count>', 'sample from this many most likely tokens', count)
-    .option('--top-p <share>', 'sample from the most likely tokens with this total probability', number)
-    .option('--seed <count>', 'the same seed gives the same text', count)
-    .addOption(choice('--weights <weights>', 'the weights as trained, or their average', WEIGHTS))
-    .action(run(sample));
   program
     .command('export')
     .summary('export the weights of a checkpoint in another format, and wait for it')
@@ -98,58 +74,6 @@ async function verify(context: Context, id: string): Promise<void> {
       : verdict.problems.map(({ object, code, message }) => `${object}  ${code}: ${message}`).join('\n'),
   );
   if (!verdict.valid) throw new CliError(`${id} is damaged`, EXIT.failed);
-}
-
-interface SampleOptions {
-  chat?: boolean;
-  maxTokens?: number;
-  temperature?: number;
-  topK?: number;
-  topP?: number;
-  seed?: number;
-  weights?: (typeof WEIGHTS)[number];
-}
-
-async function sample(
-  context: Context,
-  id: string,
-  prompt: string | undefined,
-  options: SampleOptions,
-): Promise<void> {
-  const { chat, maxTokens: max_tokens, temperature, topK: top_k, topP: top_p, seed, weights } = options;
-  const drawing = { max_tokens, temperature, top_k, top_p, seed, weights };
-  if (chat) return converse(context, id, prompt, drawing);
-  if (prompt === undefined) throw new CliError('give a prompt, or --chat', EXIT.usage);
-  const written = await context.client.checkpoints.sample(id, { prompt, ...drawing });
-  context.show(written, () => written.prompt + written.completion);
-}
-
-type Drawing = Omit<SampleRequest, 'prompt' | 'messages'>;
-
-/** Answers one message, or one per input line. */
-async function converse(
-  context: Context,
-  id: string,
-  question: string | undefined,
-  drawing: Drawing,
-): Promise<void> {
-  const messages: ChatMessage[] = [];
-  for await (const content of question === undefined ? linesOf(context) : [question]) {
-    messages.push({ role: 'user', content });
-    const answer = await context.client.checkpoints.sample(id, { messages, ...drawing });
-    context.show(answer, () => answer.completion);
-    messages.push({ role: 'assistant', content: answer.completion });
-  }
-}
-
-/** User messages, one per turn; a terminal shows a prompt for each. */
-async function* linesOf({ environment, interactive }: Context): AsyncGenerator<string> {
-  const ask = () => interactive && environment.stdout.write('> ');
-  ask();
-  for await (const line of createInterface({ input: Readable.from(environment.stdin) })) {
-    if (line.trim() !== '') yield line;
-    ask();
-  }
 }
 
 async function exportCheckpoint(context: Context, id: string, request: ExportRequest): Promise<void> {

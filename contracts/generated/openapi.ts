@@ -536,8 +536,10 @@ export interface paths {
         put?: never;
         /**
          * Sample text from a checkpoint's model
-         * @description A worker of the job's pool loads the weights and samples tokens to continue a text or answer a chat, also while
-         *     the job is running. The same request returns the same text on the same kind of processor. The prompt is encoded
+         * @description A worker of the job's pool samples tokens to continue a text or answer a chat, also while the job is running. It
+         *     loads the model at the first request and unloads it when it was not used for some minutes; if loading takes long,
+         *     the answer is `model_loading` with `Retry-After`. The same request returns the same text on the same kind of
+         *     processor, whatever else the worker does. The prompt is encoded
          *     with the job's tokenizer; bytes that are not UTF-8 appear as U+FFFD. The job's chat template converts messages to
          *     a prompt, and the text ends where the template ends an answer.
          */
@@ -3937,7 +3939,7 @@ export interface components {
             /** @description The chat that the model answers; requires a job with a chat template. */
             messages?: components["schemas"]["ChatMessage"][];
             /**
-             * @description Maximum number of sampled tokens.
+             * @description Maximum number of sampled tokens; the context of the model is another limit.
              * @default 128
              */
             max_tokens?: number;
@@ -3956,18 +3958,90 @@ export interface components {
              * @default 1
              */
             top_p?: number;
+            /**
+             * @description The same request with the same seed has the same answer. Choice `index` has the seed plus its index.
+             * @default 1
+             */
             seed?: components["schemas"]["Seed"];
+            /**
+             * @description Texts that end an answer; the answer ends before them.
+             * @default []
+             */
+            stop?: string[];
+            /**
+             * @description Number of answers.
+             * @default 1
+             */
+            n?: number;
+            /**
+             * @description Reports the log-probability of each token, and of this many of the most likely ones.
+             * @default null
+             */
+            logprobs?: number | null;
+            /**
+             * @description The answer is a stream of server-sent events: `delta` with what follows of an answer (`index`, `text` and `logprobs` of a choice), then `end` with the whole sample, or `error` with a problem.
+             * @default false
+             */
+            stream?: boolean;
             /** @default trained */
             weights?: components["schemas"]["ExportWeights"];
         } & (unknown | unknown);
+        /** @description A token of an answer. */
+        SampledToken: {
+            /** @description Its text; a part of a character appears as U+FFFD. */
+            token: string;
+            /** @description Natural logarithm of its probability under the model, before temperature and other options. */
+            logprob: number;
+            /** @description The most likely tokens in its place, the most likely one first. */
+            top: {
+                /** @description Its text. */
+                token: string;
+                /** @description Natural logarithm of its probability. */
+                logprob: number;
+            }[];
+        };
+        /** @description An answer. */
+        SampleChoice: {
+            /** @description Number of the answer. */
+            index: number;
+            /** @description The sampled text. */
+            text: string;
+            /**
+             * @description stop: the model or a text of `stop` ended the answer; length: it has `max_tokens` tokens, or the context is full.
+             * @enum {string}
+             */
+            finish_reason: "stop" | "length";
+            /** @description The tokens of the answer; empty without `logprobs`. */
+            logprobs: components["schemas"]["SampledToken"][];
+        };
+        /** @description Numbers of tokens. */
+        SampleUsage: {
+            /** @description Tokens of the prompt. */
+            prompt_tokens: number;
+            /** @description Tokens of the prompt that an earlier request had left. */
+            cached_tokens: number;
+            /** @description Tokens of all answers, those that end them included. */
+            completion_tokens: number;
+        };
         /**
          * @description Text sampled from a checkpoint's model.
          * @example {
          *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
          *       "step": 50,
          *       "prompt": "To be, or not",
-         *       "completion": " to be, that is the question",
-         *       "num_tokens": 28
+         *       "choices": [
+         *         {
+         *           "index": 0,
+         *           "text": " to be, that is the question",
+         *           "finish_reason": "length",
+         *           "logprobs": []
+         *         }
+         *       ],
+         *       "usage": {
+         *         "prompt_tokens": 13,
+         *         "cached_tokens": 0,
+         *         "completion_tokens": 28
+         *       }
          *     }
          */
         Sample: {
@@ -3976,10 +4050,8 @@ export interface components {
             step: number;
             /** @description The prompt of the request, or the chat template's rendering of its messages. */
             prompt: string;
-            /** @description The sampled text. */
-            completion: string;
-            /** @description Number of sampled tokens. */
-            num_tokens: number;
+            choices: components["schemas"]["SampleChoice"][];
+            usage: components["schemas"]["SampleUsage"];
         };
         /**
          * @description `safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters alone, as a folder
@@ -6764,6 +6836,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Sample"];
+                    "text/event-stream": string;
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -15,7 +15,14 @@ t.test('a continued text, and a chat', async (t) => {
       sample: async (_, { request }) => {
         asked.push(request);
         const prompt = request.prompt ?? JSON.stringify(request.messages);
-        return { ok: true, sample: { prompt, completion: ` answer ${asked.length}`, num_tokens: 2 } };
+        const choice = {
+          index: 0,
+          text: ` answer ${asked.length}`,
+          finish_reason: 'stop' as const,
+          logprobs: [],
+        };
+        const usage = { prompt_tokens: 3, cached_tokens: 0, completion_tokens: 2 };
+        return { ok: true, sample: { prompt, choices: [choice], usage } };
       },
     },
   });
@@ -28,17 +35,26 @@ t.test('a continued text, and a chat', async (t) => {
   await stack.objects.put(`${prefix}/MANIFEST.json`, Buffer.from('{}'));
 
   t.match(await zerofleet(['sample', 'chat', 'To be']), { code: 0, out: 'To be answer 1' });
-  t.match(await zerofleet(['sample', 'chat']), { code: 2, err: /give a prompt, or --chat/ });
-  const one = await zerofleet(['sample', 'chat', 'Why?', '--chat', '-n', '5']);
+  t.match(await zerofleet(['sample', 'chat']), { code: 2, err: /missing required argument 'prompt'/ });
+  const one = await zerofleet(['chat', 'chat', 'Why?', '-n', '5', '--system', 'Be brief', '--stop', '.']);
   t.match(one, { code: 0, out: / ?answer 2$/ });
-  t.match(asked.at(-1), { messages: [{ role: 'user', content: 'Why?' }], max_tokens: 5 });
-  const talk = await zerofleet(['sample', 'chat', '--chat'], { stdin: 'one\n\ntwo' });
+  t.match(asked.at(-1), {
+    messages: [
+      { role: 'system', content: 'Be brief' },
+      { role: 'user', content: 'Why?' },
+    ],
+    max_tokens: 5,
+    stop: ['.'],
+  });
+  const talk = await zerofleet(['chat', 'chat'], { stdin: 'one\n\ntwo' });
   t.equal(talk.out, ' answer 3\n answer 4');
   t.strictSame(asked.at(-1)?.messages, [
     { role: 'user', content: 'one' },
     { role: 'assistant', content: ' answer 3' },
     { role: 'user', content: 'two' },
   ]);
+  const whole = await zerofleet(['--json', 'chat', 'chat', 'Why?']);
+  t.match(JSON.parse(whole.out), { choices: [{ text: ' answer 5' }], usage: { completion_tokens: 2 } });
 });
 
 t.test('a model from its folder', async (t) => {

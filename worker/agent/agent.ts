@@ -61,8 +61,8 @@ export class Agent {
       },
     );
     this.worker.on('error', (error) => log.warn({ err: error }, 'queue'));
-    this.samples = new SampleServer(options);
-    this.announcer = new Announcer(options, this.id);
+    this.samples = new SampleServer(options, () => this.announcer.refresh());
+    this.announcer = new Announcer({ ...options, hosted_bytes: () => this.samples.hosted_bytes }, this.id);
     options.gpus?.onChange(() => this.announcer.refresh());
     options.processes.onChange(() => this.announcer.refresh());
     this.exports = new ExportServer(options);

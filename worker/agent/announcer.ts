@@ -11,6 +11,8 @@ export interface AnnouncerOptions
     'store' | 'slots' | 'numerics' | 'gpus' | 'processes' | 'links' | 'machine' | 'timing' | 'log'
   > {
   pool: string;
+  /** Memory of models that answer requests. */
+  hosted_bytes(): number;
 }
 
 /** Delay after a failed announcement. */
@@ -77,7 +79,7 @@ export class Announcer {
   }
 
   private announcement(): WorkerAnnouncement {
-    const { pool, slots, numerics, gpus, processes, links, machine } = this.options;
+    const { pool, slots, numerics, gpus, processes, links, machine, hosted_bytes } = this.options;
     const { worker_id: id } = this;
     const { problem } = processes;
     return {
@@ -93,13 +95,13 @@ export class Announcer {
       problem,
       numerics,
       gpus: gpus?.gpus ?? [],
-      memory_bytes: usableMemory(),
+      memory_bytes: Math.max(0, memoryOfMachine() - hosted_bytes()),
     };
   }
 }
 
 /** Returns the memory of this machine in bytes, or the limit of its control group if that is smaller. */
-function usableMemory(): number {
+function memoryOfMachine(): number {
   const limit = process.constrainedMemory();
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }

@@ -35,6 +35,9 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
     top_k: 0,
     top_p: 1,
     seed: 1,
+    stop: [],
+    n: 1,
+    logprobs: null,
     weights: 'trained' as const,
   };
   const sample = async ({ id, prefix, job_id }: Checkpoint, wait_ms = 30_000) => {
@@ -42,6 +45,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
       job_id,
       checkpoint: { id, prefix },
       request,
+      stream: false,
       expires_at: (await fleet.store.now()) + wait_ms,
     };
     const entry = await queue.add('sample', payload);
@@ -56,7 +60,13 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
   const [alone] = await trained(1);
 
   const text = await sample(last);
-  t.match(text, { ok: true, sample: { num_tokens: 64, completion: /^[0-9a-f]{64}$/ } });
+  t.match(text, {
+    ok: true,
+    sample: {
+      choices: [{ text: /^[0-9a-f]{64}$/, finish_reason: 'length' }],
+      usage: { completion_tokens: 64 },
+    },
+  });
   t.same(await sample(alone), text, 'the number of ranks that saved it makes no difference');
   t.notSame(await sample(before), text, 'other weights, another text');
   const now = Date.now;
@@ -93,14 +103,18 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
         ['tokenizer_config.json', Buffer.from(JSON.stringify({ eos_token: '</s>' }))],
       ]);
       await storeModel(fleet.objects, MODEL, files);
-      const [encoded] = await trained(1, { tokenizer: MODEL });
-      const drawn = text.ok ? text.sample.completion.split('a')[0]! : '';
+      const [encoded, unloaded] = await trained(1, { tokenizer: MODEL });
+      const drawn = text.ok ? text.sample.choices[0]!.text.split('a')[0]! : '';
       t.match(await sample(encoded), {
         ok: true,
-        sample: { num_tokens: drawn.length, completion: neighbour(drawn) },
+        sample: {
+          choices: [{ text: neighbour(drawn), finish_reason: 'stop' }],
+          usage: { completion_tokens: drawn.length + 1 },
+        },
       });
       await fleet.objects.delete([`models/${MODEL}/tokenizer.json`]);
-      t.match(await sample(encoded), { ok: false, error: { code: 'model_not_found' } });
+      t.match(await sample(unloaded), { ok: false, error: { code: 'model_not_found' } });
+      t.match(await sample(encoded), { ok: true }, 'a loaded model goes on');
       const [numbers] = await trained(1, { tokenizer: null });
       t.match(await sample(numbers), { ok: false, error: { code: 'tokenizer_invalid' } });
     },
@@ -108,11 +122,13 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
 
   t.test('a failed sample is a reply with an error', async (t) => {
     t.match(await sample(last, -1), { ok: false, error: { code: 'sample_timeout' } });
-    const lost = { ...last, job_id: 'job_00000000000000000000000000' };
+    const [damaged, other] = await trained(1);
+    const lost = { ...other, job_id: 'job_00000000000000000000000000' };
     t.match(await sample(lost), { ok: false, error: { code: 'checkpoint_not_found' } });
-    const shards = (await fleet.keys(last.prefix)).filter((key) => key.endsWith('.safetensors'));
+    t.match(await sample(other), { ok: true }, 'a failed load is tried again');
+    const shards = (await fleet.keys(damaged.prefix)).filter((key) => key.endsWith('.safetensors'));
     await fleet.objects.delete(shards.slice(0, 1));
-    t.match(await sample(last), { ok: false, error: { code: 'object_not_found' } });
+    t.match(await sample(damaged), { ok: false, error: { code: 'object_not_found' } });
   });
 
   t.test('the server closes with the agent', async (t) => {
@@ -122,6 +138,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
       job_id,
       checkpoint: { id, prefix },
       request,
+      stream: false,
       expires_at: (await fleet.store.now()) + 1_000,
     });
     t.equal(await queue.getWaitingCount(), 1, 'the request stays in the queue');

@@ -1,6 +1,8 @@
-import type { Job as QueueJob } from 'bullmq';
+import { DelayedError, type Job as QueueJob } from 'bullmq';
 import {
+  type PlacedDelta,
   type SamplePayload,
+  type SampleProgress,
   type SampleReply,
   sampleQueueName,
   ZerofleetError,
@@ -8,47 +10,151 @@ import {
 import { toRankError } from '../common/errors.js';
 import { withSession } from '../credentials/sessions.js';
 import { runTask } from '../tasks/task-runner.js';
+import { HostedModel, HostLost } from './hosted-model.js';
 import { QueueServer, type QueueServerOptions } from './queue-server.js';
 
+/** Requests in progress; a host computes some of them at once, and the others wait in it. */
+const CONCURRENCY = 256;
+/** Requests of lost workers begin anew on another one; a request that ends workers must not go on forever. */
+const MAX_LOST_WORKERS = 3;
+/** Hosts that a request may lose. */
+const MAX_LOST_HOSTS = 2;
+const SWEEP_MS = 500;
+
+/** An entry that is being answered. */
+interface Entry {
+  id: string;
+  stop: AbortController;
+}
+
 /**
- * Serves the pool's sample requests, one at a time, each in a child process. It uses no rank slots: a sample is short and must not wait for
- * the end of a training.
+ * Answers the pool's sample requests. A model is loaded at its first request into a process of its own, which answers all that come, and
+ * ends when it was not used for a while. It uses no rank slots; its memory is missing in what the worker announces.
  */
 export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
-  constructor(options: QueueServerOptions) {
-    super(options, sampleQueueName(options.pool));
+  private readonly hosts = new Map<string, HostedModel>();
+  private readonly entries = new Set<Entry>();
+  private readonly sweeping: NodeJS.Timeout;
+
+  constructor(
+    options: QueueServerOptions,
+    /** Called when `hosted_bytes` has changed. */
+    private readonly onChange: () => void = () => undefined,
+  ) {
+    super(options, sampleQueueName(options.pool), {
+      concurrency: CONCURRENCY,
+      lockDuration: options.timing.lease_ms,
+      stalledInterval: options.timing.stalled_interval_ms,
+      maxStalledCount: MAX_LOST_WORKERS,
+    });
+    this.sweeping = setInterval(() => void this.sweep(), SWEEP_MS);
+    this.sweeping.unref();
   }
 
-  protected async answer({ data }: QueueJob<SamplePayload>): Promise<SampleReply> {
+  /** Memory of the loaded models. */
+  get hosted_bytes(): number {
+    return [...this.hosts.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    clearInterval(this.sweeping);
+    await Promise.all([...this.hosts.values()].map((host) => host.close('the worker is shutting down')));
+  }
+
+  protected async answer(job: QueueJob<SamplePayload>, token?: string): Promise<SampleReply> {
+    const entry: Entry = { id: job.id ?? '', stop: new AbortController() };
+    this.entries.add(entry);
     try {
-      return { ok: true, sample: await this.draw(data) };
+      return {
+        ok: true,
+        sample: await this.draw(job, AbortSignal.any([this.closing.signal, entry.stop.signal])),
+      };
     } catch (error) {
-      this.options.log.warn({ err: error, checkpoint: data.checkpoint.id }, 'sample failed');
+      if (this.closing.signal.aborted) {
+        // Another worker goes on, to the same text.
+        await job.moveToDelayed(Date.now(), token);
+        throw new DelayedError();
+      }
+      this.options.log.warn({ err: error, checkpoint: job.data.checkpoint.id }, 'sample failed');
       return { ok: false, error: toRankError(error) };
+    } finally {
+      this.entries.delete(entry);
     }
   }
 
-  private async draw({ job_id, checkpoint, request, expires_at }: SamplePayload) {
+  private async draw(job: QueueJob<SamplePayload>, signal: AbortSignal) {
+    const { request, stream, expires_at } = job.data;
+    if ((await this.options.store.now()) > expires_at)
+      throw new ZerofleetError('sample_timeout', 'the request waited for too long');
+    const tell = (progress: SampleProgress) => job.updateProgress(progress).catch(() => undefined);
+    const onDeltas = (deltas: PlacedDelta[]) => void (stream && tell({ deltas }));
+    for (let lost = 0; ; lost++) {
+      const host = await this.host(job.data);
+      if (host.bytes === 0) await tell({ state: 'loading' });
+      await host.loaded;
+      await tell({ state: 'answering' });
+      try {
+        return await host.answer(request, onDeltas, signal);
+      } catch (error) {
+        if (!(error instanceof HostLost)) throw error;
+        if (lost === MAX_LOST_HOSTS)
+          throw new ZerofleetError('rank_lost', `the host of the model was lost: ${error.cause}`);
+      }
+    }
+  }
+
+  /** Returns the host of a model, which may still be loading. */
+  private async host({ job_id, checkpoint, request: { weights } }: SamplePayload): Promise<HostedModel> {
+    const key = `${checkpoint.id} ${weights}`;
+    const known = this.hosts.get(key);
+    if (known !== undefined) return known;
     const { store, object_store, processes, threads_per_rank, timing, log } = this.options;
-    const left_ms = expires_at - (await store.now());
-    if (left_ms <= 0) throw new ZerofleetError('sample_timeout', 'the request waited for too long');
-    const job = await store.getJob(job_id);
-    if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
-    const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(left_ms)]);
-    return withSession(this.options, job, { purpose: 'sample', signal }, (session) =>
-      runTask(
-        processes,
-        {
-          kind: 'sample',
-          object_store,
-          spec: job.spec,
-          checkpoint: checkpoint.prefix,
-          request,
-          threads: threads_per_rank ?? 1,
-          retry: timing.storage,
-        },
-        { signal, session, log },
-      ),
+    const host = new HostedModel(async (signal, conversation) => {
+      const job = await store.getJob(job_id);
+      if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
+      return withSession(this.options, job, { purpose: 'sample', signal }, (session) =>
+        runTask(
+          processes,
+          {
+            kind: 'serve',
+            object_store,
+            spec: job.spec,
+            checkpoint: checkpoint.prefix,
+            weights,
+            threads: threads_per_rank ?? 1,
+            retry: timing.storage,
+          },
+          { signal, session, log, host: conversation },
+        ),
+      );
+    });
+    this.hosts.set(key, host);
+    void host.loaded.then(
+      () => this.onChange(),
+      () => undefined,
     );
+    void host.ended.then(() => {
+      if (this.hosts.get(key) === host) this.hosts.delete(key);
+      this.onChange();
+    });
+    return host;
+  }
+
+  /** Ends models that nobody uses, and requests that nobody waits for. */
+  private async sweep(): Promise<void> {
+    const { store, timing, log } = this.options;
+    for (const host of this.hosts.values())
+      if (host.is_idle && host.bytes > 0 && performance.now() - host.used_at > timing.model_idle_ms)
+        void host.close('the model was not used');
+    if (this.entries.size === 0) return;
+    try {
+      const abandoned = await store.abandonedSamples([...this.entries].map(({ id }) => id));
+      for (const { id, stop } of this.entries)
+        if (abandoned.has(id))
+          stop.abort(new ZerofleetError('sample_timeout', 'nobody waits for the answer'));
+    } catch (error) {
+      log.warn({ err: error }, 'abandoned samples not read');
+    }
   }
 }

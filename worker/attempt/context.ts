@@ -11,6 +11,7 @@ import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
 import { isTrainable } from '../../spec/index.js';
 import type {
+  AbandonedSamples,
   CheckpointHolds,
   DatasetRecords,
   EventInput,
@@ -43,6 +44,7 @@ export type WorkerStore = JobAttempts &
   JobExecution &
   Pick<JobRequests, 'getJob' | 'getTrace' | 'listCheckpoints'> &
   CheckpointHolds &
+  AbandonedSamples &
   Pick<JobChanges, 'updateJob'> &
   Pick<PoolSlots, 'adjustPlacements' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &
   WorldRendezvous &

@@ -21,6 +21,8 @@ export interface Timing {
   drain_ms: number;
   /** Maximum interval between writes of metrics. */
   report_interval_ms: number;
+  /** Time without a request after which a model that answers samples is unloaded. */
+  model_idle_ms: number;
   /** Delay before a returned queue entry is delivered again. */
   hand_back_ms: number;
   /** Backoff between restarts after errors; the job's `retry.max_errors` limits their number. */
@@ -43,6 +45,7 @@ export const DEFAULT_TIMING: Timing = {
   kill_ms: 60_000,
   drain_ms: 50_000,
   report_interval_ms: 500,
+  model_idle_ms: 300_000,
   hand_back_ms: 2_000,
   restart: { attempts: Number.MAX_SAFE_INTEGER, first_delay_ms: 500, max_delay_ms: 30_000 },
   restart_in_place_ms: 1_000,

@@ -7,7 +7,8 @@ import { exportPeft } from '../export/export-peft.js';
 import { exportUniversal } from '../export/export-universal.js';
 import { inspectMachine } from '../gpus/inspect-machine.js';
 import type { NativeCore } from '../native/adapter.js';
-import { sampleCheckpoint } from '../sample/sample-checkpoint.js';
+import { HostInputs } from '../serve/host-inputs.js';
+import { serveModel } from '../serve/serve-model.js';
 import { Milestones } from '../tasks/milestones.js';
 import type { TaskInput, TaskMessage, TaskReply, TaskRequest, TaskResults } from '../tasks/protocol.js';
 
@@ -15,14 +16,16 @@ import type { TaskInput, TaskMessage, TaskReply, TaskRequest, TaskResults } from
 export function serveTask(core: NativeCore): void {
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
   let credentials: SessionCredentials | null = null;
+  const inputs = new HostInputs();
   process.on('message', (message) => {
     const input = message as TaskInput;
     if (input.kind === 'credentials') {
       credentials = input.credentials;
       return;
     }
+    if (input.kind === 'answer' || input.kind === 'cancel') return inputs.push(input);
     const first = credentials;
-    void answer(input, core, first && (() => credentials ?? first)).then((reply) => {
+    void answer(input, core, first && (() => credentials ?? first), inputs).then((reply) => {
       // The channel may close only after the reply was sent.
       process.send?.(reply, undefined, undefined, () => process.exit(0));
     });
@@ -31,9 +34,14 @@ export function serveTask(core: NativeCore): void {
 
 type Credentials = (() => SessionCredentials) | null;
 
-async function answer(request: TaskRequest, core: NativeCore, credentials: Credentials): Promise<TaskReply> {
+async function answer(
+  request: TaskRequest,
+  core: NativeCore,
+  credentials: Credentials,
+  inputs: HostInputs,
+): Promise<TaskReply> {
   try {
-    return { ok: true, result: await perform(request, core, credentials) };
+    return { ok: true, result: await perform(request, core, credentials, inputs) };
   } catch (error) {
     return { ok: false, error: toRankError(error) };
   }
@@ -49,6 +57,7 @@ async function perform(
   request: TaskRequest,
   core: NativeCore,
   credentials: Credentials,
+  inputs: HostInputs,
 ): Promise<TaskResults[TaskRequest['kind']]> {
   if (request.kind === 'inspect_machine') return inspectMachine(core, request);
   const { url, s3_endpoint } = request.object_store;
@@ -57,8 +66,8 @@ async function perform(
     switch (request.kind) {
       case 'prepare_data':
         return await prepareTokens(objects, request, progressSender(request.dataset.bytes));
-      case 'sample':
-        return await sampleCheckpoint(objects, core, request);
+      case 'serve':
+        return await serveModel(objects, core, request, inputs);
       case 'export':
         return await EXPORTS[request.format](objects, core, request);
     }

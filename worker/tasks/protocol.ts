@@ -2,6 +2,7 @@ import type {
   ExportPayload,
   GeneratedText,
   JobExport,
+  PlacedDelta,
   ResolvedJobSpec,
   SampleTask,
 } from '../../contracts/index.js';
@@ -19,12 +20,13 @@ export type TaskRequest =
   | ({ kind: 'inspect_machine' } & InspectOptions)
   | ({ kind: 'prepare_data'; object_store: ObjectStoreLocation } & TokenRequest)
   | {
-      kind: 'sample';
+      /** Answers `HostInput`s with a checkpoint's model until it is killed. */
+      kind: 'serve';
       object_store: ObjectStoreLocation;
       spec: ResolvedJobSpec;
       /** Key of the checkpoint's directory. */
       checkpoint: string;
-      request: SampleTask;
+      weights: SampleTask['weights'];
       threads: number;
       retry: RetryPolicy;
     }
@@ -42,15 +44,29 @@ export type TaskRequest =
       retry: RetryPolicy;
     };
 
-/** Messages of an agent to a task: credentials if it has a session, the request, then renewed credentials. */
-export type TaskInput = TaskRequest | CredentialsMessage;
+/** Messages of an agent to a host of a model. */
+export type HostInput =
+  | { kind: 'answer'; id: number; request: SampleTask }
+  /** Forgets a request; an unknown one is ignored. */
+  | { kind: 'cancel'; id: number };
+
+/** Messages of a host of a model: when it is loaded, then of each request deltas and its end. */
+export type HostMessage =
+  | { host: 'loaded'; bytes: number }
+  | { host: 'deltas'; id: number; deltas: PlacedDelta[] }
+  | { host: 'done'; id: number; sample: GeneratedText }
+  | { host: 'failed'; id: number; error: RankError };
+
+/** Messages of an agent to a task: credentials if it has a session, the request, then renewed credentials and input. */
+export type TaskInput = TaskRequest | CredentialsMessage | HostInput;
 
 export interface TaskResults {
   inspect_machine: MachineReport;
   prepare_data: PreparedTokens;
   /** The written folder. */
   export: Omit<JobExport, 'checkpoint_id' | 'step'>;
-  sample: GeneratedText;
+  /** It ends with its process. */
+  serve: never;
 }
 
 /** Progress of a task. */
@@ -59,8 +75,8 @@ export interface TaskProgress {
   total_bytes: number;
 }
 
-/** Messages of a task: progress, any number of times, then the reply. */
-export type TaskMessage = { progress: TaskProgress } | TaskReply;
+/** Messages of a task: progress, or those of a host, any number of times, then the reply. */
+export type TaskMessage = { progress: TaskProgress } | HostMessage | TaskReply;
 
 export type TaskReply =
   | { ok: true; result: TaskResults[keyof TaskResults] }

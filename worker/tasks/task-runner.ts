@@ -4,6 +4,8 @@ import type { ChildProcesses } from '../common/child-processes.js';
 import { fromRankError } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
 import type {
+  HostInput,
+  HostMessage,
   TaskInput,
   TaskMessage,
   TaskProgress,
@@ -18,6 +20,12 @@ export interface TaskOptions {
   session: JobSession | null;
   log: Logger;
   onProgress?: (progress: TaskProgress) => void;
+  /** Conversation with a host of a model. */
+  host?: {
+    /** Called with the function that sends input, when the process was started. */
+    onStart(send: (input: HostInput) => void): void;
+    onMessage(message: HostMessage): void;
+  };
 }
 
 /**
@@ -39,7 +47,7 @@ export async function runTask<R extends TaskRequest>(
 function forkTask(
   processes: Pick<ChildProcesses, 'start' | 'kill'>,
   request: TaskRequest,
-  { signal, session, log, onProgress }: TaskOptions,
+  { signal, session, log, onProgress, host }: TaskOptions,
 ): Promise<TaskReply> {
   return new Promise((resolve) => {
     const child = processes.start('task', childEnv(session !== null, null));
@@ -62,6 +70,7 @@ function forkTask(
     }
     child.on('message', (message: TaskMessage) => {
       if ('progress' in message) onProgress?.(message.progress);
+      else if ('host' in message) host?.onMessage(message);
       else reply = message;
     });
     child.on('error', (error) => finish(`${request.kind} could not be started: ${error.message}`));
@@ -69,5 +78,6 @@ function forkTask(
       finish(`${request.kind} ended with ${by ?? `code ${code}`}. ${output}`.trim()),
     );
     send(request);
+    host?.onStart(send);
   });
 }

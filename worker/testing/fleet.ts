@@ -41,6 +41,7 @@ export const TEST_TIMING: Timing = {
   kill_ms: 60_000,
   drain_ms: 20_000,
   report_interval_ms: 50,
+  model_idle_ms: 60_000,
   hand_back_ms: 200,
   restart: { ...quick, attempts: Number.MAX_SAFE_INTEGER },
   restart_in_place_ms: 1_000,

@@ -1,15 +1,31 @@
 import t from 'tap';
-import type { Checkpoint, Page, Problem, SamplePayload, SampleReply } from '../../../contracts/index.js';
+import type {
+  Checkpoint,
+  Page,
+  PlacedDelta,
+  Problem,
+  SamplePayload,
+  SampleReply,
+} from '../../../contracts/index.js';
 import { CHATS, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain } from '../../testing/training.js';
 
 t.test('a sample of a checkpoint', async (t) => {
   const asked: [string, SamplePayload][] = [];
-  let answer: SampleReply = { ok: true, sample: { prompt: 'to', completion: ' be', num_tokens: 3 } };
+  const usage = { prompt_tokens: 2, cached_tokens: 0, completion_tokens: 3 };
+  const replyOf = (prompt: string, text: string): SampleReply => ({
+    ok: true,
+    sample: { prompt, choices: [{ index: 0, text, finish_reason: 'stop', logprobs: [] }], usage },
+  });
+  let answer = replyOf('to', ' be');
+  /** Deltas of the worker before its answer. */
+  let deltas: PlacedDelta[][] = [];
   const stack = await startTestStack({
     samples: {
-      sample: async (pool, payload) => {
+      sample: async (pool, payload, { onStart, onDeltas }) => {
         asked.push([pool, payload]);
+        if (answer.ok) onStart?.();
+        for (const some of deltas) onDeltas?.(some);
         return answer;
       },
     },
@@ -32,18 +48,71 @@ t.test('a sample of a checkpoint', async (t) => {
       checkpoint_id: checkpoint.id,
       step: 7,
       prompt: 'to',
-      completion: ' be',
-      num_tokens: 3,
+      choices: [{ index: 0, text: ' be', finish_reason: 'stop', logprobs: [] }],
+      usage,
     });
     const [pool, payload] = asked.at(-1) ?? [];
     t.equal(pool, 'default');
     t.match(payload, {
       job_id: job.id,
       checkpoint: { id: checkpoint.id, prefix: checkpoint.prefix },
-      request: { prompt: 'to', max_tokens: 128, temperature: 0.5, top_k: 0, top_p: 0.9, seed: 1 },
+      request: {
+        prompt: 'to',
+        max_tokens: 128,
+        temperature: 0.5,
+        top_k: 0,
+        top_p: 0.9,
+        seed: 1,
+        stop: [],
+        n: 1,
+      },
+      stream: false,
     });
     const wait_ms = (payload?.expires_at ?? 0) - before;
     t.ok(wait_ms >= 5_000 && wait_ms < 60_000);
+  });
+
+  t.test('is streamed, each character once, also when another worker begins anew', async (t) => {
+    const delta = (text_at: number, text: string) => ({
+      index: 0,
+      text_at,
+      text,
+      logprobs_at: 0,
+      logprobs: [],
+    });
+    answer = replyOf('to', ' be or not');
+    deltas = [[delta(0, ' b')], [delta(2, 'e')], [delta(0, ' be ')], [delta(4, 'o')]];
+    const reply = await sample({ prompt: 'to', stream: true });
+    t.equal(reply.statusCode, 200);
+    t.match(reply.headers['content-type'], /^text\/event-stream/);
+    const events = reply.payload
+      .trim()
+      .split('\n\n')
+      .map((event) => event.split('\n'));
+    const texts = events
+      .filter(([name]) => name === 'event: delta')
+      .map(([, data = '']) => JSON.parse(data.slice(6)).text);
+    t.strictSame(texts, [' b', 'e', ' ', 'o', 'r not']);
+    t.equal(events.at(-1)?.[0], 'event: end');
+    t.match(JSON.parse(events.at(-1)?.[1]?.slice(6) ?? ''), {
+      step: 7,
+      choices: [{ text: ' be or not' }],
+      usage,
+    });
+    deltas = [];
+    answer = { ok: false, error: { code: 'model_does_not_fit', message: 'it needs more memory' } };
+    const refused = await sample({ prompt: 'to', stream: true });
+    t.match(refused, { statusCode: 503, headers: { 'retry-after': /\d/ } });
+    t.equal(
+      refused.json<Problem>().code,
+      'model_does_not_fit',
+      'an error before the first text has its status',
+    );
+    deltas = [[delta(0, ' b')]];
+    const broken = await sample({ prompt: 'to', stream: true });
+    t.match(broken.payload, /event: error\ndata: .*"code":"model_does_not_fit"/, 'a later one is an event');
+    deltas = [];
+    answer = replyOf('to', ' be');
   });
 
   t.test('the average of the weights requires a job that keeps one', async (t) => {
@@ -58,9 +127,9 @@ t.test('a sample of a checkpoint', async (t) => {
     const [other] = (await stack.store.listCheckpoints(chatty.id)).data as [Checkpoint];
     await stack.objects.put(`${other.prefix}/MANIFEST.json`, Buffer.from('{}'));
     const messages = [{ role: 'user', content: 'to?' }];
-    answer = { ok: true, sample: { prompt: '[user]to?', completion: 'be', num_tokens: 2 } };
+    answer = replyOf('[user]to?', 'be');
     const reply = await sample({ messages }, other.id);
-    t.match(reply.json(), { prompt: '[user]to?', completion: 'be' });
+    t.match(reply.json(), { prompt: '[user]to?', choices: [{ text: 'be' }] });
     t.match(asked.at(-1)?.[1].request, { messages, max_tokens: 128 });
     const refused = (await sample({ messages })).json<Problem>();
     t.match(refused, { status: 422, errors: [{ pointer: '/messages', code: 'chat_template_missing' }] });
@@ -85,6 +154,9 @@ t.test('a sample of a checkpoint', async (t) => {
       [{ prompt: 'to', temperature: -1 }, '/temperature'],
       [{ prompt: 'to', top_p: 0 }, '/top_p'],
       [{ prompt: 'to', top_q: 0 }, '/top_q'],
+      [{ prompt: 'to', stop: ['a', 'b', 'c', 'd', 'e'] }, '/stop'],
+      [{ prompt: 'to', n: 17 }, '/n'],
+      [{ prompt: 'to', logprobs: 21 }, '/logprobs'],
     ];
     for (const [payload, pointer] of refused) {
       const problem = (await sample(payload)).json<Problem>();

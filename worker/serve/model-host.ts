@@ -1,0 +1,156 @@
+import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type { GeneratedText, PlacedDelta, SampleTask } from '../../contracts/queue.js';
+import { toRankError } from '../common/errors.js';
+import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
+import type { AnswerOptions, CoreEngine } from '../native/adapter.js';
+import type { HostInput, HostMessage } from '../tasks/protocol.js';
+import { AnswerText } from './answer-text.js';
+import { buildPrompt } from './prompt.js';
+
+/** Time for which deltas are gathered: a message for each token would cost more than its computation. */
+const GATHER_MS = 40;
+
+interface Answer {
+  prompt: string;
+  prompt_tokens: number;
+  cached_tokens: number;
+  /** By engine id. */
+  texts: Map<number, AnswerText>;
+  open: number;
+}
+
+export interface LoadedModel {
+  engine: CoreEngine;
+  tokenizer: PromptTokenizer;
+  data: ResolvedJobSpec['data'];
+  /** Tokens below it are drawn. */
+  num_tokens: number;
+}
+
+/** Answers requests with a loaded model, as many at once as come. */
+export class ModelHost {
+  private readonly answers = new Map<number, Answer>();
+  /** Answer of an engine id. */
+  private readonly owners = new Map<number, number>();
+  private next_id = 1;
+  private running = false;
+  private told_at = 0;
+
+  constructor(
+    private readonly model: LoadedModel,
+    private readonly send: (message: HostMessage) => void,
+  ) {}
+
+  take(input: HostInput): void {
+    if (input.kind === 'cancel') {
+      this.drop(input.id);
+      return;
+    }
+    try {
+      this.begin(input.id, input.request);
+    } catch (error) {
+      this.drop(input.id);
+      this.send({ host: 'failed', id: input.id, error: toRankError(error) });
+      return;
+    }
+    if (!this.running) void this.run();
+  }
+
+  private begin(id: number, request: SampleTask): void {
+    const { engine, tokenizer, data, num_tokens } = this.model;
+    const { text, tokens, end_token, end_text } = buildPrompt(tokenizer, request, data);
+    const { max_tokens, temperature, top_k, top_p, seed, logprobs } = request;
+    const stop = end_text === '' ? request.stop : [...request.stop, end_text];
+    const answer: Answer = {
+      prompt: text,
+      prompt_tokens: tokens.length,
+      cached_tokens: 0,
+      texts: new Map(),
+      open: 0,
+    };
+    this.answers.set(id, answer);
+    for (let index = 0; index < request.n; index++) {
+      const options: AnswerOptions = {
+        max_tokens,
+        temperature,
+        top_k,
+        top_p,
+        num_tokens,
+        end_tokens: end_token === null ? [] : [end_token],
+        seed: seed + index,
+        top_logprobs: logprobs ?? 0,
+      };
+      const engine_id = this.next_id++;
+      engine.add(engine_id, tokens, options);
+      this.owners.set(engine_id, id);
+      answer.texts.set(
+        engine_id,
+        new AnswerText(tokenizer, { index, prompt: tokens, stop, logprobs: logprobs !== null }),
+      );
+      answer.open += 1;
+    }
+  }
+
+  /** Steps until nothing is left. What arrives meanwhile joins at the next step. */
+  private async run(): Promise<void> {
+    this.running = true;
+    try {
+      while (this.owners.size > 0) {
+        for (const drawn of await this.model.engine.step()) this.draw(drawn);
+        if (performance.now() - this.told_at >= GATHER_MS) this.tell();
+      }
+    } catch (error) {
+      for (const id of [...this.answers.keys()]) {
+        this.drop(id);
+        this.send({ host: 'failed', id, error: toRankError(error) });
+      }
+    } finally {
+      this.running = false;
+    }
+  }
+
+  private draw(drawn: Awaited<ReturnType<CoreEngine['step']>>[number]): void {
+    const id = this.owners.get(drawn.id);
+    const answer = id === undefined ? undefined : this.answers.get(id);
+    const text = answer?.texts.get(drawn.id);
+    // A cancelled text may have been in the step.
+    if (id === undefined || answer === undefined || text === undefined) return;
+    text.push(drawn);
+    answer.cached_tokens = Math.max(answer.cached_tokens, drawn.cached_tokens);
+    if (text.finish_reason === null) return;
+    if (drawn.finish === null) this.model.engine.cancel(drawn.id);
+    this.owners.delete(drawn.id);
+    answer.open -= 1;
+    if (answer.open > 0) return;
+    this.answers.delete(id);
+    this.send({ host: 'done', id, sample: sampleOf(answer) });
+  }
+
+  private tell(): void {
+    this.told_at = performance.now();
+    for (const [id, { texts }] of this.answers) {
+      const deltas = [...texts.values()]
+        .map((text) => text.delta())
+        .filter((delta): delta is PlacedDelta => delta !== null);
+      if (deltas.length > 0) this.send({ host: 'deltas', id, deltas });
+    }
+  }
+
+  private drop(id: number): void {
+    for (const engine_id of this.answers.get(id)?.texts.keys() ?? []) {
+      this.model.engine.cancel(engine_id);
+      this.owners.delete(engine_id);
+    }
+    this.answers.delete(id);
+  }
+}
+
+function sampleOf({ prompt, prompt_tokens, cached_tokens, texts }: Answer): GeneratedText {
+  const all = [...texts.values()];
+  const completion_tokens = all.reduce((sum, { num_tokens }) => sum + num_tokens, 0);
+  return {
+    prompt,
+    choices: all.map((text) => text.choice()),
+    usage: { prompt_tokens, cached_tokens, completion_tokens },
+  };
+}
