@@ -41,41 +41,50 @@ const PARAM_OF: readonly [pointer: string, param: string][] = [
   ['/name', 'suffix'],
   ['/data', 'training_file'],
   ['/model', 'model'],
+  ['/messages', 'messages'],
+  ['/prompt', 'prompt'],
 ];
+
+interface Described {
+  status: number;
+  body: { error: { message: string; code: string; param: string | null; type: string } };
+}
 
 /** Answers with an error. */
 export function sendRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (error instanceof Refusal) {
-    const { status, code, param, message } = error;
-    return send(reply, status, { message, code, param });
-  }
-  if (error instanceof ApiError && error.problem !== null) return sendProblem(error.problem, reply);
-  const problem = toProblem(describeError(error), request.id);
-  if (problem.status >= 500) request.log.error({ err: error }, 'request failed');
-  return sendProblem(problem, reply);
+  const { status, body } = describeRefusal(error, request);
+  if (status === 429 || status === 503) reply.header('retry-after', reply.getHeader('retry-after') ?? 2);
+  return reply.code(status).send(body);
 }
 
-function sendProblem(
-  { status, code, detail, title, errors = [] }: Problem,
-  reply: FastifyReply,
-): FastifyReply {
+/** Describes any error. */
+export function describeRefusal(error: unknown, request: Pick<FastifyRequest, 'id' | 'log'>): Described {
+  if (error instanceof Refusal) {
+    const { status, code, param, message } = error;
+    return described(status, { message, code, param });
+  }
+  if (error instanceof ApiError && error.problem !== null) return describeProblem(error.problem);
+  const problem = toProblem(describeError(error), request.id);
+  if (problem.status >= 500) request.log.error({ err: error }, 'request failed');
+  return describeProblem(problem);
+}
+
+function describeProblem({ status, code, detail, title, errors = [] }: Problem): Described {
   const [first] = errors;
   const fields = errors.map(({ pointer, message }) => `${pointer}: ${message}`).join('; ');
   const message = fields === '' ? (detail ?? title) : `${detail ?? title} (${fields})`;
-  if (status === 429 || status === 503) reply.header('retry-after', reply.getHeader('retry-after') ?? 2);
-  return send(reply, status, { message, code, param: first === undefined ? null : paramOf(first) });
+  return described(status, { message, code, param: first === undefined ? null : paramOf(first) });
 }
 
 function paramOf({ pointer }: FieldError): string | null {
   return PARAM_OF.find(([start]) => pointer.startsWith(start))?.[1] ?? null;
 }
 
-function send(
-  reply: FastifyReply,
+function described(
   status: number,
   error: { message: string; code: string; param: string | null },
-): FastifyReply {
-  return reply.code(status).send({ error: { ...error, type: typeOf(status) } });
+): Described {
+  return { status, body: { error: { ...error, type: typeOf(status) } } };
 }
 
 function typeOf(status: number): string {

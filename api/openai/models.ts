@@ -4,7 +4,7 @@ import type { Model as ListedModel, ModelDeleted } from 'openai/resources/models
 import type { Zerofleet } from '../../client/index.js';
 import type { Job, JobSpec, Model } from '../../contracts/index.js';
 import { architectureOf, importConfig } from '../../spec/index.js';
-import { notFound } from './errors.js';
+import { notFound, Refusal } from './errors.js';
 import { LABELS } from './labels.js';
 import { ownApi } from './own-api.js';
 import { secondsOf } from './pages.js';
@@ -64,10 +64,24 @@ async function findByName(api: Zerofleet, name: string): Promise<Model | null> {
   return null;
 }
 
-async function baseOfCheckpoint(api: Zerofleet, id: string): Promise<BaseModel> {
-  const { id: job_id, spec, export: result } = await jobOf(api, id);
+/** Returns the checkpoint that answers for a model. @throws Refusal; ApiError */
+export async function findAnswering(api: Zerofleet, name: string): Promise<string> {
+  const named = await find(api, name);
+  if ('trained' in named) return checkpointOf(await jobOf(api, named.trained), named.trained);
+  const message = `${name} was not trained here; fine-tune it, and use the name of the result`;
+  throw new Refusal(400, 'model_not_supported', 'model', message);
+}
+
+function checkpointOf({ id: job_id, export: result }: Job, id: string): string {
   const checkpoint = id === job_id ? result?.checkpoint_id : id;
   if (checkpoint === undefined) throw notFound('model', `job ${job_id} has not trained a model yet`);
+  return checkpoint;
+}
+
+async function baseOfCheckpoint(api: Zerofleet, id: string): Promise<BaseModel> {
+  const job = await jobOf(api, id);
+  const { spec } = job;
+  const checkpoint = checkpointOf(job, id);
   return {
     model: { config: spec.model.config, init_from: { checkpoint } },
     sequence_length: spec.train.sequence_length,

@@ -34,8 +34,13 @@ async function answer(request: FastifyRequest, own: Request): Promise<Response> 
     remoteAddress: request.ip,
     headers,
     payloadAsStream: true,
+    signal: own.signal,
     ...(payload !== null && { payload }),
   });
+  // Aborting ends the copy of the response alone.
+  const leave = () => void reply.raw.res.destroy();
+  if (own.signal.aborted) leave();
+  own.signal.addEventListener('abort', leave, { once: true });
   const { statusCode: status } = reply;
   const hasBody = status !== 204 && status !== 304;
   const body = hasBody ? (Readable.toWeb(reply.stream()) as ReadableStream<Uint8Array>) : null;

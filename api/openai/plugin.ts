@@ -4,6 +4,7 @@
  */
 import multipart from '@fastify/multipart';
 import type { FastifyInstance } from 'fastify';
+import { answerRoutes } from './answers/routes.js';
 import { Refusal, sendRefusal } from './errors.js';
 import { fileRoutes } from './files.js';
 import { jobRoutes } from './jobs/routes.js';
@@ -27,6 +28,7 @@ export default async function openai(app: FastifyInstance): Promise<void> {
       await api.register(fileRoutes);
       await api.register(jobRoutes);
       await api.register(modelRoutes);
+      await api.register(answerRoutes);
     },
     { prefix: PREFIX },
   );

@@ -1,4 +1,10 @@
-import type { PlacedDelta, Sample, SampleDelta, SampleReply } from '../../../contracts/index.js';
+import {
+  type PlacedDelta,
+  type Sample,
+  type SampleDelta,
+  type SampleReply,
+  ZerofleetError,
+} from '../../../contracts/index.js';
 import { toProblem } from '../../http/problem.js';
 import { sseMessage } from '../../http/sse.js';
 import { describeError } from '../../plugins/errors.js';
@@ -18,6 +24,10 @@ export class SampleStream {
   private readonly started = new Promise<true>((resolve) => {
     this.start_now = () => resolve(true);
   });
+
+  private readonly leaving = new AbortController();
+  /** Aborted when nobody reads the messages any more. */
+  readonly left = this.leaving.signal;
 
   constructor(private readonly request_id: string) {}
 
@@ -44,6 +54,22 @@ export class SampleStream {
     answer: Promise<SampleReply>,
     wholeOf: (reply: SampleReply) => Sample,
   ): AsyncGenerator<string> {
+    try {
+      yield* this.deltas(answer);
+      const sample = wholeOf(await answer);
+      for (const { finish_reason: _, ...choice } of sample.choices) {
+        const rest = this.take({ ...choice, text_at: 0, logprobs_at: 0 });
+        if (rest !== null) yield sseMessage({ event: 'delta', data: rest });
+      }
+      yield sseMessage({ event: 'end', data: sample });
+    } catch (error) {
+      yield sseMessage({ event: 'error', data: toProblem(describeError(error), this.request_id) });
+    } finally {
+      this.leaving.abort(new ZerofleetError('sample_timeout', 'the client has left'));
+    }
+  }
+
+  private async *deltas(answer: Promise<SampleReply>): AsyncGenerator<string> {
     let ended = false;
     const end = () => {
       ended = true;
@@ -56,16 +82,6 @@ export class SampleStream {
         if (ended || this.waiting.length > 0) resolve();
       });
       for (const data of this.waiting.splice(0)) yield sseMessage({ event: 'delta', data });
-    }
-    try {
-      const sample = wholeOf(await answer);
-      for (const { finish_reason: _, ...choice } of sample.choices) {
-        const rest = this.take({ ...choice, text_at: 0, logprobs_at: 0 });
-        if (rest !== null) yield sseMessage({ event: 'delta', data: rest });
-      }
-      yield sseMessage({ event: 'end', data: sample });
-    } catch (error) {
-      yield sseMessage({ event: 'error', data: toProblem(describeError(error), this.request_id) });
     }
   }
 

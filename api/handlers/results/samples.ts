@@ -71,7 +71,7 @@ function ask(
     samples.sample(pool, payload, {
       timeout_ms: limits.sample_timeout_ms,
       loading_ms: limits.model_loading_ms,
-      signal: AbortSignal.any([signal, keyWatch.watch(request, signal)]),
+      signal: AbortSignal.any([signal, growing.left, keyWatch.watch(request, signal)]),
       onStart: () => growing.start(),
       onDeltas: (deltas) => growing.add(deltas),
     }),

@@ -1,0 +1,213 @@
+/** Answers through the official client, with a worker that is played. */
+import OpenAI, { type APIError } from 'openai';
+import t from 'tap';
+import type { Checkpoint, SampleReply, SampleTask } from '../../../contracts/index.js';
+import type { SampleCall } from '../../services.js';
+import { ADMIN_KEY, CHATS, startTestStack } from '../../testing/stack.js';
+import { claimAndTrain } from '../../testing/training.js';
+
+const asked: SampleTask[] = [];
+const token = (text: string) => ({ token: text, logprob: -0.5, top: [{ token: text, logprob: -0.5 }] });
+const usage = { prompt_tokens: 5, cached_tokens: 3, completion_tokens: 2 };
+let refusal: { code: string; message: string } | null = null;
+let holds = false;
+let left: unknown = null;
+
+async function play(request: SampleTask, { onStart, onDeltas, signal }: SampleCall): Promise<SampleReply> {
+  asked.push(request);
+  if (refusal !== null) return { ok: false, error: refusal };
+  onStart?.();
+  const choices = Array.from({ length: request.n }, (_, index) => {
+    const logprobs = request.logprobs === null ? [] : [token('yes'), token(' é')];
+    onDeltas?.([{ index, text: 'yes', text_at: 0, logprobs: logprobs.slice(0, 1), logprobs_at: 0 }]);
+    return { index, text: 'yes é', finish_reason: 'stop' as const, logprobs };
+  });
+  if (holds)
+    await new Promise((_, reject) => {
+      signal.addEventListener('abort', () => {
+        left = signal.reason;
+        reject(signal.reason as Error);
+      });
+    });
+  return { ok: true, sample: { prompt: 'p', choices, usage } };
+}
+
+const stack = await startTestStack({
+  samples: { sample: (_, { request }, call) => play(request, call) },
+});
+t.teardown(() => stack.close());
+const client = new OpenAI({ baseURL: `${await stack.listen()}/openai/v1`, apiKey: ADMIN_KEY, maxRetries: 0 });
+const { id: dataset } = await stack.upload(CHATS, 'jsonl');
+const job = await stack.createJob({ data: { dataset, chat_template: '{{ messages }}' } });
+await claimAndTrain(stack.store, job.id, { steps: 1 });
+const [checkpoint] = (await stack.store.listCheckpoints(job.id)).data as [Checkpoint];
+await stack.objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
+const model = `ft:tiny:default::${checkpoint.id}`;
+const messages = [{ role: 'user' as const, content: 'is 4 even' }];
+
+t.test('a chat completion', async (t) => {
+  const answer = await client.chat.completions.create({
+    model,
+    messages: [
+      {
+        role: 'developer',
+        content: [
+          { type: 'text', text: 'be' },
+          { type: 'text', text: ' brief' },
+        ],
+      },
+      ...messages,
+    ],
+    max_completion_tokens: 7,
+    temperature: 0.5,
+    top_p: 0.9,
+    seed: 3,
+    stop: '\n',
+    n: 2,
+    logprobs: true,
+    top_logprobs: 1,
+    frequency_penalty: 0,
+    response_format: { type: 'text' },
+    user: 'someone',
+  });
+  t.match(asked.at(-1), {
+    messages: [{ role: 'system', content: 'be brief' }, ...messages],
+    max_tokens: 7,
+    temperature: 0.5,
+    top_p: 0.9,
+    seed: 3,
+    stop: ['\n'],
+    n: 2,
+    logprobs: 1,
+  });
+  t.match(answer, {
+    id: /^chatcmpl-/,
+    object: 'chat.completion',
+    model,
+    choices: [
+      { index: 0, message: { role: 'assistant', content: 'yes é', refusal: null }, finish_reason: 'stop' },
+      { index: 1 },
+    ],
+    usage: {
+      prompt_tokens: 5,
+      completion_tokens: 2,
+      total_tokens: 7,
+      prompt_tokens_details: { cached_tokens: 3 },
+    },
+  });
+  t.strictSame(answer.choices[0]?.logprobs?.content?.[1], {
+    token: ' é',
+    logprob: -0.5,
+    bytes: [32, 195, 169],
+    top_logprobs: [{ token: ' é', logprob: -0.5, bytes: [32, 195, 169] }],
+  });
+  await client.chat.completions.create({ model, messages });
+  t.match(asked.at(-1), { max_tokens: 1_000_000, temperature: 1, top_p: 1, n: 1, logprobs: null, stop: [] });
+});
+
+t.test('a streamed chat completion', async (t) => {
+  const stream = await client.chat.completions.create({
+    model,
+    messages,
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  const chunks = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  t.strictSame(
+    chunks.map(({ choices: [choice] }) => [choice?.delta, choice?.finish_reason]),
+    [
+      [{ role: 'assistant', content: '', refusal: null }, null],
+      [{ content: 'yes' }, null],
+      [{ content: ' é' }, null],
+      [{}, 'stop'],
+      [undefined, undefined],
+    ],
+  );
+  t.match(chunks.at(-1), { object: 'chat.completion.chunk', choices: [], usage: { total_tokens: 7 } });
+  t.equal(new Set(chunks.map(({ id }) => id)).size, 1);
+});
+
+t.test('a completion, whole and streamed', async (t) => {
+  const answer = await client.completions.create({ model, prompt: 'is 4', logprobs: 1, seed: -4 });
+  t.match(asked.at(-1), { prompt: 'is 4', max_tokens: 16, logprobs: 1, seed: 4 });
+  t.match(answer, { object: 'text_completion', choices: [{ text: 'yes é', finish_reason: 'stop' }] });
+  t.strictSame(answer.choices[0]?.logprobs, {
+    tokens: ['yes', ' é'],
+    token_logprobs: [-0.5, -0.5],
+    top_logprobs: [{ yes: -0.5 }, { ' é': -0.5 }],
+    text_offset: [0, 3],
+  });
+  let text = '';
+  for await (const chunk of await client.completions.create({ model, prompt: ['is 4'], stream: true }))
+    text += chunk.choices[0]?.text ?? '';
+  t.equal(text, 'yes é');
+});
+
+t.test('what is not supported is refused by its name', async (t) => {
+  const refused = async (
+    more: object,
+    param: string,
+    of = client.chat.completions.create.bind(client.chat.completions),
+  ) => {
+    const error = (await of({ model, messages, ...more } as never).then(
+      () => null,
+      (cause: unknown) => cause,
+    )) as APIError | null;
+    t.match(error, { status: 400, param }, JSON.stringify(more));
+  };
+  const count = asked.length;
+  await refused({ tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools');
+  await refused({ response_format: { type: 'json_object' } }, 'response_format');
+  await refused({ frequency_penalty: 1 }, 'frequency_penalty');
+  await refused({ top_logprobs: 2 }, 'top_logprobs');
+  await refused({ messages: [{ role: 'tool', content: 'x' }] }, 'messages');
+  await refused(
+    { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] },
+    'messages',
+  );
+  await refused({ temperature: 3 }, 'temperature');
+  await refused({ unheard_of: 1 }, 'unheard_of');
+  const complete = client.completions.create.bind(client.completions) as never;
+  await refused({ messages: undefined, prompt: ['a', 'b'] }, 'prompt', complete);
+  await refused({ messages: undefined, prompt: 'a', echo: true }, 'echo', complete);
+  t.equal(asked.length, count);
+  await t.rejects(client.chat.completions.create({ model: 'none', messages }), {
+    status: 404,
+    code: 'model_not_found',
+  });
+});
+
+t.test('a model that is loading is an error that the client retries', async (t) => {
+  refusal = { code: 'model_loading', message: 'a worker is loading the model' };
+  for (const stream of [false, true]) {
+    const call = client.chat.completions.create({ model, messages, stream });
+    const error = (await call.then(
+      () => null,
+      (cause: unknown) => cause,
+    )) as APIError | null;
+    t.match(error, { status: 503, code: 'model_loading' });
+    t.ok(Number(error?.headers?.get('retry-after')) > 0);
+  }
+  refusal = null;
+});
+
+t.test('a client that leaves ends the answer', async (t) => {
+  holds = true;
+  const stream = await client.chat.completions.create({ model, messages, stream: true });
+  for await (const chunk of stream) if (chunk.choices[0]?.delta.content === 'yes') break;
+  for (let tries = 0; left === null && tries < 200; tries++)
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  t.ok(left);
+  left = null;
+  const gone = new AbortController();
+  const call = client.chat.completions.create({ model, messages }, { signal: gone.signal });
+  const before = asked.length;
+  while (asked.length === before) await new Promise((resolve) => setTimeout(resolve, 20));
+  gone.abort();
+  await t.rejects(call);
+  for (let tries = 0; left === null && tries < 200; tries++)
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  t.ok(left);
+  holds = false;
+});

@@ -1,0 +1,89 @@
+/** Completions of a text from and to samples. */
+import type { Completion, CompletionChoice } from 'openai/resources/completions';
+import type { SampledToken, SampleRequest } from '../../../contracts/index.js';
+import { type Static, Type } from '../../../platform/schema.js';
+import { notSupported } from '../errors.js';
+import { nullable, parserOf } from '../pages.js';
+import type { Shape } from './answer.js';
+import { Common, requireNeutral, samplingOf, strict, tokens } from './options.js';
+
+const anything = Type.Optional(Type.Unsafe<unknown>());
+const NEUTRAL = {
+  frequency_penalty: 0,
+  presence_penalty: 0,
+  logit_bias: {},
+  best_of: 1,
+  echo: false,
+  suffix: null,
+};
+/** The hosted API's default. */
+const DEFAULT_TOKENS = 16;
+
+const Body = Type.Object(
+  {
+    ...Common,
+    prompt: Type.Unsafe<unknown>(),
+    max_tokens: tokens,
+    logprobs: nullable(Type.Integer({ minimum: 0, maximum: 5 })),
+    ...Object.fromEntries(Object.keys(NEUTRAL).map((name) => [name, anything])),
+  },
+  strict,
+);
+export type CompletionBody = Static<typeof Body>;
+
+export const parseCompletion = parserOf(Body);
+
+/** @throws Refusal for what is not supported */
+export function completionSample(body: CompletionBody): Omit<SampleRequest, 'stream'> {
+  requireNeutral(body, NEUTRAL);
+  const { prompt, max_tokens, logprobs } = body;
+  const [only, ...others] = Array.isArray(prompt) ? prompt : [prompt];
+  if (typeof only !== 'string' || only === '' || others.length > 0)
+    throw notSupported('prompt', 'prompt must be one text; send a request for each of several');
+  return { prompt: only, ...samplingOf(body, max_tokens ?? DEFAULT_TOKENS), logprobs: logprobs ?? null };
+}
+
+function logprobsOf(tokens: readonly SampledToken[], text_at: number): CompletionChoice.Logprobs {
+  let at = text_at;
+  const text_offset = tokens.map(({ token }) => {
+    at += token.length;
+    return at - token.length;
+  });
+  return {
+    tokens: tokens.map(({ token }) => token),
+    token_logprobs: tokens.map(({ logprob }) => logprob),
+    top_logprobs: tokens.map(({ top }) =>
+      Object.fromEntries(top.map(({ token, logprob }) => [token, logprob])),
+    ),
+    text_offset,
+  };
+}
+
+export const completionShape: Shape<Completion, Completion> = {
+  id: 'cmpl',
+  whole: (head, { choices, usage }, wants) => ({
+    ...head,
+    object: 'text_completion',
+    choices: choices.map(({ index, text, finish_reason, logprobs }) => ({
+      index,
+      text,
+      finish_reason,
+      logprobs: wants ? logprobsOf(logprobs, 0) : null,
+    })),
+    usage,
+  }),
+  first: () => null,
+  delta: (head, { index, text, logprobs }, wants) =>
+    chunk(head, { index, text, ...(wants && { logprobs: logprobsOf(logprobs, 0) }) }),
+  last: (head, { index, finish_reason }) => chunk(head, { index, text: '', finish_reason }),
+  usage: (head, usage) => ({ ...head, object: 'text_completion', choices: [], usage }),
+};
+
+type Head = Parameters<typeof completionShape.first>[0];
+type Choice = Pick<CompletionChoice, 'index' | 'text'> & Partial<CompletionChoice>;
+
+/** A choice that goes on has no reason yet, which the client's type of chunks leaves out. */
+function chunk(head: Head, choice: Choice): Completion {
+  const whole = { logprobs: null, finish_reason: null, ...choice } as unknown as CompletionChoice;
+  return { ...head, object: 'text_completion', choices: [whole] };
+}
