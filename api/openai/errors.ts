@@ -2,8 +2,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../client/index.js';
 import type { FieldError, Problem } from '../../contracts/index.js';
+import { describeError } from '../http/describe-error.js';
 import { toProblem } from '../http/problem.js';
-import { describeError } from '../plugins/errors.js';
 
 /** A request that this API refuses itself. */
 export class Refusal extends Error {

@@ -83,6 +83,30 @@ t.test('fine-tuning through the official client', async (t) => {
     t.equal((await client.files.retrieve(results)).purpose, 'fine-tune-results');
   });
 
+  await t.test('the result answers', async (t) => {
+    const model = first.fine_tuned_model ?? '';
+    const messages = [{ role: 'user' as const, content: 'is 7 even' }];
+    const options = { model, messages, max_tokens: 12, seed: 7, logprobs: true, top_logprobs: 3 };
+    const answer = await client.chat.completions.create(options);
+    const again = await client.chat.completions.create(options);
+    t.strictSame(again.choices, answer.choices, 'the same answer with a seed');
+    let text = '';
+    for await (const chunk of await client.chat.completions.create({ ...options, stream: true }))
+      text += chunk.choices[0]?.delta.content ?? '';
+    t.equal(text, answer.choices[0]?.message.content);
+    const { usage } = again;
+    t.match(usage, { completion_tokens: Number, prompt_tokens: Number });
+    t.equal(usage?.total_tokens, (usage?.prompt_tokens ?? 0) + (usage?.completion_tokens ?? 0));
+    const checkpoint = (await jobs.checkpoints.list(first.id)).data[0]?.fine_tuned_model_checkpoint ?? '';
+    const completion = await client.completions.create({
+      model: checkpoint,
+      prompt: 'is 7',
+      max_tokens: 3,
+      n: 2,
+    });
+    t.equal(completion.choices.length, 2);
+  });
+
   await t.test('preferences go on with its adapter', async (t) => {
     const second = await untilEnded(
       await jobs.create({

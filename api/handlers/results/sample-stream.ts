@@ -5,9 +5,9 @@ import {
   type SampleReply,
   ZerofleetError,
 } from '../../../contracts/index.js';
+import { describeError } from '../../http/describe-error.js';
 import { toProblem } from '../../http/problem.js';
 import { sseMessage } from '../../http/sse.js';
-import { describeError } from '../../plugins/errors.js';
 
 /** What was passed on of an answer. */
 interface Told {
