@@ -1,8 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <numeric>
 #include <span>
 
 #include "core/device/context.h"
@@ -32,6 +35,21 @@ inline void copy(const Context& context, std::span<const float> from, std::span<
   for_tiles(context, static_cast<std::int64_t>(from.size()), [&](std::int64_t start, std::int64_t count) {
     std::memcpy(to.data() + start, from.data() + start, static_cast<std::size_t>(count) * sizeof(float));
   });
+}
+
+/// Memory bound of an operation that reads an array once. Returns a sum, so that nothing is left out.
+inline std::uint32_t read(const Context& context, std::span<const std::uint32_t> values) {
+  constexpr std::int64_t kSums = 64;
+  std::atomic<std::uint32_t> total = 0;
+  for_tiles(context, static_cast<std::int64_t>(values.size()), [&](std::int64_t start, std::int64_t count) {
+    std::uint32_t sums[kSums] = {};
+    const std::uint32_t* begin = values.data() + start;
+    for (std::int64_t i = 0; i + kSums <= count; i += kSums) {
+      for (std::int64_t k = 0; k < kSums; ++k) sums[k] += begin[i + k];
+    }
+    total += std::accumulate(std::begin(sums), std::end(sums), 0U);
+  });
+  return total;
 }
 
 }  // namespace zerofleet::bench

@@ -52,14 +52,14 @@ t.test('invalid measurements are refused', async (t) => {
   await t.rejects(measureKernel({ ...options, model: { ...llama, hidden_size: 0 } }), {
     code: 'invalid_model_config',
   });
-  await t.rejects(measureBandwidth({ bytes: 0, in_place: true, threads: 1, repeats: 1 }), {
+  await t.rejects(measureBandwidth({ bytes: 0, pass: 'copy', threads: 1, repeats: 1 }), {
     code: 'invalid_argument',
   });
 });
 
 t.test('passes over memory', async (t) => {
-  for (const in_place of [true, false])
-    t.equal((await measureBandwidth({ bytes: 1 << 20, in_place, threads: 2, repeats: 2 })).length, 2);
+  for (const pass of ['in_place', 'copy', 'read'] as const)
+    t.equal((await measureBandwidth({ bytes: 1 << 20, pass, threads: 2, repeats: 2 })).length, 2);
 });
 
 t.test('an error of the standard library is an internal one, and the process lives on', async (t) => {

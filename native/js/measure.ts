@@ -49,10 +49,10 @@ export function measureKernel(options: {
   return nativeAsync(() => addon().measureKernel({ ...options, cpu_isa: cpuIsa() }));
 }
 
-/** Seconds of passes over memory that move `bytes`, half of them read and half written: an update in place, or a copy. */
+/** Seconds of passes over memory that move `bytes`: read, or half of them read and half written by an update in place or a copy. */
 export function measureBandwidth(options: {
   bytes: number;
-  in_place: boolean;
+  pass: 'in_place' | 'copy' | 'read';
   threads: number;
   repeats: number;
 }): Promise<number[]> {

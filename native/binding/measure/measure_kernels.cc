@@ -6,6 +6,7 @@
 #include "bench/kernel_bench.h"
 #include "bench/memory_passes.h"
 #include "bench/seconds_of.h"
+#include "binding/convert/choice.h"
 #include "binding/convert/convert.h"
 #include "binding/convert/model_config_from.h"
 #include "binding/convert/promise.h"
@@ -48,25 +49,27 @@ KernelTimes run_kernel(const KernelTask& task) {
   return times;
 }
 
+enum class MemoryPass : std::uint8_t { kInPlace, kCopy, kRead };
+
 struct BandwidthTask {
   std::int64_t num_bytes = 0, repeats = 0;
-  bool in_place = false;
+  MemoryPass pass = MemoryPass::kRead;
   int num_threads = 1;
 };
 
 std::vector<double> run_bandwidth(const BandwidthTask& task) {
   ThreadPool pool(task.num_threads);
   const Context context{Device{}, &pool};
-  const auto half = static_cast<std::size_t>(task.num_bytes / 2);
-  Buffer from(context.device, half), to(context.device, task.in_place ? 0 : half, 1);
+  const auto all = static_cast<std::size_t>(task.num_bytes), half = all / 2;
+  Buffer from(context.device, task.pass == MemoryPass::kRead ? all : half), to(context.device, task.pass == MemoryPass::kCopy ? half : 0, 1);
   bench::update_in_place(context, from.as<float>());
   std::vector<double> seconds;
   for (std::int64_t i = 0; i <= task.repeats; ++i) {
     const double pass = bench::seconds_of([&] {
-      if (task.in_place) {
-        bench::update_in_place(context, from.as<float>());
-      } else {
-        bench::copy(context, from.as<float>(), to.as<float>());
+      switch (task.pass) {
+        case MemoryPass::kInPlace: return bench::update_in_place(context, from.as<float>());
+        case MemoryPass::kCopy: return bench::copy(context, from.as<float>(), to.as<float>());
+        case MemoryPass::kRead: static_cast<void>(bench::read(context, from.as<std::uint32_t>()));
       }
     });
     if (i > 0) seconds.push_back(pass);
@@ -118,7 +121,8 @@ Napi::Value measure_bandwidth(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   return guarded(env, [&]() -> Napi::Value {
     const auto options = info[0].As<Napi::Object>();
-    const BandwidthTask task{int_field(options, "bytes"), int_field(options, "repeats"), bool_field(options, "in_place"),
+    const BandwidthTask task{int_field(options, "bytes"), int_field(options, "repeats"),
+                             choice<MemoryPass>(options, "pass", {{"in_place", MemoryPass::kInPlace}, {"copy", MemoryPass::kCopy}, {"read", MemoryPass::kRead}}),
                              static_cast<int>(int_field(options, "threads"))};
     require(task.num_bytes >= 8 && task.repeats > 0, "invalid_argument", "bytes must be at least 8, repeats positive");
     return PromiseWorker<std::vector<double>>::start(
