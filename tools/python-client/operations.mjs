@@ -171,7 +171,8 @@ function withoutStreams(operation) {
   if (!content[EVENTS] || !content[JSON_TYPE]) return [operation];
   const stream = { [EVENTS]: content[EVENTS] };
   const answers = [{ status, content: stream }];
-  return [operation, { ...operation, name: `stream_${operation.name}`, answers, streamed: true }];
+  const words = operation.name.split('_').filter((word) => word !== 'create');
+  return [operation, { ...operation, name: ['stream', ...words].join('_'), answers, streamed: true }];
 }
 
 /** zerofleet/operations.py. */

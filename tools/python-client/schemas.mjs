@@ -151,17 +151,17 @@ function sorted(aliases) {
 
 /** zerofleet/schemas.py. */
 export function schemasModule(types) {
-  const classes = [...types.classes.values()].map((text) => `\n\n${text.trimEnd()}\n`);
+  const classes = [...types.classes.values()].map((text) => `\n${text.trimEnd()}\n`);
   const aliases = sorted(types.aliases).map(([name, expression]) => {
     const text = docstring(types.schemas[name]?.description, '');
-    return `\n${name} = ${expression}\n${text}`;
+    return `${name} = ${expression}\n${text}`;
   });
   return [
     '"""Types of the bodies of requests and answers. Generated from openapi.yaml by `npm run generate`."""\n',
     'from __future__ import annotations\n',
     'from typing import Any, Dict, List, Literal, Optional, TypedDict, Union\n',
     ...classes,
-    '\n',
+    '',
     ...aliases,
   ].join('\n');
 }

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
 
-
 class StateChange(TypedDict):
     """A state change in a job's history."""
     state: JobState
     reason: Optional[str]
     """Reason for the change."""
     at: Time
-
 
 
 class _ResolvedGpt2ConfigRequired(TypedDict):
@@ -54,7 +52,6 @@ class ResolvedGpt2Config(_ResolvedGpt2ConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
-
 class _RopeScalingRequired(TypedDict):
     rope_type: Literal["linear", "llama3", "yarn"]
     """Kind of scaling."""
@@ -84,7 +81,6 @@ class RopeScaling(_RopeScalingRequired, total=False):
     """`yarn`: contributes to the default of `attention_factor`."""
     truncate: bool
     """`yarn`: rounds the bounds between dimensions to whole numbers."""
-
 
 
 class _DecoderFieldsRequired(TypedDict):
@@ -125,7 +121,6 @@ class DecoderFields(_DecoderFieldsRequired, total=False):
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
-
 
 
 class _ResolvedLlamaConfigRequired(TypedDict):
@@ -174,7 +169,6 @@ class ResolvedLlamaConfig(_ResolvedLlamaConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
-
 class _ResolvedMistralConfigRequired(TypedDict):
     hidden_size: int
     """Width of the residual stream."""
@@ -217,7 +211,6 @@ class ResolvedMistralConfig(_ResolvedMistralConfigRequired, total=False):
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
-
 
 
 class _ResolvedQwen2ConfigRequired(TypedDict):
@@ -268,7 +261,6 @@ class ResolvedQwen2Config(_ResolvedQwen2ConfigRequired, total=False):
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
-
 
 
 class _ResolvedQwen3ConfigRequired(TypedDict):
@@ -323,7 +315,6 @@ class ResolvedQwen3Config(_ResolvedQwen3ConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
-
 class _ResolvedMixtralConfigRequired(TypedDict):
     hidden_size: int
     """Width of the residual stream."""
@@ -376,7 +367,6 @@ class ResolvedMixtralConfig(_ResolvedMixtralConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
-
 class ResolvedInitCheckpoint(TypedDict):
     """The initial checkpoint and its location."""
     checkpoint: CheckpointId
@@ -384,7 +374,6 @@ class ResolvedInitCheckpoint(TypedDict):
     prefix: str
     """Prefix of the checkpoint's objects in the object store."""
     restore: Restore
-
 
 
 class _ResolvedInitModelRequired(TypedDict):
@@ -398,17 +387,14 @@ class ResolvedInitModel(_ResolvedInitModelRequired, total=False):
     """Restores the uploaded optimizer state as well."""
 
 
-
 class ResolvedBase1(TypedDict):
     """Fresh weights of a seed."""
     seed: Seed
 
 
-
 class ResolvedBase2(TypedDict):
     """An uploaded model."""
     model: ModelId
-
 
 
 class ResolvedBase3(TypedDict):
@@ -417,7 +403,6 @@ class ResolvedBase3(TypedDict):
     job: JobId
     prefix: str
     """Prefix of the checkpoint's objects in the object store."""
-
 
 
 class _ResolvedModelRequired(TypedDict):
@@ -431,7 +416,6 @@ class ResolvedModel(_ResolvedModelRequired, total=False):
     """The model's configuration, its preset, and the source of its initial weights."""
     quantization: Quantization
     base: ResolvedBase
-
 
 
 class DataSpec(TypedDict, total=False):
@@ -478,7 +462,6 @@ class DataSpec(TypedDict, total=False):
     of preferences, or of the sequences of a single document, at least one, selected by `seed`."""
     seed: Seed
     """Seed of the order of the samples and of the validation split."""
-
 
 
 class _ResolvedDataRequired(TypedDict):
@@ -531,7 +514,6 @@ class ResolvedData(_ResolvedDataRequired, total=False):
     """Format of the object that `uri` names; by default `text`. A dataset has its own format."""
 
 
-
 class _EvaluationDatasetSpecRequired(TypedDict):
     name: str
     """Name of the evaluation, whose metric is `eval_loss/` and this name. Names differ;
@@ -548,7 +530,6 @@ class EvaluationDatasetSpec(_EvaluationDatasetSpecRequired, total=False):
     dataset."""
     format: DatasetFormat
     """Format of the object that `uri` names; by default `text`."""
-
 
 
 class _ResolvedEvaluationDatasetRequired(TypedDict):
@@ -569,7 +550,6 @@ class ResolvedEvaluationDataset(_ResolvedEvaluationDatasetRequired, total=False)
     """Format of the object that `uri` names; by default `text`."""
 
 
-
 class EvaluationSpec(TypedDict, total=False):
     """Evaluation during training, on the data of `data.validation_fraction` and on the listed
     datasets, each with a loss of its own. Needs at least one of the two."""
@@ -578,7 +558,6 @@ class EvaluationSpec(TypedDict, total=False):
     datasets: List[EvaluationDatasetSpec]
     """Datasets to evaluate on, with the tokenizer, template, packing and sequence length of the
     training data."""
-
 
 
 class PlannedEvaluation(TypedDict):
@@ -590,7 +569,6 @@ class PlannedEvaluation(TypedDict):
     training data."""
 
 
-
 class ResolvedEvaluation(TypedDict):
     """The evaluation, with every field. It names datasets even if the request has URIs."""
     datasets: List[EvaluationDatasetSpec]
@@ -598,7 +576,6 @@ class ResolvedEvaluation(TypedDict):
     training data."""
     every_steps: int
     """Steps between evaluations; an evaluation always follows the last step."""
-
 
 
 class _ParamGroupSpecRequired(TypedDict):
@@ -619,7 +596,6 @@ class ParamGroupSpec(_ParamGroupSpecRequired, total=False):
     """The parameters are not trained. They keep their values, rounded to `train.precision`. They
     have no gradient, which is not computed either, no master weights and no optimizer state. The
     backward pass ends at the lowest layer that is trained."""
-
 
 
 class OptimizerSpec(TypedDict, total=False):
@@ -664,7 +640,6 @@ class OptimizerSpec(TypedDict, total=False):
     applies."""
 
 
-
 class LrScheduleSpec(TypedDict, total=False):
     """Learning rate schedule."""
     type: Literal["constant", "linear", "cosine", "wsd"]
@@ -681,7 +656,6 @@ class LrScheduleSpec(TypedDict, total=False):
     """Final value of the decay, which the step after the last one would have."""
     decay_steps: int
     """`wsd`: number of steps of the final decay; by default a tenth of `steps`, rounded up."""
-
 
 
 class LossScaleSpec(TypedDict, total=False):
@@ -707,7 +681,6 @@ class LossScaleSpec(TypedDict, total=False):
     never fail the job."""
 
 
-
 class _OverrideSpecRequired(TypedDict):
     step: int
     """Number of completed steps; below `steps`."""
@@ -723,14 +696,12 @@ class OverrideSpec(_OverrideSpecRequired, total=False):
     """Loss scale from this step on."""
 
 
-
 class EmaSpec(TypedDict, total=False):
     """Exponential moving average of the trained parameters, a further optimizer state: after each
     update ema = decay · ema + (1 − decay) · parameters, which begins with the parameters after the
     first update. `export.weights` selects it; the training and its evaluations do not use it."""
     decay: float
     """Share of the average that an update keeps: the average is over about 1 / (1 − decay) updates."""
-
 
 
 class _EarlyStoppingSpecRequired(TypedDict):
@@ -752,7 +723,6 @@ class EarlyStoppingSpec(_EarlyStoppingSpecRequired, total=False):
     min_delta: float
     """An evaluation improves if it is below the best value, and by at least this difference. The
     first finite value is an improvement."""
-
 
 
 class AdapterSpec(TypedDict, total=False):
@@ -782,7 +752,6 @@ class AdapterSpec(TypedDict, total=False):
     init: Literal["kaiming_uniform", "gaussian"]
     """Initial values of A. `kaiming_uniform`: uniform in ±1/√in, as PEFT does by default;
     `gaussian`: normal with the standard deviation 1/rank. B begins with zeros."""
-
 
 
 class _ObjectiveSpecRequired(TypedDict):
@@ -815,7 +784,6 @@ class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
     """`dpo`, `ipo`, `kto`: the model with which the trained one is compared. `base`: the model
     without its adapter; it needs `adapter` without `modules_to_save`, and is then the default.
     `initial`: the model as the job begins; the default otherwise."""
-
 
 
 class TrainSpec(TypedDict, total=False):
@@ -864,7 +832,6 @@ class TrainSpec(TypedDict, total=False):
     objective: ObjectiveSpec
 
 
-
 class ResolvedParamGroup(TypedDict):
     """Settings of some parameters, with every field."""
     match: str
@@ -879,7 +846,6 @@ class ResolvedParamGroup(TypedDict):
     """The parameters are not trained. They keep their values, rounded to `train.precision`. They
     have no gradient, which is not computed either, no master weights and no optimizer state. The
     backward pass ends at the lowest layer that is trained."""
-
 
 
 class _ResolvedOptimizerRequired(TypedDict):
@@ -925,7 +891,6 @@ class ResolvedOptimizer(_ResolvedOptimizerRequired, total=False):
     default `update`."""
 
 
-
 class _ResolvedLrScheduleRequired(TypedDict):
     type: Literal["constant", "linear", "cosine", "wsd"]
     """Schedule from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak.
@@ -946,7 +911,6 @@ class ResolvedLrSchedule(_ResolvedLrScheduleRequired, total=False):
     """The learning rate schedule, with every field of its type."""
     decay_steps: int
     """`wsd`: number of steps of the final decay; by default a tenth of `steps`, rounded up."""
-
 
 
 class _ResolvedLossScaleRequired(TypedDict):
@@ -975,12 +939,10 @@ class ResolvedLossScale(_ResolvedLossScaleRequired, total=False):
     """`dynamic`: minimum scale; by default 1."""
 
 
-
 class ResolvedEma(TypedDict):
     """The average of the parameters, with every field."""
     decay: float
     """Share of the average that an update keeps: the average is over about 1 / (1 − decay) updates."""
-
 
 
 class ResolvedEarlyStopping(TypedDict):
@@ -995,7 +957,6 @@ class ResolvedEarlyStopping(TypedDict):
     min_delta: float
     """An evaluation improves if it is below the best value, and by at least this difference. The
     first finite value is an improvement."""
-
 
 
 class ResolvedAdapter(TypedDict):
@@ -1022,7 +983,6 @@ class ResolvedAdapter(TypedDict):
     `gaussian`: normal with the standard deviation 1/rank. B begins with zeros."""
 
 
-
 class _ResolvedObjectiveRequired(TypedDict):
     type: Literal["dpo", "ipo", "orpo", "kto", "simpo"]
     beta: float
@@ -1046,7 +1006,6 @@ class ResolvedObjective(_ResolvedObjectiveRequired, total=False):
     """`dpo`, `ipo`, `kto`: the model with which the trained one is compared. `base`: the model
     without its adapter; it needs `adapter` without `modules_to_save`, and is then the default.
     `initial`: the model as the job begins; the default otherwise."""
-
 
 
 class _PlannedTrainRequired(TypedDict):
@@ -1098,7 +1057,6 @@ class PlannedTrain(_PlannedTrainRequired, total=False):
     objective: ResolvedObjective
 
 
-
 class _ResolvedTrainRequired(TypedDict):
     sequence_length: int
     """Number of tokens of one sequence: of a sample, or of each completion with its prompt."""
@@ -1145,7 +1103,6 @@ class ResolvedTrain(_ResolvedTrainRequired, total=False):
     objective: ResolvedObjective
 
 
-
 class ZeroSpec(TypedDict, total=False):
     """Sharding of the optimizer over the ranks. The dtypes, `lanes`, `lane_group` and
     `gradient_predivide_factor` change the result by rounding; `stage` alone, `bucket_bytes` and
@@ -1184,7 +1141,6 @@ class ZeroSpec(TypedDict, total=False):
     keeps its share of them, and tokens are sent to their experts. It divides the experts, the
     leaves of a step, `lanes`, and every number of ranks. It influences the result; the number of
     ranks does not."""
-
 
 
 class _ResolvedZeroRequired(TypedDict):
@@ -1229,7 +1185,6 @@ class ResolvedZero(_ResolvedZeroRequired, total=False):
     not on the number of ranks, which `lanes` bounds."""
 
 
-
 class RanksSpec(TypedDict, total=False):
     """Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of
     `zero.expert_parallel_size`, which is the default of `min`."""
@@ -1241,13 +1196,11 @@ class RanksSpec(TypedDict, total=False):
     """Number of ranks to start with."""
 
 
-
 class ResourcesSpec(TypedDict, total=False):
     """Placement of the job."""
     pool: str
     """Pool of workers that runs the job."""
     ranks: RanksSpec
-
 
 
 class ResolvedRanks(TypedDict):
@@ -1260,13 +1213,11 @@ class ResolvedRanks(TypedDict):
     """Number of ranks to start with."""
 
 
-
 class ResolvedResources(TypedDict):
     """Placement of the job, with every field."""
     pool: str
     """Pool of workers that runs the job."""
     ranks: ResolvedRanks
-
 
 
 class KeepSpec(TypedDict, total=False):
@@ -1281,7 +1232,6 @@ class KeepSpec(TypedDict, total=False):
     best_metric: EvaluationMetric
     """Metric by which `best` compares checkpoints. By default that of `train.early_stopping`,
     without it the first that the job has, as there."""
-
 
 
 class CheckpointSpec(TypedDict, total=False):
@@ -1303,7 +1253,6 @@ class CheckpointSpec(TypedDict, total=False):
     `keep`."""
 
 
-
 class _ResolvedKeepRequired(TypedDict):
     last: int
     """Number of newest checkpoints to keep."""
@@ -1320,7 +1269,6 @@ class ResolvedKeep(_ResolvedKeepRequired, total=False):
     best_metric: EvaluationMetric
     """Metric by which `best` compares checkpoints. By default that of `train.early_stopping`,
     without it the first that the job has, as there."""
-
 
 
 class _ResolvedCheckpointRequired(TypedDict):
@@ -1346,7 +1294,6 @@ class ResolvedCheckpoint(_ResolvedCheckpointRequired, total=False):
     `keep`."""
 
 
-
 class LimitsSpec(TypedDict, total=False):
     """Limits of the job. A reached limit stops the job with the reason `budget_reached`. `resume`
     grants the whole limits again."""
@@ -1359,7 +1306,6 @@ class LimitsSpec(TypedDict, total=False):
     on_limit: Literal["pause", "cancel"]
     """Action at a limit. A job that pauses saves first; a cancelled job keeps its existing
     checkpoints."""
-
 
 
 class _ResolvedLimitsRequired(TypedDict):
@@ -1379,7 +1325,6 @@ class ResolvedLimits(_ResolvedLimitsRequired, total=False):
     """Maximum cost of its slots, at the price per rank-hour that the workers report."""
 
 
-
 class RetrySpec(TypedDict, total=False):
     """Handling of errors and preemptions."""
     max_errors: int
@@ -1390,7 +1335,6 @@ class RetrySpec(TypedDict, total=False):
     count. null: any number."""
 
 
-
 class ResolvedRetry(TypedDict):
     """Handling of errors and preemptions, with every field."""
     max_errors: int
@@ -1399,7 +1343,6 @@ class ResolvedRetry(TypedDict):
     """Preemptions (a spot notice, a scale-in, a job of higher priority) that the job survives; the
     next one pauses it at its checkpoint, with the reason `preemption_limit`. `resume` resets the
     count. null: any number."""
-
 
 
 class ExportSpec(TypedDict, total=False):
@@ -1416,7 +1359,6 @@ class ExportSpec(TypedDict, total=False):
     the last trained step."""
 
 
-
 class ResolvedExport(TypedDict):
     """The exported weights, with every field."""
     format: Literal["safetensors", "peft"]
@@ -1431,7 +1373,6 @@ class ResolvedExport(TypedDict):
     the last trained step."""
 
 
-
 class NotifySpec(TypedDict, total=False):
     """Webhooks that receive the job's events, besides the webhooks for all jobs."""
     webhooks: List[WebhookId]
@@ -1439,13 +1380,11 @@ class NotifySpec(TypedDict, total=False):
     this job once."""
 
 
-
 class ResolvedNotify(TypedDict):
     """Webhooks of the job, with every field."""
     webhooks: List[WebhookId]
     """Webhooks of the project with `jobs` `named`. A webhook for all jobs receives each event of
     this job once."""
-
 
 
 class ResolvedJobSpec(TypedDict):
@@ -1467,7 +1406,6 @@ class ResolvedJobSpec(TypedDict):
     notify: ResolvedNotify
 
 
-
 class EarlyStoppingProgress(TypedDict):
     """Evaluations so far; present only with `train.early_stopping`."""
     best_eval_loss: Optional[float]
@@ -1477,7 +1415,6 @@ class EarlyStoppingProgress(TypedDict):
     """Step of that evaluation."""
     evaluations_without_improvement: int
     """Number of evaluations since then; at `patience` the training ends."""
-
 
 
 class PreferenceMetrics(TypedDict):
@@ -1499,7 +1436,6 @@ class PreferenceMetrics(TypedDict):
     """Log-probability of a whole completion, in nats."""
     log_prob_rejected: Optional[float]
     """Log-probability of the rejected completions."""
-
 
 
 class _ProgressRequired(TypedDict):
@@ -1531,14 +1467,12 @@ class Progress(_ProgressRequired, total=False):
     """Of the last step; present only with a preference `objective`."""
 
 
-
 class CheckpointRef(TypedDict):
     """The newest committed checkpoint."""
     id: CheckpointId
     step: int
     """Completed steps at the time of the checkpoint."""
     state_digest: StateDigest
-
 
 
 class Usage(TypedDict):
@@ -1551,7 +1485,6 @@ class Usage(TypedDict):
     """Cost of its slots, at the price per rank-hour that the workers report."""
 
 
-
 class ExportFile(TypedDict):
     """One file of the model folder."""
     name: str
@@ -1560,7 +1493,6 @@ class ExportFile(TypedDict):
     """Size."""
     sha256: str
     """SHA-256 of the content."""
-
 
 
 class _ExportResultRequired(TypedDict):
@@ -1582,7 +1514,6 @@ class ExportResult(_ExportResultRequired, total=False):
     were computed from (`model.quantization`); absent if in the training precision."""
 
 
-
 class _FieldErrorRequired(TypedDict):
     pointer: str
     """JSON pointer into the body, or `/query/…`, `/path/…`, `/header/…` for a parameter."""
@@ -1597,7 +1528,6 @@ class FieldError(_FieldErrorRequired, total=False):
     """One bad field."""
     suggestion: str
     """Suggested field or value."""
-
 
 
 class _FailureRequired(TypedDict):
@@ -1630,7 +1560,6 @@ class Failure(_FailureRequired, total=False):
     `train.epochs`; present with the code `validation_failed` only."""
 
 
-
 class Warning(TypedDict):
     """An accepted field without effect."""
     pointer: str
@@ -1639,7 +1568,6 @@ class Warning(TypedDict):
     """Stable code of the warning"""
     message: str
     """The field without effect and the reason, for users."""
-
 
 
 class _JobRequired(TypedDict):
@@ -1687,12 +1615,10 @@ class Job(_JobRequired, total=False):
     job, and only if there are any."""
 
 
-
 class JobPage(TypedDict):
     """A page of jobs."""
     data: List[Job]
     next_cursor: NextCursor
-
 
 
 class Problem(TypedDict):
@@ -1715,7 +1641,6 @@ class Problem(TypedDict):
     """All bad fields; empty for errors that do not concern fields."""
 
 
-
 class ModelSpec(TypedDict, total=False):
     """The model: exactly one of `preset` and `config`, and the source of the initial weights. With
     `init_from.model` or `init_from.uri` both may be absent; the configuration is then that of the
@@ -1724,7 +1649,6 @@ class ModelSpec(TypedDict, total=False):
     config: ModelConfig
     init_from: InitFromSpec
     quantization: Quantization
-
 
 
 class _JobSpecRequired(TypedDict):
@@ -1753,11 +1677,9 @@ class JobSpec(_JobSpecRequired, total=False):
     deepspeed_config: DeepspeedConfig
 
 
-
 class PlannedInitFolder(TypedDict):
     """The folder that becomes the initial model."""
     uri: S3Uri
-
 
 
 class _PlannedModelRequired(TypedDict):
@@ -1772,7 +1694,6 @@ class PlannedModel(_PlannedModelRequired, total=False):
     `config.json` was read; its weights were not."""
     quantization: Quantization
     base: ResolvedBase
-
 
 
 class _PlannedDataRequired(TypedDict):
@@ -1827,7 +1748,6 @@ class PlannedData(_PlannedDataRequired, total=False):
     `bytes`. A dataset of `format=tokens` needs no tokenizer, and the resolved document has `null`."""
 
 
-
 class PlannedJobSpec(TypedDict):
     """The document that the job would have. `data`, `train.evaluation.datasets` and
     `model.init_from` name objects and a folder by `uri` if the creation of the job would copy them
@@ -1848,7 +1768,6 @@ class PlannedJobSpec(TypedDict):
     retry: ResolvedRetry
     export: ResolvedExport
     notify: ResolvedNotify
-
 
 
 class RankMemory(TypedDict):
@@ -1879,13 +1798,11 @@ class RankMemory(TypedDict):
     """With `zero.offload: cpu` on a GPU: additional bytes in host memory."""
 
 
-
 class WorldEstimate(TypedDict):
     """Memory of one rank of a world."""
     world_size: int
     """Number of ranks."""
     bytes: RankMemory
-
 
 
 class Estimate(TypedDict):
@@ -1900,7 +1817,6 @@ class Estimate(TypedDict):
     """One entry for each number of ranks."""
 
 
-
 class WorkDuration(TypedDict):
     """Duration of the training on the preferred number of ranks, if each rank has the throughput of
     an earlier job: of the newest 100 jobs of the pool and project, the one whose model is nearest
@@ -1912,7 +1828,6 @@ class WorkDuration(TypedDict):
     ranks: int
     """The preferred number of ranks."""
     measured_by: JobId
-
 
 
 class Work(TypedDict):
@@ -1931,7 +1846,6 @@ class Work(TypedDict):
     duration: Optional[WorkDuration]
 
 
-
 class DryRun(TypedDict):
     """The resulting job and its needs."""
     spec: PlannedJobSpec
@@ -1939,7 +1853,6 @@ class DryRun(TypedDict):
     work: Work
     warnings: List[Warning]
     """Fields of the document without effect."""
-
 
 
 class _EstimateRequestRequired(TypedDict):
@@ -1957,7 +1870,6 @@ class EstimateRequest(_EstimateRequestRequired, total=False):
     instruction_set: InstructionSet
 
 
-
 class RanksPatch(TypedDict, total=False):
     """Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max`
     ≤ lanes."""
@@ -1967,7 +1879,6 @@ class RanksPatch(TypedDict, total=False):
     """Maximum number of ranks."""
     preferred: int
     """Requested number of ranks."""
-
 
 
 class LimitsPatch(TypedDict, total=False):
@@ -1980,7 +1891,6 @@ class LimitsPatch(TypedDict, total=False):
     """Maximum cost of its slots."""
     on_limit: Literal["pause", "cancel"]
     """Action at a limit."""
-
 
 
 class JobPatch(TypedDict, total=False):
@@ -1996,11 +1906,9 @@ class JobPatch(TypedDict, total=False):
     """Changeable fields of the training."""
 
 
-
 class JobPatchResources(TypedDict):
     """Placement of the job. The pool cannot be changed."""
     ranks: RanksPatch
-
 
 
 class JobPatchTrain(TypedDict):
@@ -2008,12 +1916,10 @@ class JobPatchTrain(TypedDict):
     overrides: Overrides
 
 
-
 class ResumeRequest(TypedDict, total=False):
     """Options of a resume."""
     ranks: int
     """Number of ranks; by default the previous number."""
-
 
 
 class ForkRequest(TypedDict, total=False):
@@ -2024,12 +1930,10 @@ class ForkRequest(TypedDict, total=False):
     """A JSON merge patch (RFC 7396) of the job document; `model` cannot change."""
 
 
-
 class ResizeRequest(TypedDict):
     """Requested number of ranks."""
     ranks: int
     """Number of ranks."""
-
 
 
 class Attempt(TypedDict):
@@ -2051,12 +1955,10 @@ class Attempt(TypedDict):
     root_cause: Optional[RootCause]
 
 
-
 class AttemptPage(TypedDict):
     """A page of attempts."""
     data: List[Attempt]
     next_cursor: NextCursor
-
 
 
 class JobEvent(TypedDict):
@@ -2073,12 +1975,10 @@ class JobEvent(TypedDict):
     """Details; the fields depend on the type."""
 
 
-
 class EventPage(TypedDict):
     """A page of events."""
     data: List[JobEvent]
     next_cursor: NextCursor
-
 
 
 class TrustRatios(TypedDict):
@@ -2089,7 +1989,6 @@ class TrustRatios(TypedDict):
     """The median ratio."""
     max: float
     """The largest ratio."""
-
 
 
 class StepSeconds(TypedDict):
@@ -2109,7 +2008,6 @@ class StepSeconds(TypedDict):
     """Statistics, and the update of the shard that the rank owns."""
     gather: float
     """Waiting for updated parameters of other ranks."""
-
 
 
 class _JobMetricRequired(TypedDict):
@@ -2161,12 +2059,10 @@ class JobMetric(_JobMetricRequired, total=False):
     """Steps so far that were skipped because their gradients were not finite; they changed nothing."""
 
 
-
 class MetricPage(TypedDict):
     """A page of metrics."""
     data: List[JobMetric]
     next_cursor: NextCursor
-
 
 
 class JobLog(TypedDict):
@@ -2192,12 +2088,10 @@ class JobLog(TypedDict):
     """Epoch of the attempt that wrote it."""
 
 
-
 class LogPage(TypedDict):
     """A page of log lines."""
     data: List[JobLog]
     next_cursor: NextCursor
-
 
 
 class _CheckpointRequired(TypedDict):
@@ -2232,19 +2126,16 @@ class Checkpoint(_CheckpointRequired, total=False):
     `train.early_stopping`. The checkpoint of that step is kept."""
 
 
-
 class CheckpointPage(TypedDict):
     """A page of checkpoints."""
     data: List[Checkpoint]
     next_cursor: NextCursor
 
 
-
 class CheckpointPatch(TypedDict):
     """Fields of a checkpoint to change."""
     pinned: bool
     """Exempts the checkpoint from the retention rule."""
-
 
 
 class CheckpointVerdict(TypedDict):
@@ -2258,7 +2149,6 @@ class CheckpointVerdict(TypedDict):
     """Damaged objects; empty for a valid checkpoint."""
 
 
-
 class CheckpointVerdictProblemsItem(TypedDict):
     object: str
     """Key of the object, relative to the checkpoint."""
@@ -2268,14 +2158,12 @@ class CheckpointVerdictProblemsItem(TypedDict):
     """Location of the damage in the object."""
 
 
-
 class ChatMessage(TypedDict):
     """A message of a chat."""
     role: str
     """Role of the author, as named by the template."""
     content: str
     """Text of the message."""
-
 
 
 class SampleRequest(TypedDict, total=False):
@@ -2297,7 +2185,6 @@ class SampleRequest(TypedDict, total=False):
     weights: ExportWeights
 
 
-
 class Sample(TypedDict):
     """Text sampled from a checkpoint's model."""
     checkpoint_id: CheckpointId
@@ -2311,7 +2198,6 @@ class Sample(TypedDict):
     """Number of sampled tokens."""
 
 
-
 class ExportRequest(TypedDict, total=False):
     """Format, dtype and weights of the export."""
     format: ExportFormat
@@ -2321,7 +2207,6 @@ class ExportRequest(TypedDict, total=False):
     weights: ExportWeights
     """Which weights; by default `export.weights` of the job. A `deepspeed_universal` export has
     those that are trained, without their average."""
-
 
 
 class _CheckpointExportRequired(TypedDict):
@@ -2351,14 +2236,12 @@ class CheckpointExport(_CheckpointExportRequired, total=False):
     were computed from (`model.quantization`); absent if in the training precision."""
 
 
-
 class CheckpointExportError1(TypedDict):
     """An error."""
     code: str
     """Stable code of the error."""
     message: str
     """Message for users."""
-
 
 
 class DownloadRequest(TypedDict, total=False):
@@ -2379,7 +2262,6 @@ class DownloadRequest(TypedDict, total=False):
     cannot reach the object store."""
 
 
-
 class DownloadFile(TypedDict):
     """A file."""
     name: str
@@ -2390,7 +2272,6 @@ class DownloadFile(TypedDict):
     """SHA-256 of the content."""
     url: str
     """A presigned URL, or a path of this API, which requires the API key."""
-
 
 
 class Download(TypedDict):
@@ -2409,13 +2290,11 @@ class Download(TypedDict):
     """All of its files."""
 
 
-
 class DatasetSource(TypedDict):
     """The object from which a dataset was copied, at the time of the copy."""
     uri: S3Uri
     etag: str
     """ETag of the object."""
-
 
 
 class Dataset(TypedDict):
@@ -2448,19 +2327,16 @@ class Dataset(TypedDict):
     created_at: Time
 
 
-
 class DatasetPage(TypedDict):
     """A page of datasets."""
     data: List[Dataset]
     next_cursor: NextCursor
 
 
-
 class DatasetPatch(TypedDict, total=False):
     """Fields to change; at least one."""
     name: Name
     description: Description
-
 
 
 class _UploadRequestRequired(TypedDict):
@@ -2476,7 +2352,6 @@ class UploadRequest(_UploadRequestRequired, total=False):
     """Format of the content."""
     digest: Optional[str]
     """SHA-256 of the whole content; completion refuses different content."""
-
 
 
 class Upload(TypedDict):
@@ -2500,7 +2375,6 @@ class Upload(TypedDict):
     created_at: Time
 
 
-
 class UploadUrlsRequest(TypedDict, total=False):
     """Parts to send, and the kind of URLs."""
     part_numbers: List[int]
@@ -2513,7 +2387,6 @@ class UploadUrlsRequest(TypedDict, total=False):
     via: Literal["auto", "api"]
     """`api`: returns paths of this API even where presigned URLs are possible, for clients that
     cannot reach the object store."""
-
 
 
 class UploadPart(TypedDict):
@@ -2529,7 +2402,6 @@ class UploadPart(TypedDict):
     """Required headers of the PUT."""
 
 
-
 class UploadUrls(TypedDict):
     """Parts and their upload URLs."""
     upload_id: UploadId
@@ -2539,14 +2411,12 @@ class UploadUrls(TypedDict):
     """In ascending order, or in the order of the request."""
 
 
-
 class ModelTokenizer(TypedDict):
     """A tokenizer that was uploaded with a model."""
     vocab_size: int
     """The largest token plus one, including added tokens."""
     chat_template: Optional[str]
     """The template of `chat_template.jinja` or of `tokenizer_config.json`; null without one."""
-
 
 
 class _ModelRequired(TypedDict):
@@ -2607,7 +2477,6 @@ class Model(_ModelRequired, total=False):
     copy; absent for an upload."""
 
 
-
 class _ModelSourceRequired(TypedDict):
     uri: S3Uri
 
@@ -2621,7 +2490,6 @@ class ModelSource(_ModelSourceRequired, total=False):
     Absent if the object store returns no ETags."""
 
 
-
 class ModelPage(TypedDict):
     """A page of models, the presets and the supported families."""
     data: List[Model]
@@ -2632,12 +2500,10 @@ class ModelPage(TypedDict):
     """Supported values of `model_type` in a `config.json`."""
 
 
-
 class ModelPatch(TypedDict, total=False):
     """Fields to change; at least one."""
     name: Name
     description: Description
-
 
 
 class PoolGpus(TypedDict):
@@ -2650,7 +2516,6 @@ class PoolGpus(TypedDict):
     """Number of GPUs."""
     unhealthy: int
     """Number of unhealthy GPUs; `GET /v1/workers` describes their problems."""
-
 
 
 class PoolGroup(TypedDict):
@@ -2667,7 +2532,6 @@ class PoolGroup(TypedDict):
     """GPUs by model and memory; empty when ranks run on CPUs."""
 
 
-
 class PoolMachineType(TypedDict):
     """Number of machines of one type, by state."""
     type: str
@@ -2682,7 +2546,6 @@ class PoolMachineType(TypedDict):
     """Machines that are being ended."""
 
 
-
 class LaunchProblem(TypedDict):
     """Reason for which requested machines of a type do not come."""
     type: str
@@ -2694,14 +2557,12 @@ class LaunchProblem(TypedDict):
     """Answer of the provider."""
 
 
-
 class PoolMachines(TypedDict):
     """Machines of a pool, and why requested ones do not come."""
     types: List[PoolMachineType]
     """Machine types of the pool."""
     problems: List[LaunchProblem]
     """Failed launches of machines that are requested."""
-
 
 
 class Pool(TypedDict):
@@ -2724,12 +2585,10 @@ class Pool(TypedDict):
     """Machines of the pool as its autoscaler sees them; null without an autoscaler."""
 
 
-
 class PoolList(TypedDict):
     """All pools."""
     data: List[Pool]
     """By name."""
-
 
 
 class WorkerGpu(TypedDict):
@@ -2746,7 +2605,6 @@ class WorkerGpu(TypedDict):
     """Description of a problem; null for a healthy GPU."""
 
 
-
 class AvoidedWorker(TypedDict):
     """Another worker with a failed connection; the job is not placed on both workers."""
     worker_id: str
@@ -2754,7 +2612,6 @@ class AvoidedWorker(TypedDict):
     job_id: JobId
     until: Time
     """Time from which the job may be placed on both workers again."""
-
 
 
 class Worker(TypedDict):
@@ -2794,12 +2651,10 @@ class Worker(TypedDict):
     last_seen: Time
 
 
-
 class WorkerList(TypedDict):
     """All workers."""
     data: List[Worker]
     """By pool and id."""
-
 
 
 class ApiKey(TypedDict):
@@ -2822,12 +2677,10 @@ class ApiKey(TypedDict):
     directory). That key is changed there, not by a rotation."""
 
 
-
 class ApiKeyPage(TypedDict):
     """A page of API keys."""
     data: List[ApiKey]
     next_cursor: NextCursor
-
 
 
 class _ApiKeyRequestRequired(TypedDict):
@@ -2844,7 +2697,6 @@ class ApiKeyRequest(_ApiKeyRequestRequired, total=False):
     expires_at: Time
     requests_per_minute: int
     """Requests per minute; absent: the limit of the server."""
-
 
 
 class NewApiKey(TypedDict):
@@ -2869,7 +2721,6 @@ class NewApiKey(TypedDict):
     """The bearer token."""
 
 
-
 class ApiKeyPatch(TypedDict, total=False):
     """Fields to change; at least one."""
     name: Name
@@ -2879,12 +2730,10 @@ class ApiKeyPatch(TypedDict, total=False):
     """Requests per minute; `null`: the limit of the server."""
 
 
-
 class RotateRequest(TypedDict, total=False):
     """Options of a rotation."""
     overlap_seconds: int
     """Seconds for which the previous secret remains valid."""
-
 
 
 class AuditEntry(TypedDict):
@@ -2908,7 +2757,6 @@ class AuditEntry(TypedDict):
     """Identifies the request in the error and in the server's log."""
 
 
-
 class AuditPage(TypedDict):
     """A page of the audit log."""
     data: List[AuditEntry]
@@ -2916,13 +2764,11 @@ class AuditPage(TypedDict):
     """Send it as `after` for the next page; null on the last page."""
 
 
-
 class WebhookSecretTimes(TypedDict):
     """Validity of a secret."""
     created_at: Time
     expires_at: Optional[Time]
     """Time at which it stops signing; `null` for the newest."""
-
 
 
 class Webhook(TypedDict):
@@ -2941,12 +2787,10 @@ class Webhook(TypedDict):
     """The secrets that currently sign, the newest first, without their values."""
 
 
-
 class WebhookPage(TypedDict):
     """A page of webhooks."""
     data: List[Webhook]
     next_cursor: NextCursor
-
 
 
 class _WebhookSpecRequired(TypedDict):
@@ -2961,7 +2805,6 @@ class WebhookSpec(_WebhookSpecRequired, total=False):
     events: WebhookEvents
     jobs: WebhookJobs
     enabled: WebhookEnabled
-
 
 
 class WebhookWithSecret(TypedDict):
@@ -2983,7 +2826,6 @@ class WebhookWithSecret(TypedDict):
     not returned again."""
 
 
-
 class WebhookPatch(TypedDict, total=False):
     """Fields to change; at least one."""
     url: WebhookUrl
@@ -2994,12 +2836,10 @@ class WebhookPatch(TypedDict, total=False):
     enabled: WebhookEnabled
 
 
-
 class RotateSecretRequest(TypedDict, total=False):
     """Options of a rotation."""
     overlap_seconds: int
     """Seconds for which the previous secret signs as well."""
-
 
 
 class WebhookMessage(TypedDict):
@@ -3011,7 +2851,6 @@ class WebhookMessage(TypedDict):
     """The event."""
 
 
-
 class WebhookMessageData(TypedDict):
     """The event."""
     job_id: JobId
@@ -3019,7 +2858,6 @@ class WebhookMessageData(TypedDict):
     position: StreamPosition
     details: Dict[str, Any]
     """`data` of the event."""
-
 
 
 class WebhookPing(TypedDict):
@@ -3031,11 +2869,9 @@ class WebhookPing(TypedDict):
     """The tested webhook."""
 
 
-
 class WebhookPingData(TypedDict):
     """The tested webhook."""
     webhook_id: WebhookId
-
 
 
 class DeliveryAttempt(TypedDict):
@@ -3047,7 +2883,6 @@ class DeliveryAttempt(TypedDict):
     """Error of the attempt; `null` when it succeeded."""
     duration_ms: int
     """Duration of the attempt."""
-
 
 
 class Delivery(TypedDict):
@@ -3067,12 +2902,10 @@ class Delivery(TypedDict):
     """The last attempts, oldest first."""
 
 
-
 class DeliveryPage(TypedDict):
     """A page of messages."""
     data: List[Delivery]
     next_cursor: NextCursor
-
 
 
 class ProjectQuota(TypedDict):
@@ -3086,14 +2919,12 @@ class ProjectQuota(TypedDict):
     this limit."""
 
 
-
 class Project(TypedDict):
     """A project."""
     name: ProjectName
     quota: ProjectQuota
     used: ProjectUsed
     """Current usage that counts towards the quota."""
-
 
 
 class ProjectUsed(TypedDict):
@@ -3106,11 +2937,9 @@ class ProjectUsed(TypedDict):
     """Bytes of datasets, models and checkpoints."""
 
 
-
 class ProjectList(TypedDict):
     """All projects."""
     data: List[Project]
-
 
 
 class QuotaRequest(TypedDict, total=False):
@@ -3124,18 +2953,15 @@ class QuotaRequest(TypedDict, total=False):
     this limit."""
 
 
-
 class ProjectRequest(TypedDict):
     """Fields of a project to set."""
     quota: QuotaRequest
-
 
 
 class Me(TypedDict):
     """The calling API key and its project."""
     api_key: ApiKey
     project: Project
-
 
 
 class UsageSums(TypedDict):
@@ -3152,7 +2978,6 @@ class UsageSums(TypedDict):
     """Number of tokens trained on; tokens of repeated steps count again."""
 
 
-
 class DayUsage(TypedDict):
     """Usage of one day."""
     date: str
@@ -3167,7 +2992,6 @@ class DayUsage(TypedDict):
     """Cost of the ranks at the price of the workers (`ZEROFLEET_PRICE_PER_RANK_HOUR`)."""
     tokens: int
     """Number of tokens trained on; tokens of repeated steps count again."""
-
 
 
 _ProjectUsageNames = TypedDict("_ProjectUsageNames", {"from": "str"})
@@ -3190,7 +3014,6 @@ class ProjectUsage(_ProjectUsageNames):
     quota: ProjectQuota
 
 
-
 class ProjectUsageStorage(TypedDict):
     """Currently stored bytes. Exports are not counted."""
     dataset_bytes: int
@@ -3205,14 +3028,12 @@ class ProjectUsageStorage(TypedDict):
     """Sum of all."""
 
 
-
 class Health(TypedDict):
     """State of the process."""
     status: Literal["ok", "draining"]
     """`draining`: it is shutting down."""
     version: str
     """Version of the program."""
-
 
 
 class ReadinessCheck(TypedDict):
@@ -3223,7 +3044,6 @@ class ReadinessCheck(TypedDict):
     """Code of the error catalogue if the check failed."""
 
 
-
 class Readiness(TypedDict):
     """Services that the process needs, and their status."""
     status: Literal["ready", "not_ready"]
@@ -3232,56 +3052,43 @@ class Readiness(TypedDict):
     """One entry for each service."""
 
 
-
 class ReadinessChecks(TypedDict):
     """One entry for each service."""
     redis: ReadinessCheck
     object_store: ReadinessCheck
 
 
-
-
 JobId = str
 """`job_` and a ULID; identifiers sort by time of creation."""
 
-
 Name = str
 """Display name."""
-
 
 JobState = Literal["queued", "provisioning", "starting", "running", "recovering", "pausing", "paused", "cancelling", "cancelled", "succeeded", "failed"]
 """`cancelled`, `succeeded` and `failed` are final: a job never leaves them, except that a user can
 retry a failed job."""
 
-
 PoolName = str
 """Name of a pool."""
-
 
 Time = str
 """RFC 3339, UTC."""
 
-
 ProjectName = str
 """Project of the resource. Keys of other projects cannot access it."""
 
-
 Labels = Dict[str, str]
 """`name=value` pairs by which jobs can be listed."""
-
 
 Priority = int
 """Jobs of a higher priority come first. Each minute of waiting counts as one point. A job of a
 higher priority may preempt others of the pool, which save and return to the queue."""
 
-
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-
 ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig]
 """The configuration with every field of its family, as spelled by transformers 4."""
-
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
 """`llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size
@@ -3289,17 +3096,14 @@ PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
 without dropout, vocabulary 50304. `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which
 each token is sent to 2, vocabulary 256."""
 
-
 Quantization = Literal["nf4", "int8"]
 """Storage of the frozen matrices of the layers, for a job with `train.adapter` (QLoRA, Dettmers et
 al. 2023): 4 bits an element in NF4 or 8 bits in int8, with quantized scales of blocks of 64
 elements. Embeddings, norms, biases, routers and the output projection stay in `train.precision`.
 Without the field all weights do."""
 
-
 CheckpointId = str
 """`ckpt_` and a ULID."""
-
 
 Restore = Literal["full", "weights", "weights_16bit", "continue"]
 """Parts of the initial state that are restored. `full`: the fp32 master weights, the optimizer
@@ -3310,70 +3114,54 @@ to `train.precision`, as from a 16-bit export. In these cases the job counts its
 `continue`: like `full`, and the job continues after the checkpoint's step as if the checkpoint were
 its own."""
 
-
 ModelId = str
 """`mdl_` and a ULID; identifiers sort by time of creation."""
 
-
 Seed = int
 """Seed of the counter-based random numbers."""
-
 
 ResolvedBase = Union[ResolvedBase1, ResolvedBase2, ResolvedBase3]
 """Source of the frozen base under the adapters of `train.adapter`; absent without. Checkpoints of
 the job do not contain the base, so that its source can only be deleted after the job."""
 
-
 DatasetId = str
 """`ds_` and a ULID; identifiers sort by time of creation."""
-
 
 S3Uri = str
 """An S3 object, `s3://bucket/key`."""
 
-
 DatasetFormat = Literal["text", "jsonl", "tokens"]
 """Format of the content; `docs/data.md` describes each."""
-
 
 Precision = Literal["bf16", "fp16", "fp32"]
 """A number format."""
 
-
 Overrides = List[OverrideSpec]
 """Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`."""
-
 
 EvaluationMetric = str
 """Metric of an evaluation: `eval_loss`, the loss on the data of `data.validation_fraction`, or
 `eval_loss/` and the name of one of `train.evaluation.datasets`."""
 
-
 ExportWeights = Literal["trained", "ema"]
 """`trained`: the weights as trained. `ema`: their average, of a job with `train.ema`; parameters
 that were not trained are as they are."""
 
-
 WebhookId = str
 """Identifier of a webhook."""
-
 
 StateDigest = str
 """128-bit digest of the whole training state (master parameters and moments). It does not depend on
 the number of ranks: equal digests mean equal training."""
 
-
 FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preempted", "capacity", "limit", "internal"]
 """Category of a failure."""
-
 
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-
 ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral"]
 """The model family."""
-
 
 ModelConfig = Dict[str, Any]
 """A Hugging Face `config.json`, as written by transformers 4 or 5, of a family that `model_type`
@@ -3381,118 +3169,94 @@ names. An absent field has the default of transformers; a field without effect o
 accepted; a field that would change the mathematics in an unsupported way, or an unknown field, is
 refused by name. `docs/models.md` lists the fields of each family."""
 
-
 InitFromSpec = Union[Dict[str, Any], str]
 """Initial state instead of fresh weights: a committed checkpoint of a model with the same
 parameters, an uploaded model, or a model in a bucket. Exactly one of `checkpoint`, `model` and
 `uri`; a string is a short form for that value alone."""
-
 
 DeepspeedConfig = Dict[str, Any]
 """An existing DeepSpeed configuration, instead of the fields of `train` and `zero` that it defines.
 The server translates it when the job is created; it is not part of the resolved document. A key
 without an equivalent is refused by name; `docs/deepspeed.md` has the table."""
 
-
 EstimateDevice = Literal["cpu", "cuda"]
 """Device of the ranks. With `cuda` the bytes are those in the GPU's memory, without the memory of
 the CUDA runtime and NCCL; with `offload: cpu` master weights, moments and sums of gradients are 0
 there, because they are in host memory. `threads` and `instruction_set` apply to the CPU only."""
-
 
 InstructionSet = Literal["generic", "avx2", "avx512", "avx512bf16"]
 """Instruction set of the kernels, as in the worker's numerics fingerprint. The kernels that
 multiply bf16 keep packed weights in half the space. By default the best one of the server's
 machine."""
 
-
 RootCause = Dict[str, Any]
 """Root cause of the failure of an attempt: its last error."""
-
 
 StreamPosition = str
 """The job's stream, the `seq` of an item and a stamp of the item, separated by hyphens, such as
 `3fa91c0b-41-660da8a518800`. After a loss of Redis the job has another stream. The stamp
 distinguishes items with the same `seq` after a failover lost one of them."""
 
-
 Seq = int
 """Number in the job's sequence of events, metrics and log lines; it increases, and starts from 1
 again after a loss of Redis."""
-
 
 MetricName = str
 """A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`,
 `world_size`, the metric of an evaluation, or a field of `preference`, such as `preference/margin`."""
 
-
 CheckpointCursor = str
 """Position of a checkpoint in its job's list, which is ordered by step."""
-
 
 ExportFormat = Literal["safetensors", "peft", "deepspeed_universal"]
 """`safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters
 alone, as a folder of PEFT, of a job with `train.adapter`. `deepspeed_universal`: the weights, the
 optimizer state and its number of steps in DeepSpeed's universal checkpoint layout."""
 
-
 Description = str
 """Description for display; initially empty."""
-
 
 UploadId = str
 """`upl_` and a ULID."""
 
-
 ApiKeyId = str
 """Identifier of an API key. It is not secret."""
-
 
 Scope = Literal["jobs:read", "jobs:write", "datasets", "models", "admin", "operator"]
 """`jobs:read`: read jobs; `jobs:write`: create and control jobs; `datasets` and `models`: upload
 them. `admin`: all of these, and management of the project's keys. `operator`: management of the
 whole installation, such as keys of other projects and quotas."""
 
-
 Scopes = List[Scope]
 """Permissions of the key. `admin` includes all other scopes but `operator`."""
-
 
 AuditEntryId = str
 """Position of an entry in the audit log."""
 
-
 OperationName = str
 """Name of an operation: its `operationId` in this document."""
-
 
 WebhookUrl = str
 """URL that receives the messages. The server refuses `http` and addresses that are not public,
 unless the operator has allowed them; it also refuses a user name, a password and a fragment."""
 
-
 WebhookEvents = List[str]
 """Types of events to send: one by its name, those with the same first word (`checkpoint.*`), or all
 (`*`)."""
 
-
 WebhookJobs = Literal["all", "named"]
 """`all`: events of every job. `named`: only of jobs whose `notify.webhooks` names the webhook."""
 
-
 WebhookEnabled = bool
 """The server sends messages only to enabled webhooks."""
-
 
 WebhookDisabledReason = Optional[Literal["not_delivered"]]
 """`not_delivered`: the server has set `enabled` to false, because no message was accepted for three
 days. `null`: the webhook is enabled, or a user has disabled it."""
 
-
 WebhookFailingSince = Optional[Time]
 """Time since which no message has been accepted; `null` when the last one was accepted, or none was
 sent since the webhook was changed."""
-
 
 DeliveryId = str
 """Identifier of a message to a webhook."""
