@@ -1,4 +1,5 @@
 import unittest
+from unittest import mock
 
 import httpx
 
@@ -78,6 +79,20 @@ class Retries(unittest.TestCase):
             client.models.create(iter([b"tar"]), name="m")
         self.assertEqual((len(seen), seen[0].content), (1, b"tar"))
         self.assertNotIn("idempotency-key", seen[0].headers)
+
+    def test_a_part_is_repeated_unless_it_is_a_stream(self) -> None:
+        client, seen = scripted(problem(503, "busy"), httpx.Response(204), problem(503, "busy"))
+        client.uploads.put_part("upl_1", 1, b"part")
+        self.assertEqual([request.content for request in seen], [b"part", b"part"])
+        with self.assertRaises(ApiError):
+            client.uploads.put_part("upl_1", 1, iter([b"part"]))
+        self.assertEqual(len(seen), 3)
+
+    def test_a_pause_is_at_least_what_the_server_asks_for(self) -> None:
+        client, _ = scripted(problem(429, "rate_limited", {"retry-after": "7"}), answer({}))
+        with mock.patch("time.sleep") as sleep:
+            client.get_me()
+        sleep.assert_called_once_with(7.0)
 
     def test_pauses_double_up_to_the_maximum(self) -> None:
         policy = RetryPolicy(first_seconds=1.0, max_seconds=4.0)

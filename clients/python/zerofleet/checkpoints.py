@@ -53,7 +53,6 @@ class Checkpoints(CheckpointsOperations):
 
     def _append(self, file: DownloadFile, part: Path, begin: int) -> None:
         with self._opened(file, begin) as content, part.open("ab") as target:
-            target.truncate(begin)
             for chunk in content:
                 target.write(chunk)
 
